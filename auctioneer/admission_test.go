@@ -7,7 +7,7 @@ import (
 )
 
 // TestAdmissionAloneKeepsTokens checks that only the admission service reaches the join tokens in the log: users,
-// operators and nodes are refused. The answers to the admission service are the tokens in the log.
+// operators and nodes are refused. The admission service must get the tokens from the log.
 func TestAdmissionAloneKeepsTokens(t *testing.T) {
 	f := start(t)
 	token := messages.TokenState{ID: "join-a", Node: "node7", By: "operator", Issued: 1, Expires: f.Clock().Add(messages.MaxTokenLife)}

@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// find finds the record of a job in the archive, if the caller may see the job. Otherwise it returns missing, the error
-// for a job that does not exist.
+// find finds the record of a job in the archive, if the caller may see the job. Otherwise it returns the argument
+// missing: the error for a job that does not exist.
 func (a *site) find(caller messages.Name, id messages.JobID, missing error) (e book.Ended, err error) {
 	kind := messages.KindOf(missing)
 	switch {
@@ -38,8 +38,8 @@ func (a *site) find(caller messages.Name, id messages.JobID, missing error) (e b
 	return e, nil
 }
 
-// unknown extends missing, the error for a job that does not exist, by the possible reasons: the restore of a backup
-// may have lost the job, or the job ended before the time since which the archive has every job.
+// unknown adds the possible reasons to the argument missing, the error for a job that does not exist. The restore of
+// a backup may have lost the job, or the job ended before the time since which the archive is complete.
 func (a *site) unknown(id messages.JobID, missing error) error {
 	since, restored, last := messages.Time(0), messages.Time(0), messages.JobID(0)
 	if a.Archive != nil {
@@ -103,7 +103,7 @@ func (a *site) complete(ctx context.Context) {
 	}
 }
 
-// The pauses of examine: one after each file, so that jobs do not wait for the disk, and one after all files.
+// examine pauses after each file, so that jobs do not wait for the disk, and after all files.
 const (
 	examineFirst = time.Minute
 	examineRest  = time.Hour

@@ -20,7 +20,7 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// past adds commands to the log of a site that submit, run and end jobs of alice.
+// Adds commands to the log of a site that submit, run and end jobs of alice.
 func past(t *testing.T, m mailbox.Machine, jobs int) {
 	t.Helper()
 	apply := func(c *book.Command) any {

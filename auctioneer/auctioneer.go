@@ -71,10 +71,10 @@ func (a *Auctioneer) Hash() (hash [sha256.Size]byte) {
 	return hash
 }
 
-// readyEvery is the time between two checks of an elected replica whether its host knows the time.
+// readyEvery is how often an elected replica checks whether its host knows the time.
 const readyEvery = 100 * time.Millisecond
 
-// follow leads in each term in which this replica is elected.
+// follow makes the replica lead in each term for which it is elected.
 func (a *Auctioneer) follow(ctx context.Context) {
 	stop := func() {}
 	defer func() { stop() }()

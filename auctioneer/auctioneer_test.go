@@ -31,11 +31,11 @@ type fakeBank struct {
 	resolved map[string]messages.Credits // by hold: the charged amount; 0 for a void
 	limit    messages.Credits
 	poison   string // a request with this transfer is refused as a whole
-	// arrived gets a channel for each hold; the hold waits until the test closes it. nil: no hold waits.
+	// Each hold sends a channel to arrived, and waits until the test closes that channel. If arrived is nil, no hold
+	// waits.
 	arrived chan chan struct{}
 }
 
-// meet sets arrived, so that holds wait from now on. If arrived is nil, no hold waits.
 func (f *fakeBank) meet(arrived chan chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -111,7 +111,7 @@ func startOn(t *testing.T, wrap func(bus.Bus) bus.Bus) *fixture {
 	return startWith(t, func(c *Config) { c.Bus = wrap(c.Bus) })
 }
 
-// behind makes an auctioneer commit through a mailbox of the test, which wraps the ordinary one.
+// Makes an auctioneer commit through a mailbox of the test, which wraps the ordinary one.
 func behind(stand func(ordinary mailbox.Mailbox) mailbox.Mailbox) func(*Config) {
 	return func(c *Config) {
 		open := c.Open
@@ -369,8 +369,8 @@ func TestOthersJobsAreNotYours(t *testing.T) {
 	}
 }
 
-// TestCancelledJobStopsAndOwesForWhatRan cancels a job with two tasks. The task that had a slot must be complete for
-// prices.
+// TestCancelledJobStopsAndOwesForWhatRan cancels a job with two tasks. The task that had a slot must be charged as if
+// it was complete.
 func TestCancelledJobStopsAndOwesForWhatRan(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k1", oneStage(2)).Job
@@ -577,7 +577,7 @@ func TestLeaderServesOnceTheBusIsBack(t *testing.T) {
 	f.submit("alice", "k1", oneStage(1))
 }
 
-// kindOf returns the kind of an error; 0: there is no error.
+// kindOf returns the kind of an error, or 0 if there is no error.
 func kindOf(err *messages.Error) messages.Kind {
 	if err == nil {
 		return 0

@@ -28,8 +28,8 @@ type awaited struct {
 	ended chan struct{}
 }
 
-// enter counts a request that waits for the end of a job; the caller calls leave when it stops waiting. ended is
-// closed when the job ends. ended is nil if too many requests wait.
+// enter counts a request that waits for the end of a job. The caller calls leave when the request stops waiting. The
+// channel ended is closed when the job ends; it is nil if too many requests wait.
 func (e *endings) enter(caller messages.Name, id messages.JobID) (ended <-chan struct{}, leave func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -60,7 +60,7 @@ func (e *endings) enter(caller messages.Name, id messages.JobID) (ended <-chan s
 	}
 }
 
-// changed takes the jobs that have changed, and wakes the requests that wait for jobs that have ended.
+// changed wakes the requests that wait for a job of the list, if that job has ended.
 func (e *endings) changed(b *book.Book, ids []messages.JobID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -36,10 +36,10 @@ type Config struct {
 	// auctioneer extends the holds of jobs that have not ended.
 	HoldFor messages.Duration
 	// RemoteFor is the time in which a job at another site must end; default 7 days. The bank sets the budget aside
-	// for this time and the margin of an authorisation.
+	// for this time plus the margin of an authorisation.
 	RemoteFor messages.Duration
 	// LeastVisit is the smallest amount that another site must authorise for a job; default 0.01 credits. Offers to
-	// its users ask for no smaller budget.
+	// users of other sites ask for no smaller budget.
 	LeastVisit messages.Credits
 	Limits     quota.Rules // limits of each account; the zero value sets no limits
 	// MostMemory is the maximum memory that a task may ask for, by class, in bytes. A class that is not in it has no
@@ -47,19 +47,20 @@ type Config struct {
 	MostMemory map[messages.Name]int64
 	// Licenses has the number of licences of each name at the site.
 	Licenses job.Licenses
-	// Slurm says what names of Slurm mean at this site; nil: they mean nothing.
+	// Slurm says what names of Slurm mean at this site. If it is nil, they mean nothing.
 	Slurm *market.SlurmNames
-	// Filter is asked about each job that is submitted; nil: the site has no such program.
+	// Filter is a program that is asked about each submitted job; nil if the site has no such program.
 	Filter *filter.Filter
 	// Notify sends notifications about jobs. The zero value of its NotifyRules allows no receiver.
 	Notify      *notify.Sender
 	NotifyRules notify.Rules
-	// Archive gets the records of ended jobs that leave the book, and is closed with the replica. nil: these records
-	// are lost.
+	// Archive gets the records of ended jobs that leave the book, and is closed with the replica. If it is nil, these
+	// records are lost.
 	Archive *archive.Archive
-	// Past is the file that stores the history of markets and nodes; "": the history is only in memory.
+	// Past is the file that stores the history of markets and nodes. If it is "", the history is only in memory.
 	Past string
-	// Restored is when the backup began that the replica's state was restored from; 0: it was not restored.
+	// Restored is when the backup began from which the replica's state was restored. It is 0 if the state was not
+	// restored.
 	Restored messages.Time
 	Log      *zap.Logger
 	Metrics  prometheus.Registerer

@@ -10,9 +10,9 @@
 //   - desk: the leader as a state machine: everything that a leader does by itself.
 //   - intake: the checks and steps of a submission on its way into the book.
 //   - federation: jobs between sites.
-//   - this package: the shell around them. While this replica leads, a leader drives a desk, and
-//     submissions, queries, operations, remote and visiting answer users, operators and peers.
-//     They may use what a term has: the book, the log, the other actors and the desk.
+//   - this package: the code around them. While this replica leads, the type leader drives a desk. The types
+//     submissions, queries, operations, remote and visiting answer users, operators and peers. They may use
+//     everything that the type term has: the book, the log, the other actors and the desk.
 //
 // A file uses only files below it; a test checks this. From the bottom up: replica.go, site.go (the
 // book, the log), term.go (the desk, the markets in force), the handlers, leader.go, auctioneer.go.
@@ -45,17 +45,17 @@
 //
 // # Markets that direct
 //
-// Some mechanisms do more than set weights: they say which job has how many slots. The leader then
-// lets nodes claim only as many tasks as the mechanism allows; the book checks this with each claim.
-// If a decision takes slots away or gives them back, the leader commits it as one command, before the
-// market decides again. The command has the tasks that are suspended and resumed, the jobs that are
-// discarded, and the price of a slot-second from then on. If a mechanism's decisions are final, the
-// start of a job, its time and its payments are also committed, so that a new leader keeps them. What
-// else a mechanism must remember is committed as notes, which the mechanism of the next leader gets.
+// Some mechanisms do more than set weights: they say which job has how many slots. The leader then lets nodes claim
+// only as many tasks as the mechanism allows; the book checks this with each claim. If a decision takes slots away or
+// gives them back, the leader commits it as one command, before the market decides again. The command has the tasks
+// that are suspended and resumed, the jobs that are discarded, and the price of a slot-second from then on. If a
+// mechanism's decisions are final, the start of a job, its time and its payments are also committed, so that a new
+// leader keeps them. Everything else that a mechanism must remember is committed as notes. The mechanism of the next
+// leader gets them.
 //
-// If a market is about to decide, an exchange that only claims waits for the decision, at most as
-// long as a leader rests between two steps. Otherwise the node would have to wait for the next vector,
-// and vectors are rare on a site with many nodes.
+// If a market is about to decide, an exchange that only claims waits for the decision, at most for the longest pause
+// between two steps of a leader. Otherwise the node would have to wait for the next vector, and vectors are rare on a
+// site with many nodes.
 //
 // A suspended task can continue only on its own node. If this node has no slot for it, the mechanism
 // decides again as if the task were not there, so that no slot stays idle for it.

@@ -56,8 +56,8 @@ func allSuspended(j *book.Job) bool {
 	return true
 }
 
-// outbid returns a sentence that says how many tasks of a job are suspended, because other jobs pay more for the slots.
-// "": no task is suspended.
+// outbid returns a sentence that says how many tasks of a job are suspended because other jobs pay more for the
+// slots. It returns "" if no task is suspended.
 func outbid(j *book.Job) string {
 	n := 0
 	for i := range j.Stages {
@@ -141,7 +141,7 @@ func awaitedEvents(b *book.Book, j *book.Job) (events []string) {
 	return events
 }
 
-// gathering returns a sentence that names the nodes that gather slots for tasks of a job; "": no node does.
+// gathering returns a sentence that names the nodes that gather slots for tasks of a job, or "" if no node does.
 func gathering(b *book.Book, j *book.Job) string {
 	if !slices.ContainsFunc(j.Stages, func(s book.Stage) bool { return s.Nodes > 0 }) {
 		return ""
@@ -158,7 +158,7 @@ func gathering(b *book.Book, j *book.Job) string {
 	return strings.Join(all[:min(len(all), 3)], "; ")
 }
 
-// unlicensed returns a sentence about tasks of a job that wait only for licences; "": there are none.
+// unlicensed returns a sentence about tasks of a job that wait only for licences, or "" if there are none.
 func unlicensed(b *book.Book, j *book.Job) string {
 	var all []string
 	for i := range j.Stages {
@@ -175,7 +175,7 @@ func unlicensed(b *book.Book, j *book.Job) string {
 	return joined(slices.Compact(all)...)
 }
 
-// reached returns the bound that keeps tasks of a job from starting; nil: there is none.
+// reached returns the bound that keeps tasks of a job from starting, or nil if there is none.
 func reached(b *book.Book, j *book.Job) *book.Reached {
 	for i := range j.Stages {
 		if j.Claimable(i) > 0 && b.Claimable(j, i) == 0 {
@@ -196,7 +196,7 @@ func boundReason(r *book.Reached) string {
 	return owner + map[string]string{"slots": "Slots", "gpus": "GPUs", "tasks": "Tasks"}[r.What] + "Bound"
 }
 
-// inBounds returns a sentence about a bound that keeps tasks from starting; "": there is none.
+// inBounds returns a sentence about a bound that keeps tasks from starting, or "" if there is none.
 func inBounds(r *book.Reached) string {
 	if r == nil {
 		return ""
@@ -212,8 +212,8 @@ func inBounds(r *book.Reached) string {
 	return text
 }
 
-// maintenance returns a sentence about the maintenance windows that keep tasks of a job from starting on any node;
-// "": no window does.
+// maintenance returns a sentence about the maintenance windows that keep tasks of a job from starting on any node, or
+// "" if no window does.
 func maintenance(b *book.Book, j *book.Job) string {
 	if len(b.Windows()) == 0 {
 		return ""
@@ -245,8 +245,8 @@ func maintenance(b *book.Book, j *book.Job) string {
 }
 
 // beforeMaintenance returns a sentence that says when the maintenance of a node begins or ends, and why a task of a
-// stage may not start there now. others is the number of other nodes that also cannot start the task because of
-// maintenance.
+// stage may not start there now. The argument others is the number of other nodes that also cannot start the task
+// because of maintenance.
 func beforeMaintenance(now messages.Time, n *book.Node, s *job.Stage, others int) string {
 	from := n.FreeUntil(now)
 	w := n.Windows()[slices.IndexFunc(n.Windows(), func(w *market.Window) bool { return w.From == from })]
@@ -273,8 +273,8 @@ func beforeMaintenance(now messages.Time, n *book.Node, s *job.Stage, others int
 	return text
 }
 
-// closed returns a sentence about tasks that may run only on nodes that take no tasks now; "": there are none. all
-// reports whether the job has no other claimable tasks.
+// closed returns a sentence about tasks that may run only on nodes that take no tasks now. It returns "" if there are
+// none. The result all is true if the job has no other claimable tasks.
 func closed(b *book.Book, j *book.Job) (text string, all bool) {
 	const most = 3
 	var nodes []string
@@ -410,8 +410,8 @@ func epilogue(b *book.Book, j *book.Job) string {
 	return s
 }
 
-// cutOutput returns a text that says how much of the output of a job's tasks was not kept; "": the whole output was
-// kept.
+// cutOutput returns a text that says how much of the output of a job's tasks was not kept, or "" if the whole output
+// was kept.
 func cutOutput(j *book.Job) string {
 	cut, lost := 0, int64(0)
 	for i := range j.Stages {
@@ -441,7 +441,6 @@ func remedy(j *book.Job) []string {
 	return nil
 }
 
-// classes returns how many classes of slots a job uses.
 func classes(s *job.JobSpec) int {
 	seen := map[messages.Name]bool{}
 	for i := range s.Stages {

@@ -75,13 +75,13 @@ func TestCommandThatCannotBeReadEndsTheReplica(t *testing.T) {
 				if now := r.book.Now(); now != 0 {
 					t.Errorf("the book is at %v", now)
 				}
-				_ = box.Close() // Close returns how it ended
+				_ = box.Close() // Close returns the error with which it ended
 			}
 		})
 	}
 }
 
-// more returns the command with an additional field that this version does not know. A later version may write such
+// Returns the command with an additional field that this version does not know. A later version may write such
 // commands.
 func more(t *testing.T, command []byte) []byte {
 	t.Helper()

@@ -20,7 +20,7 @@ import (
 // changesTogether is the time for which changes of visiting jobs are collected, so that one answer tells them together.
 const changesTogether = 25 * time.Millisecond
 
-// federated is the shell's state about jobs between sites, with the requests that wait for news of these jobs. It
+// federated is the leader's part for jobs between sites. It has the requests that wait for news of these jobs, and
 // lasts for one term.
 type federated struct {
 	site  *site // its book has the jobs
@@ -62,7 +62,7 @@ func (c *federated) change() <-chan struct{} {
 	return c.news
 }
 
-// ran records the outcome of a request about a remote job.
+// ran stores the outcome of a request about a remote job.
 func (c *federated) ran(e *desk.Ran) {
 	if e.Job != 0 {
 		outcome := "again"
@@ -82,7 +82,7 @@ func (c *federated) ran(e *desk.Ran) {
 	}
 }
 
-// trouble returns why a peer did not answer its last request; "": it answered.
+// trouble returns why a peer did not answer its last request, or "" if it answered.
 func (c *federated) trouble(peer messages.Name) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,8 +99,8 @@ func (c *federated) remote(id messages.JobID) (r book.RemoteJob, ok bool) {
 	return r, ok
 }
 
-// until waits until enough returns true for a remote job, or the peer does not answer, or the time is over. It then
-// returns the job; false: the book has forgotten the job.
+// Waits for a remote job and then returns it. The wait ends when the function enough returns true for the job,
+// when the peer does not answer, or when the time is over. The result ok is false if the book has forgotten the job.
 func (c *federated) until(ctx context.Context, id messages.JobID, within time.Duration, enough func(*book.RemoteJob) bool) (r book.RemoteJob, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

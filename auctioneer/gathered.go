@@ -22,7 +22,7 @@ const (
 	mostUnderWay = 2
 )
 
-// together enters a submission in one group with other submissions that arrive at the same time. The group has one
+// Enters a submission in one group with other submissions that arrive at the same time. The group has one
 // payment request, and shares log entries. If no request to the bank is running, together starts at once.
 func (l *submissions) together(ctx context.Context, s *submission, leave func()) (job.SubmitReply, error) {
 	a, g := &alone{submission: s, leave: leave, done: make(chan struct{})}, &l.gathered
@@ -97,7 +97,7 @@ func (l *submissions) enterAll(ctx context.Context, all []*submission, done func
 	}
 	utilities := l.askUtilities(ctx, all)
 	var commands []*book.Command
-	var places []int // positions of the paid submissions in all
+	var places []int // positions of the paid submissions in the list all
 	for k, err := range l.holdAll(ctx, all) {
 		if err = cmp.Or(err, l.inTerm(l.number)); err != nil {
 			done(k, job.SubmitReply{}, err)

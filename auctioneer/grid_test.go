@@ -39,7 +39,7 @@ type node struct {
 	running []messages.Attempt // attempts that run, in the order of their grants
 	held    []messages.Attempt
 	version uint64
-	most    int // limit of suspended tasks, if it registered again with one
+	most    int // limit of suspended tasks, if the node registered again with a limit
 }
 
 func (n *node) session() uint64 { return 7 + uint64(n.most) }
@@ -126,7 +126,6 @@ func (g *grid) exchange(n *node, x agent.Exchange) {
 	}
 }
 
-// report reports ended attempts to the leader.
 func (g *grid) report(n *node, finished ...agent.Finished) {
 	g.t.Helper()
 	for _, f := range finished {
@@ -135,7 +134,7 @@ func (g *grid) report(n *node, finished ...agent.Finished) {
 	g.exchange(n, agent.Exchange{Session: n.session(), Seq: n.seq + 1, Finished: finished})
 }
 
-// going returns the jobs whose tasks run on a node.
+// Returns the jobs whose tasks run on a node.
 func (n *node) going() (out []messages.JobID) {
 	for _, a := range n.running {
 		if !slices.Contains(n.held, a) {
@@ -145,7 +144,7 @@ func (n *node) going() (out []messages.JobID) {
 	return out
 }
 
-// until calls look until exactly these jobs run on the node.
+// Lets the node claim and obey until exactly these jobs run on it.
 func (g *grid) until(jobs ...messages.JobID) {
 	g.t.Helper()
 	slices.Sort(jobs)

@@ -57,7 +57,7 @@ type nodePast struct {
 	all     *series.Series
 }
 
-// The columns of a class. Everybody may see the values in the told columns; only operators may see the other columns.
+// The columns of a class. Everybody may see toldPrice and toldPending; only operators may see the other columns.
 const (
 	price = iota
 	pending
@@ -103,7 +103,7 @@ func (p *histories) market(name messages.Name, classes []messages.Name) *marketP
 	return p.markets[name]
 }
 
-// account returns the history of an account's slots; nil: there is no room.
+// account returns the history of an account's slots, or nil if there is no room.
 func (m *marketPast) account(now messages.Time, name messages.Name) *series.Series {
 	if m.accounts[name] == nil && makeRoom(now, m.accounts, mostAccounts, (*series.Series).Last) {
 		m.accounts[name] = series.New(1, marketSteps...)
@@ -111,7 +111,7 @@ func (m *marketPast) account(now messages.Time, name messages.Name) *series.Seri
 	return m.accounts[name]
 }
 
-// node returns the history of a node with these classes; nil: there is no room.
+// node returns the history of a node with these classes, or nil if there is no room.
 func (p *histories) node(now messages.Time, name messages.Name, classes []messages.Name) *nodePast {
 	at := p.nodes[name]
 	if at != nil && !slices.Equal(at.classes, classes) {

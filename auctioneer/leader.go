@@ -45,10 +45,11 @@ func (r replicated) Changes(f func(*book.Book, book.Changes)) {
 	})
 }
 
-// One step handles several changes. The desk handles the first change at once. Each step is followed by a rest of a few
-// times its own duration, but at most mostRest: the first step of a leader takes seconds if a million jobs wait. After
-// a step in which a market decided or published, the rest is at least coalesce. The leader does not take shorter rests
-// one by one: it adds them up, and rests when their sum reaches coalesce.
+// One step handles several changes. The desk handles the first change at once. After each step the leader pauses for
+// a few times the duration of the step, but at most mostRest: the first step of a leader takes seconds if a million
+// jobs wait. After a step in which a market decided or published, the pause is at least coalesce. Pauses that are
+// shorter than coalesce are not taken one by one: the leader adds them up, and pauses when their sum reaches
+// coalesce.
 const (
 	coalesce      = time.Millisecond
 	coalesceTimes = 3
@@ -93,7 +94,7 @@ func (l *leader) step(ctx context.Context) (next time.Duration, traded bool) {
 	l.mu.Lock()
 	out := l.desk.Step(l.instant(), in...)
 	decided := slices.ContainsFunc(out.Events, func(e any) bool { _, is := e.(desk.Decided); return is })
-	if decided || !l.desk.Deciding() { // otherwise the claims that wait would wake up for nothing
+	if decided || !l.desk.Deciding() { // otherwise the claims that wait would wake up without need
 		close(l.stepped)
 		l.stepped = make(chan struct{})
 	}
@@ -176,8 +177,7 @@ func (l *leader) keepServing() {
 	}
 }
 
-// serve opens the leader's services. After an error, stop closes the services that are
-// open.
+// serve opens the leader's services. The function stop closes the services that are open, also after an error.
 func (l *leader) serve() (stop func(), err error) {
 	var open []bus.Subscription
 	stop = func() {
@@ -213,7 +213,7 @@ func (l *term) watchPast(ctx context.Context) {
 	}
 }
 
-// lead leads for a term until stop is called. stop waits until everything that was started has ended.
+// lead leads for a term until stop is called. The function stop waits until everything that was started has ended.
 func lead(ctx context.Context, a *site, number uint64) (stop func()) {
 	t := &term{site: a, number: number, stepped: make(chan struct{}), reconfigured: make(chan struct{})}
 	var cancel context.CancelFunc

@@ -307,7 +307,7 @@ func TestContractIsQuotedTakenAndAdjusted(t *testing.T) {
 	_, err = call[job.SubmitReply](g.fixture, "alice", messages.VerbSubmit, job.SubmitRequest{Key: "again", Spec: spec})
 	wantKind(t, err, messages.Conflict)
 	g.until(id)
-	g.pass(1000 * second) // far too late to be worth anything, through its own fault
+	g.pass(1000 * second) // the job itself caused this delay, and is now worth nothing
 	g.complete(id)
 	if j := g.final(id); j.Charged != chosen.Price {
 		t.Errorf("charged %v of a price of %v", j.Charged, chosen.Price)
@@ -379,8 +379,8 @@ func TestFinishingLateByChoiceCostsThePrice(t *testing.T) {
 	}
 }
 
-// TestDrainedNodeIsEmptiedByItsTime drains a node with notice. Its tasks must run until the notice is over, the owner
-// must be told, and then the tasks must run elsewhere.
+// TestDrainedNodeIsEmptiedByItsTime drains a node with a notice period. Its tasks must run until this period is over,
+// the owner must be told, and then the tasks must run elsewhere.
 func TestDrainedNodeIsEmptiedByItsTime(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	id := g.enter("alice", "a", 1, rate(2))
@@ -456,7 +456,6 @@ func TestANodeSaysWhyItTakesNoTasks(t *testing.T) {
 	}
 }
 
-// can registers the abilities of a node.
 func (g *grid) can(node messages.Name, session uint64, abilities ...messages.Name) {
 	must[agent.RegisterReply](g.fixture, node, messages.VerbRegister, agent.RegisterRequest{Session: session, Slots: []job.ClassSlots{{Class: "cpu", Slots: 1}}, Abilities: abilities})
 }
@@ -566,9 +565,9 @@ func TestABudgetThatEndsIsToldInTime(t *testing.T) {
 	}
 }
 
-// TestAJobWaitsForItsTurnAtABound: an owner at a bound has many jobs that wait. After the end of a task, only some of
-// these jobs compete for the slot that it leaves. The explanation of the other jobs must say that they wait for their
-// turn, and not that they wait for an earlier stage.
+// TestAJobWaitsForItsTurnAtABound: an owner has used up a bound, and has many jobs that wait. After the end of a
+// task, only some of these jobs compete for the slot that it leaves. The explanation of the other jobs must say that
+// they wait for their turn, and not that they wait for an earlier stage.
 func TestAJobWaitsForItsTurnAtABound(t *testing.T) {
 	g := newGrid(t, 2, market.Market{Name: "main", Mechanism: market.FIFO, Classes: []messages.Name{"cpu"}, AtOnce: market.AtOnce{Account: market.Bound{Slots: 1}}})
 	first := g.enter("alice", "a", 1, func(*job.JobSpec) {})

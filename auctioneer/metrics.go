@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// metrics are the metrics of one replica. All except leading change only while it leads.
+// metrics are the metrics of one replica. All except the metric leading change only while the replica leads.
 type metrics struct {
 	leading     prometheus.Gauge
 	allocation  prometheus.Histogram

@@ -41,8 +41,7 @@ func (o *offers) answer(ctx context.Context, account messages.Name, r clearing.O
 	return o.gather(ctx, account, &r)
 }
 
-// sites returns the sites that must be asked for offers. A name that is not a peer's is reported as a site that did
-// not answer.
+// sites returns the sites that must be asked for offers. It returns an error if a requested site is not a peer.
 func (o *offers) sites(ctx context.Context, asked []messages.Name) (ask []messages.Name, silent []clearing.Silent, err error) {
 	if len(asked) == 1 && asked[0] == o.peers.site {
 		return asked, nil, nil
@@ -93,7 +92,7 @@ func (o *offers) gather(ctx context.Context, account messages.Name, r *clearing.
 	return reply, nil
 }
 
-// late returns the error for a site that did not answer within the given time.
+// Returns the error for a site that did not answer within the given time.
 func late(within messages.Duration, err error) *messages.Error {
 	if messages.Passing(err) {
 		return messages.Errorf(messages.Unavailable, "did not answer within %v (%s)", within.Std(), messages.Detail(err))
@@ -119,7 +118,7 @@ func (o *offers) of(ctx context.Context, site, account messages.Name, spec *job.
 	return federation.Screened(site, reply.Offers, o.clock()), nil
 }
 
-// own returns this site's offers to a user of this site or of another site.
+// Returns this site's offers to a user of this site or of another site.
 func (o *offers) own(ctx context.Context, owner messages.Name, spec *job.JobSpec) ([]clearing.Offer, error) {
 	rules := o.intake.rules()
 	if err := rules.Complete(owner, spec); err != nil {
@@ -157,7 +156,7 @@ func (o *offers) contracts(ctx context.Context, owner messages.Name, m *market.M
 	return out, err
 }
 
-// estimate returns the estimator's estimate for a job; nil: there is no answer in time.
+// estimate returns the estimator's estimate for a job, or nil if there is no answer in time.
 func (o *offers) estimate(ctx context.Context, owner messages.Name, spec *job.JobSpec) *market.EstimateReply {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin/4)
 	defer cancel()
@@ -172,8 +171,8 @@ func (o *offers) estimate(ctx context.Context, owner messages.Name, spec *job.Jo
 	return &reply
 }
 
-// choose decides where a job runs that may run at any site. home is true if it runs at this site; otherwise choose
-// writes the peer into the command.
+// choose decides at which site a job runs, if the job may run at any site. The result home is true if the job runs at
+// this site; otherwise choose writes the peer into the command.
 func (o *offers) choose(ctx context.Context, c *book.EnterRemote) (home bool, err error) {
 	asked := *c.Spec
 	asked.Contract = ""

@@ -64,7 +64,6 @@ func (p *histories) one(key string, from messages.Time) market.Past {
 	return one
 }
 
-// sizeOf returns the approximate size of an entry in bytes.
 func sizeOf(p *market.Past) (size int) {
 	add := func(kinds []market.PastSteps) {
 		for _, k := range kinds {

@@ -30,7 +30,6 @@ func looked(p *histories, from messages.Time, looks int) {
 	}
 }
 
-// told returns everything in the histories as text.
 func (p *histories) told(now messages.Time) string {
 	text := ""
 	for _, over := range []messages.Duration{600, 3600, 12 * 3600, 7 * 86400} {
@@ -172,7 +171,7 @@ func TestTheNextLeaderKnowsTheHistory(t *testing.T) {
 		var log *mailbox.Memory
 		a, err := Start(t.Context(), Config{Site: "west", Replica: id, Bus: net.Connect("$auctioneer"), Markets: []market.Market{{Name: "m", Mechanism: market.FIFO, Classes: []messages.Name{"cpu"}}},
 			Past:  filepath.Join(dir, id),
-			Clock: func() messages.Time { return epoch.Add(messages.Duration(20 * time.Since(began))) }, // fast, so that steps end
+			Clock: func() messages.Time { return epoch.Add(messages.Duration(20 * time.Since(began))) }, // the clock runs fast, so that steps end
 			Open: func(m mailbox.Machine) (mailbox.Mailbox, error) {
 				log = mailbox.NewMemory(m)
 				log.Depose()

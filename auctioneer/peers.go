@@ -87,7 +87,7 @@ func askActor[Reply any](ctx context.Context, p *peers, actor messages.Name, ver
 	return bus.Call[Reply](ctx, p.bus, messages.Subject(p.site, actor, verb, messages.ServiceIdentity(messages.Auctioneer)), request)
 }
 
-// peerAsk sends a request to a peer, and waits at most within for the answer.
+// peerAsk sends a request to a peer, and waits for the answer at most for the time within.
 func peerAsk[Reply any](ctx context.Context, p *peers, peer messages.Name, verb string, request any, within time.Duration) (reply Reply, err error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -95,8 +95,8 @@ func peerAsk[Reply any](ctx context.Context, p *peers, peer messages.Name, verb 
 	return reply, err
 }
 
-// known returns the sites that the bank accepts new business with. It asks the bank again if its list is older than
-// age.
+// Returns the sites that the bank accepts new business with. It asks the bank again if its list is older than
+// the argument age.
 func (p *peers) known(ctx context.Context, age time.Duration) ([]messages.Name, error) {
 	p.mu.Lock()
 	known, fresh := p.list, !p.asked.IsZero() && time.Since(p.asked) < age

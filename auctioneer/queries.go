@@ -17,7 +17,7 @@ type queries struct {
 	remote *remote
 }
 
-// remoteJob finds a job that another site runs or ran; nil: there is none that the caller may see.
+// remoteJob finds a job that another site runs or ran. It returns nil if there is none that the caller may see.
 func (l *queries) remoteJob(caller messages.Name, id messages.JobID) *book.RemoteJob {
 	if away := l.remote.find(caller, id); away != nil {
 		return away
@@ -59,7 +59,7 @@ func (l *queries) archived(_ context.Context, caller messages.Name, r job.Archiv
 	return reply, err
 }
 
-// past sends new samples of the histories to another replica.
+// Sends new samples of the histories to another replica.
 func (l *queries) past(_ context.Context, caller messages.Name, r market.PastRequest) (market.PastReply, error) {
 	if caller != messages.ServiceIdentity(messages.Auctioneer) {
 		return market.PastReply{}, messages.Errorf(messages.PermissionDenied, "only replicas of the auctioneer copy the histories; ask for the history of a market instead")

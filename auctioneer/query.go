@@ -67,7 +67,7 @@ func (l *queries) listJobs(ctx context.Context, caller messages.Name, r job.Jobs
 const shownAtOnce = 5000
 
 // show adds the jobs of an account ("" for all accounts) with numbers below a number to a page, newest first. It
-// returns the number to continue with; 0: the oldest job was added.
+// returns the number to continue with, or 0 if the oldest job was added.
 func (l *queries) show(page *listing.Page, b *book.Book, account messages.Name, below messages.JobID) (next messages.JobID, full bool) {
 	looked := 0
 	waiting := page.Lists(job.Waiting)
@@ -159,13 +159,13 @@ func (l *queries) detail(ctx context.Context, find finding) (reply job.JobDetail
 	return reply, err
 }
 
-// keeps reports whether the market of a job still keeps back the outputs and logs of the job.
+// keeps is true if the market of a job still keeps back the outputs and logs of the job.
 func (l *queries) keeps(j *book.Job) bool {
 	m := l.inForce().Find(j.Spec.Market)
 	return m != nil && registry.Of(m).Keeps && !j.State.Final()
 }
 
-// kept tells a node whether the market still keeps back the output of a job. The output of a job that has left the
+// Tells a node whether the market still keeps back the output of a job. The output of a job that has left the
 // book can be read.
 func (l *queries) kept(ctx context.Context, _ messages.Name, r job.JobRequest) (reply job.KeptReply, err error) {
 	err = l.look(ctx, func(b *book.Book) error {
@@ -187,7 +187,7 @@ func (l *queries) shares(market messages.Name, id messages.JobID) (out []job.Cla
 }
 
 // reasonOf returns why a node that is up takes no work or only a part of it: why the node drains, why it is in
-// quarantine, or why its agent has paused it. "": no reason is known.
+// quarantine, or why its agent has paused it. It returns "" if no reason is known.
 func reasonOf(n *book.Node) string {
 	if !n.Up {
 		return ""
@@ -237,7 +237,6 @@ func (l *queries) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) 
 	return reply, err
 }
 
-// without returns a list of names with one name removed.
 func without(names []messages.Name, name messages.Name) []messages.Name {
 	return slices.DeleteFunc(slices.Clone(names), func(n messages.Name) bool { return n == name })
 }

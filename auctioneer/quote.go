@@ -110,7 +110,7 @@ func (l *submissions) menu(ctx context.Context, m *marketmsg.Market, account mes
 	return q, err
 }
 
-// runtimes asks the estimator for the run times of a job's tasks; nil: the run time of
+// runtimes asks the estimator for the run times of a job's tasks. It returns nil if the run time of
 // at least one stage is not known.
 func (l *submissions) runtimes(ctx context.Context, account messages.Name, spec *job.JobSpec) *mechanism.Runtimes {
 	r := desk.RuntimesOf(account, spec)
@@ -170,7 +170,7 @@ func (l *submissions) outlook(owner messages.Name, m *marketmsg.Market, spec *jo
 }
 
 // types returns likely job types of the declared class. The estimator draws them from the profile of that class.
-// Without a profile or an answer, likely returns them.
+// Without a profile or an answer, they come from likely.
 func (l *submissions) types(ctx context.Context, m *marketmsg.Market, spec *job.JobSpec, seed uint64) []job.Valuation {
 	if spec.Valuation == nil {
 		return nil

@@ -30,7 +30,8 @@ type remote struct {
 	offers    *offers
 }
 
-// submit commits a remote job. The job gets its number at once. The errands of the leader do the rest.
+// submit commits a remote job. The job gets its number at once. The errands (the leader's further requests about the
+// job) do the rest.
 func (r *remote) submit(ctx context.Context, account messages.Name, q *job.SubmitRequest) (reply job.SubmitReply, err error) {
 	leave, full := r.peers.enter(q.Site)
 	if full != nil && (q.Site == clearing.AnySite || q.DryRun) {
@@ -72,7 +73,7 @@ func (r *remote) submit(ctx context.Context, account messages.Name, q *job.Submi
 	return reply, err
 }
 
-// known returns the answer to a submission that was committed before.
+// Returns the answer to a submission that was committed before.
 func (r *remote) known(c *book.EnterRemote) (known *book.RemoteReceipt, err error) {
 	r.site.replica.read(func(b *book.Book) { known, err = b.KnownRemote(c) })
 	return known, err
@@ -206,7 +207,7 @@ func (r *remote) answer(ctx context.Context, p *book.RemoteReceipt, mayWait bool
 	return reply, nil
 }
 
-// find returns a remote job; nil: there is no such job that the caller may see.
+// find returns a remote job, or nil if there is no such job that the caller may see.
 func (r *remote) find(caller messages.Name, id messages.JobID) *book.RemoteJob {
 	found, ok := r.federated.remote(id)
 	if !ok || found.Account != caller && !slices.Contains(r.site.Operators, caller) {
@@ -271,8 +272,8 @@ func (r *remote) tasks(ctx context.Context, j *book.RemoteJob, q job.TasksReques
 	return reply, silent(j, err)
 }
 
-// silent replaces an error which says that the peer did not answer by a sentence for the user. Other errors, such as
-// a refusal by the peer, do not change.
+// silent turns an error about a peer that did not answer into a sentence for the user. Other errors, such as a
+// refusal by the peer, do not change.
 func silent(j *book.RemoteJob, err error) error {
 	if err == nil || !messages.Passing(err) {
 		return err

@@ -24,7 +24,7 @@ type replica struct {
 	book *book.Book
 	time *siteclock.Steady
 	kick chan struct{} // gets a value after commands were applied
-	// archive gets the records that leave the book; nil: these records are lost.
+	// archive gets the records that leave the book. If it is nil, these records are lost.
 	archive   *archive.Archive
 	unwritten bool          // the last record could not be written
 	damaged   atomic.Bool   // the archive has lost records since it was last copied
@@ -130,7 +130,7 @@ func (r *replica) Restore(from io.Reader) error {
 	return err
 }
 
-// lose records that this archive has lost records. Other replicas may still have them.
+// lose is called when this archive has lost records. Other replicas may still have them.
 func (r *replica) lose() {
 	r.damaged.Store(true)
 	r.lack()

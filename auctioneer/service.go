@@ -38,7 +38,6 @@ var (
 	nodeState    = described("node_state", "1 for the state in which a node is.", "node", "state")
 )
 
-// nodeStates lists the states of nodes.
 var nodeStates = []string{"Up", "Draining", "Quarantined", "Stopped", "Lost"}
 
 // Describe implements [prometheus.Collector].

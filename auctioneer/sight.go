@@ -15,18 +15,18 @@ const (
 	// bankAway is the time without an answer after which a leader hands over. If the bank itself is down, the other
 	// replicas also notice it within this time, and no replica hands over.
 	bankAway = 2 * time.Second
-	// bankSteady is the time in which the bank must have answered each request of a replica before this replica takes
-	// over, so that the lead does not change again and again.
+	// bankSteady is the time for which the bank must have answered each request of a replica before this replica
+	// takes over, so that the lead does not change again and again.
 	bankSteady = 3 * time.Second
 )
 
-// bankSight records whether the bank answers a replica.
+// bankSight tells whether the bank answers a replica.
 type bankSight struct {
-	failing time.Time // when the first request after the last answer was sent; zero: the last request was answered
-	failed  time.Time // when the latest request failed; zero: none did
+	failing time.Time // when the first request after the last answer was sent; zero if the last request was answered
+	failed  time.Time // when the latest request failed; zero if none failed
 }
 
-// after returns the state after one more request to the bank. The arguments say when the request was sent, when it
+// Returns the state after one more request to the bank. The arguments say when the request was sent, when it
 // ended, and with which error.
 func (s bankSight) after(sent, now time.Time, err error) bankSight {
 	if err == nil {

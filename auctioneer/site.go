@@ -25,7 +25,7 @@ type site struct {
 	pastFile  pastFile
 	questions questions
 	endings   endings
-	// leadingDesk gives access to the desk while this replica leads; nil: it does not lead.
+	// leadingDesk gives access to the desk while this replica leads, and is nil otherwise.
 	leadingDesk atomic.Pointer[func(func(*desk.Desk))]
 }
 
@@ -73,7 +73,6 @@ func proposeInOrder[Result any](ctx context.Context, a *site, commands []*book.C
 	return out, errs
 }
 
-// propose commits a command and returns its result.
 func propose[Result any](ctx context.Context, a *site, c *book.Command) (result Result, err error) {
 	came, err := a.propose(ctx, c)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// job requests a job as this account.
 func (f *fixture) job(account messages.Name, id messages.JobID) job.JobDetail {
 	f.t.Helper()
 	return must[job.JobDetail](f, account, messages.VerbJob, job.JobRequest{Job: id})
@@ -217,7 +216,7 @@ func TestWhatAJobWaitsForIsChanged(t *testing.T) {
 	}{
 		{low, job.Conditions{AfterOK: []messages.JobID{high}}, messages.Invalid}, // a circle would be possible
 		{low, job.Conditions{AfterJobs: []messages.JobID{low}}, messages.Invalid},
-		{third, job.Conditions{AfterStart: []messages.JobID{other}}, messages.NotFound}, // of another account
+		{third, job.Conditions{AfterStart: []messages.JobID{other}}, messages.NotFound}, // the job belongs to another account
 		{high, job.Conditions{AfterOK: []messages.JobID{low, low}}, messages.Invalid},
 		{high, job.Conditions{StartDelay: 60 * second}, messages.Invalid},
 	} {

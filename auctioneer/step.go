@@ -10,9 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// step answers the node of an allocation's task. It names the other tasks, or passes on a request, in the name of the
-// job's owner, to the node of one of these tasks. Only a node with the current attempt gets an answer, and only about
-// current attempts of the same allocation.
+// step answers the node of an allocation's task. It either names the other tasks, or passes a request to the node of
+// one of these tasks, in the name of the job's owner. Only a node with the current attempt gets an answer, and only
+// about current attempts of the same allocation.
 func (l *queries) step(ctx context.Context, node messages.Name, r agent.StepRequest) (reply agent.StepReply, err error) {
 	if r.Stream != nil {
 		if err := r.Stream.Validate(); err != nil {

@@ -36,8 +36,8 @@ type submission struct {
 	heeded  bool                // the market must not ignore a field of its bid
 }
 
-// warnings returns sentences about limits that the site does not enforce, about values that the
-// market filled in, and about the cost of chains.
+// warnings returns sentences about limits that the site does not enforce, about values that the market filled in, and
+// about the cost of jobs that wait for other jobs.
 func warnings(b *book.Book, s *intake.Submission) []string {
 	if s.Market == nil { // the present rules would refuse it
 		return s.Said
@@ -61,7 +61,7 @@ func answer(r book.Receipt) job.SubmitReply {
 	return job.SubmitReply{Job: r.Job, Market: r.Market, Payer: r.Payer, Held: r.Held, Tasks: r.Tasks}
 }
 
-// known returns the answer to a submission that was committed before.
+// Returns the answer to a submission that was committed before.
 func (l *submissions) known(s *submission) (receipt *book.Receipt, err error) {
 	l.replica.read(func(b *book.Book) { receipt, err = l.rules().Known(b, s.Submission) })
 	return receipt, err
@@ -168,7 +168,7 @@ type gathered struct {
 	waiting  []*alone
 }
 
-// alone is a submission that came in a request of its own.
+// The type alone is a submission that came in a request of its own.
 type alone struct {
 	*submission
 	leave func()        // called when the submission is decided, even if nobody waits for it

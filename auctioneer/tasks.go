@@ -126,7 +126,8 @@ func (s *taskSearch) earlier(p *book.Kept) job.TaskStatus {
 	return out
 }
 
-// latest returns the status of the latest attempt of a task. p is the record of its end; nil: there is none.
+// latest returns the status of the latest attempt of a task. The argument p is the record of its end, or nil if there
+// is none.
 func (s *taskSearch) latest(stage int, index uint32, t *book.Task, p *book.Kept) job.TaskStatus {
 	out := s.status(uint32(stage), index, t.Attempt, t.Node)
 	out.State = s.state(out.Task, t)

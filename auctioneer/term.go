@@ -46,7 +46,7 @@ func (l *term) verify(ctx context.Context) error {
 	return l.inTerm(l.number)
 }
 
-// with calls f with the desk, while no step runs.
+// Calls f with the desk, while no step runs.
 func (l *term) with(f func(*desk.Desk)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -164,7 +164,6 @@ func (l *term) setBounds() error {
 	return err
 }
 
-// rules returns the rules of the present markets.
 func (l *term) rules() *intake.Rules {
 	r := &intake.Rules{Markets: l.inForce(), Site: l.Site, Operators: l.Operators, MostMemory: l.MostMemory,
 		Deposit: l.Limits.Deposit, Pending: l.Limits.PendingJobs, Notify: l.NotifyRules.Check}
@@ -200,7 +199,6 @@ func (l *term) filter(s *intake.Submission) (said []string, err error) {
 	return []string{"the site changed the job: " + strings.Join(changes, "; ")}, nil
 }
 
-// inbox collects the inputs for the next step of the desk.
 type inbox struct {
 	mu      sync.Mutex
 	waiting []desk.Input

@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// once sends a request once, without repeating it.
+// Sends a request once, without repeating it.
 func once[Reply any](f *fixture, caller messages.Name, verb string, request any) (reply Reply, err error) {
 	f.t.Helper()
 	data, err := wire.Marshal(request, wire.Msgpack)
@@ -45,7 +45,6 @@ func agreed(t *testing.T) (*grid, jobmsg.JobSpec) {
 // owner was told that there is no job.
 func TestNothingIsRefusedWhileItIsEntered(t *testing.T) {
 	for name, several := range map[string]bool{"alone": false, "several in a request": true} {
-		// submit submits the job under a key, and returns its number.
 		submit := func(g *grid, spec jobmsg.JobSpec) (messages.JobID, error) {
 			if !several {
 				reply, err := once[jobmsg.SubmitReply](g.fixture, "alice", messages.VerbSubmit, jobmsg.SubmitRequest{Key: "k", Spec: spec})

@@ -18,8 +18,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// visiting answers peers about visiting jobs. A visiting job is an ordinary job whose owner's name no user of this
-// site can have.
+// visiting answers peers about visiting jobs. A visiting job is an ordinary job, but no user of this site can have
+// the name of its owner.
 type visiting struct {
 	site      *site
 	peers     *peers
@@ -52,8 +52,8 @@ func siteServices(at func(verb string, h bus.Handler) bus.Endpoint, v *visiting,
 	}
 }
 
-// forPeers returns a handler that lets f answer the auctioneers of other sites. f gets the site of the caller in home.
-// The rate of requests of each site is limited.
+// forPeers returns a handler that lets f answer the auctioneers of other sites. The function f gets the site of the
+// caller in home. The rate of requests of each site is limited.
 func forPeers[Request, Reply any](v *visiting, verb string, f func(ctx context.Context, home messages.Name, r Request) (Reply, error)) bus.Handler {
 	return bus.Handle(verb, func(ctx context.Context, caller messages.Name, r Request) (reply Reply, err error) {
 		home, err := federation.HomeOf(caller)
@@ -123,7 +123,7 @@ func digestOf(r *clearing.PeerSubmitRequest) ([]byte, error) {
 	return intake.DigestOf(&s)
 }
 
-// known returns the answer for a visiting job that was accepted before, even if rules have changed since.
+// Returns the answer for a visiting job that was accepted before, even if rules have changed since.
 func (v *visiting) known(home messages.Name, r *clearing.PeerSubmitRequest, digest []byte) (known *job.JobSummary, err error) {
 	v.site.replica.read(func(b *book.Book) {
 		var j *book.Job

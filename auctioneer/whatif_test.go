@@ -15,7 +15,7 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// same reports whether two numbers differ only by rounding.
+// Reports whether two numbers differ only by rounding.
 func same(x, y float64) bool { return math.Abs(x-y) <= 1e-6*max(1, math.Abs(x)) }
 
 // asks returns the answer to the question what another bid for a job would change.

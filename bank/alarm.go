@@ -25,7 +25,7 @@ type alarm struct {
 	archive *archive
 	metrics *metrics
 
-	raised atomic.Pointer[messages.Error] // set by this replica while it leads; nil: no fault was found
+	raised atomic.Pointer[messages.Error] // set by this replica while it leads; nil if no fault was found
 
 	// Only the goroutine that runs the method follow uses these fields.
 	compared compared      // the latest comparison with a leader's books
@@ -43,9 +43,9 @@ type compared struct {
 // compareWithin is the time limit of one comparison by the leader.
 const compareWithin = 5 * time.Second
 
-// compare makes a leader compare the latest checkpoint of this replica with its books, once for each leader. If this
-// replica does not lead, it asks the leader and does not wait, because it may be elected in the meantime; the answer
-// arrives in the channel answers.
+// compare makes a leader compare the latest checkpoint of this replica with the leader's books, once for each leader.
+// If this replica does not lead, it asks the leader and does not wait, because it may be elected in the meantime. The
+// answer arrives in the channel answers.
 func (a *alarm) compare(ctx context.Context, leads bool) {
 	last, has := a.archive.checkpoints.Last()
 	c := compared{checkpoint: last, term: a.group.box.Status().Term}
@@ -158,7 +158,7 @@ func (a *alarm) lower() {
 	a.metrics.stopped.Set(0)
 }
 
-// refusal returns the error for requests that change the books; nil: changes are allowed.
+// refusal returns the error for requests that change the books, or nil if changes are allowed.
 func (a *alarm) refusal() error {
 	if why := a.raised.Load(); why != nil {
 		return why

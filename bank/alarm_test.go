@@ -67,7 +67,7 @@ func TestCheckpointThatTheBooksDoNotBearOut(t *testing.T) {
 		by      proof.Signer
 		records uint64
 		leads   bool
-		want    string // "": nothing stops
+		want    string // "" if nothing stops
 	}{
 		"ahead at a follower": {key, 1000, false, "records were lost"},
 		"ahead at the leader": {key, 1000, true, "records were lost"},

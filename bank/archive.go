@@ -19,13 +19,13 @@ import (
 
 // archive stores a replica's journal, and the checkpoints of the journal.
 type archive struct {
-	files       history.Files    // nil: the journal is in memory
-	store       *history.Store   // nil: the journal is in memory
-	checked     *history.Checked // images that this replica has checked; nil: there are none, or no keys to check with
+	files       history.Files    // nil if the journal is in memory
+	store       *history.Store   // nil if the journal is in memory
+	checked     *history.Checked // images that this replica has checked; nil if there are none, or no keys to check with
 	checkpoints *history.Checkpoints
 	config      *Config
 	machine     *machine      // has the journal
-	unsigned    messages.Time // time of the first record after the last checkpoint; 0: there is none
+	unsigned    messages.Time // time of the first record after the last checkpoint; 0 if there is none
 
 	life context.Context // ends the requests to other replicas, and the check of an image
 	end  func()
@@ -119,7 +119,6 @@ func fetcher(life context.Context, c *Config) func(ledger.Sum) ([]byte, error) {
 	}
 }
 
-// fetch fetches a segment's file part by part.
 func fetch(ctx context.Context, c *Config, subject string, first uint64) (file []byte, err error) {
 	for {
 		ctx, cancel := context.WithTimeout(ctx, askWithin)

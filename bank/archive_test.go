@@ -95,7 +95,7 @@ func (g *cluster) work(name string, n int) {
 	}
 }
 
-// outgrow makes the leader cut its log, so that the stopped replica late needs a snapshot and files.
+// outgrow makes the leader cut its log, so that the stopped replica, named by late, needs a snapshot and files.
 func (g *cluster) outgrow(leader, late string) {
 	g.Helper()
 	had := len(g.segments(late))
@@ -162,8 +162,8 @@ func TestLateReplicaAndOneOther(t *testing.T) {
 	g.same(late, g.segments(leader))
 }
 
-// TestDamagedHistoryIsFetched damages every file of a stopped replica, the newest too. The replica must get the
-// leader's files again, even if nobody reads the records.
+// TestDamagedHistoryIsFetched damages every file of a stopped replica, including the newest one. The replica must get
+// the leader's files again, even if nobody reads the records.
 func TestDamagedHistoryIsFetched(t *testing.T) {
 	g := archived(t)
 	g.grant("ada", 100_000)
@@ -219,7 +219,7 @@ func TestDamagedHistoryOfALeader(t *testing.T) {
 	g.agree()
 }
 
-// same checks that a replica's files equal want.
+// Checks that a replica's files equal want.
 func (g *cluster) same(id string, want map[string][]byte) {
 	g.Helper()
 	got := g.segments(id)
@@ -230,7 +230,6 @@ func (g *cluster) same(id string, want map[string][]byte) {
 	}
 }
 
-// emptyStore returns a store in a new directory.
 func emptyStore(t *testing.T) ledger.Store {
 	t.Helper()
 	files, err := history.Directory(t.TempDir())

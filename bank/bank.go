@@ -37,7 +37,7 @@ type Bank struct {
 	cancel    context.CancelFunc
 	done      chan struct{}
 	examining sync.WaitGroup
-	giving    bus.Subscription // serves files of the journal to other replicas; nil: the journal is in memory
+	giving    bus.Subscription // serves files of the journal to other replicas; nil if the journal is in memory
 
 	// Only the goroutine that runs the method follow uses these fields.
 	leads       bool
@@ -133,7 +133,6 @@ func (b *Bank) stopGiving() {
 	}
 }
 
-// unregister removes all metrics.
 func (b *Bank) unregister() {
 	if b.courier != nil {
 		b.courier.Close()
@@ -209,7 +208,6 @@ func (b *Bank) attend(ctx context.Context) {
 	}
 }
 
-// serve starts the services.
 func (b *Bank) serve() error {
 	services := []bus.Service{b.commands.service(), b.queries.service()}
 	if b.courier != nil {
@@ -229,7 +227,6 @@ func (b *Bank) serve() error {
 	return nil
 }
 
-// withdraw stops the services.
 func (b *Bank) withdraw() {
 	for _, s := range b.serving {
 		if err := s.Stop(); err != nil {

@@ -44,7 +44,6 @@ func (c *callers) owner(caller messages.Name, what string) error {
 	return messages.Errorf(messages.PermissionDenied, "%q may not %s: only owners and operators may", caller, what)
 }
 
-// seesAll reports whether a caller may see all accounts.
 func (c *callers) seesAll(caller messages.Name) bool {
 	return c.isOperator(caller) || c.isService(caller)
 }

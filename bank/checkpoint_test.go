@@ -103,7 +103,6 @@ func BenchmarkCheckpoint(b *testing.B) {
 	}
 }
 
-// size returns the size of the file of checkpoints in bytes.
 func (s *signer) size(b *testing.B) int64 {
 	f, err := s.files.Open(history.CheckpointsFile)
 	if err != nil {

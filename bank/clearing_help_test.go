@@ -25,7 +25,7 @@ type settler struct {
 	cut  atomic.Bool
 }
 
-// road is a bus on which a site cannot reach other sites while it is cut.
+// road is a bus on which a site cannot reach other sites while the road is cut.
 type road struct {
 	bus.Bus
 	site messages.Name
@@ -99,7 +99,6 @@ func (s *settler) peer() clearing.PeerReply {
 	return send[clearing.PeersReply](s.cluster, "ops", clearing.VerbPeers, messages.Empty{}).Peers[0]
 }
 
-// refusals returns the site's counts of refusals, by reason.
 func (s *settler) refusals() map[string]uint64 {
 	s.Helper()
 	counts := map[string]uint64{}

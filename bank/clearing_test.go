@@ -78,7 +78,7 @@ func reconciled(t *testing.T, sides ...*settler) {
 	}
 }
 
-// settled closes a cycle at both sites; from owes to.
+// settled closes a cycle at both sites. In this cycle the site from owes the site to the amount owed.
 func settled(t *testing.T, owed messages.Credits, from, to *settler) {
 	t.Helper()
 	from.refuses(messages.NotFound, "ops", clearingmsg.VerbNet, clearingmsg.CycleRequest{})
@@ -196,8 +196,8 @@ func TestPeersAccountsAreGuarded(t *testing.T) {
 }
 
 // TestMembersDoNotRemit: a member of a project may hold credits for jobs, but may not pay from the project. So the
-// member must not be able to pay from the project to an account at another site. If an owner made a remittance and
-// became a member, a repeated request must get the first answer.
+// member must not be able to pay from the project to an account at another site. If an owner made a remittance and is
+// now only a member, a repeated request must get the first answer.
 func TestMembersDoNotRemit(t *testing.T) {
 	keys, public := newKeys(t)
 	b := startWith(t, func(c *Config) { c.Signer = keys })

@@ -33,18 +33,19 @@ type Config struct {
 	Services []messages.Name
 	// ExpiryInterval is how often the leader checks for due holds when nothing else happens; default 1 s.
 	ExpiryInterval messages.Duration
-	// History is where the replica stores the journal; nil: in memory.
+	// History is where the replica stores the journal. If it is nil, the journal is in memory.
 	History history.Files
 	// SegmentBytes is the size of the records in one file of the journal, in bytes; default 4 MiB. It must be equal
 	// on all replicas.
 	SegmentBytes int
-	// Restored is when the backup began that the replica's state was restored from; 0: it was not restored.
+	// Restored is when the backup began from which the replica's state was restored. It is 0 if the state was not
+	// restored.
 	Restored messages.Time
 	// Signer signs in the site's name: checkpoints of the journal, and messages to the banks of other sites, which
-	// have its public key. Nil: no checkpoints are made, and the bank does not settle with other sites.
+	// have its public key. If it is nil, no checkpoints are made, and the bank does not settle with other sites.
 	Signer proof.Signer
-	// Keys are the site's keys, which check the signatures of requests. Nil: this replica cannot carry out commands
-	// that carry signatures.
+	// Keys are the site's keys, which check the signatures of requests. If it is nil, this replica cannot carry out
+	// commands with signatures.
 	Keys Keys
 	// Attempt is how long one message to another site's bank may wait for its answer; default 5 s. FirstBackoff and
 	// LastBackoff are the shortest and longest wait between attempts; defaults 100 ms and 30 s.
@@ -70,7 +71,7 @@ type Config struct {
 	// Mono returns the time of a clock that nobody can set; default: the clock of the process.
 	Mono func() messages.Duration
 	// Late is how long auctioneers may still extend holds that became due while the site did not run, or because
-	// clocks were set; default 5 minutes. Negative: no time.
+	// clocks were set; default 5 minutes. A negative value means no time.
 	Late messages.Duration
 }
 

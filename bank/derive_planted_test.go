@@ -11,7 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// plant is what an attacker who can write a bank's disk adds to a copy of its ledger.
+// plant is a copy of a bank's ledger to which a test adds records. An attacker who can write the bank's disk could do
+// the same.
 type plant struct {
 	*testing.T
 	*ledger.Ledger
@@ -56,8 +57,8 @@ func moves(t ...money.Transfer) ledger.Command {
 	return ledger.Command{Verb: ledger.Transfers, By: "$clearing", Rank: ledger.Clearing, Transfers: t}
 }
 
-// TestOtherThanSignedIsFound plants signed requests whose records differ from what was signed, and statements that
-// nobody signed. Each must be found. A plant with the records that follow from the signed request must be accepted.
+// TestOtherThanSignedIsFound inserts signed requests whose records differ from what was signed, and statements that
+// nobody signed. Each must be found. A signed request with the records that follow from it must be accepted.
 func TestOtherThanSignedIsFound(t *testing.T) {
 	b, k := provenBed(t)
 	propose := func(by messages.Name, rank ledger.Rank, verb ledger.Verb, signed *messages.SignedRequest) {
@@ -132,7 +133,7 @@ func TestOtherThanSignedIsFound(t *testing.T) {
 	}
 }
 
-// TestAdoptionsOtherThanSignedAreFound plants adoptions that only the operator signed, that nobody signed, that have
+// TestAdoptionsOtherThanSignedAreFound inserts adoptions that only the operator signed, that nobody signed, that have
 // another amount than was signed, or that were already carried out. Each must be found.
 func TestAdoptionsOtherThanSignedAreFound(t *testing.T) {
 	b, k := provenBed(t)
@@ -175,7 +176,7 @@ func TestAdoptionsOtherThanSignedAreFound(t *testing.T) {
 	}
 }
 
-// TestAfterAPartingNothingMoves plants payments after an agreed parting. They must be found.
+// TestAfterAPartingNothingMoves inserts payments after an agreed parting. They must be found.
 func TestAfterAPartingNothingMoves(t *testing.T) {
 	b, k := provenBed(t)
 	b.as(k.issue("operator", "ops"), "ops").grant("1", "bob", 10*c)
@@ -228,7 +229,7 @@ func (b *bed) confirmed(east clearing.Signer) *clearingmsg.SignedReceipt {
 	return &signed
 }
 
-// dishonest checks that a plant is found, by a verifier and by a replica that starts.
+// dishonest checks that the inserted records are found, by a verifier and by a replica that starts.
 func (b *bed) dishonest(k *siteKeys, name string, put func(*plant)) {
 	b.Helper()
 	l := b.copied()
@@ -243,7 +244,7 @@ func (b *bed) dishonest(k *siteKeys, name string, put func(*plant)) {
 	}
 }
 
-// honest checks that a plant that follows from signatures is accepted.
+// honest checks that inserted records are accepted if they follow from signatures.
 func (b *bed) honest(k *siteKeys, name string, put func(*plant)) {
 	b.Helper()
 	l := b.copied()

@@ -23,7 +23,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// past is a bank with random requests of all kinds of callers. They are correctly signed, and may make sense or not.
+// A past is a bank with random requests of all kinds of callers. The requests are correctly signed, and may make sense
+// or not.
 type past struct {
 	*rand.Rand
 	b    *bed
@@ -57,7 +58,6 @@ func (p *past) amount() messages.Credits {
 	return messages.Credits(1 + p.Int64N(int64(8*c)))
 }
 
-// id returns the identifier of an earlier transfer.
 func (p *past) id() string {
 	if len(p.transfer) == 0 {
 		return "none"
@@ -68,7 +68,6 @@ func (p *past) id() string {
 // later returns a random time in the next half hour.
 func (p *past) later() messages.Time { return p.b.clock() + messages.Time(p.Int64N(1800_000_000)) }
 
-// asked signs a request.
 func (p *past) asked(role string, by messages.Name, verb string, request any) *messages.SignedRequest {
 	p.b.Helper()
 	who, known := p.issued[role+by]
@@ -90,7 +89,6 @@ func (p *past) asked(role string, by messages.Name, verb string, request any) *m
 
 var pastRanks = map[string]ledger.Rank{"operator": ledger.Operator, "user": ledger.User, "service": ledger.Service}
 
-// asks proposes a command of the ledger.
 func (p *past) asks(verb ledger.Verb, name, role string, by messages.Name, request any) {
 	p.proposes(&ledger.Command{Verb: verb, By: by, Rank: pastRanks[role], Asked: p.asked(role, by, name, request)}, func(r ledger.Result) {
 		if r.Error == nil {
@@ -105,7 +103,6 @@ func (p *past) proposes(command *ledger.Command, then func(ledger.Result)) {
 	p.after = append(p.after, func(r any) { then(r.(ledger.Result)) })
 }
 
-// settles proposes a command of the clearing.
 func (p *past) settles(name string, command clearing.Command, then func(clearing.Result)) {
 	command.At = p.b.clock()
 	data, err := command.Encode()
@@ -138,7 +135,6 @@ func (p *past) flush() {
 	p.batch, p.after = nil, nil
 }
 
-// step makes one random request.
 func (p *past) step() {
 	switch n := p.IntN(40); {
 	case n < 12:
@@ -211,7 +207,6 @@ func (p *past) manage() {
 	}
 }
 
-// opens opens a session.
 func (p *past) opens() {
 	own, err := ecdh.X25519().GenerateKey(crypto.Reader)
 	if err != nil {
@@ -393,7 +388,7 @@ func (p *past) rare(ask func(verb, role string, by messages.Name, c clearing.Com
 	}
 }
 
-// said makes the peer sign a statement, often one that it may not make.
+// Makes the peer sign a statement, often one that it may not make.
 func (p *past) said() {
 	p.flush()
 	is := p.peer()
@@ -473,9 +468,9 @@ func (p *past) starts() error {
 }
 
 // TestHonestPastsAreDerived makes random requests that are correctly signed by users, operators, services and a peer.
-// The journal must be derived, and a replica must start. If a record is altered, either the change must be found or
-// every account must have the same balance as before. The exception is an omission; see isOmission. CANDOR_SEEDS is the
-// number of seeds, CANDOR_SEED the first.
+// It must be possible to derive the journal and to start a replica. If a record is altered, either the change must be
+// found or every account must have the same balance as before. The exception is an omission; see isOmission.
+// CANDOR_SEEDS is the number of seeds, CANDOR_SEED the first.
 func TestHonestPastsAreDerived(t *testing.T) {
 	pasts := uint64(12)
 	if n, err := strconv.ParseUint(os.Getenv("CANDOR_SEEDS"), 10, 32); err == nil {

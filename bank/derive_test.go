@@ -19,8 +19,8 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// tradingBed returns a bank with an honest journal of every kind: grants with and without an expiry, payments, holds
-// that are posted or lapse, changes of accounts, and trade with a peer.
+// tradingBed returns a bank with an honest journal with records of every kind: grants with and without an expiry,
+// payments, holds that are posted or lapse, changes of accounts, and trade with a peer.
 func tradingBed(t *testing.T) (*bed, *siteKeys) {
 	b, k := provenBed(t)
 	ops := b.as(k.issue("operator", "ops"), "ops")
@@ -94,7 +94,6 @@ func standings(t *testing.T, k *siteKeys, records [][]byte) ([]money.Standing, e
 	return v.Standings(), v.End()
 }
 
-// restarts starts a replica from an image.
 func (b *bed) restarts(image []byte) error {
 	m := &machine{site: "here", metrics: newMetrics(), archive: b.bank.archive, root: b.bank.machine.root, time: siteclock.NewSteady(b.clock, nil, still)}
 	m.ledger, m.clearing = m.open()
@@ -116,7 +115,6 @@ func (b *bed) imageOf(l *ledger.Ledger) []byte {
 	return out.Bytes()
 }
 
-// copied returns a copy of the bank's ledger, in memory.
 func (b *bed) copied() *ledger.Ledger {
 	b.Helper()
 	var out bytes.Buffer
@@ -190,7 +188,7 @@ func TestAPaymentFromAnothersAccountIsFound(t *testing.T) {
 	}
 }
 
-// TestRecordsFromNothingAreFound adds records at the end of a journal that nobody signed. They must be found.
+// TestRecordsFromNothingAreFound adds records that nobody signed at the end of a journal. They must be found.
 func TestRecordsFromNothingAreFound(t *testing.T) {
 	b, k := tradingBed(t)
 	sound := b.records()

@@ -114,14 +114,12 @@
 //
 // # Other sites
 //
-// The replicated state is the ledger together with a [clearing.State]. Commands that begin
-// with [clearing.Mark] belong to the clearing, and an image has the clearing's part first. If
-// the bank has a key to sign with, its leader also runs the shell of the clearing (package
-// courier). The shell serves the requests of users (authorise, remit, revoke), services
-// (accept, charge), operators (peer, part, reserve, close, net, reconcile, confirm, adopt,
-// peers) and the banks of peers (instruct, lines, totals, position). While the leader leads,
-// the shell sends peers the messages that they have not answered. A caller who may not pay
-// from an account may not remit from it.
+// The replicated state is the ledger together with a [clearing.State]. Commands that begin with [clearing.Mark]
+// belong to the clearing, and an image has the clearing's part first. If the bank has a key to sign with, its leader
+// also runs the courier of the clearing (package courier). The courier serves the requests of users (authorise,
+// remit, revoke), services (accept, charge), operators (peer, part, reserve, close, net, reconcile, confirm, adopt,
+// peers) and the banks of peers (instruct, lines, totals, position). While the leader leads, the courier sends peers
+// the messages that they have not answered. A caller who may not pay from an account may not remit from it.
 //
 // Only the clearing changes the accounts of peers. Another request, a transfer or a correction
 // that would change one is refused; only the settlement accounts accept grants and

@@ -93,7 +93,7 @@ func TestCommandThatCannotBeReadEndsTheReplica(t *testing.T) {
 				if totals := read(bank.machine, (*ledger.Ledger).Totals); totals.Issued != 0 {
 					t.Errorf("credits were issued: %+v", totals)
 				}
-				_ = bank.Close() // Close returns how it ended
+				_ = bank.Close() // Close returns the error with which it ended
 			}
 		})
 	}

@@ -62,7 +62,7 @@ func (f *founding) bound(s bus.Service) bus.Service {
 	return s
 }
 
-// parties returns the accounts that the transfers debit, and the members that answer for them.
+// parties returns the accounts that the transfers debit, and the members for whom the transfers are made.
 func parties(list []money.Transfer) (names []messages.Name) {
 	for i := range list {
 		names = append(names, list[i].Debit, list[i].Member)

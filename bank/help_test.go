@@ -96,7 +96,7 @@ func call[Reply any](b *bed, caller messages.Name, verb string, request any) (Re
 	return bus.Call[Reply](ctx, b.client, messages.Subject("here", messages.Bank, verb, caller), request)
 }
 
-// must is call for a request that must succeed.
+// Does the same as call, for a request that must succeed.
 func must[Reply any](b *bed, caller messages.Name, verb string, request any) Reply {
 	b.Helper()
 	reply, err := call[Reply](b, caller, verb, request)
@@ -157,8 +157,8 @@ func post(id, hold string, amount messages.Credits) money.Transfer {
 	return money.Transfer{ID: id, Kind: money.Post, Pending: hold, Credit: money.SiteAccount, Amount: amount}
 }
 
-// metric returns the value of a counter or gauge, or the count of a histogram. If the metric has a label, label is the
-// label's value.
+// metric returns the value of a counter or gauge, or the count of a histogram. If the metric has a label, the
+// argument label is its value.
 func (b *bed) metric(name, label string) float64 {
 	b.Helper()
 	families, err := b.metrics.Gather()
@@ -176,5 +176,5 @@ func (b *bed) metric(name, label string) float64 {
 	return 0
 }
 
-// still is a clock that does not move, so that only the test sets the time.
+// Returns the time of a clock that does not move, so that only the test sets the time.
 func still() messages.Duration { return 0 }

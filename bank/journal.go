@@ -12,7 +12,6 @@ import (
 // pageBytes is the maximum size of the records in one reply; a NATS server accepts 1 MiB.
 const pageBytes = 512 << 10
 
-// journal returns a page of the journal.
 func (q *queries) journal(ctx context.Context, caller messages.Name, r money.JournalRequest) (money.JournalReply, error) {
 	if err := q.mayAudit(ctx, caller, "read the journal", r.Validate()); err != nil {
 		return money.JournalReply{}, err
@@ -99,7 +98,6 @@ func (q *queries) checkpoints(ctx context.Context, caller messages.Name, r money
 	return reply, nil
 }
 
-// segment returns a part of a full segment's file.
 func (q *queries) segment(ctx context.Context, caller messages.Name, r money.SegmentRequest) (reply money.SegmentReply, err error) {
 	if err := q.mayAudit(ctx, caller, "read the journal's files", r.Validate()); err != nil {
 		return reply, err

@@ -24,16 +24,16 @@ type Keys interface {
 	RevokedKeys() []string               // revoked keys of names
 	SignAccount([]byte) ([]byte, error)  // signs with the present key of the site's account
 	Exchange() (*ecdh.PrivateKey, error) // the exchange key that belongs to AccountKey
-	// Succession returns the keys from AccountKey to the present key. The method Later returns the exchange key of one
-	// of these keys; nil: it is unknown.
+	// Succession returns the keys from AccountKey to the present key. The method Later returns the exchange key of
+	// one of these keys, or nil if it is unknown.
 	Succession() []messages.Succession
 	Later(account string) *ecdh.PrivateKey
 }
 
-// seen is shared by the replicas of this process, so that each mark is checked only once.
+// The variable seen is shared by the replicas of this process, so that each mark is checked only once.
 var seen = ledger.NewSeen()
 
-// newRoot returns the root of trust for the ledger's checks; nil: there are no keys.
+// newRoot returns the root of trust for the ledger's checks, or nil if there are no keys.
 func newRoot(c *Config) (*ledger.Root, error) {
 	if c.Keys == nil {
 		return nil, nil

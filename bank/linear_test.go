@@ -79,13 +79,13 @@ type run struct {
 	*trio
 	clock   atomic.Int64
 	ids     atomic.Int64
-	forgets bool // the planted bug: a repeated request gets another identifier
+	forgets bool // the inserted bug: a repeated request gets another identifier
 
 	historyMu sync.Mutex
 	history   []porcupine.Operation
 }
 
-// record notes an operation with the times of its call and its return. If its outcome is unknown, it may take effect
+// record stores an operation with the times of its call and its return. If its outcome is unknown, it may take effect
 // at any later time.
 func (r *run) record(caller int, in asked, call int64, out answer) {
 	end := r.clock.Add(1)
@@ -226,7 +226,7 @@ func (r *run) agree() {
 	}
 }
 
-// TestTheCheckFindsPlantedBugs checks that the check fails if a bug is planted.
+// TestTheCheckFindsPlantedBugs checks that the check fails if a bug is inserted.
 func TestTheCheckFindsPlantedBugs(t *testing.T) {
 	for name, bug := range map[string]struct{ unverified, forgets bool }{
 		"a read that is not verified":                {unverified: true},

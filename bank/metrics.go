@@ -10,7 +10,6 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// metrics are the metrics of one replica.
 type metrics struct {
 	commands  prometheus.Counter
 	transfers prometheus.Counter
@@ -84,7 +83,7 @@ func (m *metrics) watch(machine *machine) {
 	gauge("journal_records", "Records of the ledger's journal.", func(t ledger.Totals) float64 { return float64(t.Records) })
 }
 
-// told collects the credits of the accounts that were granted the most, when a monitor asks.
+// The type told collects the credits of the accounts that were granted the most, when a monitor asks.
 type told struct {
 	machine *machine
 	most    int
@@ -95,7 +94,8 @@ var (
 	accountSpent     = prometheus.NewDesc("candor_bank_account_spent_credits", "Credits that an account was charged for jobs since the beginning. Only with metrics_accounts.", []string{"account"}, nil)
 )
 
-// tell adds metrics of the accounts that were granted the most credits; most is their number.
+// tell adds metrics of the accounts that were granted the most credits. The argument most is the number of these
+// accounts.
 func (m *metrics) tell(machine *machine, most int) {
 	if most > 0 {
 		m.all.MustRegister(told{machine, most})
@@ -116,7 +116,6 @@ func (t told) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// count counts the results of a command.
 func (m *metrics) count(r *ledger.Result) {
 	m.commands.Inc()
 	m.lapsed.Add(float64(r.Lapsed))

@@ -16,7 +16,8 @@ import (
 const (
 	paceBurst = 100
 	paceEvery = messages.Duration(time.Second / 2)
-	// maxPaced is the maximum number of remembered users. Above it, users who may send paceBurst again are forgotten.
+	// maxPaced is the maximum number of remembered users. Above this number, users who may send paceBurst again are
+	// forgotten.
 	maxPaced = 10_000
 )
 

@@ -56,7 +56,7 @@ func public(t *testing.T, pair nkeys.KeyPair) string {
 	return key
 }
 
-// rotate gives a role another key. The old key is valid until finish.
+// rotate gives a role another key. The old key is valid until finish is called.
 func (k *siteKeys) rotate(role string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -145,7 +145,7 @@ func (k *siteKeys) issue(role string, name messages.Name) proof.Principal {
 	return proof.Principal{Token: token, Seed: string(seed)}
 }
 
-// as returns the bed with a connection that uses these credentials.
+// Returns the bed with a connection that uses these credentials.
 func (b *bed) as(p proof.Principal, name messages.Name) *bed {
 	other := &bed{T: b.T, network: b.network, bank: b.bank, box: b.box, metrics: b.metrics}
 	other.client = b.network.ConnectAs(name, &bus.Identity{Principal: func() (proof.Principal, error) { return p, nil }, Clock: b.clock})
@@ -174,7 +174,6 @@ func provenBed(t *testing.T, tune ...func(*Config)) (*bed, *siteKeys) {
 	return b, k
 }
 
-// image returns an image of the present bank.
 func (b *bed) image() []byte {
 	b.Helper()
 	var out bytes.Buffer

@@ -28,7 +28,6 @@ func verifies(b *bed, k *siteKeys) (ledger.ProofReport, error) {
 	return verifiesRecords(b, k, b.records())
 }
 
-// records returns the records of the bank's journal.
 func (b *bed) records() (records [][]byte) {
 	b.Helper()
 	var h ledger.History

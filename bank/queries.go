@@ -60,7 +60,7 @@ func (q *queries) readAccount(ctx context.Context, caller, name messages.Name, f
 	return err
 }
 
-// own returns the account name, or the caller's own account if name is empty.
+// Returns the argument name, or the caller's own name if name is empty.
 func own(caller, name messages.Name) messages.Name {
 	if name == "" {
 		return caller

@@ -19,7 +19,7 @@ type machine struct {
 	site    messages.Name
 	metrics *metrics
 	archive *archive
-	root    *ledger.Root // root of trust for checking signatures; nil: there is none
+	root    *ledger.Root // root of trust for checking signatures; nil if there is none
 	time    *siteclock.Steady
 	broken  func(error) // called when the ledger's store has failed
 
@@ -147,7 +147,7 @@ func (m *machine) hash() [sha256.Size]byte {
 	return sha256.Sum256(append(books[:], settled[:]...))
 }
 
-// read calls f with the ledger, which does not change meanwhile. f must not keep it.
+// read calls f with the ledger, which does not change meanwhile. The function f must not keep it.
 func (m *machine) read(f func(*ledger.Ledger)) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

@@ -28,7 +28,7 @@ type cluster struct {
 	now     messages.Time
 	running map[string]*Bank
 	history string                                          // directory of the journals, if they are in files
-	tune    func(id string, c *Config, log *mailbox.Config) // changes the configuration of a replica; nil: no change
+	tune    func(id string, c *Config, log *mailbox.Config) // changes the configuration of a replica; nil means no change
 }
 
 func startGroup(t testing.TB) *cluster { return startTuned(t, nil) }
@@ -51,7 +51,6 @@ func startSite(t testing.TB, network *bus.Network, site messages.Name, tune func
 	return g
 }
 
-// start starts a replica.
 func (g *cluster) start(id string) {
 	g.Helper()
 	if err := g.tryStart(id); err != nil {

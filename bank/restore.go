@@ -33,7 +33,7 @@ func (m *machine) Restore(r io.Reader) error {
 	return m.restore(image, nil)
 }
 
-// known returns images that this replica has checked, the newest first: the present state, or else the images in its
+// Returns images that this replica has checked, the newest first: the present state, or else the images in its
 // directory.
 func (m *machine) known() [][]byte {
 	log := m.archive.config.Log
@@ -64,8 +64,8 @@ func (m *machine) known() [][]byte {
 	return images
 }
 
-// restore replaces the ledger and the clearing by an image. known is an image that was checked before; nil: every record
-// is checked.
+// restore replaces the ledger and the clearing by an image. The argument known is an image that was checked before.
+// If it is nil, every record is checked.
 func (m *machine) restore(image, known []byte) error {
 	freshLedger, freshClearing := m.open()
 	r := bytes.NewReader(image)

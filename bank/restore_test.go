@@ -103,7 +103,7 @@ type restarted struct {
 	told *observer.ObservedLogs
 }
 
-// again starts a replica with the files of a directory.
+// Starts a replica with the files of a directory.
 func (d *disked) again(dir string, tune ...func(*Config)) *restarted {
 	d.Helper()
 	core, told := observer.New(zapcore.InfoLevel)
@@ -146,7 +146,7 @@ func (r *restarted) checks(d *disked, image []byte) (n uint64) {
 	return 0
 }
 
-// said reports whether the log has a text.
+// Reports whether the log has a text.
 func (r *restarted) said(text string) bool {
 	for _, e := range r.told.All() {
 		if strings.Contains(e.Message, text) {
@@ -203,7 +203,7 @@ func TestARestartChecksOnlyNewRecords(t *testing.T) {
 	}
 }
 
-// forger has a copy of the journal, and writes records into it that nobody signed.
+// forger has a copy of the journal, and adds records that nobody signed.
 type forger struct {
 	*ledger.Ledger
 	dir     string
@@ -225,7 +225,6 @@ func (d *disked) forger() *forger {
 	return f
 }
 
-// grants writes n grants to bob.
 func (f *forger) grants(t *testing.T, n int) {
 	t.Helper()
 	for i := range n {
@@ -273,8 +272,8 @@ func TestAForgedRecordIsFoundAfterWhatWasChecked(t *testing.T) {
 	}
 }
 
-// TestAnAlteredImageIsRefusedWhereAllRecordsAreKnown flips bits of the sums, records and accounts of an image all of
-// whose records the replica has checked. The image must be refused, and the replica keeps its state.
+// TestAnAlteredImageIsRefusedWhereAllRecordsAreKnown flips bits of the sums, records and accounts of an image. The
+// replica has checked all records of this image. The image must be refused, and the replica keeps its state.
 func TestAnAlteredImageIsRefusedWhereAllRecordsAreKnown(t *testing.T) {
 	d := onDisk(t)
 	own := d.image()

@@ -34,7 +34,6 @@ type listed struct {
 	Standard     bool
 }
 
-// packages returns the packages of the module.
 func packages(t *testing.T) []listed {
 	t.Helper()
 	return list(t, "./...")
@@ -205,9 +204,10 @@ func TestTheLeaderIsPure(t *testing.T) {
 	}
 }
 
-// TestSimulatorsHaveNoLeader checks that simulators leave these decisions to package desk: that a node is lost, that a
-// gang is late, what a market does, what a job owes, and what the bank has done. So no rule exists twice, for example
-// the rule for the end of a lease. The checkers of simulators may read the decisions.
+// TestSimulatorsHaveNoLeader checks that simulators leave these decisions to package desk, the logic of the
+// auctioneer's leader: that a node is lost, that a gang is late, what a market does, what a job owes, and what the
+// bank has done. So no rule exists twice, for example the rule for the end of a lease. The checkers of simulators may
+// read the decisions.
 func TestSimulatorsHaveNoLeader(t *testing.T) {
 	leads := regexp.MustCompile(`\bbook\.(Lost|Disband|Decide|Settle|Confirm)\{`)
 	files := sources(t, "deploy/simulated")
@@ -222,8 +222,8 @@ func TestSimulatorsHaveNoLeader(t *testing.T) {
 	}
 }
 
-// TestProgramHasNoOldParts checks that the program of "make build" links no library that nobody maintains any more.
-// raft-wal needs a function of coreos/etcd that reserves the space of a file. A copy of this function is in the tree.
+// TestProgramHasNoOldParts checks that the program of "make build" links only libraries that are maintained. raft-wal
+// needs a function of coreos/etcd that reserves the space of a file. A copy of this function is in the tree.
 func TestProgramHasNoOldParts(t *testing.T) {
 	const tag = "hashicorpmetrics"
 	old := regexp.MustCompile(`^github\.com/(boltdb|armon|hashicorp/raft-boltdb|coreos/(etcd|pkg|go-systemd/journal))(/|$)`)
@@ -297,7 +297,7 @@ var runnerRooms = map[string]struct {
 }
 
 // TestRunnerRooms checks that each package in runnerRooms imports only the packages that it may import, and exports no
-// more names than it may. So none of these packages knows the whole runner.
+// more names than it may. So none of these packages depends on the whole runner.
 func TestRunnerRooms(t *testing.T) {
 	for room, bound := range runnerRooms {
 		for _, p := range list(t, "./nodeagent/runner/"+room) {
@@ -354,8 +354,8 @@ func exportedNames(t *testing.T, p listed) (names []string) {
 	return names
 }
 
-// TestBinaryWithoutLaboratory checks that the operators' binary and the client link nothing of the lab, no library for
-// plots, and nothing that is for tests. Raft's own helpers for tests are an exception.
+// TestBinaryWithoutLaboratory checks that the operators' binary and the client contain no code of the lab, no library
+// for plots, and no code for tests. Raft's own helpers for tests are an exception.
 func TestBinaryWithoutLaboratory(t *testing.T) {
 	other := regexp.MustCompile(`^(gonum\.org/v1/plot|golang\.org/x/image|testing/.*|net/http/httptest|pgregory\.net/rapid|github\.com/stretchr/testify|github\.com/anishathalye/porcupine)(/|$)`)
 	for _, p := range list(t, "-tags", "hashicorpmetrics", "-deps", "./cmd/candor", "./cmd/candor/client") {

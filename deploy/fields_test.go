@@ -70,8 +70,8 @@ func startsWith(list, beginning []string) bool {
 	return len(list) >= len(beginning) && slices.Equal(list[:len(beginning)], beginning)
 }
 
-// fieldsOf returns the exported fields of each struct in a directory, in order. For messages it includes the
-// vocabularies below.
+// fieldsOf returns the exported fields of each struct in a directory, in order. For the directory messages, it
+// includes the vocabularies below that directory.
 func fieldsOf(t *testing.T, directory string) map[string][]string {
 	t.Helper()
 	fields := map[string][]string{}
@@ -129,7 +129,7 @@ func exported(s *ast.StructType) (names []string) {
 	return names
 }
 
-// sinceTag returns a colon and the level in a field's tag; "": it has none.
+// sinceTag returns a colon and the level in a field's tag, or "" if the tag has no level.
 func sinceTag(f *ast.Field) string {
 	if f.Tag == nil {
 		return ""

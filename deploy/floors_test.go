@@ -19,7 +19,7 @@ import (
 )
 
 // TestFilesStandOnFloors checks that the files of some packages can be read in an order in which each file uses only
-// earlier ones. So no two files may use each other, also not through other files.
+// earlier ones. So no two files may use each other, not even through other files.
 func TestFilesStandOnFloors(t *testing.T) {
 	for _, directory := range []string{"../auctioneer", "../auctioneer/book", "../auctioneer/desk"} {
 		uses := fileUses(t, directory)
@@ -32,8 +32,8 @@ func TestFilesStandOnFloors(t *testing.T) {
 	}
 }
 
-// TestCirclesAreFound checks that the search finds two files that use each other through a third one, and no file
-// that only uses these.
+// TestCirclesAreFound checks that the search finds two files that use each other through a third one, and does not
+// report a file that only uses these.
 func TestCirclesAreFound(t *testing.T) {
 	uses := map[string]map[string]string{"a": {"b": "B"}, "b": {"c": "C", "d": "D"}, "c": {"a": "A"}, "e": {"a": "A"}}
 	if got := circles(uses); len(got) != 1 || !slices.Equal(got[0], []string{"a uses b (B)", "b uses c (C)", "c uses a (A)"}) {

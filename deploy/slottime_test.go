@@ -112,8 +112,8 @@ func (r *rack) serve(q *state.Request) {
 	})
 }
 
-// newRack returns a node with slots, and jobs with more tasks than can run. takes has the run time of each job's
-// tasks.
+// newRack returns a node with slots, and jobs with more tasks than can run. The argument takes has the run time of
+// each job's tasks.
 func newRack(t *testing.T, seed uint64, slots int, takes ...time.Duration) *rack {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	r := &rack{t: t, rng: rng, now: 1e6, agent: state.New([]job.ClassSlots{{Class: "cpu", Slots: slots}}, rng), book: book.New(),
@@ -141,9 +141,9 @@ func (r *rack) run(d time.Duration) {
 }
 
 // TestShortAndLongTasksPayForTheirTime runs jobs with tasks of 1 ms and 20 ms on the same slots. Most tasks begin
-// before the leader hears of the end of the one before. Each must pay for its own time and a part of an exchange. The
-// leader does not know how long a message took, so a task may pay a little less. All of them together must pay for
-// the time of the slots, to the microsecond.
+// before the leader hears that the previous task has ended. Each must pay for its own time and for a part of the time
+// of an exchange. The leader does not know how long a message took, so a task may pay a little less. All of them
+// together must pay for the time of the slots, to the microsecond.
 func TestShortAndLongTasksPayForTheirTime(t *testing.T) {
 	for seed := range uint64(6) {
 		r := newRack(t, seed, 1+int(seed%3), time.Millisecond, 20*time.Millisecond)

@@ -26,7 +26,7 @@
 // stream no longer has are not lost. Reading continues with the last message that the snapshot contains. If this
 // message is missing from the stream, or another one has its number, the stream is a different one, and is read from
 // its beginning. A snapshot that is damaged, or was made for other job profile classes, is not used. If a site begins
-// anew, with job numbers from 1, the directories of its estimators must be removed too; candor up --fresh does this.
+// again, with job numbers from 1, the directories of its estimators must be removed too; candor up --fresh does this.
 //
 // Several estimators of a site share its requests, as members of one queue group, but each reads the whole stream. If
 // the instances divided the stream too, each would save a few microseconds for each job. But each answer would have to

@@ -114,7 +114,7 @@ func (e *Estimator) stillResuming() bool {
 	return e.resuming
 }
 
-// again closes the subscription, and reads the stream from its beginning.
+// The method again closes the subscription, and reads the stream from its beginning.
 func (e *Estimator) again(ctx context.Context, reading bus.Subscription) bus.Subscription {
 	e.config.Log.Warn("the stream is not the stream of the snapshot; reading the stream from its beginning")
 	e.stop(reading)
@@ -195,7 +195,7 @@ func (e *Estimator) observe(seq uint64, _ string, payload []byte) {
 	}
 }
 
-// advance notes how far the stream was read. The first message after a snapshot was loaded must be the last one that
+// advance records how far the stream was read. The first message after a snapshot was loaded must be the last one that
 // the snapshot contains. If the stream no longer has that message, a later message may be the first. Otherwise the
 // stream is not the one that was read before.
 func (e *Estimator) advance(seq uint64, fresh bool) {

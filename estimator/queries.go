@@ -126,8 +126,8 @@ func (e *Estimator) samples(_ context.Context, caller messages.Name, r market.Sa
 	return draw()
 }
 
-// permit returns the account that a request is about; an empty account means the caller's. It returns an error if
-// this is not the caller's account, and the caller is no service or operator.
+// permit returns the account that a request is about. An empty account stands for the caller's account. It returns an
+// error if the request is about another account and the caller is no service or operator.
 func (e *Estimator) permit(caller, account messages.Name) (messages.Name, error) {
 	if account == "" || account == caller {
 		return caller, nil

@@ -1,6 +1,7 @@
 package messages
 
-// Admission is the part of a site that lets new nodes in, and gives doors the credentials of users.
+// Admission is the service of a site that lets new nodes in. It also lends the credentials of users to doors; see
+// [DoorPrefix].
 const Admission = "admission"
 
 // Verbs of the admission. Only operators may use them, except enrol, renew and lend.
@@ -13,25 +14,25 @@ const (
 	VerbLend   = "lend"   // LendRequest → LendReply; the account is "$", DoorPrefix and the name of the door
 )
 
-// DoorPrefix is the prefix of the name of a door: $door-login1 is the door of the machine login1. A door serves the
-// users of a machine, and asks the site for the credentials of each.
+// DoorPrefix begins the name of a door. A door serves the users of one machine, and asks the site for the credentials
+// of each user. For example, $door-login1 is the door of the machine login1.
 const DoorPrefix = "door-"
 
-// VerbAdmit is a verb of the auctioneer, whose log holds the tokens. Only the admission service sends it.
+// VerbAdmit is a verb of the auctioneer, whose log holds the join tokens. Only the admission service sends it.
 const VerbAdmit = "admit" // AdmitRequest → TokensReply
 
-// JoinPrefix is the prefix of the identifier of every join token. The holder of a token sends requests under the name
-// "$" and the identifier.
+// JoinPrefix is the prefix of the identifier of every join token. The holder of a token sends requests under a name
+// that is "$" and the identifier.
 const JoinPrefix = "join-"
 
-// Bounds of the life of a join token.
+// Bounds on how long a join token is valid.
 const (
 	MinTokenLife = Duration(1_000_000_000)              // 1 s
 	MaxTokenLife = Duration(30 * 24 * 3600_000_000_000) // 30 days
 )
 
-// TokenRequest asks for a token for a node. With the token, the agent of the node can get its credentials once, until
-// the token expires.
+// TokenRequest asks for a token for a node. With the token, the agent of the node can get credentials once, before the
+// token expires.
 type TokenRequest struct {
 	Node    Name     `json:"node"`
 	Expires Duration `json:"expires"` // time from now until the token expires
@@ -61,7 +62,7 @@ type TokenState struct {
 	By      Name   `json:"by"` // the operator who made it
 	Issued  Time   `json:"issued"`
 	Expires Time   `json:"expires"`
-	Used    Time   `json:"used"` // when it was used; 0: not yet
+	Used    Time   `json:"used"` // when it was used; 0 means not yet
 	Key     string `json:"key"`  // public key of the agent that used it
 	Revoked bool   `json:"revoked"`
 }
@@ -77,8 +78,8 @@ type TokenUse struct {
 	Key string `json:"key,omitempty"`
 }
 
-// AdmitRequest lets the auctioneer record a token, record its use, or revoke it. One field is set; if none is, the
-// reply lists the tokens.
+// AdmitRequest asks the auctioneer to record a token, to record the use of a token, or to revoke a token. At most one
+// field is set. If none is set, the reply lists the tokens.
 type AdmitRequest struct {
 	Issue  *TokenState `json:"issue,omitempty"`
 	Use    *TokenUse   `json:"use,omitempty"`
@@ -96,8 +97,8 @@ type EnrolReply struct {
 	Claim string `json:"claim"`
 }
 
-// RenewRequest asks for a claim that ends later. The caller has a valid claim in its present credentials. The request
-// holds no secret.
+// RenewRequest asks for a claim that ends later. The caller's present credentials have a claim that is still valid. The
+// request holds no secret.
 type RenewRequest struct {
 	Claim string `json:"claim"`
 }

@@ -76,7 +76,7 @@ func Waits(err error) bool { return Passing(err) || KindOf(err) == Exhausted }
 // Detail returns the sentence of an error, without its kind.
 func Detail(err error) string { return AsError("", err).Message }
 
-// Clip cuts a text that is too long. most is the limit in bytes.
+// Clip cuts a text that is too long. The argument most is the limit in bytes.
 func Clip(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -84,8 +84,8 @@ func Clip(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "")
 }
 
-// Short returns the text, or its first most bytes and … if it is longer. Error messages use it to quote text that
-// somebody else wrote.
+// Short returns the text if it has no more bytes than the limit most. Otherwise it returns the bytes up to the limit,
+// and "…". Error messages use it to quote text that somebody else wrote.
 func Short(text string, most int) string {
 	if len(text) > most {
 		return text[:most] + "…"

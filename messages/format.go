@@ -10,8 +10,9 @@ func NewerFormat(what string, version, reads int) error {
 	return Errorf(Conflict, "%s: has format %d, and this build reads formats up to %d, because a newer release wrote it; start the newer release, or restore an older backup", what, version, reads)
 }
 
-// CheckFormat returns NewerFormat if first, the first line of a state, has a higher version than ours. For example,
-// first is "candor-ledger-4" and ours is "candor-ledger-3", each with a newline. Otherwise it returns nil.
+// CheckFormat compares the format of a state with the newest format that this release can read. The argument first is
+// the first line of the state, and ours is the line of the newest format. For example, first is "candor-ledger-4" and
+// ours is "candor-ledger-3", each with a newline. If first has the higher version, CheckFormat returns NewerFormat.
 func CheckFormat(what, first, ours string) error {
 	kind, reads := splitFormat(ours)
 	if other, version := splitFormat(first); other == kind && version > reads {

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Level is the level of this release. A release has a new level if it stores or sends something that the release
-// before cannot read. The replicas of a group agree on one level: the lowest one of their releases. A release works
-// with its own level and with the one before, so that a site can be upgraded host by host, and back.
+// Level is the level of this release. A release has a new level if it stores or sends something that the release before
+// cannot read. The replicas of a group agree on one level: the lowest one of their releases. A release works with its
+// own level and with the one before, so that a site can be upgraded, and downgraded, host by host.
 //
 // A new field of a struct has a tag with the level, as in `since:"2"`; see package wire.
 const Level = 2
@@ -33,7 +33,8 @@ func ReleaseOf(level int) string {
 	return fmt.Sprintf("a release of level %d", level)
 }
 
-// CheckAgreed returns an error if a release of level own cannot be a replica of a group that agreed on level.
+// CheckAgreed returns an error if a release cannot be a replica of a group. The argument level is the level that the
+// group agreed on, and own is the release's level.
 func CheckAgreed(level, own int) error {
 	switch {
 	case level > own:
@@ -44,9 +45,9 @@ func CheckAgreed(level, own int) error {
 	return nil
 }
 
-// CheckLevels returns an error if two processes cannot work together because of their levels. For the error, them and
-// us are the names of the two processes, such as "the agent of node1"; theirs and ours are their levels. Level 0 stands
-// for a process from before the first release.
+// CheckLevels returns an error if two processes cannot work together because of their levels. The arguments them and us
+// name the two processes in the error, for example "the agent of node1". The arguments theirs and ours are the levels
+// of these processes. Level 0 stands for a process from before the first release.
 func CheckLevels(them string, theirs int, us string, ours int) error {
 	theirs, ours = max(theirs, 1), max(ours, 1)
 	if theirs-ours <= 1 && ours-theirs <= 1 {

@@ -84,7 +84,7 @@ func (a Attempt) Compare(o Attempt) int {
 	return cmp.Or(a.Task.Compare(o.Task), cmp.Compare(a.Number, o.Number))
 }
 
-// NameOf returns the name of a member of an enumeration, or unknown if it has none.
+// NameOf returns the name of a member of an enumeration, or the argument unknown if it has no name.
 func NameOf[E ~uint8](names []string, member E, unknown string) string {
 	if int(member) < len(names) {
 		return names[member]

@@ -169,8 +169,8 @@ func Short3(x float64) string {
 	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }
 
-// Time is an instant in microseconds since the Unix epoch; zero is "never" or "not yet". Only a shell reads a clock;
-// state and decisions get a Time as an argument.
+// Time is an instant in microseconds since the Unix epoch; zero is "never" or "not yet". Code for states and decisions
+// never reads a clock; it gets a Time as an argument.
 type Time int64
 
 // TimeOf converts a time of the standard library.

@@ -14,15 +14,15 @@ type ReplicaRequest struct {
 	// Add is the identifier of a running replica with an empty disk. It gets a vote when it has all data of the other
 	// replicas.
 	Add string `json:"add,omitempty"`
-	// Address is the address where the new replica serves its group, as host:port. Empty: the other replicas have the
-	// address in their configuration.
+	// Address is the address where the new replica serves its group, as host:port. If it is empty, the other replicas
+	// have the address in their configuration.
 	Address string `json:"address,omitempty"`
 	Remove  string `json:"remove,omitempty"`
 	// Force removes a replica even if the group can then lose fewer replicas than before. It never leaves a group
 	// without a majority.
 	Force bool `json:"force,omitempty"`
 	// Raise makes the replicas agree at once on the highest level that all of them can work with. Then the release
-	// before can no longer be started. By itself, a leader does so a day later.
+	// before can no longer be started. By itself, a leader raises the level a day later.
 	Raise bool `json:"raise,omitempty"`
 }
 
@@ -66,13 +66,13 @@ type ReplicasReply struct {
 type ReplicaState struct {
 	ID      string `json:"id"`
 	Leads   bool   `json:"leads"`
-	Votes   bool   `json:"votes"`   // false: it has not caught up yet
+	Votes   bool   `json:"votes"`   // false means that it has not caught up yet
 	Answers bool   `json:"answers"` // the leader has recently heard from it
 	Behind  uint64 `json:"behind"`  // number of log entries that it lacks, as far as the leader knows
 	Address string `json:"address"` // address that was given when it was added; empty: the configuration has it
-	Weak    string `json:"weak"`    // why it should not lead, for example a disk without room; empty: it may
-	// Level and Release belong to the program that the replica runs, as the replica last reported. 0 and empty: no report
-	// yet.
+	Weak    string `json:"weak"`    // why it should not lead, for example a disk without room; empty means that it may
+	// Level and Release belong to the program that the replica runs, as the replica last reported. They are 0 and empty
+	// before the first report.
 	Level   int    `json:"level,omitempty"`
 	Release string `json:"release,omitempty"`
 }

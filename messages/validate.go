@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Distinct checks each name of a list, and returns an error if a name is there twice.
+// Distinct checks each name of a list, and returns an error if the list has a name twice.
 func Distinct(field string, names []Name, check func(path, name string) error) error {
 	seen := make(map[Name]bool, len(names))
 	for i, name := range names {

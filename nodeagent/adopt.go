@@ -42,7 +42,7 @@ func (a *Agent) adopt() {
 	}
 }
 
-// keep tells the running tasks when the lease ends, before the agent starts other tasks.
+// keep tells the running tasks the end of the lease. It does so before the agent starts other tasks.
 func (a *Agent) keep(now messages.Time) {
 	if until := a.state.Expiry(); a.real != nil && a.state.Joined() && until != a.lastsUntil {
 		a.lastsUntil = until

@@ -26,8 +26,8 @@ import (
 type Agent struct {
 	c       Config
 	owned   bool           // the agent made the runner, and closes it
-	real    runner.Real    // the same runner; nil: it starts no processes
-	lasting runner.Lasting // the same runner; nil: its tasks end when the agent ends
+	real    runner.Real    // the same runner; nil means it starts no processes
+	lasting runner.Lasting // the same runner; nil means its tasks end when the agent ends
 	metrics *metrics
 	queue   *queue
 
@@ -44,9 +44,9 @@ type Agent struct {
 	wasIn      bool               // the node held a lease at the latest log line
 
 	files    *files
-	hooks    *hooks.Hooks // nil: the site has none
+	hooks    *hooks.Hooks // nil means the site has none
 	readable readable
-	steps    *steps // nil: steps cannot reach other tasks
+	steps    *steps // nil means steps cannot reach other tasks
 
 	subscriptions []bus.Subscription // to the verbs directives and logs
 	ready         chan struct{}
@@ -61,11 +61,11 @@ type Agent struct {
 type running struct {
 	process runner.Process
 	granted time.Time
-	follows bool // it waits in line for another task's slot
+	follows bool // the runner starts it when another task's slot is free
 }
 
-// Start starts an agent. It returns at once; [Agent.Ready] tells when the node
-// is registered. When ctx ends the agent closes, as Close does.
+// Start starts an agent. It returns at once; [Agent.Ready] tells when the node is registered. When ctx ends, the agent
+// closes as if Close were called.
 func Start(ctx context.Context, c Config) (*Agent, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func Start(ctx context.Context, c Config) (*Agent, error) {
 	return a, nil
 }
 
-// pause stops the node from claiming tasks while it cannot start any, and tells the leader the present abilities.
+// pause stops the node from claiming tasks while it cannot start any, and tells the leader the node's present abilities.
 func (a *Agent) pause() {
 	a.state.Pause(a.unable || a.full || a.retired)
 	if a.real == nil {
@@ -134,7 +134,7 @@ func (a *Agent) pause() {
 }
 
 // Retire stops the node from claiming tasks, or lets it claim them again. The caller does this when the node's GPUs
-// have changed, and starts the agent anew when [Agent.Idle] returns true.
+// have changed, and restarts the agent when [Agent.Idle] returns true.
 func (a *Agent) Retire(yes bool) {
 	a.queue.post(func(messages.Time) {
 		a.retired = yes
@@ -142,7 +142,7 @@ func (a *Agent) Retire(yes bool) {
 	})
 }
 
-// Idle reports whether no task runs here and the agent claims none.
+// Idle reports whether the agent is retired, so that it claims no tasks, and no task runs here.
 func (a *Agent) Idle() bool {
 	answer := make(chan bool, 1)
 	a.queue.post(func(messages.Time) { answer <- a.retired && a.state.Running() == 0 })
@@ -154,8 +154,8 @@ func (a *Agent) Idle() bool {
 	}
 }
 
-// abilities returns the abilities that the agent tells the leader: those of the runner, and one for each reason to
-// claim no tasks (full disk, changed GPUs).
+// abilities returns the abilities that the agent tells the leader: the abilities of the runner, and one ability for each
+// reason to claim no tasks (full disk, changed GPUs).
 func (a *Agent) abilities() []messages.Name {
 	can := slices.Clone(a.real.Abilities())
 	if a.full {
@@ -283,7 +283,7 @@ func (a *Agent) act(now messages.Time) (over bool) {
 	for _, s := range do.Follow {
 		a.line(s)
 	}
-	for _, attempt := range do.Withdraw { // withdraw first: otherwise these tasks would get the slots of stopped tasks
+	for _, attempt := range do.Withdraw { // this comes first; otherwise these tasks would get the slots of stopped tasks
 		if r := a.running[attempt]; r != nil {
 			r.process.(runner.Follower).Withdraw()
 		}
@@ -347,8 +347,8 @@ func (a *Agent) start(s state.Start) {
 	r.process = a.c.Runner.Start(runner.Task{Grant: s.Grant, Program: s.Program}, a.report)
 }
 
-// line gives a task to the runner, which starts the task later, when a slot becomes free. If the agent itself must
-// start the task, for example because the task has files, line only tells the state to keep it.
+// line puts a task in the runner's queue. The runner starts the task later, when a slot becomes free. If the agent
+// itself must start the task, for example because the task has files, line only tells the state to keep it.
 func (a *Agent) line(s state.Start) {
 	attempt, ok := s.Grant.Attempt, !hasFiles(s.Program) && !s.Program.Allocation && a.hooks == nil
 	var p runner.Follower
@@ -365,7 +365,7 @@ func (a *Agent) line(s state.Start) {
 	a.running[attempt] = &running{process: p, follows: true}
 }
 
-// turn notes that a task ended, and that the task next started on its slot. The time at is in the time of package
+// turn records that a task ended, and that the task next started on its slot. The argument at is a time of package
 // boottime.
 func (a *Agent) turn(now messages.Time, f agent.Finished, next messages.Attempt, at time.Duration) {
 	ago := max(0, boottime.Now()-at)
@@ -392,7 +392,6 @@ func (a *Agent) stop(s state.Stop) {
 	r.process.Stop(grace)
 }
 
-// suspend suspends or resumes a task.
 func (a *Agent) suspend(attempt messages.Attempt, suspended bool) {
 	if r := a.running[attempt]; r != nil {
 		r.process.Suspend(suspended)

@@ -76,7 +76,7 @@ func TestRunsJobs(t *testing.T) {
 	}
 }
 
-// total returns the sum of a counter over all its labels.
+// Returns the sum of a counter over all its labels.
 func total(t testing.TB, registry *prometheus.Registry, name string) (sum float64) {
 	t.Helper()
 	families, err := registry.Gather()
@@ -123,8 +123,8 @@ func TestLogsAreForTheOwner(t *testing.T) {
 	}
 }
 
-// TestStreamsAreForTheOwner checks that another account can neither read, join nor signal a task. The agent must
-// answer that there is no such job.
+// TestStreamsAreForTheOwner checks that another account can neither read, join nor signal a task. The agent must answer
+// that it knows no such job.
 func TestStreamsAreForTheOwner(t *testing.T) {
 	network := bus.NewMemory()
 	l := newLeader(t, network, time.Hour)
@@ -153,7 +153,7 @@ func TestStreamsAreForTheOwner(t *testing.T) {
 	l.until("the task ends", func() bool { return len(l.finished) == 1 })
 }
 
-// TestSignalsDoNotFillTheLog sends many signals, and checks that the log has only a few lines a second for one
+// TestSignalsDoNotFillTheLog sends many signals, and checks that the log has only a few lines per second for one
 // account.
 func TestSignalsDoNotFillTheLog(t *testing.T) {
 	network := bus.NewMemory()
@@ -199,7 +199,7 @@ func TestCancelledTaskIsStopped(t *testing.T) {
 	}
 }
 
-// TestATaskIsToldThatItsBudgetEnds lets the leader ask for a signal to a running task. The task must get the signal,
+// TestATaskIsToldThatItsBudgetEnds makes the leader ask for a signal to a running task. The task must get the signal,
 // and then end by itself.
 func TestATaskIsToldThatItsBudgetEnds(t *testing.T) {
 	network := bus.NewMemory()
@@ -216,7 +216,7 @@ func TestATaskIsToldThatItsBudgetEnds(t *testing.T) {
 	}
 }
 
-// ready waits until a task has written something.
+// Waits until a task has written something.
 func ready(t testing.TB, network *bus.Network, job messages.JobID) {
 	t.Helper()
 	r := agent.LogsRequest{Attempt: messages.Attempt{Task: first(job), Number: 1}, Wait: messages.Duration(patience)}
@@ -253,7 +253,7 @@ func TestLostLeaseKillsTasks(t *testing.T) {
 	l.until("it works on", func() bool { _, ok := l.finished[first(next)]; return ok })
 }
 
-// ended asks the agent for a task's output until the reply says that the task has ended.
+// Asks the agent for a task's output until the reply says that the task has ended.
 func ended(t testing.TB, network *bus.Network, job messages.JobID) {
 	t.Helper()
 	r := agent.LogsRequest{Attempt: messages.Attempt{Task: first(job), Number: 1}, Wait: messages.Duration(patience)}

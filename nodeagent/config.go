@@ -19,8 +19,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
-// Config configures an [Agent]. Site, Node, Slots and Bus are needed, and one
-// of Dir and Runner.
+// Config configures an [Agent]. Site, Node, Slots and Bus are required, and also Dir or Runner.
 type Config struct {
 	Site messages.Name
 	// Node names this node. It is also the account with which the agent signs its requests.
@@ -28,44 +27,44 @@ type Config struct {
 	// Slots are the slots that the node offers.
 	Slots []job.ClassSlots
 	// MostSuspended is how many suspended tasks the node keeps in addition to running ones, because
-	// suspended tasks still take memory. 0: four for each slot.
+	// suspended tasks still take memory. 0 means four for each slot.
 	MostSuspended int
-	// Resources is everything that the node has, for display and for choosing nodes; nil:
-	// unknown. Tasks.Machine is the part that tasks may use. Labels are words that describe the
-	// node, such as infiniband; a stage can require some of them.
+	// Resources is everything that the node has, for display and for choosing nodes; nil means unknown. Tasks.Machine is
+	// the part that tasks may use. Labels are words that describe the node, such as infiniband; a stage can require some
+	// of them.
 	Resources *job.Resources
 	Labels    []messages.Name
 	Bus       bus.Bus
-	// Dir is the state directory: output and working directories of tasks.
+	// Dir is the state directory. It has the output and the working directories of tasks.
 	Dir string
-	// Runner runs the tasks; nil: a [runner.Processes] on Dir. The agent does not close a runner that is given here. If
-	// that runner keeps logs, the agent serves them.
+	// Runner runs the tasks; nil means a [runner.Processes] on Dir. The agent does not close a runner that is given here.
+	// If that runner keeps logs, the agent serves them.
 	Runner runner.Runner
 	// Tasks says how tasks run if Runner is nil. The agent sets its Site, Node, Dir and
 	// Grace.
 	Tasks runner.Config
 	// Prolog and Epilog are programs of the site that run before the first and after the last task of a job: see
-	// package hooks. "": none.
+	// package hooks. "" means none.
 	Prolog, Epilog string
-	// Executor is the command that starts an executor (see package executor). With it, tasks outlive the agent. Empty:
-	// tasks are the agent's own processes.
+	// Executor is the command that starts an executor (see package executor). With an executor, tasks outlive the agent.
+	// An empty command means that tasks are the agent's own processes.
 	Executor []string
 	// LeaveRunning leaves the tasks of an executor to the next agent when this one
 	// is closed.
 	LeaveRunning bool
 	// Operators may read the output of every task.
 	Operators []messages.Name
-	// Grace is the time from SIGTERM to SIGKILL; default 5 s.
+	// Grace is the time from SIGTERM to SIGKILL. The default is 5 s.
 	Grace time.Duration
-	// CloseTimeout bounds the time that Close takes; default: Grace and 5 s.
+	// CloseTimeout bounds the time that Close takes. The default is Grace plus 5 s.
 	CloseTimeout time.Duration
-	// Seed is the seed of all random decisions; 0: a random seed.
+	// Seed is the seed of all random decisions; 0 means a random seed.
 	Seed uint64
-	Log  *zap.Logger // nil: none
-	// Metrics may be shared by several agents; the counts are then sums. nil: no metrics.
+	Log  *zap.Logger // nil means none
+	// Metrics may be shared by several agents; the counts are then sums. nil means no metrics.
 	Metrics prometheus.Registerer
-	// Clock measures the lease; it must not go back. Nil: the time since the
-	// machine was started, sleep included. Timers run in real time.
+	// Clock measures the lease; it must not go back. nil means the time since the machine was started, including time in
+	// which it slept. Timers run in real time.
 	Clock func() messages.Time
 }
 
@@ -126,8 +125,8 @@ func (c *Config) defaults() {
 	}
 }
 
-// openRunner makes a runner if the configuration has none. owned reports whether it made one; the agent then closes
-// it.
+// openRunner makes a runner if the configuration has none. The result owned is true if it made one; the agent then
+// closes the runner.
 func (c *Config) openRunner() (owned bool, err error) {
 	if c.Runner != nil {
 		return false, nil
@@ -146,6 +145,6 @@ func (c *Config) openRunner() (owned bool, err error) {
 	return true, err
 }
 
-// uptime returns the time since the machine was started. This clock goes on while the machine sleeps, as the leader's
+// uptime returns the time since the machine was started. This clock continues while the machine sleeps, as the leader's
 // clock does, and nobody can set it.
 func uptime() messages.Time { return messages.Time(boottime.Now() / time.Microsecond) }

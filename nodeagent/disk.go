@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// diskEvery is how often the agent reads the free space of its disk. It reads sooner if the space may be used up
-// sooner.
+// diskEvery is the time between two readings of the free space on the agent's disk. The agent reads sooner if the space
+// may be used up sooner.
 const diskEvery = time.Second
 
 // watchDisk stops the node from claiming tasks while its disk is almost full, because the site's

@@ -54,7 +54,7 @@ func TestNodeTakesNothingOnAFullDisk(t *testing.T) {
 }
 
 // TestNodeThatRunsTellsOfAFullDisk checks that a node with running tasks tells the leader of an almost full disk, and
-// that its tasks run on.
+// that its tasks continue.
 func TestNodeThatRunsTellsOfAFullDisk(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to mount a small disk")

@@ -71,8 +71,8 @@ type fileTask struct {
 	runner  runner.Runner
 	task    runner.Task
 	context context.Context             // Stop cancels it, which ends the transfers
-	prepare func(context.Context) error // called before the task starts; nil: nothing to prepare
-	hooks   *hooks.Hooks                // hooks of the node; nil: it has none
+	prepare func(context.Context) error // called before the task starts; nil means nothing to prepare
+	hooks   *hooks.Hooks                // hooks of the node; nil means it has none
 	cancel  context.CancelFunc
 
 	mu        sync.Mutex
@@ -89,7 +89,7 @@ func (a *Agent) startWithFiles(s state.Start) runner.Process {
 	return t
 }
 
-// run runs the task to its end. If the agent stops before the task ends, the next agent adopts the task.
+// Runs the task to its end. If the agent stops before the task ends, the next agent adopts the task.
 func (t *fileTask) run(gone <-chan struct{}, report func(agent.Finished)) {
 	defer t.cancel()
 	if t.hooks != nil {

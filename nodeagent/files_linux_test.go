@@ -25,8 +25,8 @@ type fakeDepot struct {
 	taken     int               // pieces that were taken
 	delivered map[messages.TaskRef][]job.File
 	refuse    error           // the error that deliver returns
-	asked     chan struct{}   // each take sends a token here; nil: none does
-	wait      <-chan struct{} // take waits until this is closed; nil: it does not wait
+	asked     chan struct{}   // each take sends a token here; nil means none does
+	wait      <-chan struct{} // take waits until this is closed; nil means it does not wait
 }
 
 func newDepot(t *testing.T, network *bus.Network) *fakeDepot {
@@ -83,7 +83,6 @@ func (d *fakeDepot) deliver(_ context.Context, _ messages.Name, r job.DeliverReq
 	return messages.Empty{}, d.refuse
 }
 
-// add puts a file into the depot.
 func (d *fakeDepot) add(t *testing.T, name, content string) job.File {
 	f, err := bus.Digest(name, strings.NewReader(content))
 	if err != nil {
@@ -172,7 +171,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestCloseGivesUpWhatTravels closes an agent during a transfer, and checks that Close does not wait for it.
+// TestCloseGivesUpWhatTravels closes an agent during a transfer, and checks that Close does not wait for the transfer.
 func TestCloseGivesUpWhatTravels(t *testing.T) {
 	network := bus.NewMemory()
 	l, d := newLeader(t, network, time.Hour), newDepot(t, network)

@@ -16,7 +16,7 @@ import (
 const keepInputs = 2 << 30
 
 // inputs are the files that a node keeps under their digests: all inputs of running tasks, and the unused files that
-// were used last.
+// were used most recently.
 type inputs struct {
 	dir string // state directory
 
@@ -46,7 +46,7 @@ func openInputs(dir string) *inputs {
 	entries, _ := os.ReadDir(store.InputsDir(dir)) // fails only before the first input is stored
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil || filepath.Ext(e.Name()) != "" { // files that were never finished
+		if err != nil || filepath.Ext(e.Name()) != "" { // such a file is incomplete
 			os.Remove(filepath.Join(store.InputsDir(dir), e.Name()))
 			continue
 		}
@@ -59,7 +59,7 @@ func openInputs(dir string) *inputs {
 }
 
 // acquire returns a file when it is on the node. The first caller fetches it. If that fails, perhaps because the
-// caller's task was stopped, the waiting callers try in turn.
+// caller's task was stopped, the waiting callers try one after another.
 func (in *inputs) acquire(ctx context.Context, f job.File, fetch func(*os.File) error) (*input, error) {
 	for {
 		k, mine := in.enter(f)
@@ -86,7 +86,7 @@ func (in *inputs) acquire(ctx context.Context, f job.File, fetch func(*os.File) 
 	}
 }
 
-// enter adds a user of a file; mine reports whether the caller must fetch it.
+// enter adds a user of a file. If the result mine is true, the caller must fetch the file.
 func (in *inputs) enter(f job.File) (k *input, mine bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -102,8 +102,8 @@ func (in *inputs) enter(f job.File) (k *input, mine bool) {
 	return k, mine
 }
 
-// gone reports whether a known file is missing or damaged. The runner removes files that it finds damaged; a file
-// that was cut while no agent ran has a wrong size. The caller holds in.mu.
+// Reports whether a known file is missing or damaged. The runner removes files that it finds damaged. A file that was
+// cut while no agent ran has a wrong size. The caller holds in.mu.
 func (in *inputs) gone(k *input, wanted int64) bool {
 	select {
 	case <-k.ready:
@@ -137,7 +137,7 @@ func (in *inputs) write(f job.File, fetch func(*os.File) error) error {
 	return err
 }
 
-// done marks a file as fetched, or notes the error; after an error the next caller fetches the file again.
+// Marks a file as fetched, or notes the error; after an error the next caller fetches the file again.
 func (in *inputs) done(k *input, err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

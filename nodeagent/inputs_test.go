@@ -42,7 +42,7 @@ func TestAWrongSizeDropsNoFile(t *testing.T) {
 	}
 }
 
-// TestACutFileIsFetchedAnew cuts a kept file while no agent runs. The next task that needs the file must run, after
+// TestACutFileIsFetchedAnew shortens a kept file while no agent runs. The next task that needs the file must run, after
 // the file was fetched again.
 func TestACutFileIsFetchedAnew(t *testing.T) {
 	dir := t.TempDir()

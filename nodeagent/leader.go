@@ -17,7 +17,8 @@ import (
 // fetchWithin is how long an agent waits for a vector it asked for.
 const fetchWithin = 5 * time.Second
 
-// follow subscribes to the vectors of these markets, and ends other subscriptions; nil changes nothing.
+// follow subscribes to the vectors of these markets, and ends other subscriptions. If markets is nil, it changes
+// nothing.
 func (a *Agent) follow(markets []messages.Name) {
 	if markets == nil {
 		return
@@ -92,7 +93,7 @@ func (a *Agent) exchanged(now messages.Time, id uint64, r *agent.ExchangeReply) 
 	a.state.Answered(now, id, r)
 }
 
-// levelOf returns the log level for an error of the leader: low if the error will pass without help.
+// levelOf returns the log level for an error of the leader. The level is low if a later request may succeed.
 func levelOf(err error) zapcore.Level {
 	if messages.KindOf(err).Retriable() {
 		return zap.DebugLevel

@@ -95,7 +95,7 @@ func (l *leader) note() {
 	l.changed = make(chan struct{})
 }
 
-// until waits until ok returns true.
+// Waits until ok returns true.
 func (l *leader) until(what string, ok func() bool) {
 	l.t.Helper()
 	deadline := time.After(patience)
@@ -142,7 +142,7 @@ func (l *leader) register(_ context.Context, node messages.Name, r agent.Registe
 	}, nil
 }
 
-// told reports whether every node has reported an ability.
+// Reports whether every node has reported an ability.
 func (l *leader) told(ability messages.Name) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -260,12 +260,11 @@ func (l *leader) pass(c *clock, d time.Duration) {
 	l.publish()
 }
 
-// session is the number of the node's session.
 func (l *leader) session() uint64 {
 	return get(l, func() uint64 { return l.sessions["n1"].number })
 }
 
-// get returns what read returns, with the leader locked.
+// get locks the leader, and returns the result of read.
 func get[T any](l *leader, read func() T) T {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -17,14 +17,14 @@ import (
 // stubborn is a task that only SIGKILL ends.
 var stubborn = agent.Program{Tasks: 1, Command: []string{"sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.05; done"}}
 
-// says waits until lease.Alive returns an error of kind want for an attempt. If want is 0, it waits until the attempt
+// Waits until lease.Alive returns an error of kind want for an attempt. If want is 0, it waits until the attempt
 // is alive.
 func says(t *testing.T, dir string, a messages.Attempt, want messages.Kind) {
 	t.Helper()
 	saysAfter(t, 0, dir, a, want)
 }
 
-// saysAfter does the same as says, but asks as if the time were later by the given duration.
+// saysAfter does the same as says, but at a time that is later by the given duration.
 func saysAfter(t *testing.T, later time.Duration, dir string, a messages.Attempt, want messages.Kind) {
 	t.Helper()
 	await.Until(t, "the answer", func() bool {
@@ -33,8 +33,8 @@ func saysAfter(t *testing.T, later time.Duration, dir string, a messages.Attempt
 	})
 }
 
-// TestGivenUpAttemptIsNotAlive checks that lease.Alive answers no to an attempt that was stopped, and to one whose
-// lease was lost. Another attempt on the node must stay alive meanwhile.
+// TestGivenUpAttemptIsNotAlive checks that lease.Alive returns an error for an attempt that was stopped, and for one
+// whose lease was lost. Another attempt on the node must stay alive meanwhile.
 func TestGivenUpAttemptIsNotAlive(t *testing.T) {
 	dir, network := t.TempDir(), bus.NewMemory()
 	l, clock := newLeader(t, network, time.Hour), new(clock)
@@ -57,8 +57,7 @@ func TestGivenUpAttemptIsNotAlive(t *testing.T) {
 	says(t, dir, second, messages.Fenced)
 }
 
-// TestFrozenAgentsTasksAreNotAlive freezes an agent, and checks that the answer to its tasks becomes no when the
-// lease ends.
+// TestFrozenAgentsTasksAreNotAlive freezes an agent, and checks that its tasks are no longer alive when the lease ends.
 func TestFrozenAgentsTasksAreNotAlive(t *testing.T) {
 	dir, network := t.TempDir(), bus.NewMemory()
 	l := newLeader(t, network, time.Hour)

@@ -27,10 +27,10 @@ func manifestOf(p *agent.Program) *manifest {
 	return &manifest{Account: p.Account, Inputs: p.Inputs, Outputs: p.Outputs}
 }
 
-// manifests keeps, in a directory, one manifest for each stage with tasks on this node. An agent that finds running
-// tasks after a restart reads from the manifests which outputs it must store.
+// manifests keeps, in a directory, one manifest for each stage with tasks on this node. If an agent finds running tasks
+// after a restart, it learns from the manifests which outputs it must store.
 type manifests struct {
-	state string // directory of the agent; "": there are no files
+	state string // directory of the agent; "" means there are no files
 	log   *zap.Logger
 	life  context.Context // ends when the agent ends
 
@@ -71,7 +71,7 @@ func (m *manifests) add(p *agent.Program) error {
 	return nil
 }
 
-// writeManifest writes a temporary file and renames it: after half a manifest, the agent would not store all outputs.
+// writeManifest writes a temporary file and renames it: with half a manifest, the agent would not store all outputs.
 func writeManifest(path string, l *manifest) error {
 	text, err := json.Marshal(l)
 	if err == nil {
@@ -101,8 +101,7 @@ func (m *manifests) remove(job messages.JobID, stage uint32) {
 	}
 }
 
-// find returns the manifest that an earlier agent wrote for a task's stage; nil: the
-// stage has no files.
+// find returns the manifest that an earlier agent wrote for a task's stage, or nil if the stage has no files.
 func (m *manifests) find(t messages.TaskRef) *manifest {
 	text, err := os.ReadFile(m.path(t.Job, t.Stage))
 	if err != nil {

@@ -29,8 +29,8 @@ type search struct {
 	names []string
 }
 
-// matching returns the names below root that match at least one of the patterns, each name once. most bounds the
-// number of directory entries that it reads.
+// matching returns the names below root that match at least one of the patterns, each name once. It reads at most most
+// directory entries.
 func matching(ctx context.Context, root *os.Root, patterns []string, most int) ([]string, error) {
 	s := &search{ctx: ctx, root: root, most: most, left: most}
 	for _, pattern := range patterns {
@@ -64,8 +64,8 @@ func (s *search) match(dir string, elements []string) error {
 	return nil
 }
 
-// each calls match with the rest of the pattern for every entry of dir whose name matches element, a pattern without
-// slashes.
+// Calls match with the rest of the pattern for every entry of dir that matches element. The argument element is a
+// pattern without slashes.
 func (s *search) each(dir, element string, rest []string) error {
 	const atOnce = 256
 	const flags = os.O_RDONLY | syscall.O_DIRECTORY | syscall.O_NONBLOCK

@@ -22,8 +22,8 @@ import (
 )
 
 // settle stores the outputs of a task that ended well, and removes its inputs. A task whose outputs cannot be stored
-// has failed. If only some files have unsuitable names or permissions, settle stores the others. The task is not run
-// again then, because it would leave the same files.
+// has failed. If only some files have unsuitable names or permissions, settle stores the others. In that case the task
+// is not run again, because it would leave the same files.
 func (f *files) settle(ctx context.Context, end agent.Finished, l *manifest) agent.Finished {
 	dir := store.KeptDir(f.dir, l.Account, end.Attempt)
 	if end.Outcome == agent.Exited && end.ExitCode == 0 && len(l.Outputs) > 0 {
@@ -68,7 +68,7 @@ func (f *files) store(ctx context.Context, attempt messages.Attempt, dir string,
 // mostNamed bounds how many refused files an error names.
 const mostNamed = 3
 
-// refusal returns an error of kind Exceeded that names the refused files; nil: all files were stored.
+// refusal returns an error of kind Exceeded that names the refused files, or nil if all files were stored.
 func refusal(refused []error, stored int) error {
 	if len(refused) == 0 {
 		return nil
@@ -112,9 +112,8 @@ func (f *files) storeAll(ctx context.Context, attempt messages.Attempt, dir stri
 	return outputs, refused, nil
 }
 
-// collect lists the regular files that match an output pattern, sorted by name. It leaves out
-// unchanged inputs, and links that lead out of the directory. refused has an error for each file
-// that it refuses.
+// collect lists the regular files that match an output pattern, sorted by name. It leaves out unchanged inputs, and
+// links that lead out of the directory. The result refused has an error for each file that it refuses.
 func collect(ctx context.Context, root *os.Root, l *manifest) (files []job.File, refused []error, err error) {
 	names, err := matching(ctx, root, l.Outputs, mostEntries)
 	if err != nil {
@@ -148,8 +147,8 @@ func collect(ctx context.Context, root *os.Root, l *manifest) (files []job.File,
 
 var errTooLarge = messages.Errorf(messages.TooLarge, "they are more than the limit of %d MiB for a task: keep large results elsewhere", job.MaxJobFiles>>20)
 
-// describe returns the description of a file; nil if it must not be stored. Only the task's own
-// regular files are stored, not another user's file to which the task may have made a link.
+// describe returns the description of a file, or nil if the file must not be stored. Only the task's own regular files
+// are stored, not another user's file to which the task may have made a link.
 func describe(root *os.Root, name string) (*job.File, error) {
 	file, err := open(root, name)
 	if errors.Is(err, fs.ErrPermission) {
@@ -177,7 +176,7 @@ func describe(root *os.Root, name string) (*job.File, error) {
 	return &f, err
 }
 
-// open opens a file for reading. It does not wait, as opening a pipe would.
+// open opens a file for reading. If the file is a pipe, it does not wait for a writer.
 func open(root *os.Root, name string) (*os.File, error) {
 	return root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/store"
 )
 
-// TestHalfAManifestIsNone breaks off the writing of a manifest, once by a full disk and once by the end of the agent.
+// TestHalfAManifestIsNone interrupts the writing of a manifest, once by a full disk and once by the end of the agent.
 // The manifest must keep its earlier content, and the next agent must remove the temporary file.
 func TestHalfAManifestIsNone(t *testing.T) {
 	m := &manifests{state: t.TempDir(), log: zap.NewNop(), life: t.Context(), users: map[string]int{}}
@@ -60,8 +60,8 @@ func TestHalfAManifestIsNone(t *testing.T) {
 	}
 }
 
-// TestHalfAnInputIsNone breaks off the transfer of an input. No file may have the name of the input, and the next task
-// must fetch it again.
+// TestHalfAnInputIsNone interrupts the transfer of an input. No file may then have the name of the input, and the next
+// task must fetch the input again.
 func TestHalfAnInputIsNone(t *testing.T) {
 	dir := t.TempDir()
 	f := job.File{Name: "x", Digest: strings.Repeat("a", 64), Size: 4}

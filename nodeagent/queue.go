@@ -6,7 +6,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// event tells the state one thing that happened.
+// event is a function that tells the state about one event.
 type event func(now messages.Time)
 
 // queue passes events from many goroutines to the one goroutine of the agent.
@@ -27,7 +27,7 @@ func newQueue() *queue {
 	return q
 }
 
-// post adds an event from the agent itself; there are never many.
+// post adds an event from the agent itself. There are never many such events.
 func (q *queue) post(e event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

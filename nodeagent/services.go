@@ -55,7 +55,8 @@ func (a *Agent) listen() error {
 	return nil
 }
 
-// warn sends running tasks signals that the leader asked for. If a task is still starting, warn tries again for 5 s.
+// warn sends to running tasks the signals that the leader asked for. If a task is still starting, warn tries again for
+// 5 s.
 func (a *Agent) warn(all []agent.Warning) {
 	for _, w := range all {
 		r := agent.StreamRequest{Attempt: w.Attempt, Signal: w.Signal.Name, SignalFirst: w.Signal.First, SignalRest: w.Signal.Rest}
@@ -169,8 +170,7 @@ func (a *Agent) mayReach(_ context.Context, caller messages.Name, of messages.At
 	return err
 }
 
-// mayRead refuses the same callers as mayReach. It also refuses the owner while the job's market keeps the output
-// back.
+// mayRead refuses the same callers as mayReach. It also refuses the owner while the job's market withholds the output.
 func (a *Agent) mayRead(ctx context.Context, caller messages.Name, of messages.Attempt) error {
 	if err := a.mayReach(ctx, caller, of); err != nil || slices.Contains(a.c.Operators, caller) {
 		return err
@@ -178,19 +178,19 @@ func (a *Agent) mayRead(ctx context.Context, caller messages.Name, of messages.A
 	return a.readable.check(ctx, a, of.Task.Job)
 }
 
-// readable remembers jobs whose output may be read, because their markets do not keep it back.
+// readable remembers jobs whose output may be read, because their markets do not withhold it.
 type readable struct {
 	mu   sync.Mutex
 	jobs map[messages.JobID]bool
 }
 
-// Bounds of the number of remembered jobs, and of the wait for the leader's answer.
+// mostReadable bounds the number of remembered jobs, and keptWithin the wait for the leader's answer.
 const (
 	mostReadable = 4096
 	keptWithin   = 2 * time.Second
 )
 
-// check asks the leader whether a job's output is kept back. If nobody answers, the output can be read: the data of a
+// check asks the leader whether a job's output is withheld. If nobody answers, the output can be read: the data of a
 // node are available without the leader.
 func (r *readable) check(ctx context.Context, a *Agent, job messages.JobID) error {
 	r.mu.Lock()

@@ -33,7 +33,7 @@ type steps struct {
 	turns    chan struct{} // holds one token for each request under way
 }
 
-// Bounds of the requests of tasks.
+// These are the bounds of the requests of tasks.
 const (
 	stepsAtOnce  = 512
 	stepsRequest = 2 << 20 // bytes

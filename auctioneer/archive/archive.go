@@ -26,11 +26,11 @@ type Record struct {
 // Config says where the archive is on the disk and how much it keeps.
 type Config struct {
 	Dir string
-	// Retention is how long a job is kept after its end; 0: [DefaultRetention].
+	// Retention is how long a job is kept after its end. The default is [DefaultRetention].
 	Retention messages.Duration
-	// MostBytes is the maximum size of all files; 0: [DefaultBytes].
+	// MostBytes is the maximum size of all files. The default is [DefaultBytes].
 	MostBytes int64
-	// SegmentBytes is the size of a full file; 0: 4 MiB, or a quarter of MostBytes.
+	// SegmentBytes is the size of a full file. The default is 4 MiB, but at most a quarter of MostBytes.
 	SegmentBytes int64
 	Log          *zap.Logger
 	Clock        func() messages.Time
@@ -51,7 +51,7 @@ type Archive struct {
 
 	mu       sync.Mutex
 	full     []*segment
-	open     *segment // the last file: new records are appended to it; nil: no file yet
+	open     *segment // the last file, to which new records are appended; nil if there is no file yet
 	file     *os.File // file of open
 	bytes    int64    // bytes of all full files
 	next     uint64   // number of the next file
@@ -103,7 +103,7 @@ func (a *Archive) goOn() {
 
 // Add writes the record of a job, unless the archive has it already. It reports whether the archive has the record
 // afterwards. If the write fails, the job is left out of the archive and the caller continues; answers to users then
-// say from which time on the archive is complete.
+// say since when the archive is complete.
 func (a *Archive) Add(r *Record) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -162,7 +162,7 @@ func (a *Archive) begin() error {
 	return nil
 }
 
-// close closes the file that new records are appended to.
+// close closes the file to which records are appended.
 func (a *Archive) close() {
 	if a.open == nil {
 		return
@@ -188,7 +188,7 @@ func (a *Archive) abandon() error {
 	return err
 }
 
-// lose notes that the archive lacks a job that ended at the given time.
+// lose marks the archive as incomplete up to the end of a job that it lacks.
 func (a *Archive) lose(ended messages.Time) { a.complete = max(a.complete, ended) }
 
 // retain removes files whose jobs all ended longer ago than the retention. Then it removes the oldest files until the
@@ -251,7 +251,7 @@ func (a *Archive) Sync() error {
 	return failed
 }
 
-// syncFile is syncPath; tests replace it.
+// syncFile is a variable so that tests can replace it.
 var syncFile = syncPath
 
 func syncPath(path string) error {
@@ -278,11 +278,11 @@ func (a *Archive) Close() error {
 // Ends reports whether the retention of a job that ended at the given time is over.
 func (a *Archive) Ends(ended messages.Time) bool { return ended < a.Clock().Add(-a.Retention) }
 
-// About says from which time on the archive is complete, and whether it is new.
+// About says since when the archive is complete, and whether it is new.
 type About struct {
 	Records int
 	Bytes   int64
-	// Complete is a time: the archive has all jobs that ended after it. 0: it has all jobs.
+	// Complete is a time: the archive has all jobs that ended after it. If Complete is 0, the archive has all jobs.
 	Complete messages.Time
 	Fresh    bool // the archive directory was created by this process
 }
@@ -301,7 +301,7 @@ func (a *Archive) About() (out About) {
 	return out
 }
 
-// Begins records that jobs that ended at the given time or earlier may be missing.
+// Begins marks the archive as incomplete for jobs that ended at the given time or earlier.
 func (a *Archive) Begins(ended messages.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -309,8 +309,8 @@ func (a *Archive) Begins(ended messages.Time) {
 	a.save()
 }
 
-// Completed records that this archive now has all jobs of another replica's archive. since is the time from which on
-// the other archive is complete.
+// Completed notes that this archive now has all jobs of another replica's archive. The argument since is the time
+// since which the other archive is complete.
 func (a *Archive) Completed(since messages.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -330,7 +330,7 @@ func (a *Archive) Has(id messages.JobID) bool {
 	return a.holder(id) != nil
 }
 
-// all returns all files. If a file is open for new records, it is the last one.
+// Returns the segments of all files. If a file is open for new records, its segment is the last one.
 func (a *Archive) all() []*segment {
 	if a.open == nil {
 		return a.full
@@ -338,7 +338,7 @@ func (a *Archive) all() []*segment {
 	return append(slices.Clip(a.full), a.open)
 }
 
-// holder returns the file that has the record of a job; nil: no file has it.
+// holder returns the file that has the record of a job, or nil if no file has it.
 func (a *Archive) holder(id messages.JobID) *segment {
 	if a.open != nil && a.open.has(id) {
 		return a.open

@@ -48,7 +48,6 @@ func jobs(t *testing.T, a *Archive, account messages.Name) (ids []messages.JobID
 	return ids, unreadable
 }
 
-// files returns the names of the record files of an archive.
 func files(t *testing.T, dir string) []string {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(dir, "*"+suffix))
@@ -86,7 +85,7 @@ func TestRecordsAreFound(t *testing.T) {
 		if err := a.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if round == 1 { // as after a crash before the list was written
+		if round == 1 { // simulates a crash before the list was written
 			if err := os.Remove(filepath.Join(c.Dir, contentsFile)); err != nil {
 				t.Fatal(err)
 			}
@@ -101,8 +100,8 @@ func TestRecordsAreFound(t *testing.T) {
 	}
 }
 
-// TestOldFilesGo checks that files are removed by age and by size, and that the archive then says from which time on it
-// is complete.
+// TestOldFilesGo checks that files are removed by age and by size, and that the archive then says since when it is
+// complete.
 func TestOldFilesGo(t *testing.T) {
 	now := messages.Time(0)
 	a := open(t, Config{Dir: t.TempDir(), SegmentBytes: 1000, MostBytes: 5000, Retention: 3000, Clock: func() messages.Time { return now }})
@@ -207,9 +206,9 @@ func TestDamageBehindTheBack(t *testing.T) {
 	}
 }
 
-// TestExaminationFindsDamage damages, cuts or removes a file that the archive has open, and nobody asks for its jobs.
-// After the next examination the jobs must be missing, and a copy from another replica must restore them without a
-// restart.
+// TestExaminationFindsDamage damages, cuts or removes a file that the archive has open, while nobody asks for the
+// jobs in that file. After the next examination the jobs must be missing, and a copy from another replica must
+// restore them without a restart.
 func TestExaminationFindsDamage(t *testing.T) {
 	for name, damage := range map[string]func(path string) error{
 		"flipped": func(path string) error {
@@ -250,7 +249,6 @@ func TestExaminationFindsDamage(t *testing.T) {
 	}
 }
 
-// copyAll copies an archive to another one, part by part.
 func copyAll(t *testing.T, to, from *Archive) {
 	t.Helper()
 	var file []byte

@@ -18,7 +18,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// contentsFile is the name of the list of full files with their jobs. With the list, a start need not read the files.
+// contentsFile is the name of the list of full files with their jobs. With the list, a start does not need to read
+// the files.
 const contentsFile = "contents"
 
 // contents is the first line of contentsFile; the second line is its CRC-32C.
@@ -69,14 +70,15 @@ func readContents(dir string) (c contents, err error) {
 	return c, nil
 }
 
-// load reads which records the directory has: from the list, or from the files.
+// load finds out which records the directory has. It uses the list, and reads the files that the list does not
+// describe.
 func (a *Archive) load() error {
 	c, err := readContents(a.Dir)
 	if messages.KindOf(err) == messages.Conflict {
 		return err
 	}
 	if passing(err) {
-		return fmt.Errorf("the archive of jobs: %w", err) // keep the entries of the list whose files are missing
+		return fmt.Errorf("the archive of jobs: %w", err) // if the list is not read, the entries of missing files are lost
 	}
 	a.fresh = errors.Is(err, fs.ErrNotExist)
 	if err != nil && !a.fresh {

@@ -15,19 +15,18 @@
 //
 // The directory "archive" next to the replica's log has:
 //
-//	NNNNNNNNNN.jobs  records, appended until the file has 4 MiB; the numbers only rise
-//	contents         of each full file the jobs that it has, with a checksum
+//	NNNNNNNNNN.jobs  records, appended until the file has 4 MiB; the numbers in the names increase
+//	contents         the jobs of each full file, with a checksum
 //
-// A record has the job's number, its line in a list, everything else that the book knew about
-// the job, and a checksum. The contents tell a replica which file has a job. A list reads the
-// files that can have its jobs, newest first, and stops when its page is full. The file
-// contents can be removed; then a start reads all files.
+// A record has the job's number, its line in a list, everything else that the book knew about the job, and a
+// checksum. The file contents tells a replica which file has a job. A list reads the files that can have its jobs,
+// newest first, and stops when its page is full. The file contents can be removed; the next start then reads all files.
 //
 // # Bounds
 //
-// A full file is removed when its last job ended longer ago than the retention; the oldest files are removed until all
-// files together have few enough bytes. Memory has the job numbers of each file, as spans, and the positions of the
-// records in the four files that were read last.
+// A full file is removed when its last job ended longer ago than the retention; the oldest files are removed until
+// the total size is below the limit. The archive keeps in memory the job numbers of each file, as intervals, and the
+// positions of the records in the four files that were read last.
 //
 // # Durability and damage
 //

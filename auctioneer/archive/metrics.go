@@ -21,7 +21,6 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	}
 }
 
-// count updates the metrics.
 func (a *Archive) count() {
 	records, size := 0, a.bytes
 	for _, s := range a.all() {

@@ -47,7 +47,7 @@ func (a *Archive) view(s *segment) view {
 	return view{Extent{s.oldest(), s.newest(), s.Submitted, s.Last}, s.Number, s.Bytes, a.path(s)}
 }
 
-// openFile is os.Open; tests replace it.
+// openFile is a variable so that tests can replace it.
 var openFile = os.Open
 
 // passing reports whether a read failed for a reason outside the file, such as too many open files. After an
@@ -147,11 +147,11 @@ func (a *Archive) look(v *view) (p places, err error) {
 	return p, err
 }
 
-// unreadable logs a record that cannot be read, and removes it from the archive, so that a copy
+// unreadable handles a record that cannot be read: it logs the record, and removes it from the archive so that a copy
 // from another replica is accepted.
 func (a *Archive) unreadable(v *view, id messages.JobID, why error) error {
 	if errors.Is(why, fs.ErrNotExist) && !a.Has(id) {
-		return messages.Errorf(messages.NotFound, "there is no job %d", id) // its retention is over
+		return messages.Errorf(messages.NotFound, "there is no job %d", id) // the file's retention is over
 	}
 	if passing(why) {
 		return messages.Errorf(messages.Unavailable, "the record of job %d in the archive cannot be read now: %v; ask again", id, why)
@@ -176,7 +176,7 @@ func (a *Archive) report(path string, damage []int) {
 	a.metrics.damaged.Add(float64(len(damage)))
 }
 
-// found records the damaged positions of a file, and returns how many of them are new.
+// Adds damaged positions of a file to the known ones, and returns how many of them are new.
 func (a *Archive) found(v *view, damage []int) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -226,7 +226,7 @@ func (a *Archive) examine(v *view) (lost bool) {
 	defer a.mu.Unlock()
 	i := slices.IndexFunc(a.all(), func(s *segment) bool { return s.Number == v.number })
 	if i < 0 || a.all()[i].Bytes != v.bytes {
-		return false // its retention is over, or it has grown since
+		return false // the file's retention is over, or the file has grown since
 	}
 	s := a.all()[i]
 	for _, span := range slices.Clone(s.Spans) {
@@ -249,9 +249,9 @@ func (a *Archive) examine(v *view) (lost bool) {
 	return lost
 }
 
-// Scan calls yield with the archived jobs of an account; "": of all accounts. It reads the newest file first. It skips
-// a file if `wanted` returns false for it, and a job if `named` returns false for its number. Scan returns the number
-// of newly found damaged positions.
+// Scan calls yield with the archived jobs of an account, or of all accounts if the account is "". It reads the newest
+// file first. It skips a file for which the function wanted returns false, and a job for which the function named
+// returns false. Scan returns the number of newly found damaged positions.
 func (a *Archive) Scan(account messages.Name, wanted func(Extent) bool, named func(messages.JobID) bool, yield func(*job.JobSummary) error) (unreadable int, err error) {
 	a.mu.Lock()
 	var views []view
@@ -276,7 +276,7 @@ func (a *Archive) Scan(account messages.Name, wanted func(Extent) bool, named fu
 func (a *Archive) scan(v *view, account messages.Name, named func(messages.JobID) bool, yield func(*job.JobSummary) error) (unreadable int, err error) {
 	file, failed := v.read()
 	if errors.Is(failed, fs.ErrNotExist) {
-		return 0, nil // its retention is over
+		return 0, nil // the file's retention is over
 	}
 	if failed != nil {
 		a.Log.Error("a file of the archive cannot be read", zap.String("file", v.path), zap.Error(failed))
@@ -308,9 +308,9 @@ func (a *Archive) scan(v *view, account messages.Name, named func(messages.JobID
 	return unreadable + a.found(v, damage), err
 }
 
-// Part returns a piece of a file, for another replica to copy. The file is the first one whose number is at least
-// number. Part returns the file's number and size, and its bytes from the offset on; most limits their number. Size 0:
-// there is no such file.
+// Part returns a piece of a file, for another replica to copy. The file is the first one whose number is at least the
+// given number. Part returns the file's number, its size, and at most `most` bytes from the offset on. If the size is
+// 0, there is no such file.
 func (a *Archive) Part(number uint64, offset int64, most int) (of uint64, size int64, data []byte, err error) {
 	a.mu.Lock()
 	var v view
@@ -335,7 +335,7 @@ func (a *Archive) Part(number uint64, offset int64, most int) (of uint64, size i
 	return v.number, v.bytes, data, nil
 }
 
-// Merge adds the records of another replica's file that this archive lacks.
+// Merge adds from another replica's file the records that this archive lacks.
 func (a *Archive) Merge(file []byte) error {
 	var unwritten error
 	_, _, err := each(file, func(_ int, record []byte) {

@@ -52,7 +52,7 @@ func checksum(record []byte) uint32 {
 	return crc32.Update(crc32.Checksum(record[4:8], castagnoli), castagnoli, record[headerLen:])
 }
 
-// at returns the complete record at a position of a file; nil: there is none.
+// Returns the complete record at a position of a file, or nil if there is none.
 func at(file []byte, from int) []byte {
 	if len(file)-from < headerLen+12 || string(file[from:from+4]) != mark {
 		return nil
@@ -79,14 +79,13 @@ func split(record []byte) (summary, body []byte) {
 	return rest[:n], rest[n:]
 }
 
-// decode decodes a complete record.
 func decode(record []byte) (r Record, err error) {
 	summary, body := split(record)
 	r.Body = body
 	return r, wire.Unmarshal(summary, wire.Msgpack, &r.Summary)
 }
 
-// each calls yield for each complete record of a file, with the record's position. It returns the end of the last
+// Calls yield for each complete record of a file, with the record's position. It returns the end of the last
 // record, and the positions of damaged parts between records.
 func each(file []byte, yield func(from int, record []byte)) (end int, damage []int, err error) {
 	if bytes.HasPrefix(file, []byte(magic)) {
@@ -131,7 +130,7 @@ func IsSegment(name string) bool { return strings.HasSuffix(name, suffix) }
 
 const suffix = ".jobs"
 
-// has reports whether the file has the record of a job.
+// Reports whether the file has the record of a job.
 func (s *segment) has(id messages.JobID) bool {
 	i := s.spanOf(id)
 	return i < len(s.Spans) && s.Spans[i][0] <= id
@@ -158,7 +157,6 @@ func (s *segment) note(j *job.JobSummary, size int) {
 	s.span(j.Job)
 }
 
-// span adds a job number to the spans.
 func (s *segment) span(id messages.JobID) {
 	i := s.spanOf(id)
 	before := i > 0 && s.Spans[i-1][1]+1 == id
@@ -177,7 +175,6 @@ func (s *segment) span(id messages.JobID) {
 	}
 }
 
-// lose removes a job number from the spans.
 func (s *segment) lose(id messages.JobID) {
 	if !s.has(id) {
 		return
@@ -194,7 +191,7 @@ func (s *segment) lose(id messages.JobID) {
 	s.Spans = slices.Replace(s.Spans, i, i+1, rest...)
 }
 
-// newest returns the largest job number in the file. oldest returns the smallest.
+// newest returns the largest job number in the file. The method oldest returns the smallest.
 func (s *segment) newest() messages.JobID {
 	if len(s.Spans) == 0 {
 		return 0

@@ -115,8 +115,8 @@ func TestDrainedNodeClaimsNothingAhead(t *testing.T) {
 }
 
 // TestAheadOnASlotThatIsTaken: an agent gives a free slot to a task that was claimed ahead, and the leader gives the
-// same slot to another task before it learns that. The task that was claimed ahead must be ended and owe nothing. If
-// the slot is free, or the task on it was told to end, the task that was claimed ahead must get the slot.
+// same slot to another task before the leader learns of this. The task that was claimed ahead must be ended and owe
+// nothing. If the slot is free, or the task on it was told to end, the task that was claimed ahead must get the slot.
 func TestAheadOnASlotThatIsTaken(t *testing.T) {
 	for _, how := range []string{"taken", "free", "leaving"} {
 		t.Run(how, func(t *testing.T) {

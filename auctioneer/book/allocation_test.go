@@ -211,8 +211,8 @@ func TestAHeterogeneousJobIsLostAsAWhole(t *testing.T) {
 	}
 }
 
-// TestHeterogeneousJobsDoNotHoldWhatTheOtherNeeds checks that of two heterogeneous jobs, and of a heterogeneous job and an
-// allocation in one of its classes, only one gathers at a time, also after the book was restored.
+// TestHeterogeneousJobsDoNotHoldWhatTheOtherNeeds checks two heterogeneous jobs, and a heterogeneous job with an
+// allocation in one of its classes. Only one of the two may gather slots at a time, even after the book was restored.
 func TestHeterogeneousJobsDoNotHoldWhatTheOtherNeeds(t *testing.T) {
 	s := newSite(t)
 	s.registerBoth("n1", "n2")

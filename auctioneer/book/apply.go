@@ -98,8 +98,8 @@ func outcome[T any](result T, err error) any {
 	return result
 }
 
-// Known returns the first answer to a submission with this key; nil: the key is new. It returns an error if the key
-// belongs to a different job, here or at another site.
+// Known returns the first answer to a submission with this key, or nil if the key is new. It returns an error if the
+// key belongs to a different job, here or at another site.
 func (b *Book) Known(account messages.Name, key string, digest []byte) (*Receipt, error) {
 	p := b.Entered(account, key)
 	switch {
@@ -114,9 +114,9 @@ func (b *Book) Known(account messages.Name, key string, digest []byte) (*Receipt
 	return &r, nil
 }
 
-// KnownRemote returns the answer to an earlier submission with the same key, for a job that another site runs; nil:
-// there was none. If this site runs the job, it returns the receipt of that job. It returns an error if the key belongs
-// to a different job.
+// KnownRemote returns the answer to an earlier submission with the same key, for a job that another site runs, or nil
+// if there was none. If this site runs the job, it returns the receipt of that job. It returns an error if the key
+// belongs to a different job.
 func (b *Book) KnownRemote(c *EnterRemote) (*RemoteReceipt, error) {
 	p := b.Entered(c.Account, c.Key)
 	switch {
@@ -128,7 +128,7 @@ func (b *Book) KnownRemote(c *EnterRemote) (*RemoteReceipt, error) {
 	return &RemoteReceipt{Job: p.ID, Payer: p.Payer, Held: p.Held, Tasks: p.Tasks, Peer: p.Peer, Chosen: p.Chosen}, nil
 }
 
-// refusal returns why a new submission is refused; nil: it is accepted.
+// refusal returns why a new submission is refused, or nil if it is accepted.
 func (b *Book) refusal(c *Submit) error {
 	if err := b.visitors.check(c.Visit); err != nil {
 		return err
@@ -206,7 +206,6 @@ func (b *Book) depart(c *EnterRemote) (RemoteReceipt, error) {
 	return b.remote.enter(c)
 }
 
-// decide carries out a decision of a market.
 func (b *Book) decide(c *Decide) {
 	if c.Tariffs != nil {
 		b.meters.setTariffs(c.Market, c.Tariffs)

@@ -62,7 +62,7 @@ func (a *Attempts) add(k Kept, most int) {
 	*a = append(*a, k)
 }
 
-// past returns the record of an attempt; nil: the attempt is not kept.
+// past returns the record of an attempt, or nil if the attempt is not kept.
 func (a Attempts) past(stage, index, attempt uint32) *Kept {
 	at := slices.IndexFunc(a, func(k Kept) bool { return k.Stage == stage && k.Index == index && k.Attempt == attempt })
 	if at < 0 {

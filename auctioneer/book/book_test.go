@@ -229,8 +229,8 @@ func bounded(b *Book) error {
 	return nil
 }
 
-// tallied returns an error if a stage counts its claims wrong, or if a gang runs in part. All tasks of a gang must run,
-// or none, unless the gang was broken.
+// tallied returns an error if a stage counts its claims wrong, or if a gang runs in part. Unless a gang was broken,
+// either all its tasks or none must run.
 func tallied(b *Book, j *Job, stage int) error {
 	s, going := &j.Stages[stage], 0
 	var seen Stage
@@ -388,7 +388,7 @@ func TestAgentKeepsItsTasksOverARestart(t *testing.T) {
 func TestTaskFailsAfterItsAttempts(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		attempts int // allowed attempts of the stage; 0: not set
+		attempts int // allowed attempts of the stage; 0 means not set
 		outcome  agent.Outcome
 		tries    int
 		reason   string
@@ -528,7 +528,7 @@ func TestLeftSessionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestRandomHistories applies random commands to a book, also late and repeated commands, and checks the invariant
+// TestRandomHistories applies random commands to a book, including late and repeated commands, and checks the invariant
 // after each command. A replica that starts from an image in the middle must end with the same bytes.
 func TestRandomHistories(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -672,7 +672,7 @@ func decision(rt *rapid.T, attempts []messages.Attempt) *Decide {
 }
 
 // TestElementsOfArraysHaveNumbers checks that an array reserves a job number for each element if the job asks for that.
-// The next job must get the number after the reserved ones, also in a restored book.
+// The next job must get the number after the reserved numbers, even in a restored book.
 func TestElementsOfArraysHaveNumbers(t *testing.T) {
 	s := newSite(t)
 	array := mapStage(0)

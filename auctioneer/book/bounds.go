@@ -54,7 +54,7 @@ func Needs(spec *job.JobSpec, stage int) (all market.Bound) {
 	return all
 }
 
-// members returns how many tasks of the gang of a stage nodes have claimed.
+// members returns the number of tasks of a stage's gang that nodes have claimed.
 func (j *Job) members(stage int) (n int) {
 	for i, end := j.gang(stage); i < end; i++ {
 		n += j.Stages[i].Running
@@ -151,7 +151,7 @@ func dimensions(most, used, needs market.Bound) [3]Reached {
 		{What: "gpus", Most: most.GPUs, Used: used.GPUs, Needs: needs.GPUs}, {What: "tasks", Most: most.Tasks, Used: used.Tasks, Needs: needs.Tasks}}
 }
 
-// reached returns the first bound that keeps a task of a stage from starting; nil: none does.
+// reached returns the first bound that keeps a task of a stage from starting, or nil if there is none.
 func (b *bounds) reached(j *Job, stage int) *Reached {
 	if b.permits(j, stage) > 0 {
 		return nil

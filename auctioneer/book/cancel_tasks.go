@@ -8,7 +8,7 @@ import (
 )
 
 // cancelTasks cancels tasks of a stage; the job continues with its other tasks. Tasks that have ended do not change.
-// It returns how many tasks the command cancelled.
+// cancelTasks returns how many tasks it cancelled.
 func (x *exchanges) cancelTasks(c *CancelTasks) (n int, err error) {
 	j := x.jobs.own(c.Job)
 	switch {

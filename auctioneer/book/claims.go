@@ -23,8 +23,8 @@ type claims struct {
 	dependencies *dependencies
 }
 
-// PausedBy returns for how long a claim has not run, in total until now, because it was suspended, gathered, or waited
-// for a slot.
+// PausedBy returns the total time until now for which a claim has not run, because it was suspended, gathered slots,
+// or waited for a slot.
 func (h *NodeClaim) PausedBy(now messages.Time) messages.Duration {
 	if h.Halt == Goes {
 		return h.Paused
@@ -134,7 +134,7 @@ func (c *claims) runs(j *Job, r messages.TaskRef) bool {
 	return ok && !h.Leaving && h.Halt != Ahead
 }
 
-// runs returns how many tasks of the job have such a claim.
+// runs returns how many tasks of the job have a claim that has had a slot, and has not been told to end.
 func (j *Job) runs() (n int) {
 	for i := range j.Stages {
 		s := &j.Stages[i]
@@ -165,9 +165,9 @@ type blame uint8
 const (
 	ofJob  blame = iota // the program or the owner ended the attempt: the job pays for its time, and the task is complete for prices
 	ofSite              // a lost node, a drain or a failed executor: the job does not pay, and the task is not complete
-	// ofMarket: a better bid took the slot, and slot time has a price. The job pays for the time of the attempt,
-	// although the task is not complete. Otherwise a user could get a result for nothing: the user submits a second job
-	// that displaces the first one when its result is printed.
+	// ofMarket means that a better bid took the slot, and that slot time has a price. The job pays for the time of
+	// the attempt, although the task is not complete. Otherwise a user could get a result for nothing: the user
+	// submits a second job that displaces the first one when its result is printed.
 	ofMarket
 )
 
@@ -189,7 +189,7 @@ func (c *claims) owes(r messages.TaskRef, h NodeClaim) messages.Duration {
 	return c.had(r, h)
 }
 
-// had returns the slot time of a claim up to now.
+// The method had computes the slot time of a claim up to now.
 func (c *claims) had(r messages.TaskRef, h NodeClaim) messages.Duration {
 	if h.Halt == Ahead {
 		return 0
@@ -197,7 +197,7 @@ func (c *claims) had(r messages.TaskRef, h NodeClaim) messages.Duration {
 	return messages.Duration(h.slots()) * max(0, cmp.Or(h.until, c.clock.now).Sub(c.jobs.own(r.Job).Stages[r.Stage].Tasks[r.Index].Claimed)-h.PausedBy(c.clock.now))
 }
 
-// again makes a task pending after it lost its claim.
+// The method again makes a task pending after it lost its claim.
 func (c *claims) again(j *Job, s *Stage, index uint32) {
 	t := &s.Tasks[index]
 	t.Phase, t.Ended = Pending, c.clock.now
@@ -226,7 +226,7 @@ func (c *claims) stopAll(j *Job) {
 // overflows.
 const maxCPU = messages.Duration(1e15)
 
-// attemptEnded records how the latest attempt of a task ended. f is nil if no agent reported the end.
+// attemptEnded records how the latest attempt of a task ended. The argument f is nil if no agent reported the end.
 func (c *claims) attemptEnded(r messages.TaskRef, h NodeClaim, why job.EndReason, f *agent.Finished) {
 	j := c.jobs.own(r.Job)
 	t := &j.Stages[r.Stage].Tasks[r.Index]

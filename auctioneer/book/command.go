@@ -46,7 +46,7 @@ type Command struct {
 
 	// Leap is the time by which the clock was set ahead since the last command: see [Book.leap].
 	Leap messages.Duration
-	// TimeUnknown: the proposer did not know the time, and At continues the time of the last command.
+	// TimeUnknown means that the proposer did not know the time. At then continues the time of the last command.
 	TimeUnknown   bool
 	ChangeWindows *ChangeWindows
 	Warn          *Warn
@@ -107,15 +107,15 @@ type Submit struct {
 	Contract *job.Contract
 	Quote    uint64
 	Visit    *Visit // set if the job comes from another site
-	// MarketsVersion is 1 + the number of times that markets had been applied when the job was checked. If markets were
-	// applied after the check, the job is refused. 0: unknown.
+	// MarketsVersion is 1 + the number of times that markets had been applied when the job was checked. If markets
+	// were applied after the check, the job is refused. 0 means unknown.
 	MarketsVersion uint64
 	// Deposit is the part of Held that is not budget. Most is the limit on the account's pending jobs, with this job
-	// included; 0: no limit.
+	// included; 0 means no limit.
 	Deposit messages.Credits
 	Most    int
-	// Seen is 1 + the number of the latest effect at the time when the auctioneer asked the bank for the hold. 0:
-	// unknown; then a refusal of the submission does not free the hold.
+	// Seen is 1 + the number of the latest effect at the time when the auctioneer asked the bank for the hold. If it
+	// is 0 (unknown), a refusal of the submission does not free the hold.
 	Seen uint64
 }
 
@@ -125,7 +125,7 @@ type ApplyMarkets struct {
 	Markets []market.Market
 	Idle    []messages.Name // these markets must have no jobs, otherwise nothing changes
 	// MarketsVersion is 1 + the number of times that markets had been applied when this command was checked. If
-	// markets were applied since then, nothing changes. 0: unknown.
+	// markets were applied since then, nothing changes. 0 means unknown.
 	MarketsVersion uint64
 	// Applied is the answer to a request with a key, which repeated requests get again. Without Markets, the command
 	// only stores this answer.
@@ -170,17 +170,18 @@ type Register struct {
 	Running []messages.Attempt
 	// Abilities says what the node can do with a task.
 	Abilities []messages.Name
-	Resources *job.Resources // resources of the whole node; nil: unknown
-	// Units are the resources of one slot, in the order of Slots. Empty: the slots have no sizes.
+	Resources *job.Resources // resources of the whole node, or nil if unknown
+	// Units are the resources of one slot, in the order of Slots. If it is empty, the slots have no sizes.
 	Units  []job.Resources
 	Labels []messages.Name
-	// MostSuspended is how many suspended tasks the node should keep at most; 0: the default.
+	// MostSuspended is how many suspended tasks the node should keep at most. 0 means the default.
 	MostSuspended int
 	Level         int // level of the agent's release; see [messages.Level]
 }
 
-// Exchange carries the finishes of an agent, and its claims, for which the leader has chosen jobs. Result:
-// []agent.Grant. If an exchange with this number was applied before, the result is the answer to the first one.
+// Exchange carries the ends of attempts that an agent reports, and the agent's claims, for which the leader has
+// chosen jobs. Result: []agent.Grant. If an exchange with this number was applied before, the result is the answer to
+// the first one.
 type Exchange struct {
 	Node     messages.Name
 	Session  uint64
@@ -196,11 +197,11 @@ type Claim struct {
 	Class messages.Name
 	Slots int
 	Jobs  []messages.JobID
-	// Most has one number for each job in Jobs: how many claims of the class the job may have at the same time. Empty:
-	// no limit.
+	// Most has one number for each job in Jobs: how many claims of the class the job may have at the same time. If it
+	// is empty, there is no limit.
 	Most []int
-	// Fits: a task of several slots is claimed only if the node now has enough free slots for it. The node begins to
-	// gather slots for no task. The leader sets it if the node would probably gather in vain.
+	// Fits means that a task of several slots is claimed only if the node now has enough free slots for it. The node
+	// does not begin to gather slots. The leader sets it if the node would probably not gather enough slots.
 	Fits bool
 	// Ahead is the maximum number of tasks of the class that the node may hold before they have a slot.
 	Ahead int
@@ -261,15 +262,15 @@ type Park struct {
 // the time of the ended attempts. Result: int, the number of tasks.
 type Requeue struct {
 	Job   messages.JobID
-	Tasks []messages.TaskRef // empty: all running tasks
-	Stage *int               // only tasks of this stage; nil: of all stages
+	Tasks []messages.TaskRef // empty means all running tasks
+	Stage *int               // only tasks of this stage; nil means all stages
 }
 
 // Parking is the result of the command Park, which puts a job on hold or ends the hold.
 type Parking struct {
 	State   job.State
 	Running int  // number of tasks that still run
-	Changed bool // false: the job was already in this state
+	Changed bool // false means that the job was already in this state
 }
 
 // Drain stops a node from getting work, and ends its remaining tasks at Until. With Until [ToTheirEnd] its tasks run
@@ -301,7 +302,7 @@ type Decide struct {
 	Requeue []messages.Attempt // tasks to end and run again
 	Start   []Starting
 	Discard []Discarding
-	Tariffs []Tariff // tariffs of all classes of the market; empty: they do not change
+	Tariffs []Tariff // tariffs of all classes of the market, or empty if they do not change
 	Notes   []Note   // notes that the mechanism wants to keep
 	Forget  bool     // drop all earlier notes of the mechanism
 	Owed    bool     // jobs pay for the time of the tasks in Requeue
@@ -324,8 +325,8 @@ type Discarding struct {
 	Legs    []Leg
 }
 
-// Stamp sets the time of the command to now. leap is how far the clock was set ahead since the last command. carried
-// sets [Command.TimeUnknown].
+// Stamp sets the time of the command to now. The argument leap is how far the clock was set ahead since the last
+// command, and carried sets [Command.TimeUnknown].
 func (c *Command) Stamp(now messages.Time, leap messages.Duration, carried bool) {
 	c.At, c.Leap, c.TimeUnknown = now, leap, carried
 }
@@ -358,18 +359,19 @@ func decode(data []byte) (*Command, int, error) {
 // Encode encodes a command.
 func (c *Command) Encode() ([]byte, error) { return wire.Marshal(c, wire.Msgpack) }
 
-// Change changes the description of a job that has not ended. The leader checks before it proposes the command that the
-// job's market allows the change of the bid. Result: Changed.
+// Change changes the description of a job that has not ended. Before the leader proposes the command, it checks that
+// the job's market allows the change of the bid. Result: Changed.
 type Change struct {
 	Job messages.JobID
 	Key string // a repeat of the last change with its key changes nothing
-	// To is the new description without the budget; nil: the description does not change. To may differ only in the
-	// job's name, comment and rate, in the conditions of its start, and in the time limits and bounds of its stages.
+	// To is the new description without the budget. If it is nil, the description does not change. To may differ only
+	// in the job's name, comment and rate, in the conditions of its start, and in the time limits and bounds of its
+	// stages.
 	To *job.JobSpec
-	// Budget is the new budget; 0: no change. The bank is asked to set the difference aside. The old budget applies
-	// until the bank has done so.
+	// Budget is the new budget; 0 means no change. The bank is asked to set the difference aside. The old budget
+	// applies until the bank has done so.
 	Budget messages.Credits
-	// Unstarted: refuse the change if a task of the job has started.
+	// Unstarted means that the change is refused if a task of the job has started.
 	Unstarted bool
 	Version   int // Job.Changes of the description that To was copied from
 }
@@ -377,7 +379,7 @@ type Change struct {
 // Changed is the result of a Change.
 type Changed struct {
 	State  job.State
-	Effect uint64 // the effect that raises the budget; 0: the budget is not raised
+	Effect uint64 // the effect that raises the budget, or 0 if the budget is not raised
 }
 
 // Warn tells the job's owner that the job will soon have spent its budget. A second Warn for the same budget changes
@@ -419,7 +421,7 @@ type RemoteReceipt struct {
 }
 
 // Advance moves remote jobs to their next phases. A step that does not fit the phase of its job is out of date, and
-// is ignored. Result: nil. For a step that cancels: the job.State before, or why the job cannot be cancelled.
+// is ignored. Result: nil; for a step that cancels a job, the job.State before it, or why the job cannot be cancelled.
 type Advance struct {
 	Steps []Step
 }
@@ -437,6 +439,6 @@ type Step struct {
 	Forgotten  *job.JobSummary               // the other site no longer knows the job
 	Concluded  bool                          // the bank knows from the other site's message that the job is over
 
-	// Conclude is set together with Arrived or Status: if the job has ended, the bank must be told.
+	// Conclude is set together with Arrived or Status. It says that the bank must be told if the job has ended.
 	Conclude bool
 }

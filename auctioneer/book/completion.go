@@ -12,7 +12,7 @@ import (
 
 // Completion is the part of a job that the site delivered, as prices count it.
 type Completion struct {
-	At        messages.Time     // when the job was complete; 0: the site ended the job first
+	At        messages.Time     // when the job was complete; 0 means that the site ended the job first
 	Tasks     int               // tasks that were complete
 	Delivered messages.Duration // slot time of these tasks, each until it was complete
 }

@@ -14,7 +14,7 @@ func TestCompletionForPrices(t *testing.T) {
 	const second = 1_000_000
 	for name, c := range map[string]struct {
 		play func(w *timed, id messages.JobID, a messages.Attempt)
-		at   messages.Time // when the job is complete, in seconds; 0: never
+		at   messages.Time // when the job is complete, in seconds; 0 means never
 		had  messages.Duration
 	}{
 		"exit code 0": {func(w *timed, id messages.JobID, a messages.Attempt) { w.end(10, agent.Exited, 0, a) }, 10, 9e9},
@@ -94,7 +94,6 @@ func (w *timed) claims(id messages.JobID) messages.Attempt {
 	return w.claim("n1", w.session, w.seq, 1, id)[0].Attempt
 }
 
-// end ends an attempt at the second at.
 func (w *timed) end(at messages.Time, outcome agent.Outcome, exit int, a messages.Attempt) {
 	w.t.Helper()
 	w.passTo(at * 1_000_000)
@@ -102,7 +101,8 @@ func (w *timed) end(at messages.Time, outcome agent.Outcome, exit int, a message
 	w.finish("n1", w.session, w.seq, outcome, exit, a)
 }
 
-// again claims the task of a job once more at the second from, and ends the attempt with exit code 1 at the second to.
+// again claims the task of a job once more, and ends the attempt with exit code 1. The arguments from and to are the
+// seconds of the claim and of the end.
 func (w *timed) again(from messages.Time, id messages.JobID, to messages.Time) {
 	w.t.Helper()
 	w.passTo(from * 1_000_000)

@@ -18,7 +18,7 @@ func gang(tasks int) job.Stage {
 	return s
 }
 
-// passTo sets the clock so that the next command has the time at.
+// passTo sets the clock so that the next command has the given time.
 func (s *site) passTo(at messages.Time) { s.at = at - 1 }
 
 func TestSuspendedClaimLeavesItsSlotAndTakesItAgain(t *testing.T) {

@@ -87,8 +87,8 @@ func (d *dependencies) enter(j *Job) {
 	}
 }
 
-// happened reports whether the job id has already done what a job with description s waits for: its end with the
-// right outcome, or its start.
+// happened reports whether the event that a job with description s waits for has happened: the start of the job with
+// the number id, or its end with the right outcome.
 func (d *dependencies) happened(s *job.JobSpec, id messages.JobID) bool {
 	o, p := d.jobs.get(id), d.jobs.past[id]
 	if o != nil && !o.Active() {
@@ -174,7 +174,7 @@ func (j *Job) begin(at messages.Time) {
 	}
 }
 
-// met lowers by one the number of jobs that the job id waits for, and returns this job; nil: it has ended.
+// The method met lowers by one the number of jobs that a job waits for, and returns this job, or nil if it has ended.
 func (d *dependencies) met(id messages.JobID) *Job {
 	j := d.jobs.own(id)
 	if j == nil || !j.Active() {
@@ -184,7 +184,7 @@ func (d *dependencies) met(id messages.JobID) *Job {
 	return j
 }
 
-// freed lowers the number of jobs that a job waits for by one.
+// The method freed lowers the number of jobs that a job waits for by one.
 func (d *dependencies) freed(j *Job) {
 	j.Blocked--
 	if j.Contract == nil { // the amount due for a contract depends on the time of submission
@@ -232,8 +232,8 @@ func (d *dependencies) awaits(j *Job) bool {
 	return len(ends)+len(starts) > 0
 }
 
-// never reports whether a job with the description s can never start, because the job with the number ended has this
-// outcome.
+// The function never reports whether a job with the description s can never start, because another job (the argument
+// ended) has the given outcome.
 func never(s *job.JobSpec, ended messages.JobID, outcome job.State) bool {
 	if outcome == job.Completed {
 		return slices.Contains(s.AfterFailed, ended)
@@ -270,7 +270,7 @@ func (d *dependencies) beginDue() {
 	}
 }
 
-// nextBegin returns the earliest begin time of the jobs that wait for their begin time; 0: no job waits.
+// nextBegin returns the earliest begin time of the jobs that wait for their begin time, or 0 if no job waits.
 func (d *dependencies) nextBegin() messages.Time {
 	next, _ := d.delayed.first()
 	return next.at
@@ -281,8 +281,7 @@ func (d *dependencies) nextBegin() messages.Time {
 // that can be claimed are in Stage.Again. A task that still waits has the phase Paired if a task with a higher index
 // can be claimed; otherwise it is not in Stage.Tasks yet.
 
-// paired is called when the task index of the array id has completed. It tells the jobs that wait for this array task
-// by task.
+// paired is called when a task of an array has completed. It tells the jobs that wait for this array task by task.
 func (d *dependencies) paired(id messages.JobID, index uint32) {
 	for waiter := range d.pairs[id].All() {
 		if j := d.jobs.own(waiter); j != nil && j.Active() {
@@ -291,7 +290,8 @@ func (d *dependencies) paired(id messages.JobID, index uint32) {
 	}
 }
 
-// pairDone makes the task index of a paired job claimable, because its counterpart in the other array has completed.
+// pairDone makes the task with the given index of a paired job claimable, because its counterpart in the other array
+// has completed.
 func (d *dependencies) pairDone(j *Job, index uint32) {
 	s := &j.Stages[0]
 	for len(s.Tasks) <= int(index) {

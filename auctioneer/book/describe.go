@@ -78,8 +78,8 @@ func (j *Job) StageStatuses() []job.StageStatus {
 	return out
 }
 
-// PastShares returns the shares from which the job's charge was computed; nil: there are none, or the job is not
-// settled yet.
+// PastShares returns the shares from which the job's charge was computed. It returns nil if there are none, or if the
+// job is not settled yet.
 func (j *Job) PastShares() []job.ClassShare {
 	var out []job.ClassShare
 	for _, s := range j.Shares {
@@ -89,8 +89,8 @@ func (j *Job) PastShares() []job.ClassShare {
 }
 
 // Setbacks returns a sentence about attempts that failed before an instant and whose tasks were then tried again. It
-// describes the latest such attempt, and says how many there were. "": there are none. The function `name` returns the
-// name of the node at a position.
+// describes the latest such attempt, and says how many there were. If there were none, it returns "". The function
+// `name` returns the name of the node at a position.
 func (j *Job) Setbacks(before messages.Time, name func(node uint32) messages.Name) string {
 	var last *Kept
 	n := 0
@@ -114,7 +114,7 @@ func (j *Job) Setbacks(before messages.Time, name func(node uint32) messages.Nam
 }
 
 // MemoryKilled returns a sentence about a task that ended well although its memory limit killed one of its processes,
-// and how many more such tasks are known. "": none.
+// and how many more such tasks are known. If there is no such task, it returns "".
 func (j *Job) MemoryKilled(name func(node uint32) messages.Name) string {
 	text, n := "", 0
 	for i := range j.Kept {

@@ -17,7 +17,7 @@ type turns struct {
 	rng   *rand.Rand
 	seq   uint64
 	jobs  []messages.JobID
-	runs  []turn // by slot: its tasks; empty: idle
+	runs  []turn // by slot: its tasks; empty means idle
 	ahead []agent.Grant
 	ended []agent.Finished
 	had   map[messages.JobID]messages.Time // by job: slot time that its tasks had
@@ -76,8 +76,8 @@ func (w *turns) end(slot int) {
 	w.ended = append(w.ended, f)
 }
 
-// say sends an exchange with the ended tasks and with claims, one for each job in turn. No time passes. sent is the
-// time at which the agent sent the exchange.
+// say sends an exchange with the ended tasks and with claims, one for each job in turn. No time passes. The argument
+// sent is the time at which the agent sent the exchange.
 func (w *turns) say(sent messages.Time, jobs ...messages.JobID) {
 	w.t.Helper()
 	x := &Exchange{Node: "n1", Session: 7, Seq: w.seq + 1, Sent: sent, Finished: w.ended}
@@ -101,7 +101,6 @@ func (w *turns) say(sent messages.Time, jobs ...messages.JobID) {
 	}
 }
 
-// tariff sets the price of a slot-second.
 func (w *turns) tariff(price int64) {
 	w.at--
 	w.apply(Command{Decide: &Decide{Market: "main", Tariffs: []Tariff{{Class: "map", Price: messages.Credits(price)}}}})
@@ -217,7 +216,8 @@ func TestAbsurdTimesMoveNoMoreThanTheSlotHad(t *testing.T) {
 	}
 }
 
-// sums returns the slot time and the cost of all jobs: got from the book, and want as they really were.
+// sums returns the slot time and the cost of all jobs. The result got is from the book, and want is what they really
+// were.
 func (w *turns) sums() (got, want [2]uint64) {
 	for _, id := range w.jobs {
 		m := w.Job(id).Stages[0].Meter

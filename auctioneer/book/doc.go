@@ -27,7 +27,7 @@
 //     lost, all running tasks of the gang are stopped and claimed again.
 //   - Payments between jobs sum to zero, and the holds of the payers cover them. If a node is found
 //     to be faulty later, the charge for its time is given back.
-//   - What a job's slots cost is the exact integral of the committed tariffs over time. It does not
+//   - The cost of a job's slots is the exact integral of the committed tariffs over time. It does not
 //     depend on how the time is divided. If a slot changes from task to task between two exchanges of
 //     its node, the agent says when. Each task pays for the time that it had the slot. The sum is the
 //     time of the slot, whatever the agent says.
@@ -57,9 +57,9 @@
 //
 // The book remembers 20,000 ended jobs: a repeated submission gets the first answer, and a job may wait for one of
 // them. It keeps whole records of the last 1,000, of jobs that an effect refers to or that still have tasks on nodes,
-// and of visiting jobs. It hands over the other records ([Book.Archive]) for the replica's archive. Which records are
-// handed over does not depend on which records were handed over before. So a replica that starts from an image which
-// still has all records reaches the same state. All ended jobs together take 7 MB.
+// and of visiting jobs. It hands over the other records ([Book.Archive]) for the replica's archive. The choice of
+// these records does not depend on earlier choices. So a replica that starts from an image which still has all
+// records reaches the same state. All ended jobs together take 7 MB.
 //
 // # Attempts
 //

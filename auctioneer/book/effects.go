@@ -59,8 +59,8 @@ func (s *effects) release(hold string) {
 // releasing reports whether an effect that frees this hold is waiting.
 func (s *effects) releasing(hold string) bool { return s.frees[hold] }
 
-// crossed refuses a submission whose hold may be gone: an earlier try of the same submission was refused, and its
-// Release may have freed the hold after this try had found the hold at the bank.
+// crossed refuses a submission whose hold may be gone. An earlier try of the same submission was refused, and the
+// Release of that try may have freed the hold after this try had found the hold at the bank.
 func (s *effects) crossed(c *Submit) error {
 	if c.Seen != 0 && c.Seen <= s.freed || s.releasing(c.Hold) {
 		return messages.Errorf(messages.Unavailable, "an earlier try of this submission was refused; send the submission again")
@@ -68,7 +68,7 @@ func (s *effects) crossed(c *Submit) error {
 	return nil
 }
 
-// effect adds an effect of this kind about a job, with the payments legs.
+// effect adds an effect of the given kind about a job. The argument legs has its payments.
 func (s *effects) effect(kind EffectKind, job messages.JobID, legs ...Leg) {
 	s.add(Effect{Kind: kind, Job: job, Legs: legs})
 }
@@ -118,7 +118,7 @@ func (s *effects) remove(confirmed map[uint64]*Confirmation) (over []Effect) {
 	return over
 }
 
-// speaks reports whether a waiting effect refers to the job id.
+// speaks reports whether a waiting effect refers to the job with the number id.
 func (s *effects) speaks(id messages.JobID) bool { return s.spoken[id] > 0 }
 
 // round moves credits between jobs' accounts and the site, if all payers can pay. A visiting job pays its payments at
@@ -142,7 +142,7 @@ func (s *effects) round(of *Job, legs []Leg) {
 }
 
 // due returns the payments that can be made. A payment that the site keeps for its payee (Leg.Later) is paid at once if
-// the market has considered the payee. It is left out if the payee ended before that.
+// the market has considered the payee. The payment is left out if the payee ended before that.
 func (s *effects) due(legs []Leg) []Leg {
 	var out []Leg
 	for _, l := range legs {
@@ -176,8 +176,8 @@ func (s *effects) keepPromises(j *Job) {
 	s.moves(j, legs)
 }
 
-// dropPromises is called when a job ends and its market has not considered it. It returns the amounts kept for the
-// job to their payers, if the book still has the payers. The site keeps the rest.
+// dropPromises is called when a job ends and its market has not considered it. It gives the amounts that were kept
+// for the job back to their payers, if the book still has the payers. The site keeps the rest.
 func (s *effects) dropPromises(j *Job) {
 	var back []Leg
 	for _, l := range j.Promised {

@@ -109,7 +109,7 @@ func TestNumbersAreASet(t *testing.T) {
 }
 
 // TestVisitorsPayAtTheirEnd checks that a visiting job pays all amounts that its market decided in one charge at its
-// end, also if the job is cancelled. No job may pay a visiting job.
+// end, even if the job is cancelled. No job may pay a visiting job.
 func TestVisitorsPayAtTheirEnd(t *testing.T) {
 	b := New()
 	visit := &Visit{job.Visit{Home: "west", Job: 17}, "a", 1000}

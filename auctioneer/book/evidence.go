@@ -11,14 +11,14 @@ import (
 //
 //   - The node fails a probe, which is a task of the site that does nothing. A node gets a probe
 //     after a task has failed quickly on it.
-//   - Tasks of several accounts and payers failed quickly on the node and then ended well on other nodes, and no task
-//     of their class has ended well on the node since the failures, or in the last minute. If other accounts have tasks
+//   - Tasks of several accounts and payers failed quickly on the node and then ended well on other nodes. No task of
+//     their class has ended well on the node since the failures, or in the last minute. If other accounts have tasks
 //     on the node too, a few accounts that conspire cannot cause this.
 //
 // A node in quarantine takes no work. It is probed, at growing intervals, until a probe ends well; then it takes work
 // again.
 const (
-	// QuickEnd: a task that fails within this time from its start has failed at once.
+	// QuickEnd is the longest run time of a task that counts as failed at once.
 	QuickEnd = messages.Duration(5e9)
 	// leastBetween and mostBetween bound the time between two probes of a node that is not in quarantine. The time
 	// doubles with each probe that ends well, until a task ends well.
@@ -33,11 +33,11 @@ const (
 	// Each quarantine of a node lasts longer than the one before. After a node has worked for levelResetAfter without a
 	// quarantine, the next quarantine is as short as the first.
 	levelResetAfter = messages.Duration(3600e9)
-	// wellFor is for how long a task that ended well counts in favour of its node.
+	// wellFor is the time for which a task that ended well counts in favour of its node.
 	wellFor = messages.Duration(60e9)
 	// mostFailures is the maximum number of failures that are remembered for a node.
 	mostFailures = 8
-	// avoidFor is for how long a task that failed at once on a node waits for another node.
+	// avoidFor is the time for which a task that failed at once on a node waits for another node.
 	avoidFor = messages.Duration(60e9)
 	// mostSpared is the maximum number of failed attempts of one task that do not count against the task's limit of
 	// attempts.
@@ -53,7 +53,7 @@ type Health struct {
 	Probed   messages.Time
 	Cleared  messages.Time // when a probe last ended well
 	Passed   int           // probes that ended well since a task last ended well
-	// Quarantined is the time since which the node takes no work; 0: the node takes work. Reason says why the node is
+	// Quarantined is the time since which the node takes no work, or 0 if it takes work. Reason says why the node is
 	// in quarantine, or why it is not although the evidence is against it.
 	Quarantined messages.Time
 	Reason      string
@@ -81,7 +81,7 @@ type WellEnd struct {
 	At    messages.Time
 }
 
-// well records that a task of a class ended well now.
+// The method well records that a task of a class ended well now.
 func (h *Health) well(class messages.Name, now messages.Time) {
 	h.Well = slices.DeleteFunc(slices.Clone(h.Well), func(w WellEnd) bool { return w.Class == class || now.Sub(w.At) >= wellFor })
 	h.Well = append(h.Well, WellEnd{class, now})
@@ -92,7 +92,7 @@ func (h *Health) endsWell(class messages.Name, now messages.Time) bool {
 	return slices.ContainsFunc(h.Well, func(w WellEnd) bool { return w.Class == class && now.Sub(w.At) < wellFor })
 }
 
-// Probe is the probe that the node is running. Number 0: there is none.
+// Probe is the probe that the node is running. Its Number is 0 if there is none.
 type Probe struct {
 	Number uint32
 	Since  messages.Time

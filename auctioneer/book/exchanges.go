@@ -12,7 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// exchange carries out the finishes and claims of an agent, and returns the tasks that the node gets.
+// exchange carries out the ends of attempts and the claims that an agent sends. It returns the tasks that the node
+// gets.
 func (x *exchanges) exchange(c *Exchange) ([]agent.Grant, error) {
 	i, n := x.nodes.find(c.Node)
 	if n == nil || !n.Up || n.Session != c.Session {
@@ -109,9 +110,10 @@ func (x *exchanges) worked(j *Job, r messages.TaskRef, f *agent.Finished, h Node
 }
 
 // passOn gives the slot of an ended attempt to the attempt that the agent started next in the same slot, and that was
-// claimed ahead. It returns the time until which the first attempt had the slot. Only the agent knows this time, so the
-// book bounds it: it is not before the first attempt got the slot, and not before the last exchange of the agent. It
-// counts only for a claim that runs. Together the two attempts always pay for the whole time of the slot.
+// claimed ahead. It returns the time until which the first attempt had the slot. Only the agent knows this time, so
+// the book bounds it: the time is not before the first attempt got the slot, and not before the last exchange of the
+// agent. The agent's time counts only for a claim that runs. Together the two attempts always pay for the whole time
+// of the slot.
 func (x *exchanges) passOn(n *Node, f *agent.Finished, sent messages.Time) (until messages.Time) {
 	until = x.clock.now
 	if f.Next == nil {
@@ -280,7 +282,7 @@ func failure(o agent.Outcome) string {
 }
 
 // claim gives the node tasks of a class, from the jobs of the claim in their order. It stops when the node's idle
-// slots are used and it has enough tasks ahead.
+// slots are used and the node has enough tasks ahead.
 func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []agent.Grant) []agent.Grant {
 	want := c.Slots
 	if c.Lent == 0 {
@@ -488,8 +490,8 @@ func (x *exchanges) giveBack(r messages.TaskRef, h NodeClaim, why job.EndReason)
 	x.conclude(j, int(r.Stage))
 }
 
-// putBack undoes a claim that was made ahead and has no slot yet. It does not count as a failed attempt. Its attempt
-// number is not used again.
+// putBack undoes a claim that was made ahead and has no slot yet. The claim does not count as a failed attempt. Its
+// attempt number is not used again.
 func (x *exchanges) putBack(n *Node, r messages.TaskRef, h NodeClaim) {
 	x.claims.uncount(r, h)
 	n.drop(r)

@@ -11,15 +11,16 @@ import (
 
 // A task of several slots rarely finds enough free slots on one node by chance. So a node that drew such a task gathers
 // slots: it gives no free slot of the class to another task until this task has all its slots, unless the other task
-// will have ended before that (see [Claim.Lent]). In each class, a node gathers for one task at a time. It gives up after GatherFor, and then does not gather for a while. Where tasks take
-// many hours, most gatherings are in vain. So each rest is twice as long as the rest before it, until a gathering
-// succeeds. The slots that were idle while they were gathered have a cost. The job pays it when the task starts, at the
-// tariffs that apply at the start. If the node gives up, the job pays nothing for them.
+// will have ended before that (see [Claim.Lent]). In each class, a node gathers for one task at a time. The node gives
+// up after GatherFor, and then does not gather for a while. Where tasks take many hours, most gatherings fail. So each
+// rest is twice as long as the rest before it, until a gathering succeeds. The slots that were idle while they were
+// gathered have a cost. The job pays this cost when the task starts, at the tariffs that apply at the start. If the node
+// gives up, the job pays nothing for them.
 
 const (
 	// GatherFor is how long a task gathers at most.
 	GatherFor = messages.Duration(time.Hour)
-	// firstRest is how long a node rests after the first gathering in vain. The rest doubles at most mostDoublings
+	// firstRest is how long a node rests after the first failed gathering. The rest doubles at most mostDoublings
 	// times. With the longest rest, a node gathers for less than a sixth of the time.
 	firstRest     = messages.Duration(10 * time.Minute)
 	mostDoublings = 5
@@ -180,7 +181,7 @@ func (x *exchanges) gathered(n *Node, node uint32, grants []agent.Grant) []agent
 	return grants
 }
 
-// release removes a gathering from the counts of its stage, and returns the job; nil: the job has ended.
+// release removes a gathering from the counts of its stage, and returns the job, or nil if the job has ended.
 func (x *exchanges) release(g Gathering) *Job {
 	j := x.jobs.own(g.Job)
 	if j == nil {

@@ -54,7 +54,7 @@ func TestANodeGathersSlotsForAWideTask(t *testing.T) {
 	if left := s.Node("n1").Gatherings; len(left) != 0 {
 		t.Fatalf("the node still gathers %v", left)
 	}
-	// One slot was idle from began to middle, and two slots afterwards.
+	// One slot was idle from the time began to the time middle, and two slots afterwards.
 	idle := middle.Sub(began) + 2*s.at.Sub(middle)
 	start := s.at
 	s.at += 500_000
@@ -100,7 +100,7 @@ func TestAGatheringEnds(t *testing.T) {
 
 // TestANodeRestsLongerAfterEachGatheringInVain lets a node gather for a task while a task of another job never ends.
 // Each rest must be longer than the one before. In an earlier version, a node gathered for 60 minutes of each 70,
-// however often in vain. A gathering that succeeds must end the long rests.
+// even if every gathering failed. A gathering that succeeds must end the long rests.
 func TestANodeRestsLongerAfterEachGatheringInVain(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 4)

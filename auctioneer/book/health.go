@@ -164,10 +164,10 @@ func quick(f *agent.Finished) bool {
 }
 
 // suspect records that a task failed at once on a node, and reports whether the attempt is spared. A spared attempt
-// does not count against the task's limit of attempts. It is spared if another node can run the task, and if the
-// program of the task never started or the node takes no new work because of its health. A task has at most mostSpared
-// spared attempts. The job pays for an attempt that is not spared. It gets this payment back if the node goes into
-// quarantine.
+// does not count against the task's limit of attempts. An attempt is spared if another node can run the task, and if
+// either the program of the task never started or the node takes no new work because of its health. A task has at
+// most mostSpared spared attempts. The job pays for an attempt that is not spared. The job gets this payment back if
+// the node goes into quarantine.
 func (s *health) suspect(j *Job, r messages.TaskRef, i uint32, f *agent.Finished, had messages.Duration) (spared bool) {
 	if !quick(f) || !j.Active() {
 		return false
@@ -267,8 +267,8 @@ func (s *health) avoids(j *Job, stage int, index, node uint32) bool {
 // mostLooked is how many tasks in the list Again are tried at most to find a task that a node may claim.
 const mostLooked = 256
 
-// next returns the task of a stage that a node should claim next, as a position in Again; −1: a task that was never
-// claimed. It returns false if the node can claim no task.
+// next returns the task of a stage that a node should claim next, as a position in Again, or −1 for a task that was
+// never claimed. It returns false if the node can claim no task.
 func (s *health) next(j *Job, stage int, node uint32) (int, bool) {
 	of := &j.Stages[stage]
 	for k, index := range of.Again[:min(len(of.Again), mostLooked)] {

@@ -85,7 +85,7 @@ func (w *ward) turn() {
 	}
 }
 
-// turns takes turns until done returns true. The test fails after most turns.
+// turns takes turns until done returns true. The test fails if more than `most` turns are needed.
 func (w *ward) turns(most int, what string, done func() bool) {
 	w.t.Helper()
 	for range most {
@@ -123,8 +123,8 @@ func (w *ward) quarantined() (names []string) {
 	return names
 }
 
-// TestNodeThatFailsEverythingIsQuarantined adds a node on which everything fails. It may take only two tasks before
-// it fails its probe. The jobs must complete on the other node, even if a task may have only one attempt.
+// TestNodeThatFailsEverythingIsQuarantined adds a node on which everything fails. This node may take only two tasks
+// before it fails its probe. The jobs must complete on the other node, even if a task may have only one attempt.
 func TestNodeThatFailsEverythingIsQuarantined(t *testing.T) {
 	w := newWard(t, 2)
 	w.nodes[0].broken = true

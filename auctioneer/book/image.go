@@ -113,14 +113,12 @@ type claimImage struct {
 	Claim NodeClaim
 }
 
-// tariffImage is the tariffs of a market.
 type tariffImage struct {
 	Market  messages.Name
 	Tariffs []Tariff
 	Spells  []spell
 }
 
-// noteImage is a note of a market.
 type noteImage struct {
 	Market messages.Name
 	Note   Note
@@ -249,7 +247,7 @@ func eachOf[T any](all []T, n int, yield func([]T) bool) bool {
 	return true
 }
 
-// records yields the records of a job. Before, it brings the job's meters up to date with all changes of tariffs.
+// records yields the records of a job. Before that, it brings the job's meters up to date with all changes of tariffs.
 func (j *Job) records(u unread, yield func(Image) bool) bool {
 	bare := *j
 	bare.Stages = slices.Clone(j.Stages)

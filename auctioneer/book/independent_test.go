@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// alone returns a stage whose tasks fail independently of one another, at the first attempt.
+// The function alone returns a stage whose tasks fail independently of one another, at the first attempt.
 func alone(name messages.Name, tasks int, after ...messages.Name) job.Stage {
 	s := mapStage(tasks)
 	s.Name, s.After, s.Attempts, s.OnFailure = name, after, 1, job.GoOn

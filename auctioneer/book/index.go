@@ -5,10 +5,10 @@ import "github.com/candor-grid/candor/messages"
 // index gives all jobs their numbers, the jobs of other sites included, and finds them by key and by account.
 type index struct {
 	lastJob messages.JobID
-	backup  messages.Time              // when the latest restored backup began; 0: none was restored
+	backup  messages.Time              // when the latest restored backup began; 0 means that none was restored
 	keys    map[string]messages.JobID  // by owned(account, key)
 	pending map[messages.Name]int      // by account: number of jobs that have not ended
-	listed  map[messages.Name]*Numbers // jobs of each account; "": all jobs; no set is empty
+	listed  map[messages.Name]*Numbers // jobs of each account; "" means all jobs; no set is empty
 }
 
 // renumber skips the numbers of jobs that the restore of a backup may have lost. If the command is repeated, it has no
@@ -30,7 +30,6 @@ func (x *index) number(account messages.Name, key string) messages.JobID {
 	return x.lastJob
 }
 
-// next takes the next number and returns it.
 func (x *index) next() messages.JobID {
 	x.lastJob++
 	return x.lastJob
@@ -72,7 +71,6 @@ func (x *index) remove(account messages.Name, key string, id messages.JobID) {
 	x.unlist(account, id)
 }
 
-// drop forgets a key.
 func (x *index) drop(account messages.Name, key string) { delete(x.keys, owned(account, key)) }
 
 // recall enters the key of a job without adding the job to the lists.

@@ -39,28 +39,28 @@ type Job struct {
 
 	// The following fields are for markets that order and charge by decisions.
 
-	Contract *job.Contract    // the contract that it accepted; nil: none
+	Contract *job.Contract    // the contract that it accepted; nil means none
 	Blocked  int              // number of jobs that it waits for; a begin time in the future counts as one more
 	Met      bool             // one of the awaited jobs has ended as required, and one is enough (Spec.AfterAny)
 	Paired   bool             // each of its tasks waits for a task of the array Spec.AfterEach, which has not ended
 	Admitted bool             // it is Paired and a task of the array has completed; then Blocked does not count the array
-	Order    *Order           // when it may start, and on how many slots; nil: the market decides each time
+	Order    *Order           // when it may start, and on how many slots; nil means that the market decides each time
 	Fixed    *Fixed           // the amount that it owes, if that was decided in advance
 	Paid     messages.Credits // paid to other jobs in rounds
 	Gained   messages.Credits // received from other jobs and from the site
 	Back     messages.Credits // part of Gained: returned by the site from Charged
 	Drawn    messages.Credits // part of Paid: confirmed by the bank
-	LastDraw uint64           // the last round that the bank confirmed; 0: none
+	LastDraw uint64           // the last round that the bank confirmed; 0 means none
 	Message  string           // the market's explanation of its end
 	Change   []string         // changes to the bid that would have prevented its end
 
-	Visit   *Visit // for a job of another site: what that site sent; nil: a job of this site
+	Visit   *Visit // for a job of another site: what that site sent; nil means a job of this site
 	Deposit Deposit
 	// Doubts records the tasks that failed at once, by stage and index.
 	Doubts map[[2]uint32]*Doubt `json:"-"`
 
-	Parked   *Parked       // the job is on hold and gets no tasks; nil: it is not
-	Released messages.Time // when it was last released from a hold or stopped waiting for another job; 0: never
+	Parked   *Parked       // the job is on hold and gets no tasks; nil means that it is not
+	Released messages.Time // when it was last released from a hold or stopped waiting for another job; 0 means never
 
 	Changes   int                // number of changes of its description
 	ChangeKey string             // key of the last change
@@ -69,13 +69,13 @@ type Job struct {
 	// Kept are some of the attempts that failed. Omitted is how many earlier attempts are not in Kept.
 	Kept    Attempts
 	Omitted int
-	// Cause is a sentence that says what ended the job. "": the job ended well, or the cause is unknown.
+	// Cause is a sentence that says what ended the job. It is "" if the job ended well, or if the cause is unknown.
 	Cause string
 	// Promised are payments to the job that the site keeps until the market has considered the job.
 	Promised []Leg
 	Warned   messages.Credits `json:",omitempty"` // the budget for which the last Warn was carried out
 
-	metered uint64 // number of the last change of tariffs that it is metered for; 0: none
+	metered uint64 // number of the last change of tariffs that it is metered for, or 0 if none
 }
 
 // Deposit is the part of a job's hold in addition to its budget.
@@ -120,8 +120,8 @@ func (j *Job) claimable(i, gathered int) int {
 	return max(n, 0)
 }
 
-// turn reports whether stage i of a heterogeneous job may get nodes now: no attempt of an earlier start still has to end,
-// and the stages that choose their nodes before it have them all.
+// turn reports whether stage i of a heterogeneous job may get nodes now. All attempts of an earlier start must have
+// ended, and the stages that choose their nodes before this stage must have all of them.
 func (j *Job) turn(i int) bool {
 	for k := range j.Stages {
 		if s := &j.Stages[k]; s.Broken || k != i && s.Running < s.Total && j.Spec.GathersBefore(k, i) {
@@ -230,8 +230,8 @@ func (j *Job) Receipt() Receipt {
 	return Receipt{Job: j.ID, Market: j.Spec.Market, Payer: j.Payer, Held: j.Held, Tasks: total}
 }
 
-// HoldID returns the name of the hold that has the job's credits now. "": rounds have used the hold up, or another
-// site's bank guarantees the payment.
+// HoldID returns the name of the hold that has the job's credits now. It returns "" if rounds have used the hold up,
+// or if another site's bank guarantees the payment.
 func (j *Job) HoldID() string {
 	switch {
 	case j.Visit != nil, j.Drawn == j.Held:
@@ -301,8 +301,8 @@ type Leg struct {
 	From, To messages.JobID
 	Amount   messages.Credits
 	Reason   string
-	// Later: the site keeps the payment until the market has considered the job To. If the job To ends before that, the
-	// site gives the payment back.
+	// Later means that the site keeps the payment until the market has considered the job To. If the job To ends
+	// before that, the site gives the payment back.
 	Later bool
 }
 
@@ -332,8 +332,8 @@ func (j *Job) copy() *Job {
 	return &c
 }
 
-// Arrived returns since when the job has wanted slots. Time in which the job was on hold, or waited for its begin time
-// or for other jobs, does not count.
+// Arrived returns the time since which the job has wanted slots. Time in which the job was on hold, or waited for its
+// begin time or for other jobs, does not count.
 func (j *Job) Arrived() messages.Time { return max(j.Submitted, j.Released, j.Spec.Begin) }
 
 // Away reports whether the job takes no part in its market: it is on hold, and none of its tasks has started.

@@ -17,7 +17,6 @@ type jobs struct {
 	behind  unread                   // shared with meters: changes of tariffs that some jobs are not metered for yet
 }
 
-// newJob returns the job of a submission.
 func newJob(c *Submit, id messages.JobID, now messages.Time) *Job {
 	j := &Job{
 		ID: id, Account: c.Account, Key: c.Key, Digest: c.Digest, Payer: c.Payer, Spec: c.Spec,
@@ -33,10 +32,10 @@ func newJob(c *Submit, id messages.JobID, now messages.Time) *Job {
 	return j
 }
 
-// get returns a job, which the caller must not change; nil: there is none.
+// get returns a job, which the caller must not change, or nil if there is none.
 func (s *jobs) get(id messages.JobID) *Job { return s.byID.get(id) }
 
-// own returns a job that the caller may change, in a command; nil: there is none.
+// own returns a job that the caller may change, in a command, or nil if there is none.
 func (s *jobs) own(id messages.JobID) *Job {
 	j := s.byID.own(id)
 	if j != nil {
@@ -52,7 +51,7 @@ func (s *jobs) live(market messages.Name, change int) {
 	}
 }
 
-// stands reports whether a payment may name this job: the book has the job, or it is 0, the site.
+// stands reports whether a payment may name this number: it is 0 (the site), or the number of a job in the book.
 func (j *jobs) stands(id messages.JobID) bool { return id == 0 || j.byID.look(id) != nil }
 
 // visits reports whether a job belongs to another site.
@@ -78,7 +77,7 @@ func (u unread) catchUp(j *Job) {
 	j.metered = behind[len(behind)-1].number
 }
 
-// of returns the changes of tariffs that a job is not metered for yet.
+// The method of returns the changes of tariffs that a job is not metered for yet.
 func (u unread) of(j *Job) []change {
 	all := u[j.Spec.Market]
 	return all[sort.Search(len(all), func(i int) bool { return all[i].number > j.metered }):]

@@ -72,7 +72,6 @@ func (w *crowd) exchange(name messages.Name, finished []agent.Finished, claims .
 	return &Command{Exchange: &Exchange{Node: name, Session: 1, Seq: w.seqs[name], Finished: finished, Claims: claims}}
 }
 
-// claim lets a node claim tasks of a job.
 func (w *crowd) claim(name messages.Name, slots int, job messages.JobID) []agent.Grant {
 	w.t.Helper()
 	g := w.do(w.exchange(name, nil, Claim{Class: "map", Slots: slots, Jobs: []messages.JobID{job}})).([]agent.Grant)
@@ -144,8 +143,8 @@ func crowded(t *testing.T, n int) *crowd {
 	return w
 }
 
-// kinds has, for each kind of command, a function that returns the i-th command of this kind. It prepares everything
-// that the command needs, before the command is timed.
+// kinds has, for each kind of command, a function that returns the i-th command of this kind. The function prepares
+// everything that the command needs, before the command is timed.
 var kinds = map[string]func(w *crowd, i int) *Command{
 	"submit": func(w *crowd, i int) *Command { return w.submission(nil) },
 	"submit, to begin": func(w *crowd, i int) *Command {

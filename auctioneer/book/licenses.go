@@ -69,7 +69,6 @@ func (l *licenses) limits(j *Job, stage int) bool {
 	return len(j.Spec.Stages[stage].Licenses) > 0 || l.bounds.binds(j)
 }
 
-// free returns how many licences of this name are free.
 func (l *licenses) free(name messages.Name) int {
 	if s := l.byName[name]; s != nil {
 		return max(0, s.Total-s.Used)
@@ -94,8 +93,9 @@ func (l *licenses) permits(j *Job, stage int) int {
 // claimable returns how many tasks of a stage could be claimed now, with the free licences and within the bounds.
 func (l *licenses) claimable(j *Job, stage int) int { return l.bounded(j, stage, j.Claimable(stage)) }
 
-// startable is claimable plus the tasks for which nodes gather slots, within the same limits. Such a task may start at
-// once on another node; the node that gathers slots for it stops when its agent next reports or claims.
+// startable returns the number that claimable returns, plus the tasks for which nodes gather slots, within the same
+// limits. Such a task may start at once on another node; the node that gathers slots for it stops when its agent next
+// reports or claims.
 func (l *licenses) startable(j *Job, stage int) int {
 	return l.bounded(j, stage, j.claimable(stage, 0))
 }

@@ -24,7 +24,7 @@ type Note struct {
 
 // markets has the site's markets, if an operator has applied markets, and the notes of their mechanisms.
 type markets struct {
-	applied []market.Market // nil: the markets of the configuration apply
+	applied []market.Market // nil means that the markets of the configuration apply
 	version uint64          // number of times that markets were applied
 	answers []Applied       // answers to the latest requests to apply markets, oldest first
 	notes   map[messages.Name]map[messages.JobID][]int64

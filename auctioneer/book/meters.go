@@ -6,12 +6,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// keptSpells is the number of past tariffs of a market that are kept. They are needed because slot time that is counted
-// late has the price of the time when it was used.
+// keptSpells is the number of past tariffs of a market that are kept. Past tariffs are needed because slot time that
+// is counted late has the price of the time when it was used.
 const keptSpells = 16
 
-// A job is metered at the latest after mostUnread changes of tariffs, or after mostUneven changes whose spells are not
-// in the sums; see change.
+// A job is metered at the latest after mostUnread changes of tariffs, or after mostUneven changes whose periods are
+// not in the sums; see change.
 var mostUnread, mostUneven = 1024, 32
 
 // meters adds up what slots cost. Tariffs can change with each decision, while thousands of jobs run. So each change is
@@ -54,7 +54,7 @@ func (m *meters) enlist(j *Job) {
 	jobs[j.ID] = true
 }
 
-// read adds the slot time from sum.Since to now to sum.
+// read adds to sum the slot time from sum.Since until now.
 func (m *meters) read(j *Job, stage int, now messages.Time, sum *Meter) {
 	going := j.going(stage)
 	if j.metered != 0 {
@@ -76,7 +76,7 @@ func (m *meters) slot(j *Job, stage int, from messages.Time) (sum Meter) {
 	return sum
 }
 
-// known returns the time from which the book still knows all tariffs of a market.
+// The method known returns the time from which the book still knows all tariffs of a market.
 func (m *meters) known(market messages.Name) messages.Time {
 	if s := m.spells[market]; len(s) == keptSpells {
 		return s[0].Until
@@ -92,7 +92,6 @@ func (m *meters) forgive(j *Job, stage int, had messages.Duration) {
 	}
 }
 
-// setTariffs sets the tariffs of a market from now on.
 func (m *meters) setTariffs(market messages.Name, tariffs []Tariff) {
 	if m.tariffs[market] == nil {
 		m.enlistAll(market)
@@ -154,7 +153,7 @@ func (m *meters) used(j *Job, now messages.Time) (cost messages.Credits, slotTim
 	return sum.credits(), messages.Duration(sum.Micros) * 1000
 }
 
-// keep drops the tariffs of the markets for which the function keep returns false.
+// keep drops the tariffs of all markets for which its argument returns false.
 func (m *meters) keep(keep func(market messages.Name) bool) {
 	for name := range m.tariffs {
 		if !keep(name) {

@@ -27,10 +27,10 @@ type Node struct {
 	Grants   []agent.Grant                  // answer to that exchange
 	Finished uint64
 	Version  uint64        // rises when the list of suspended claims changes
-	Drain    messages.Time // when the site ends its tasks, or [ToTheirEnd]; 0: it takes work
+	Drain    messages.Time // when the site ends its tasks, or [ToTheirEnd]; 0 means that it takes work
 
 	Abilities []messages.Name
-	// MostSuspended is how many suspended tasks the node should keep; 0: as many as its slots
+	// MostSuspended is how many suspended tasks the node should keep. If it is 0, the node keeps as many as its slots
 	// allow.
 	MostSuspended int
 	// Left are the latest sessions that newer sessions replaced. A registration under one of these sessions comes too
@@ -39,16 +39,17 @@ type Node struct {
 	Health Health
 	// DrainReason is the operator's reason for the drain.
 	DrainReason string
-	// Stopped: the agent itself ended its last session, so the node is not lost.
+	// Stopped means that the agent itself ended its last session, so the node is not lost.
 	Stopped bool
-	// Removed: an operator removed the node after it was down. The node keeps its position, because tasks refer to
-	// it. A registration brings the node back.
+	// Removed means that an operator removed the node after it was down. The node keeps its position, because tasks
+	// refer to it. A registration brings the node back.
 	Removed bool
 	// Ahead is the number of claims without a slot, by position in Slots: see [Ahead].
 	Ahead []int
-	// Resources are the resources of the whole node; nil: unknown. Labels are words that stages use to choose nodes.
+	// Resources are the resources of the whole node, or nil if they are unknown. Labels are words that stages use to
+	// choose nodes.
 	Resources *job.Resources
-	// Units are the resources of one slot, by position in Slots; empty: slots have no sizes.
+	// Units are the resources of one slot, by position in Slots. The list is empty if slots have no sizes.
 	Units  []job.Resources
 	Labels []messages.Name
 	// Gatherings are the tasks that the node gathers slots for, at most one for each class: slots of the class that
@@ -58,7 +59,7 @@ type Node struct {
 	Gathered   messages.Time
 	// Exchanged is when the last exchange of the node was applied.
 	Exchanged messages.Time
-	// Window is the number of the maintenance window that drains the node; 0: no window drains it.
+	// Window is the number of the maintenance window that drains the node, or 0 if no window drains it.
 	Window uint32 `json:",omitempty"`
 	// Level is the level of the agent's release; see [messages.Level].
 	Level int `json:",omitempty"`
@@ -83,8 +84,8 @@ type NodeClaim struct {
 	Since   messages.Time     // when Halt last changed
 	Paused  messages.Duration // time suspended or gathering before Since
 	Why     job.EndReason     // why it must end, if Leaving
-	// until is the end of the claim's slot time, if the slot time ended before the report of the attempt's end; 0: it
-	// did not.
+	// until is the end of the claim's slot time, if the slot time ended before the report of the attempt's end.
+	// Otherwise it is 0.
 	until messages.Time
 }
 
@@ -103,7 +104,6 @@ func (n *Node) class(name messages.Name) int {
 	return slices.IndexFunc(n.Slots, func(s job.ClassSlots) bool { return s.Class == name })
 }
 
-// slots returns how many slots the claim takes.
 func (h *NodeClaim) slots() int { return max(h.Width, 1) }
 
 // Idle returns the number of slots of a class that a new task could get now. It is 0 if a task gathers slots of the
@@ -115,7 +115,8 @@ func (n *Node) Idle(class messages.Name) int {
 	return n.freeSlotsBeside(class, n.Gatherings)
 }
 
-// ahead returns how many more tasks of a class may wait on the node. wanted is how many its agent wants at most.
+// ahead returns how many more tasks of a class may wait on the node. The argument wanted is the maximum that its
+// agent wants.
 func (n *Node) ahead(class messages.Name, wanted int) int {
 	i := n.class(class)
 	if wanted <= 0 || n.barred() || !n.Up || i < 0 || n.Drain != 0 || n.Gathers(class) {
@@ -132,7 +133,7 @@ func (n *Node) waiting(i int) int {
 	return n.Ahead[i]
 }
 
-// wait adds the number by to the number of claims that wait for a slot of the class.
+// wait adds the argument by to the number of claims that wait for a slot of the class.
 func (n *Node) wait(class messages.Name, by int) {
 	if i := n.class(class); i >= 0 {
 		n.Ahead = append(n.Ahead, make([]int, max(0, len(n.Slots)-len(n.Ahead)))...)
@@ -269,7 +270,6 @@ func (n *Node) set(r messages.TaskRef, to NodeClaim) {
 	n.list(r, was, to)
 }
 
-// drop removes a claim.
 func (n *Node) drop(r messages.TaskRef) {
 	was := n.Claims[r]
 	delete(n.Claims, r)
@@ -315,7 +315,7 @@ type nodes struct {
 	taking  map[messages.Name]int // by class: number of nodes that accept its tasks
 }
 
-// find returns a node and its position; nil: there is no node of this name.
+// find returns a node and its position, or nil if there is no node of this name.
 func (s *nodes) find(name messages.Name) (uint32, *Node) {
 	if i, ok := s.names[name]; ok {
 		return i, s.inOrder[i]
@@ -369,7 +369,7 @@ func (s *nodes) recount(n *Node) {
 	}
 }
 
-// lastOf returns a class of the node i of which no other node accepts tasks; "": there is none.
+// lastOf returns a class of the node i for which no other node accepts tasks, or "" if there is none.
 func (s *nodes) lastOf(i uint32) messages.Name {
 	for _, c := range s.inOrder[i].Slots {
 		if !s.elsewhere(c.Class, []uint32{i}) {
@@ -424,7 +424,7 @@ func (n *Node) Examines(now messages.Time) bool {
 }
 
 // ProbeClass returns the class of the last task that failed on the node, or the first class of the node if this class
-// is not known. A probe is a task of this class. "": the node has no slots.
+// is not known. A probe is a task of this class. If the node has no slots, ProbeClass returns "".
 func (n *Node) ProbeClass() messages.Name {
 	if k := len(n.Health.Failures); k > 0 && n.class(n.Health.Failures[k-1].Class) >= 0 {
 		return n.Health.Failures[k-1].Class

@@ -78,7 +78,6 @@ func TestParkRefuses(t *testing.T) {
 	}
 }
 
-// TestSubmittedOnHold submits a job that is on hold from the start.
 func TestSubmittedOnHold(t *testing.T) {
 	s := newSite(t)
 	s.register("n", 1, 4)

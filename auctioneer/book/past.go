@@ -18,7 +18,7 @@ type Past struct {
 	Tasks   int
 	Outcome job.State
 	Ended   messages.Time
-	Peer    messages.Name // the site that ran the job; "": this site
+	Peer    messages.Name // the site that ran the job; "" means this site
 	Chosen  string        // why the peer was chosen
 }
 

@@ -23,7 +23,7 @@ type Quote struct {
 	Work      []byte // digest of the work that was quoted
 	Contracts []job.Contract
 	Expires   messages.Time
-	Job       messages.JobID // the job that accepted one of its contracts; 0: none
+	Job       messages.JobID // the job that accepted one of its contracts, or 0 if none
 }
 
 // quotes holds the quotes that may still be valid.
@@ -90,7 +90,7 @@ func (s *quotes) take(q *Quote, job messages.JobID) {
 	q.Job = job
 }
 
-// find returns a quote; nil: there is none, or it has expired.
+// find returns a quote, or nil if there is none, or it has expired.
 func (s *quotes) find(id uint64, now messages.Time) *Quote {
 	if q := s.quoted[id]; q != nil && q.Expires >= now {
 		return q
@@ -98,8 +98,8 @@ func (s *quotes) find(id uint64, now messages.Time) *Quote {
 	return nil
 }
 
-// accepted returns the quote whose contract a submission accepts; nil: the submission names no contract. It returns
-// an error if another job has accepted a contract of this quote.
+// accepted returns the quote whose contract a submission accepts, or nil if the submission names no contract. It
+// returns an error if another job has accepted a contract of this quote.
 func (s *quotes) accepted(account messages.Name, id uint64, now messages.Time) (*Quote, error) {
 	if id == 0 {
 		return nil, nil

@@ -33,17 +33,17 @@ func (b *Book) Touched() bool { return len(b.watch.changed.Jobs)+len(b.watch.cha
 // LastJob returns the highest job number until now.
 func (b *Book) LastJob() messages.JobID { return b.index.lastJob }
 
-// Backup returns when the latest restored backup began; 0: none was restored.
+// Backup returns when the latest restored backup began, or 0 if none was restored.
 func (b *Book) Backup() messages.Time { return b.index.backup }
 
-// Listed returns the numbers of an account's jobs, also of jobs at other sites. The account "" means all accounts. The
-// returned list changes when the book changes.
+// Listed returns the numbers of an account's jobs, including its jobs at other sites. The account "" means all
+// accounts. The returned list changes when the book changes.
 func (b *Book) Listed(account messages.Name) *Numbers { return b.index.listed[account] }
 
 // Pending returns how many jobs of an account have not ended.
 func (b *Book) Pending(account messages.Name) int { return b.index.pending[account] }
 
-// Job returns a job, which the caller must not change; nil: there is none.
+// Job returns a job, which the caller must not change, or nil if there is none.
 func (b *Book) Job(id messages.JobID) *Job { return b.jobs.get(id) }
 
 // Packed reports whether a job is stored as bytes. Such a job is Waiting, and [Book.Job] needs some microseconds to
@@ -53,7 +53,8 @@ func (b *Book) Packed(id messages.JobID) bool {
 	return at != nil && at.job == nil
 }
 
-// Glance is [Book.Job], but the job and its parts are valid only until the next call with the same spare memory.
+// Glance does the same as [Book.Job], but the job and its parts are valid only until the next call with the same
+// spare memory.
 func (b *Book) Glance(id messages.JobID, spare *Spare) *Job { return b.jobs.byID.glance(id, spare) }
 
 // Active returns the number of jobs that have not ended.
@@ -75,7 +76,7 @@ func (b *Book) Ordered(yield func(*Job) bool) {
 // Live returns the number of jobs of a market that have not ended.
 func (b *Book) Live(market messages.Name) int { return b.jobs.alive[market] }
 
-// Visiting returns the numbers of jobs of another site: those that have not ended, and all that are remembered.
+// Visiting returns the numbers of jobs of another site: the jobs that have not ended, and all remembered jobs.
 func (b *Book) Visiting(home messages.Name) VisitingCount { return b.visitors.guests[home] }
 
 // Dependable returns an error for a job that can never start, because it waits for a job that does not exist, or for a
@@ -141,7 +142,7 @@ func (b *Book) pairable(spec *job.JobSpec) error {
 func (b *Book) Awaited(j *Job) (ends, starts []messages.JobID) { return b.dependencies.awaited(j) }
 
 // NextBegin returns the next time at which the begin time of a waiting job comes, or a maintenance window begins or
-// ends; 0: there is none.
+// ends, or 0 if there is none.
 func (b *Book) NextBegin() messages.Time {
 	return messages.Earlier(b.dependencies.nextBegin(), b.windows.turns)
 }
@@ -157,7 +158,7 @@ func (b *Book) Windows() (out []market.Window) {
 // Nodes returns the nodes in the order of their first registration. The caller must not change them.
 func (b *Book) Nodes() []*Node { return b.nodes.inOrder }
 
-// Node returns a node by name; nil: there is none.
+// Node returns a node by name, or nil if there is none.
 func (b *Book) Node(name messages.Name) *Node {
 	_, n := b.nodes.find(name)
 	return n
@@ -175,7 +176,7 @@ func (b *Book) Promises() []Promises { return b.markets.promises }
 // MarketsVersion returns the number of times that markets were applied.
 func (b *Book) MarketsVersion() uint64 { return b.markets.version }
 
-// Markets returns the applied markets; nil: no markets were applied.
+// Markets returns the applied markets, or nil if no markets were applied.
 func (b *Book) Markets() []market.Market { return b.markets.applied }
 
 // AppliedBy returns the answer to the request with this key, if the request was carried out. It returns an error if the
@@ -191,8 +192,8 @@ func (b *Book) AppliedBy(key string, content [sha256.Size]byte) (a Applied, done
 	return b.markets.answers[i], true, nil
 }
 
-// Unchanged returns an error if the markets changed after a check. since is 1 + the markets' version at the check; 0:
-// any version is accepted.
+// Unchanged returns an error if the markets changed after a check. The argument since is 1 + the markets' version at
+// the check. If it is 0, any version is accepted.
 func (b *Book) Unchanged(since uint64) error {
 	if since != 0 && since != b.markets.version+1 {
 		return messages.Errorf(messages.NotLeader, "the markets have just been changed; ask again")
@@ -252,7 +253,7 @@ func (b *Book) Names(e *Effect) bool {
 // LastEffect returns the number of the latest effect.
 func (b *Book) LastEffect() uint64 { return b.effects.last }
 
-// EachNotice calls yield for each waiting notice, oldest first. The caller must not change them.
+// EachNotice calls yield for each waiting notice, oldest first. The caller must not change the notices.
 func (b *Book) EachNotice(yield func(*Notice) bool) {
 	for _, block := range b.notices.queue.blocks {
 		for i := range block {
@@ -263,7 +264,7 @@ func (b *Book) EachNotice(yield func(*Notice) bool) {
 	}
 }
 
-// Remote returns a job that another site runs, which the caller must not change; nil: there is none.
+// Remote returns a job that another site runs, which the caller must not change, or nil if there is none.
 func (b *Book) Remote(id messages.JobID) *RemoteJob { return b.remote.remoteJobs[id] }
 
 // Departed returns the number of jobs at a peer that are not over.
@@ -271,8 +272,8 @@ func (b *Book) Departed(peer messages.Name) int { return b.remote.departed[peer]
 
 // EndUnreachable returns the steps that end some remote jobs: no answer of the other site can change these jobs any
 // more. The bank has already freed the credits that were authorised for these jobs, so they cannot be charged. Without
-// this, jobs at a site that never answers again would stay for ever. lost has the sites that this site parted from:
-// their jobs end too, because their credits were returned.
+// this, jobs at a site that never answers again would stay for ever. The argument lost has the sites that this site
+// parted from: their jobs end too, because their credits were returned.
 func (b *Book) EndUnreachable(now messages.Time, lost map[messages.Name]bool) (out []Step) {
 	for id, r := range b.remote.remoteJobs {
 		parted := lost[r.Peer]
@@ -302,12 +303,12 @@ func (b *Book) EndUnreachable(now messages.Time, lost map[messages.Name]bool) (o
 	return out[:min(len(out), mostEndSteps)]
 }
 
-// ByKey returns the job that an account submitted under a key; nil: there is none.
+// ByKey returns the job that an account submitted under a key, or nil if there is none.
 func (b *Book) ByKey(account messages.Name, key string) *Job {
 	return b.Job(b.index.find(account, key))
 }
 
-// RemoteByKey returns the job for another site that an account submitted under a key; nil: there is none.
+// RemoteByKey returns the job for another site that an account submitted under a key, or nil if there is none.
 func (b *Book) RemoteByKey(account messages.Name, key string) *RemoteJob {
 	return b.Remote(b.index.find(account, key))
 }
@@ -316,7 +317,7 @@ func (b *Book) RemoteByKey(account messages.Name, key string) *RemoteJob {
 // skipped.
 func (b *Book) Forgotten() bool { return int(b.index.lastJob) > len(b.index.keys) }
 
-// OldestEnd returns when the first of the remembered ended jobs ended; 0: no ended job is remembered.
+// OldestEnd returns when the first of the remembered ended jobs ended, or 0 if no ended job is remembered.
 func (b *Book) OldestEnd() (at messages.Time) {
 	b.jobs.byID.all(false, func(j *Job) bool {
 		at = messages.Earlier(at, j.Ended)
@@ -328,11 +329,11 @@ func (b *Book) OldestEnd() (at messages.Time) {
 	return at
 }
 
-// Visitor returns the visiting job with this home site and number; nil: there is none.
+// Visitor returns the visiting job with this home site and number, or nil if there is none.
 func (b *Book) Visitor(v job.Visit) *Job { return b.Job(b.visitors.byVisit[v]) }
 
-// VisitingJob returns a visiting job by its number here, which the caller must not change; nil: the job is gone, or
-// belongs to this site.
+// VisitingJob returns a visiting job by its number here, which the caller must not change, or nil if the job is gone,
+// or belongs to this site.
 func (b *Book) VisitingJob(id messages.JobID) *Job {
 	if b.jobs.visits(id) {
 		return b.Job(id)
@@ -340,10 +341,10 @@ func (b *Book) VisitingJob(id messages.JobID) *Job {
 	return nil
 }
 
-// Quote returns a valid quote, which the caller must not change; nil: there is none.
+// Quote returns a valid quote, which the caller must not change, or nil if there is none.
 func (b *Book) Quote(id uint64) *Quote { return b.quotes.find(id, b.clock.now) }
 
-// Past returns what the book keeps of a job whose record has left the book, which the caller must not change; nil:
+// Past returns what the book keeps of a job whose record has left the book, which the caller must not change, or nil if
 // there is no such job.
 func (b *Book) Past(id messages.JobID) *Past {
 	if p := b.jobs.past[id]; p != nil {
@@ -364,7 +365,7 @@ func (b *Book) EachPast(yield func(*Past) bool) {
 }
 
 // Entered returns a summary of the job that an account submitted under a key, whether its record is in memory or in
-// the archive; nil: there is no such job.
+// the archive, or nil if there is no such job.
 func (b *Book) Entered(account messages.Name, key string) *Past {
 	id := b.index.find(account, key)
 	if j := b.Job(id); j != nil {
@@ -416,7 +417,7 @@ func (b *Book) Limited(j *Job) bool {
 	return false
 }
 
-// Reached returns the first bound that keeps a task of a stage from starting; nil: none does.
+// Reached returns the first bound that keeps a task of a stage from starting, or nil if none does.
 func (b *Book) Reached(j *Job, stage int) *Reached { return b.bounds.reached(j, stage) }
 
 // Room returns how many more tasks of a stage, or gangs, fit in the bounds of an account and of the project that

@@ -133,7 +133,8 @@ func (b *remote) recall(r *RemoteJob, who messages.Name) any {
 	return was
 }
 
-// over records that a job is over. If more such jobs are over than the book retains, it drops the oldest ones.
+// The method over records that a job is over. If more such jobs are over than the book retains, it drops the oldest
+// ones.
 func (b *remote) over(r *RemoteJob) {
 	r.Phase = Over
 	if b.departed[r.Peer]--; b.departed[r.Peer] == 0 {

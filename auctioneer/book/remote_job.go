@@ -28,7 +28,7 @@ type RemoteJob struct {
 	Told          bool                          // the other site knows that the job is cancelled
 	Refused       *messages.Error               // why the bank or the site refused to run it
 	Status        job.JobSummary
-	Known         messages.Time // when the other site last reported; 0: never
+	Known         messages.Time // when the other site last reported; 0 means never
 	Concluding    bool          // the other site reported the end of the job; this site's bank does not know it yet
 }
 
@@ -36,8 +36,8 @@ type RemoteJob struct {
 type RemotePhase uint8
 
 // Each phase ends with an answer. Authorising ends with an answer of the bank, and Sending with an answer of the other
-// site. There ends when the other site reports that the job has ended. A job that will not run at the other site is
-// Releasing: the bank is asked to free its authorisation.
+// site. The phase There ends when the other site reports that the job has ended. A job that will not run at the other
+// site is Releasing: the bank is asked to free its authorisation.
 const (
 	Authorising RemotePhase = iota
 	Sending

@@ -7,8 +7,9 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// requeue ends an attempt of a job that has not ended. The task, or its whole gang, becomes pending again. by says who
-// caused this, which decides whether the job pays for the time of the attempt. A repeated call changes nothing.
+// requeue ends an attempt of a job that has not ended. The task, or its whole gang, becomes pending again. The
+// argument by says who caused this; it decides whether the job pays for the time of the attempt. A repeated call
+// changes nothing.
 func (c *claims) requeue(a messages.Attempt, by blame, why job.EndReason) {
 	node, h, ok := c.claimOf(a)
 	if !ok || h.Leaving || !c.jobs.own(a.Task.Job).Active() {
@@ -63,8 +64,8 @@ func (c *claims) requeueAll(r *Requeue) (n int, err error) {
 	return all - j.runs(), nil
 }
 
-// breakGang restarts a gang that has lost a member. All its tasks run again, also tasks that had ended well. The tasks
-// start again when all running tasks of the gang have ended.
+// breakGang restarts a gang that has lost a member. All its tasks run again, including tasks that had ended well. The
+// tasks start again when all running tasks of the gang have ended.
 func (c *claims) breakGang(j *Job, stage int, by blame) {
 	if !j.Spec.Stages[stage].Gang || !j.Active() {
 		return
@@ -155,7 +156,7 @@ func (c *claims) halt(j *Job, r messages.TaskRef, halt Halt) {
 	c.turn(node, r, h)
 }
 
-// disband makes the tasks of a gang pending again, if the gang still gathers since the time Since.
+// disband makes the tasks of a gang pending again, if the gang has been gathering since d.Since.
 func (c *claims) disband(d *Disband) error {
 	j := c.jobs.own(d.Job)
 	if j == nil || int(d.Stage) >= len(j.Stages) {

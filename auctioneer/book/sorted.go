@@ -24,7 +24,7 @@ func (s *sorted[T]) all(yield func(T) bool) {
 	}
 }
 
-// first returns the lowest element; false: the set is empty.
+// first returns the lowest element, or false if the set is empty.
 func (s *sorted[T]) first() (e T, ok bool) {
 	if s.count == 0 {
 		return e, false
@@ -32,7 +32,7 @@ func (s *sorted[T]) first() (e T, ok bool) {
 	return s.blocks[0][0], true
 }
 
-// block returns the position of the last block whose first element is at most e; −1: there is none.
+// block returns the position of the last block whose first element is at most e, or −1 if there is none.
 func (s *sorted[T]) block(e T) int {
 	k, found := slices.BinarySearchFunc(s.blocks, e, func(b []T, e T) int { return s.compare(b[0], e) })
 	if found {
@@ -41,7 +41,8 @@ func (s *sorted[T]) block(e T) int {
 	return k - 1
 }
 
-// find returns the block k that has the element, or where it would be inserted, and its position at in the block.
+// find returns the block k that has the element, or in which it would be inserted. The result at is the element's
+// position in this block.
 func (s *sorted[T]) find(e T) (k, at int, found bool) {
 	if k = max(0, s.block(e)); k < len(s.blocks) {
 		at, found = slices.BinarySearchFunc(s.blocks[k], e, s.compare)
@@ -70,7 +71,7 @@ func (s *sorted[T]) add(e T) {
 	}
 }
 
-// remove removes an element, and returns the stored element; false: the set did not have it.
+// remove removes an element, and returns the stored element, or false if the set did not have it.
 func (s *sorted[T]) remove(e T) (was T, found bool) {
 	k, at, found := s.find(e)
 	if !found {

@@ -82,7 +82,7 @@ type Task struct {
 	Ender   Ender  // whether the task is complete for prices, and who ended it
 	Node    uint32 // position in Book.Nodes
 	Exit    int32
-	Claimed messages.Time // when it got its slot; 0: it waits for one
+	Claimed messages.Time // when it got its slot; 0 means that it waits for one
 	Ended   messages.Time
 	// The following fields are set when the attempt has ended:
 	CPU    uint32        // hundredths of a second
@@ -109,17 +109,17 @@ func ticks(d messages.Duration) uint32 { return uint32(min(max(d, 0)/tick, math.
 // Ender says who ended the first attempt of a task. Attempts that the site ended do not count.
 type Ender uint8
 
-// The values of Ender. NoEnder: until now only the site has ended attempts of the task.
+// The values of Ender. NoEnder means that until now only the site has ended attempts of the task.
 const (
 	NoEnder Ender = iota
 	ByProgram
 	ByOwner
 )
 
-// over reports whether every task of the stage has ended.
+// The method over reports whether every task of the stage has ended.
 func (s *Stage) over() bool { return s.Done+s.Failed+s.Cancelled == s.Total }
 
-// short reports whether a task of the stage failed or was cancelled.
+// The method short reports whether a task of the stage failed or was cancelled.
 func (s *Stage) short() bool { return s.Failed+s.Cancelled > 0 }
 
 // OnSlots returns the number of a stage's claims that have a slot and are not about to lose it.
@@ -163,7 +163,7 @@ func (s *Stage) divide(tasks job.Array) (begun []uint32, rest []int64, err error
 	return begun, rest, nil
 }
 
-// with returns the skipped tasks together with the tasks at positions. The result may have more ranges than needed. The
+// with joins the skipped tasks and the tasks at positions. The result may have more ranges than needed. The
 // run time depends on the number of ranges and positions, not of tasks.
 func (s *Stage) with(positions []int64) (all job.Array) {
 	slices.Sort(positions)
@@ -188,7 +188,7 @@ func (s *Stage) with(positions []int64) (all job.Array) {
 	return all
 }
 
-// join appends a range to an array, all of whose elements are before the range.
+// join appends a range to an array. All elements of the array must be before the range.
 func join(all job.Array, r job.Range) job.Array {
 	if r.First == r.Last {
 		return all.With(r.First)
@@ -230,8 +230,8 @@ func (s *Stage) cancelled(t *Task, now messages.Time) {
 	s.Cancelled++
 }
 
-// reopen makes a task incomplete for prices again, because the site caused the failure of its attempt. had is the slot
-// time of that attempt, which no longer counts as delivered.
+// reopen makes a task incomplete for prices again, because the site caused the failure of its attempt. The argument
+// had is the slot time of that attempt, which no longer counts as delivered.
 func (s *Stage) reopen(t *Task, had messages.Duration) {
 	if t.Ender != NoEnder {
 		t.Ender = NoEnder

@@ -50,7 +50,7 @@ type slot struct {
 	packed string // the job in the encoding of an image; see pack
 }
 
-// look returns the slot of a job; nil: there is no such job.
+// look returns the slot of a job, or nil if there is no such job.
 func (t *table) look(id messages.JobID) *slot {
 	c := t.chunks[id/chunkJobs]
 	if c == nil || c.slots[id%chunkJobs] == (slot{}) {
@@ -59,7 +59,7 @@ func (t *table) look(id messages.JobID) *slot {
 	return &c.slots[id%chunkJobs]
 }
 
-// get returns a job, which the caller must not change; nil: there is none.
+// get returns a job, which the caller must not change, or nil if there is none.
 func (t *table) get(id messages.JobID) *Job {
 	s := t.look(id)
 	if s == nil || s.job != nil {
@@ -81,7 +81,8 @@ type Spare struct {
 	decoder wire.Decoder
 }
 
-// glance is get, but the job and its parts are valid only until the next call with the same spare memory.
+// glance does the same as get, but the job and its parts are valid only until the next call with the same spare
+// memory.
 func (t *table) glance(id messages.JobID, spare *Spare) *Job {
 	s := t.look(id)
 	if s == nil || s.job != nil {
@@ -97,7 +98,7 @@ func (t *table) glance(id messages.JobID, spare *Spare) *Job {
 	return &spare.job
 }
 
-// live returns the job of a slot; nil: the job is packed, or the slot is empty.
+// live returns the job of a slot, or nil if the job is packed, or the slot is empty.
 func (s *slot) live() *Job {
 	if s == nil {
 		return nil
@@ -105,8 +106,8 @@ func (s *slot) live() *Job {
 	return s.job
 }
 
-// own returns a job that the caller may change; nil: there is none. A pointer that an earlier command got for the same
-// job may be out of date.
+// own returns a job that the caller may change, or nil if there is none. A pointer that an earlier command got for
+// the same job may be out of date.
 func (t *table) own(id messages.JobID) *Job {
 	if t.look(id) == nil {
 		return nil
@@ -139,7 +140,7 @@ func (t *table) mine(id messages.JobID) *chunk {
 	return c
 }
 
-// put adds a job, packed if possible, and returns the packed bytes; "": it is not packed.
+// put adds a job, packed if possible, and returns the packed bytes, or "" if it is not packed.
 func (t *table) put(j *Job) (packed string) {
 	packed = j.pack()
 	t.enter(j, packed)
@@ -161,7 +162,6 @@ func (t *table) enter(j *Job, packed string) {
 	c.owned[at/64] |= 1 << (at % 64)
 }
 
-// remove removes a job.
 func (t *table) remove(id messages.JobID) {
 	if t.look(id) == nil {
 		return
@@ -214,11 +214,11 @@ var plain = sync.OnceValue(func() []byte {
 const (
 	alikeAt    = iota // number of last bytes that were removed because plain ends with the same bytes
 	ownerAt           // position of the account and the key
-	cutAt             // two bytes: position in the hold's identifier where account and key were removed; 0: they were not removed
+	cutAt             // two bytes: where account and key were removed in the hold's identifier; 0 means nowhere
 	recordFrom = cutAt + 2
 )
 
-// pack returns a job as bytes; "": the job has begun, or cannot be packed.
+// pack returns a job as bytes, or "" if the job has begun, or cannot be packed.
 func (j *Job) pack() string {
 	if j.State != job.Waiting || j.Started != 0 || j.Visit != nil || j.Order != nil || j.Paired || j.Doubts != nil || slices.ContainsFunc(j.Stages, Stage.begun) {
 		return ""

@@ -19,12 +19,12 @@ type Tariff struct {
 	OwnBid bool
 	Length messages.Duration
 	Capped bool // no job pays more than its own bid
-	// Contention: Price is not a price. It is the part of a slot-second in which other accounts competed for the slot,
-	// in millionths.
+	// Contention means that Price is not a price, but the part of a slot-second in which other accounts competed for
+	// the slot, in millionths.
 	Contention bool
 }
 
-// of returns the price of a slot-second for a job.
+// The method of returns the price of a slot-second for a job.
 func (t *Tariff) of(spec *job.JobSpec) messages.Credits {
 	price := t.Price
 	switch {
@@ -74,17 +74,17 @@ type spell struct {
 	Tariffs []Tariff
 }
 
-// change is the end of a spell, when the tariffs changed.
+// change is the end of a spell: the tariffs changed then.
 type change struct {
 	spell
 	number uint64 // value of meters.changes
-	// sums has the sum of each class over the unread spells after the first one, up to this one. Spells whose price
+	// sums has the sum of each class over the unread periods after the first one, up to this one. Periods whose price
 	// depends on a job's length, or is capped by its bid, are not in the sums.
 	sums   []sum
-	uneven int // number of spells that are not in the sums
+	uneven int // number of periods that are not in the sums
 }
 
-// follow computes the sums of this change: the sums of the change before, plus this spell.
+// follow computes the sums of this change: the sums of the change before, plus this period.
 func (c *change) follow(before *change) {
 	c.sums, c.uneven = slices.Clone(before.sums), before.uneven
 	if slices.ContainsFunc(c.Tariffs, func(t Tariff) bool { return t.Capped || t.Length > 0 && !t.OwnBid }) {
@@ -145,8 +145,8 @@ func (m *Meter) upTo(now messages.Time, going int, tariffs []Tariff, spec *job.J
 	m.Since = now
 }
 
-// through adds the time from Since to the last change in all. If possible, it adds the spells after the first as one
-// sum. Because the numbers are integers, the result is the same.
+// through adds the time from Since to the last change in the list all. If possible, it adds the periods after the
+// first as one sum. Because the numbers are integers, the result is the same.
 func (m *Meter) through(all []change, going int, spec *job.JobSpec, stage int) {
 	if len(all) == 0 {
 		return

@@ -345,7 +345,6 @@ func (w *twins) attempt() messages.Attempt {
 
 func pick[T any](rng *rand.Rand, of ...T) T { return of[rng.IntN(len(of))] }
 
-// command returns a random command.
 func (w *twins) command() Command {
 	switch n := w.rng.IntN(100); {
 	case n < 14:
@@ -402,7 +401,6 @@ func (w *twins) command() Command {
 	return Command{Exchange: w.exchange()}
 }
 
-// window returns a random change of the maintenance windows.
 func (w *twins) window() *ChangeWindows {
 	if w.chance(3) {
 		return &ChangeWindows{Remove: w.rng.Uint32N(6)}
@@ -415,7 +413,6 @@ func (w *twins) window() *ChangeWindows {
 	return c
 }
 
-// change returns a random change of a budget or a description.
 func (w *twins) change() *Change {
 	c := &Change{Job: w.job(), Key: fmt.Sprint(w.rng.IntN(9)), Budget: messages.Credits(w.rng.IntN(300)), Unstarted: w.chance(2)}
 	if j := w.one.Job(c.Job); j != nil && w.chance(2) {
@@ -666,7 +663,6 @@ func (w *twins) travel() *Advance {
 	return t
 }
 
-// every calls yield for each job.
 func (b *Book) every(yield func(messages.JobID, *Job) bool) {
 	b.Jobs(func(j *Job) bool { return yield(j.ID, j) })
 }

@@ -8,9 +8,9 @@ type Changes struct {
 	Nodes   []uint32         // ascending, each once
 	Effects bool
 	Notices bool
-	// Licenses: the number of free licences has changed.
+	// Licenses means that the number of free licences has changed.
 	Licenses bool
-	// Bounds: the bounds of markets have changed.
+	// Bounds means that the bounds of markets have changed.
 	Bounds bool
 	// Owners are the owners, in markets with bounds, whose tasks use more or less than before.
 	Owners []Owner

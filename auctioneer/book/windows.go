@@ -15,7 +15,7 @@ import (
 type windows struct {
 	last  uint32
 	all   []*market.Window
-	turns messages.Time // when the next window begins or ends; 0: none does
+	turns messages.Time // when the next window begins or ends; 0 means that none does
 	nodes *nodes
 	watch *watch
 	clock *clock
@@ -112,7 +112,7 @@ func (s *windows) turnDue() {
 	s.schedule()
 }
 
-// settle drains the nodes of a window that has begun, and lets them work again after it.
+// settle drains the nodes of a window that has begun, and lets the nodes work again after the window.
 func (s *windows) settle(w *market.Window) {
 	for _, name := range w.Nodes {
 		if i, n := s.nodes.find(name); n != nil && !n.Removed {
@@ -139,7 +139,7 @@ func (s *windows) settleNode(i uint32, n *Node) {
 	s.nodes.recount(n)
 }
 
-// leave removes a node from those of its windows that have begun, because an operator lets the node work again.
+// leave removes a node from its windows that have begun, because an operator lets the node work again.
 func (s *windows) leave(n *Node) {
 	for _, w := range slices.Clone(n.windows) {
 		if w.From > s.clock.now {
@@ -157,8 +157,8 @@ func (s *windows) leave(n *Node) {
 	s.schedule()
 }
 
-// FreeUntil returns the time when the next window of the node begins; [ToTheirEnd]: the node has no window. A time in
-// the past means that a window has begun.
+// FreeUntil returns the time when the next window of the node begins, or [ToTheirEnd] if the node has no window. A
+// time in the past means that a window has begun.
 func (n *Node) FreeUntil(now messages.Time) messages.Time {
 	until := ToTheirEnd
 	for _, w := range n.windows {
@@ -169,7 +169,7 @@ func (n *Node) FreeUntil(now messages.Time) messages.Time {
 	return until
 }
 
-// Before reports whether a task that starts now, with the given time limit, ends at the time until or earlier. A limit
+// Before reports whether a task that starts now, with the given time limit, ends by the time until. A limit
 // of 0 means that the task has no time limit.
 func Before(now messages.Time, limit messages.Duration, until messages.Time) bool {
 	if until == ToTheirEnd {

@@ -193,7 +193,6 @@ func TestAWindowAndAnOperator(t *testing.T) {
 	state("n1 is back", 0, w.ID)
 }
 
-// TestBadWindows checks that wrong windows are refused.
 func TestBadWindows(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 1)

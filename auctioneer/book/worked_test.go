@@ -14,8 +14,8 @@ func TestAnAttemptHadWhatItsAgentSays(t *testing.T) {
 	const second = 1_000_000
 	for name, c := range map[string]struct {
 		started, ended messages.Time // in seconds of the agent's clock
-		paused         messages.Time // when it was suspended for 2 s; 0: never
-		left           messages.Time // when it was suspended for good, in seconds; 0: never
+		paused         messages.Time // when it was suspended for 2 s; 0 means never
+		left           messages.Time // when it was suspended for good, in seconds; 0 means never
 		exit           int
 		had            messages.Duration
 	}{

@@ -13,8 +13,8 @@ type Instant struct {
 	Leap messages.Duration // how far Wall was set ahead since the latest commit
 }
 
-// Input is an event that the desk must handle: [Done] or [Heard]. The desk decides, and the leader of the auctioneer,
-// its shell, does what the desk decided and reports events to it.
+// Input is an event that the desk must handle: [Done] or [Heard]. The desk only decides. The code around it, called
+// the shell, does what the desk decided and reports events to it.
 type Input interface{ input() }
 
 // Done is the outcome of a proposal or a request with an ID: the result of the command, or the answer to the request.
@@ -34,23 +34,23 @@ type Heard struct {
 func (Done) input()  {}
 func (Heard) input() {}
 
-// Actions are what a shell must do, in this order. For each action with an ID, the shell later reports a [Done], unless
-// the shell ends before.
+// Actions are what the shell must do, in the order of the fields. For each action with an ID, the shell later reports
+// a [Done], unless the shell stops before.
 type Actions struct {
 	Propose []Proposal
 	Ask     []Request
 	Publish []agent.Vector // vectors for all agents
 	Direct  []Direction
 	Events  []any             // messages for operators: one of the event types below
-	Next    messages.Duration // time until the next step, if nothing happens before; negative: no limit
+	Next    messages.Duration // time until the next step, if nothing happens before; a negative value means no limit
 }
 
 // Proposal is a command to be committed.
 type Proposal struct {
 	ID      uint64
 	Command *book.Command
-	// Patience is how long the command may wait for other commands, so that they share one log entry; 0: it does not
-	// wait.
+	// Patience is how long the command may wait for other commands, so that they share one log entry. If it is 0, the
+	// command does not wait.
 	Patience messages.Duration
 }
 
@@ -60,11 +60,11 @@ type Request struct {
 	To   messages.Name // Bank, Estimator, Observations, Notices, or the Auctioneer of Peer
 	Peer messages.Name
 	Verb string
-	// Body is the request of the verb. For Observations it is []job.Observation. The answer is then n, if the stream
-	// stored the first n observations; an error belongs to observation n + 1.
+	// Body is the request that the verb takes. For Observations it is []job.Observation; the answer is then a number
+	// n. The stream stored the first n observations, and an error belongs to the observation after them.
 	Body   any
 	Reply  any               // a pointer to the value that is filled with the answer and returned; nil for Observations
-	Within messages.Duration // how long to wait for the answer; 0: without limit
+	Within messages.Duration // how long to wait for the answer; 0 means no limit
 }
 
 // Observations is the name of the stream where the desk puts observations of ended jobs, for the estimator.
@@ -139,7 +139,7 @@ type (
 		Peer    messages.Name
 		Done    bool // the answer had news, and the book has them
 		Err     error
-		Trouble string // why the peer is taken to be silent; "": it answers
+		Trouble string // why the peer counts as silent; "" if it answers
 	}
 	// Sent says that a notification about a job was accepted.
 	Sent struct{ Job messages.JobID }

@@ -29,8 +29,8 @@ func (d *Desk) Register(node messages.Name, r *agent.RegisterRequest) (*book.Com
 		Abilities: r.Abilities, Resources: r.Resources, Units: d.units(node, r.Slots), Labels: r.Labels, MostSuspended: r.MostSuspended, Level: r.Level}}, nil
 }
 
-// Registered returns the answer to a registration that is in the book; end has the attempts that the agent must end.
-// It renews the node's lease, even if this registration is a repetition.
+// Registered returns the answer to a registration that is in the book. The argument end has the attempts that the
+// agent must end. Registered renews the node's lease, even if this registration is a repetition.
 func (d *Desk) Registered(now Instant, node messages.Name, r *agent.RegisterRequest, end []messages.Attempt) agent.RegisterReply {
 	d.nodes.registered(node, r.Session, now.Mono)
 	delete(d.nodes.informed, node)
@@ -70,8 +70,8 @@ func checkNode(node messages.Name, r *agent.RegisterRequest) error {
 	return nil
 }
 
-// MustCommit reports whether an exchange must be committed. An exchange without finishes and claims only renews the
-// lease; for that, it is enough to know who leads.
+// MustCommit reports whether an exchange must be committed. An exchange without finished tasks and claims only renews
+// the lease, and needs no commit.
 func MustCommit(b *book.Book, now messages.Time, node messages.Name, x *agent.Exchange) bool {
 	if len(x.Finished)+len(x.Claims) > 0 {
 		return true
@@ -80,7 +80,7 @@ func MustCommit(b *book.Book, now messages.Time, node messages.Name, x *agent.Ex
 	return n != nil && n.Examines(now)
 }
 
-// DecidingWithin is the longest time that a claim waits for a market to decide about it. It equals the longest rest
+// DecidingWithin is the longest time that a claim waits for a market to decide about it. It equals the longest pause
 // of a leader between two steps.
 const DecidingWithin = messages.Duration(500e6)
 
@@ -88,7 +88,7 @@ const DecidingWithin = messages.Duration(500e6)
 // claim's market directs claims, now allows fewer tasks than the claim asks for, and is about to decide.
 func (d *Desk) AwaitsDecision(x *agent.Exchange) (wait bool) {
 	if len(x.Finished) > 0 {
-		return false // the market needs these finishes before it decides
+		return false // the market needs these reports before it decides
 	}
 	for i := range x.Claims {
 		if m := d.trading.market(x.Claims[i].Market); m != nil && m.TooFewUnreserved(&x.Claims[i]) {
@@ -120,16 +120,16 @@ func (d *Desk) AllReserved(node messages.Name, x *agent.Exchange) (all bool) {
 	})
 }
 
-// Exchange returns the command for an exchange. The command has the finished tasks, and the claims with the jobs that
-// the leader chose, in order of preference, as far as their tasks fit in the answer. Invalid claims are dropped,
-// because the agent may not know yet that a market was removed. Claims for tasks of many slots come before claims for
-// fewer slots, unless the latter are known to be brief. The node gathers slots only if it can expect to have enough
-// soon. When the outcome is known, the caller calls Unreserve
-// with the [Ungranted] jobs.
+// Exchange returns the command for an exchange. The command has the finished tasks and the claims. Each claim has the
+// jobs that the leader chose for it, in order of preference, as long as their tasks fit in the answer. Invalid claims
+// are dropped: the agent may not know yet that a market was removed. Claims for tasks of many slots come before
+// claims for tasks of fewer slots, unless the smaller tasks are known to be brief. The node collects slots for a wide
+// task only if it can expect to have enough of them soon. When the outcome is known, the caller calls Unreserve with
+// the [Ungranted] jobs.
 func (d *Desk) Exchange(node messages.Name, x *agent.Exchange) *book.Command {
 	out := &book.Exchange{Node: node, Session: x.Session, Seq: x.Seq, Finished: brief(x.Finished), Sent: x.Sent}
 	if len(x.Claims) > 0 {
-		var widths []int // of the claims
+		var widths []int // for each claim of out, the slots of its widest task
 		d.book.Read(func(b *book.Book) {
 			for _, c := range x.Claims[:min(len(x.Claims), market.MostRequests)] {
 				if m := d.Market(c.Market); m != nil && m.Class(c.Class) >= 0 && c.Slots >= 1 && c.Slots <= maxSlots && Serves(&m.Config, node) {
@@ -202,7 +202,7 @@ func cutOff(wanted, carried []book.Claim) (ids []messages.JobID) {
 }
 
 // Ungranted returns the jobs of an exchange whose reserved tasks were not granted. If the market directs claims, they
-// are the jobs without a granted task. In other markets, they are the jobs after the last one with a granted task,
+// are the jobs without a granted task. In other markets, they are the jobs after the last job with a granted task,
 // because further tasks of that last job may be reserved for other claims.
 func Ungranted(x *book.Exchange, grants []agent.Grant) (ids []messages.JobID) {
 	granted := make(map[messages.JobID]bool, len(grants))
@@ -232,7 +232,7 @@ func (d *Desk) Unreserve(ungranted []messages.JobID) {
 // mostDetails is the maximum number of details in one command.
 const mostDetails = 4 * book.MaxKept
 
-// brief shortens the finishes of an exchange for the book. Only the first tasks that did not end well keep their
+// brief shortens the reports of finished tasks for the book. Only the first tasks that did not end well keep their
 // details, in one line each: all details together could exceed the size of a command.
 func brief(finished []agent.Finished) []agent.Finished {
 	out, details := slices.Clone(finished), 0
@@ -250,8 +250,8 @@ func brief(finished []agent.Finished) []agent.Finished {
 	return out
 }
 
-// Answer returns the answer to an exchange. grants is nil if the exchange was not committed; then Answer returns an
-// error if the node's session is over.
+// Answer returns the answer to an exchange. The argument grants is nil if the exchange was not committed; then Answer
+// returns an error if the node's session is over.
 func Answer(b *book.Book, node messages.Name, x *agent.Exchange, grants []agent.Grant) (reply agent.ExchangeReply, err error) {
 	n := b.Node(node)
 	current := n != nil && n.Session == x.Session
@@ -266,8 +266,8 @@ func Answer(b *book.Book, node messages.Name, x *agent.Exchange, grants []agent.
 	return reply, nil
 }
 
-// Inform adds a node's markets to the answer to its first exchange with this desk, if markets have been applied,
-// because other markets may have been in force when the node registered. A repeated answer has the markets too.
+// Inform adds a node's markets to the answer to the node's first exchange with this desk, if an operator has applied
+// markets: other markets may have been in force when the node registered. A repeated answer has the markets too.
 func (d *Desk) Inform(node messages.Name, slots []job.ClassSlots, reply *agent.ExchangeReply) {
 	if first, known := d.nodes.informed[node]; known && first != reply.Seq {
 		return

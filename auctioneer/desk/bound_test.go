@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// bounded is a site on which alice may use 8 slots at a time, and has jobs for more.
+// bounded is a site on which alice may use 8 slots at a time, and has jobs for more slots.
 type bounded struct {
 	*site
 	seq     uint64
@@ -51,8 +51,8 @@ func (s *bounded) exchange(n int, claim bool) {
 	}
 }
 
-// TestAnEndAtABoundCostsNoMoreAmongMoreJobs: an account is at its bound and has many jobs that wait. The leader's
-// time for the end of a task must not grow with the number of these jobs.
+// TestAnEndAtABoundCostsNoMoreAmongMoreJobs: an account uses all slots of its bound, and has many jobs that wait. The
+// leader's time for the end of a task must not grow with the number of these jobs.
 func TestAnEndAtABoundCostsNoMoreAmongMoreJobs(t *testing.T) {
 	cost := func(jobs int) time.Duration {
 		s := newBounded(t, jobs, func(int) int { return 1 })

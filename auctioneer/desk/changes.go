@@ -71,9 +71,9 @@ func (d *Desk) followSome(b *book.Book, ids []messages.JobID) (rest []messages.J
 	return ids[n:]
 }
 
-// withLimited returns the touched jobs together with the limited jobs whose number of claimable tasks has changed since
-// they were followed last, because licences or bounds allow more or fewer tasks. If the free licences have changed, it
-// checks all limited jobs; otherwise only jobs of owners whose use has changed.
+// withLimited returns the touched jobs together with the limited jobs whose number of claimable tasks has changed
+// since the desk followed them last, because licences or bounds allow more or fewer tasks. If the free licences have
+// changed, it checks all limited jobs; otherwise only jobs of owners whose use has changed.
 func (d *Desk) withLimited(b *book.Book, touched *book.Changes) []messages.JobID {
 	var more []messages.JobID
 	add := func(id messages.JobID) {
@@ -98,14 +98,14 @@ func (d *Desk) withLimited(b *book.Book, touched *book.Changes) []messages.JobID
 	return with(touched.Jobs, more)
 }
 
-// with returns the jobs of both lists, sorted, each once.
+// Returns the jobs of both lists, sorted, each once.
 func with(ids, more []messages.JobID) []messages.JobID {
 	all := slices.Concat(ids, more)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// opens reports whether a node begins or stops to take tasks, or whether its labels and slots may have changed. If it
+// opens reports whether a node starts or stops taking tasks, or whether its labels and slots may have changed. If it
 // returns true, the jobs that name nodes are followed again.
 func (d *Desk) opens(i uint32, n *book.Node) bool {
 	is := taking{n.Session, n.FreeUntil(d.now.Wall)}
@@ -117,7 +117,8 @@ func (d *Desk) opens(i uint32, n *book.Node) bool {
 	return is != was
 }
 
-// Shut reports whether licences or a bound of its owner kept a job from competing when the job was followed last.
+// Shut reports whether licences or a bound of its owner kept a job from competing. It is about the time when the desk
+// followed the job last.
 func (d *Desk) Shut(id messages.JobID) bool {
 	n, limited := d.limited[id]
 	return limited && n == 0

@@ -10,7 +10,7 @@ import (
 // jobs whose budgets must be checked at that time.
 type closing struct {
 	at   map[messages.JobID]messages.Time
-	heap []closes // may have entries that are out of date: at has the valid times
+	heap []closes // some entries may be out of date; the map at has the valid times
 }
 
 type closes struct {
@@ -20,7 +20,7 @@ type closes struct {
 
 var soonest = heap.Order[closes]{Before: func(a, b closes) bool { return a.at < b.at }}
 
-// set sets the time at which a job is followed again; 0: the job is not followed again.
+// set sets the time at which a job is followed again. If at is 0, the job is not followed again.
 func (c *closing) set(id messages.JobID, at messages.Time) {
 	switch {
 	case at == 0:
@@ -48,7 +48,7 @@ func (c *closing) due(now messages.Time) (ids []messages.JobID) {
 	return ids
 }
 
-// next returns the earliest time in the heap, which may be out of date; 0: the heap is empty.
+// next returns the earliest time in the heap, or 0 if the heap is empty. The time may be out of date.
 func (c *closing) next() messages.Time {
 	if len(c.heap) == 0 {
 		return 0

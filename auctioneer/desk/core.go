@@ -18,19 +18,19 @@ type Config struct {
 	Markets []marketmsg.Market // markets of the configuration, until other markets are applied
 	// Lease is how long an agent may run tasks without an answered exchange.
 	Lease messages.Duration
-	// HoldFor is how long the bank keeps a hold that is not extended; 0: for ever.
+	// HoldFor is how long the bank keeps a hold that is not extended. 0 means for ever.
 	HoldFor messages.Duration
-	// RemoteFor is how long the authorisation of a remote job lasts, as the desk asks the bank for it.
+	// RemoteFor is the duration for which the desk asks the bank to authorise a remote job.
 	RemoteFor messages.Duration
-	// Idle is the longest time between two steps. It is limited because an operator may set the wall clock between two
-	// steps. 0: no limit, as the wall clock is never set.
+	// Idle is the longest time between two steps. It is limited because an operator may set the wall clock between
+	// two steps. 0 means that there is no limit, because the wall clock is never set.
 	Idle messages.Duration
-	// Estimator: the site has an estimator.
+	// Estimator is true if the site has an estimator.
 	Estimator bool
 	Seed      uint64
 	// Level is the level that the replicas agreed on; see [messages.Level].
 	Level int
-	// Open creates a market; nil: [market.Open].
+	// Open creates a market. The default is [market.Open].
 	Open func(marketmsg.Market) (*market.Market, error)
 }
 
@@ -108,7 +108,7 @@ func (c *core) wakeIn(wait messages.Duration) {
 	}
 }
 
-// soon is the pause before a proposal that failed to commit is made again, for proposals that the wall clock makes due.
+// soon is the pause before a failed proposal is made again, if the wall clock made the proposal due.
 const soon = messages.Duration(time.Second)
 
 // refused reports whether an error is a refusal that the same request would get again.
@@ -128,7 +128,7 @@ func (c *core) retryAt(fails int) messages.Duration {
 	return c.now.Mono + messages.Duration(retries.Wait(fails, c.rng.Float64()))
 }
 
-// ended records that a job has ended now.
+// ended is called when a job has ended. It stores the time of this end.
 func (c *core) ended() {
 	if c.end != c.now.Mono { // not if another job ended in the same step
 		c.stream, c.end = c.end != 0 && c.now.Mono-c.end <= SharedWithin, c.now.Mono

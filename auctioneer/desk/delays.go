@@ -36,7 +36,8 @@ func (d *delays) step() {
 	})
 }
 
-// begin commits a command that tells the book the present time. what is the name of the duty in messages to operators.
+// begin commits a command that tells the book the present time. The argument what names the duty in messages to
+// operators.
 func (d *delays) begin(what string) {
 	if d.now.Mono < d.retry {
 		d.wakeIn(d.retry - d.now.Mono)

@@ -24,12 +24,13 @@ type Desk struct {
 	delays       delays
 	warnings     warnings
 	spare        book.Spare // memory for the jobs that are being read
-	// limited has, for each job that has not ended and that licences or bounds limit, how many of its tasks could be
-	// claimed when it was followed last. owned has these jobs by owner; some of the jobs may have ended since then.
+	// limited has the jobs that have not ended and that licences or bounds limit. For each job, its value says how
+	// many tasks could be claimed when the desk followed the job last. owned has these jobs by owner; some of the
+	// jobs may have ended since then.
 	limited map[messages.JobID]int
 	owned   map[book.Owner]*owned
 	choosy  map[messages.JobID]bool // jobs that have not ended and that name nodes
-	takes   map[uint32]taking       // by node that takes tasks
+	takes   map[uint32]taking       // the nodes that take tasks
 	closing closing
 }
 
@@ -39,7 +40,7 @@ type taking struct {
 	free    messages.Time
 }
 
-// New returns the desk of a new leader. faults are errors of markets that cannot run: their jobs wait.
+// New returns the desk of a new leader. The result faults has the errors of markets that cannot run: their jobs wait.
 func New(c Config, b Book, now Instant) (d *Desk, faults []error) {
 	d = &Desk{limited: map[messages.JobID]int{}, owned: map[book.Owner]*owned{}, choosy: map[messages.JobID]bool{}, takes: map[uint32]taking{}, closing: closing{at: map[messages.JobID]messages.Time{}}, core: &core{Config: c, book: b, now: now, rng: rand.New(rand.NewPCG(c.Term, c.Seed)), asked: map[uint64]func(any, error){}}}
 	b.Read(func(b *book.Book) { d.Markets, faults = openMarkets(&d.Config, b) })
@@ -58,8 +59,8 @@ func New(c Config, b Book, now Instant) (d *Desk, faults []error) {
 	return d, faults
 }
 
-// reconfigure changes to the markets of the book. Their vectors continue the numbering of the earlier vectors, and each
-// node is told its markets again. The new markets do not know any jobs and nodes yet.
+// reconfigure replaces the desk's markets by the markets of the book. Their vectors continue the numbering of the
+// earlier vectors, and each node is told its markets again. The new markets do not know any jobs and nodes yet.
 func (d *Desk) reconfigure(b *book.Book) {
 	var faults []error
 	d.Markets, faults = openMarkets(&d.Config, b)

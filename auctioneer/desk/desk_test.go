@@ -31,7 +31,7 @@ type site struct {
 	asked []Request // requests without an answer
 	all   []Request
 	told  []any
-	lost  func(*book.Command) error // returns why a proposal is not committed; nil: all are committed
+	lost  func(*book.Command) error // returns why a proposal is not committed; nil if all are committed
 	ran   []*book.Command
 	waits []messages.Duration // the patience of each command that ran
 	next  messages.Duration
@@ -57,7 +57,6 @@ func (s *site) Read(f func(*book.Book)) { f(s.Book) }
 // Changes implements Book.
 func (s *site) Changes(f func(*book.Book, book.Changes)) { f(s.Book, s.TakeChanges()) }
 
-// apply commits a command and returns its result.
 func (s *site) apply(c *book.Command) any {
 	s.Helper()
 	c.At, c.Leap, s.now.Leap = s.now.Wall, s.now.Leap, 0
@@ -71,7 +70,7 @@ func (s *site) apply(c *book.Command) any {
 	return s.Book.Apply(c)
 }
 
-// must commits a command, and fails the test if it is refused.
+// Commits a command, and fails the test if it is refused.
 func (s *site) must(c *book.Command) any {
 	s.Helper()
 	result := s.apply(c)
@@ -125,7 +124,6 @@ func (s *site) pass(d messages.Duration) {
 	}
 }
 
-// answer answers the oldest request.
 func (s *site) answer(reply any, err error) {
 	s.Helper()
 	if len(s.asked) == 0 {
@@ -151,7 +149,6 @@ func (s *site) carriesOut() {
 	}
 }
 
-// moved returns the reply of a bank that made all transfers.
 func moved(r money.TransferRequest) *money.TransferReply {
 	reply := new(money.TransferReply)
 	for _, t := range r.Transfers {
@@ -216,7 +213,7 @@ func (s *site) claim(node messages.Name, session, seq uint64, id messages.JobID,
 func usual(*Config) {}
 
 // TestSilentNodesLoseTheirClaims checks that a silent node loses its claims half a lease after its agent has stopped
-// its tasks, by the monotonic clock. Other nodes must keep their claims.
+// its tasks. Only the monotonic clock counts. Other nodes must keep their claims.
 func TestSilentNodesLoseTheirClaims(t *testing.T) {
 	s := newSite(t, usual)
 	id := s.submit("k", 4)
@@ -338,7 +335,8 @@ func TestVectorsOfAMarketThatComesBackAreTaken(t *testing.T) {
 	}
 }
 
-// TestANodeIsTakenBackThoughACommitFails lets the commit of a lost node fail. The command must be proposed again.
+// TestANodeIsTakenBackThoughACommitFails lets a commit fail. The command takes back the claims of a lost node. It
+// must be proposed again.
 func TestANodeIsTakenBackThoughACommitFails(t *testing.T) {
 	s := newSite(t, usual)
 	s.register("n1", 7)
@@ -354,9 +352,9 @@ func TestANodeIsTakenBackThoughACommitFails(t *testing.T) {
 	}
 }
 
-// TestAFullLogIsTriedAtIntervals lets the log refuse all commands for 20 seconds. Three commands must each be proposed
-// several times, with pauses: a decision, the begin of a job whose begin time has come, and the leap of a clock that is
-// set ahead.
+// TestAFullLogIsTriedAtIntervals lets the log refuse all commands for 20 seconds. Three commands must each be
+// proposed several times, with pauses: a decision, the start of a job whose begin time has come, and the leap of a
+// clock that is set ahead.
 func TestAFullLogIsTriedAtIntervals(t *testing.T) {
 	spec := job.JobSpec{Market: "main", Budget: messages.Credit, Rate: messages.Credit / 100, Begin: epoch.Add(2 * second),
 		Stages: []job.Stage{{Name: "s", Class: "cpu", Tasks: 1, Command: []string{"true"}}}}
@@ -411,8 +409,8 @@ func TestAFullLogIsTriedAtIntervals(t *testing.T) {
 	}
 }
 
-// TestAGangIsGivenBackThoughACommitFails lets the commit of the command fail that ends the gathering of a gang. The
-// command must soon be proposed again.
+// TestAGangIsGivenBackThoughACommitFails lets a commit fail. The command ends a gang whose tasks did not get all
+// their slots in time. It must soon be proposed again.
 func TestAGangIsGivenBackThoughACommitFails(t *testing.T) {
 	s := newSite(t, func(c *Config) {
 		c.Markets[0].Mechanism, c.Markets[0].GangTimeout = market.Backfill, 2*second
@@ -458,8 +456,8 @@ func TestDrainedNodesAreEvicted(t *testing.T) {
 	}
 }
 
-// TestLastWords ends tasks in several ways. It checks the text about the end that their node gets for the last line of
-// their output.
+// TestLastWords ends tasks in several ways. For each task, it checks the text that the node gets for the last line of
+// the task's output.
 func TestLastWords(t *testing.T) {
 	s := newSite(t, usual)
 	s.register("n1", 7)
@@ -528,8 +526,8 @@ func TestAClockThatIsSetDelaysNoDuty(t *testing.T) {
 	}
 }
 
-// TestNobodyPaysForALeapOfTheClock sets the clock ahead by a day while a job runs whose budget is enough for an hour.
-// The job must continue and pay only for the time that passed. A real day must end the job.
+// TestNobodyPaysForALeapOfTheClock sets the clock ahead by a day while a job runs. The job's budget is enough for an
+// hour. The job must continue and pay only for the time that passed. A real day must end the job.
 func TestNobodyPaysForALeapOfTheClock(t *testing.T) {
 	const day = 24 * 3600 * second
 	s := newSite(t, func(c *Config) {
@@ -570,7 +568,7 @@ func TestEndsInAStreamWaitForOthers(t *testing.T) {
 		s.pass(c.after)
 		s.ran, s.waits = nil, nil
 		s.end(one)
-		s.end(other) // at the same time
+		s.end(other) // both jobs end at the same time
 		s.step()
 		s.carriesOut()
 		settled, paid := 0, 0
@@ -589,7 +587,7 @@ func TestEndsInAStreamWaitForOthers(t *testing.T) {
 }
 
 // TestSettlementIsProposedUntilItIsInTheBook loses proposals of a settlement. The settlement must be proposed again
-// with the same content, because the market tells the shares of a job only once.
+// with the same content, because the market returns the shares of a job only once.
 func TestSettlementIsProposedUntilItIsInTheBook(t *testing.T) {
 	s := newSite(t, usual)
 	id := s.submit("k", 1)
@@ -766,9 +764,9 @@ func TestABatchIsSharedFairly(t *testing.T) {
 	}
 }
 
-// TestHoldsAreExtended checks that the holds of jobs that have not ended are extended in each quarter of their time,
-// and soon again if the bank did not answer. If the bank refuses to extend one hold, the other holds must still be
-// extended.
+// TestHoldsAreExtended checks that the holds of jobs that have not ended are extended once in each quarter of
+// HoldFor, and soon again if the bank did not answer. If the bank refuses to extend one hold, the other holds must
+// still be extended.
 func TestHoldsAreExtended(t *testing.T) {
 	s := newSite(t, func(c *Config) { c.HoldFor = 400 * second })
 	s.submit("a", 1)
@@ -967,8 +965,8 @@ func TestClaimsWaitForADecision(t *testing.T) {
 	}
 }
 
-// TestAWaveIsServedByOneDecision ends all tasks of a directing market together. Then the nodes of these tasks claim,
-// all at the same time, with jobs that they draw from the vector. Each claim must be granted a task.
+// TestAWaveIsServedByOneDecision ends all tasks of a market that directs claims together. Then the nodes of these
+// tasks claim, all at the same time, with jobs that they draw from the vector. Each claim must be granted a task.
 func TestAWaveIsServedByOneDecision(t *testing.T) {
 	const nodes = 700
 	s := newSite(t, func(c *Config) { c.Markets[0].Mechanism = market.HighestBid })

@@ -13,7 +13,7 @@ const lookAround = messages.Duration(1e9)
 type errands struct {
 	*core
 	federation *federation.Errands
-	look       messages.Duration // time of the next search for jobs to end; 0: now
+	look       messages.Duration // time of the next search for jobs to end; 0 means now
 }
 
 func (e *errands) step() {

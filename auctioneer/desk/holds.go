@@ -21,7 +21,7 @@ type holds struct {
 	last   messages.JobID // the last job that this pass has read
 }
 
-// clockEvery is the longest time between two looks at the wall clock, which may have been set.
+// clockEvery is the longest time between two readings of the wall clock, which may have been set.
 const clockEvery = messages.Duration(60e9)
 
 func (h *holds) step() {
@@ -60,7 +60,7 @@ func (h *holds) extendSome() {
 	})
 }
 
-// some returns the extensions for the next holds that are old enough. Jobs are numbered in the order of their
+// Returns the extensions for the next holds that are old enough. Jobs are numbered in the order of their
 // submission.
 func (h *holds) some() (list []money.Transfer) {
 	h.book.Read(func(b *book.Book) {
@@ -81,7 +81,7 @@ func (h *holds) some() (list []money.Transfer) {
 	return list
 }
 
-// done plans the next pass.
+// Plans the next pass.
 func (h *holds) done() {
 	const soon = messages.Duration(1e9)
 	wait := h.HoldFor / 4

@@ -18,15 +18,15 @@ import (
 type Markets struct {
 	// Configs are the configurations of the markets. The first market is the default for submissions.
 	Configs []marketmsg.Market
-	// Version is the number of times that markets had been applied.
+	// Version says how often markets have been applied.
 	Version uint64
 
 	live    []*market.Market // in the order of Configs
 	applied bool             // an operator applied these markets: they replace the markets of the configuration
 }
 
-// Market returns a market by name; nil: there is none. The caller must prevent a step of the desk while it uses the
-// market.
+// Market returns a market by name, or nil if there is none. The caller must prevent a step of the desk while it uses
+// the market.
 func (m *Markets) Market(name messages.Name) *market.Market {
 	for _, live := range m.live {
 		if live.Config.Name == name {
@@ -36,7 +36,7 @@ func (m *Markets) Market(name messages.Name) *market.Market {
 	return nil
 }
 
-// Find returns the configuration of a market by name; nil: there is none.
+// Find returns the configuration of a market by name, or nil if there is none.
 func (m *Markets) Find(name messages.Name) *marketmsg.Market {
 	for i := range m.Configs {
 		if m.Configs[i].Name == name {
@@ -55,8 +55,8 @@ func (m *Markets) Missing(field string, name messages.Name) error {
 	return messages.Errorf(messages.NotFound, "%sthere is no market %q; the site has %s", field, name, spelling.List(names))
 }
 
-// Running returns the markets for whose mechanism `is` returns true, as a part of a sentence: "a (fifo) or b (karma)".
-// "": there is no such market.
+// Running lists the markets whose mechanism satisfies the condition, as a part of a sentence, such as "a (fifo) or b
+// (karma)". It returns "" if there is no such market.
 func (m *Markets) Running(is func(*mechanism.Traits) bool) string {
 	var names []string
 	for i := range m.Configs {
@@ -77,8 +77,8 @@ func (m *Markets) serving(node messages.Name, slots []job.ClassSlots) (out []age
 	return out
 }
 
-// units returns the resources of one slot of each class on the node, from the first market that sells the class there;
-// nil: no market defines the size of a slot.
+// units returns the resources of one slot of each class on the node, from the first market that sells the class
+// there. It returns nil if no market defines the size of a slot.
 func (m *Markets) units(node messages.Name, slots []job.ClassSlots) (units []job.Resources) {
 	for i, s := range slots {
 		at := slices.IndexFunc(m.Configs, func(c marketmsg.Market) bool { return Serves(&c, node) && slices.Contains(c.Classes, s.Class) })

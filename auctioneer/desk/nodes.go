@@ -23,7 +23,7 @@ type nodes struct {
 	told     map[uint32]uint64                   // by node: the last version of its directive that was published
 	informed map[messages.Name]uint64            // by node: number of the exchange whose answer told it its markets
 	next     messages.Duration                   // when to search for silent nodes next
-	drains   messages.Time                       // end of the first drain; 0: no node drains
+	drains   messages.Time                       // end of the first drain; 0 if no node drains
 	evicted  map[messages.Name]messages.Time     // by node: end of the drain whose eviction was already proposed
 	lost     map[messages.Name]bool              // nodes whose claims are being taken back
 }
@@ -41,7 +41,7 @@ func newNodes(c *core, m *Markets) nodes {
 	return n
 }
 
-// serve makes the next answers tell all nodes their markets.
+// serve makes the desk tell all nodes their markets, in its next answers.
 func (n *nodes) serve(m *Markets) {
 	n.markets, n.told, n.informed = m, map[uint32]uint64{}, map[messages.Name]uint64{}
 }
@@ -53,8 +53,8 @@ func (n *nodes) hear(node messages.Name, at messages.Duration) {
 	}
 }
 
-// registered renews the lease of a node that registered in a session. If the desk answered the registration itself, the
-// lease counts from the answer; the desk then knows the session already when it reads it in the book.
+// registered renews the lease of a node that registered in a session. If the desk answered the registration itself,
+// the lease counts from the answer; the desk then knows the session before it finds the session in the book.
 func (n *nodes) registered(node messages.Name, session uint64, at messages.Duration) {
 	n.sessions[node] = session
 	n.hear(node, at)
@@ -169,14 +169,14 @@ func (n *nodes) end(node *book.Node) {
 	})
 }
 
-// stops returns the attempts that a node is told to end now: the first MostStops. It is told the other attempts after
-// these have ended.
+// stops returns the attempts that a node is told to end now, at most MostStops. The node is told the other attempts
+// after these have ended.
 func stops(all []messages.Attempt) []messages.Attempt {
 	return slices.Clone(all[:min(len(all), market.MostStops)])
 }
 
-// lastWords returns, for each attempt to stop, the text about its end that becomes the last line of its output, in the
-// words of Slurm; nil: no attempt gets such a line.
+// lastWords returns a text for each attempt to stop. The text says, in the words of Slurm, why the attempt ends, and
+// becomes the last line of its output. lastWords returns nil if no attempt gets such a line.
 func lastWords(b *book.Book, n *book.Node, stop []messages.Attempt) (all []string) {
 	for i, a := range stop {
 		j, claim := b.Job(a.Task.Job), n.Claims[a.Task]

@@ -105,7 +105,7 @@ func (n *notices) consider(w *book.Notice) {
 	})
 }
 
-// answered records the answer to a notice.
+// answered stores the answer to a notice.
 func (n *notices) answered(w *book.Notice, a *attempt, err error) {
 	a.flying, n.more = false, true
 	kind := messages.KindOf(err)

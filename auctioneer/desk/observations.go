@@ -96,7 +96,6 @@ func (o *observations) end(err error) {
 	o.tell(Waiting{"observations", err})
 }
 
-// observation returns the observation of an ended job, for the estimator.
 func (o *observations) observation(j *book.Job) job.Observation {
 	return job.Observation{
 		Site: o.Site, Job: j.ID, Account: j.Account, Name: j.Spec.Name, Market: j.Spec.Market, State: j.State,

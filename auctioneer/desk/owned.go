@@ -16,7 +16,7 @@ type owned struct {
 	queued map[messages.JobID]bool // the jobs in shut
 }
 
-// set records whether tasks of a job could be claimed.
+// set stores whether tasks of a job could be claimed.
 func (o *owned) set(id messages.JobID, open bool) {
 	if open {
 		o.open[id] = true

@@ -29,11 +29,11 @@ type payments struct {
 	wait    map[messages.Name]bool // sites whose charges wait until retry
 	silent  bool                   // the bank does not answer: all effects wait until retry
 	fails   int
-	retry   messages.Duration // time of the next try; 0: nothing waits
+	retry   messages.Duration // time of the next try; 0 if nothing waits
 }
 
-// batch is a set of effects that are carried out together: one round of payments, or the charges before the next round.
-// So a charge comes after the rounds that used its hold.
+// batch is a set of effects that are carried out together: one round of payments between jobs, or the charges before
+// the next round. So a charge comes after the rounds that used its hold.
 type batch struct {
 	ids       []uint64 // effects of the transfers
 	transfers []money.Transfer
@@ -122,7 +122,7 @@ func (p *payments) nextBatch(b *book.Book) *batch {
 	return w
 }
 
-// until returns the end of a hold that is made now; 0: it never ends.
+// Returns the end of a hold that is made now, or 0 if it never ends.
 func (c *core) until() messages.Time {
 	if c.HoldFor == 0 {
 		return 0
@@ -130,8 +130,8 @@ func (c *core) until() messages.Time {
 	return c.now.Wall.Add(c.HoldFor)
 }
 
-// fair returns up to n charges. It takes one charge of each site in turn, oldest first. all reports whether out has all
-// charges.
+// fair returns up to n charges. It takes one charge of each site in turn, oldest first. The result all is true if
+// these are all charges.
 func fair(fees map[messages.Name][]fee, n int) (out []fee, all bool) {
 	sites := slices.Sorted(maps.Keys(fees))
 	for turn := 0; ; turn++ {
@@ -151,8 +151,8 @@ func fair(fees map[messages.Name][]fee, n int) (out []fee, all bool) {
 	}
 }
 
-// forgotten confirms an effect about a job that the book does not have, because it cannot be
-// carried out. A sound book has no such effect.
+// forgotten confirms an effect about a job that the book does not have, because it cannot be carried out. A correct
+// book has no such effect.
 func forgotten(e book.Effect) book.Confirmation {
 	return book.Confirmation{Effect: e.ID, Refused: "it is about a job that is no longer in the book"}
 }
@@ -178,9 +178,9 @@ func (p *payments) begin(w *batch) {
 	})
 }
 
-// charged records the answers to the transfers of a batch. Linked transfers have one common outcome. If the bank
-// refused some of them, the common outcome is the last refusal: it usually belongs to the transfer that the bank could
-// not do.
+// charged stores the answers to the transfers of a batch. Linked transfers have one common outcome. If the bank
+// refused some of them, the common outcome is the last refusal: it usually belongs to the transfer that the bank
+// could not do.
 func (p *payments) charged(w *batch, results []money.TransferResult) {
 	for i, effect := range w.ids {
 		r, c := results[i], book.Confirmation{Effect: effect}
@@ -200,7 +200,7 @@ func (p *payments) charged(w *batch, results []money.TransferResult) {
 	}
 }
 
-// collected records the answer to a charge to another site. The bank answers at once, even if it cannot reach the bank
+// collected stores the answer to a charge to another site. The bank answers at once, even if it cannot reach the bank
 // of the home site, because it settles with that bank later.
 func (p *payments) collected(w *batch, f fee, err error) {
 	if err != nil && messages.Waits(err) {
@@ -254,7 +254,6 @@ func (p *payments) end(err error) {
 	p.retry = p.retryAt(p.fails)
 }
 
-// transfer sends transfers to the bank.
 func (c *core) transfer(list []money.Transfer, then func([]money.TransferResult, error)) {
 	r := Request{To: messages.Bank, Verb: messages.VerbTransfer, Body: money.TransferRequest{Transfers: list}}
 	ask(c, r, func(reply *money.TransferReply, err error) {

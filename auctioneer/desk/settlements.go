@@ -37,7 +37,7 @@ func (s *settlements) withAgain(jobs []messages.JobID) []messages.JobID {
 	return slices.Compact(jobs)
 }
 
-// begin settles an ended job, and reports true, unless its settlement began before.
+// begin settles an ended job and returns true. If the settlement began before, begin returns false.
 func (s *settlements) begin(b *book.Book, j *book.Job, m *traded) bool {
 	if s.pending[j.ID] {
 		return false

@@ -26,7 +26,8 @@ const (
 	latestLook  = messages.Duration(30 * time.Second)
 )
 
-// look warns the owner of a job if the budget is about to end. It returns the time of the next check; 0: there is none.
+// look warns the owner of a job if the budget is about to end. It returns the time of the next check, or 0 if there
+// is none.
 func (w *warnings) look(b *book.Book, j *book.Job, m *market.Market) messages.Time {
 	before := notice(j)
 	if before == 0 || j.Started == 0 || j.Warned == j.Spec.Budget || w.asked[j.ID] || registry.Of(m).Owes != mechanism.ForTime {
@@ -46,7 +47,7 @@ func (w *warnings) look(b *book.Book, j *book.Job, m *market.Market) messages.Ti
 	return now.Add(min(max((left-before)/2, soonestLook), latestLook))
 }
 
-// notice returns how long before the end of its budget a job wants to be told; 0: it does not want to be told.
+// notice returns how long before the end of its budget a job wants to be told, or 0 if it does not want to be told.
 func notice(j *book.Job) (before messages.Duration) {
 	for i := range j.Spec.Stages {
 		if s := j.Spec.Stages[i].Signal; s != nil {

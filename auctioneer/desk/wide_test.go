@@ -74,9 +74,9 @@ func TestAWideTaskGetsRoomBeforeNarrowTasks(t *testing.T) {
 	}
 }
 
-// TestANodeGathersOnlyIfItHasRoomSoon lets three narrow tasks run for a while. Then the node claims a wide task with one
-// free slot. It may gather slots only if enough of the narrow tasks are expected to end within an hour. In an earlier
-// version it gathered for an hour in any case.
+// TestANodeGathersOnlyIfItHasRoomSoon lets three narrow tasks run for a while. Then the node has one free slot and
+// claims a wide task. It may collect slots for this task only if enough of the narrow tasks are expected to end
+// within an hour. In an earlier version the node collected slots for an hour in any case.
 func TestANodeGathersOnlyIfItHasRoomSoon(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -18,7 +18,7 @@ type Arrival struct {
 	refused       bool // the bank refused the authorisation
 }
 
-// Known returns the visiting job that an earlier copy of this request entered; nil: there is none. It returns an
+// Known returns the visiting job that an earlier copy of this request entered, or nil if there is none. It returns an
 // error if the number belongs to another job.
 func Known(b *book.Book, home messages.Name, r *clearing.PeerSubmitRequest, digest []byte) (*book.Job, error) {
 	v := job.Visit{Home: home, Job: r.Job}
@@ -62,13 +62,13 @@ func (a *Arrival) Accept() *clearing.AcceptRequest {
 	return &clearing.AcceptRequest{Purpose: a.Visit.Visit.String(), Authorisation: a.authorisation, Firm: true}
 }
 
-// Accepted records the bank's answer.
+// Accepted takes the bank's answer.
 func (a *Arrival) Accepted(err error) { a.refused = err != nil && !messages.Passing(err) }
 
 // Decline returns the charge that gives back the authorisation of a refused job, because this site's bank may have
-// accepted it in an earlier try. It returns false if no charge is needed. If the bank itself refused the authorisation,
-// there is nothing to give back, and a charge that arrives late could give back the authorisation of a later try, which
-// the bank accepts.
+// accepted the authorisation in an earlier try. It returns false if the bank itself refused the authorisation: then
+// no charge is needed. Such a charge could even do harm. If it arrived late, it could give back the authorisation of
+// a later try, which the bank accepted.
 func (a *Arrival) Decline(b *book.Book, why error) (*clearing.ChargeRequest, bool) {
 	if messages.Passing(why) || a.refused || b.Visitor(a.Visit.Visit) != nil {
 		return nil, false

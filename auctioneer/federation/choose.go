@@ -11,9 +11,9 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Choose returns the position of the best offer for a job that is submitted now, and a clause that says why; −1: the
-// job can take none of the offers. It also sets, in each offer, the worth of completion at the offered time. Among
-// equally good offers, it chooses the first.
+// Choose returns the position of the best offer for a job that is submitted now, and a clause that says why. The
+// position is −1 if the job can take none of the offers. Choose also sets, in each offer, the worth of completion at
+// the offered time. Among equally good offers, it chooses the first.
 func Choose(spec *job.JobSpec, now messages.Time, offers []clearing.Offer) (best int, why string) {
 	worth, valued := worthOf(spec)
 	if valued {

@@ -27,7 +27,6 @@ func offer(site messages.Name, seconds int64, price messages.Credits) clearing.O
 	return o
 }
 
-// with returns an offer with a number of free slots.
 func with(o clearing.Offer, free int) clearing.Offer {
 	o.Free = free
 	return o
@@ -56,7 +55,7 @@ func TestChoose(t *testing.T) {
 		"free slots, and a higher price":  {&plain, []clearing.Offer{offer("west", 0, c), with(offer("east", 0, 2*c), 9)}, 0, "cheapest"},
 		"later and cheaper in time":       {&hard, []clearing.Offer{offer("west", 10, 6*c), offer("east", 99, 1*c)}, 1, "worth 8 credits"},
 		"too late for any value":          {&hard, []clearing.Offer{offer("west", 101, 1*c)}, -1, "no offer is worth its price"},
-		"a credit a hundred seconds":      {&decay, []clearing.Offer{offer("west", 100, 4*c), offer("east", 300, 1*c)}, 1, "worth 5 credits"}, // surplus 7−4, and 5−1
+		"a credit a hundred seconds":      {&decay, []clearing.Offer{offer("west", 100, 4*c), offer("east", 300, 1*c)}, 1, "worth 5 credits"}, // the surpluses are 7−4 and 5−1
 		"value and deadline":              {&valued, []clearing.Offer{offer("west", 101, 0), offer("east", 99, 7*c)}, 1, "worth 8 credits"},
 		"no time, and a value":            {&valued, []clearing.Offer{offer("west", 0, c)}, -1, "completion time"},
 	} {
@@ -92,8 +91,8 @@ func TestChooseIsBest(t *testing.T) {
 	})
 }
 
-// TestExpectSaysHowFullAMarketIs checks the number of free slots in an offer. The offer must have the number of that
-// class of the job which has the fewest free slots.
+// TestExpectSaysHowFullAMarketIs checks the number of free slots in an offer. If the job uses several classes, the
+// offer must have the smallest of their numbers.
 func TestExpectSaysHowFullAMarketIs(t *testing.T) {
 	prices := []marketmsg.ClassPrice{{Class: "cpu", Slots: 8, Idle: 3, Pending: 5}, {Class: "gpu", Slots: 2, Idle: 2}}
 	market := &marketmsg.Market{Name: "main", Mechanism: marketmsg.Proportional, Classes: []messages.Name{"cpu", "gpu", "tape"}}

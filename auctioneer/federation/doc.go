@@ -1,6 +1,6 @@
-// Package federation is the pure part of jobs between sites, for the site that sends a job and for
-// the site that runs it. It has no goroutine, clock, network or log. A shell, live or simulated, gets
-// the next requests from it, sends them, and reports the answers.
+// Package federation is the pure part of jobs between sites, for the site that sends a job and for the site that runs
+// it. It has no goroutine, clock, network or log. The code around it, for a live or a simulated site, gets the next
+// requests from it, sends them, and reports the answers.
 //
 // # Words
 //
@@ -15,7 +15,7 @@
 //
 //	Authorising  the bank sets the budget aside for the peer      → Sending
 //	Sending      the peer takes the job                           → There
-//	There        the peer is told to end it, if it was cancelled; the peer reports its state, and at last its end → Over
+//	There the peer is told to end it, if it was cancelled; the peer reports its state, and at last its end → Over
 //	Over         the bank is told so, and frees what the peer does not charge within a day
 //	Releasing    the peer is told to end it, if it was sent and arrived there after all; the
 //	             bank takes back what it set aside for a job that does not run → Over

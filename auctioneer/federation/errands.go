@@ -30,12 +30,12 @@ var retries = backoff.Backoff{First: 50 * time.Millisecond, Last: 4 * time.Secon
 // Request is a request that is sent once. [Errands.Answered] gets its answer or error, at the latest after Within.
 type Request struct {
 	ID     uint64
-	Peer   messages.Name // the peer whose auctioneer is asked; "": the site's own bank
+	Peer   messages.Name // the peer whose auctioneer is asked; "" means the site's own bank
 	Verb   string
 	Body   any               // a pointer to the verb's request
 	Reply  any               // a pointer to the value for the answer
 	Within messages.Duration // how long to wait for the answer
-	Job    messages.JobID    // the job of the errand; 0: the request asks about all jobs at the peer
+	Job    messages.JobID    // the job of the errand; 0 if the request asks about all jobs at the peer
 }
 
 // Errands sends the errands of all remote jobs, follows the jobs at each peer, and ends jobs whose authorisations end.
@@ -54,12 +54,12 @@ type Errands struct {
 	looking       bool                    // the bank is being asked for these peers
 	look          messages.Duration       // when to ask the bank again
 
-	// signed has authorisations that the bank signed a second time, because the peer refused the first one. nil: the
-	// bank must be asked to sign again.
+	// signed has authorisations that the bank signed a second time, because the peer refused the first one. A nil
+	// entry means that the bank must be asked to sign again.
 	signed map[messages.JobID]*clearing.SignedAuthorisation
 }
 
-// asked is a request that has no answer yet, or whose answer is not committed yet.
+// The type asked is a request that has no answer yet, or whose answer is not committed yet.
 type asked struct {
 	Request
 	errand Errand
@@ -83,8 +83,8 @@ type destination struct {
 	news    pause
 }
 
-// NewErrands returns the errands of a new leader. authorisedFor is how long the bank authorises remote jobs; rng
-// spreads the times of repeated requests.
+// NewErrands returns the errands of a new leader. The argument authorisedFor is how long the bank authorises remote
+// jobs; rng spreads the times of repeated requests.
 func NewErrands(authorisedFor messages.Duration, rng *rand.Rand) *Errands {
 	return &Errands{authorisedFor: authorisedFor, rng: rng, asked: map[uint64]*asked{}, destinations: map[messages.Name]*destination{},
 		queued: map[messages.JobID]messages.Name{}, underWay: map[messages.JobID]bool{}, visiting: map[messages.JobID]bool{}, sought: map[messages.JobID]bool{},
@@ -111,7 +111,7 @@ func (e *Errands) Changed(b *book.Book, ids []messages.JobID) {
 	}
 }
 
-// note updates the index for a remote job; nil: the book forgot it.
+// note updates the index for a remote job. If r is nil because the book forgot the job, note does nothing.
 func (e *Errands) note(r *book.RemoteJob) {
 	if r == nil {
 		return
@@ -140,8 +140,8 @@ func (e *Errands) note(r *book.RemoteJob) {
 	}
 }
 
-// next returns the errand of [Next] or, if the job needs it, one of two other errands: inquire, or a second request for
-// the authorisation. false: there is no errand.
+// next returns the errand of [Next] or, if the job needs it, one of two other errands: inquire, or a second request
+// for the authorisation. It returns false if there is no errand.
 func (e *Errands) next(r *book.RemoteJob) (Errand, bool) {
 	if errand, is := Next(r); is {
 		if again, refused := e.signed[r.ID]; errand == Send && refused && again == nil {
@@ -213,8 +213,8 @@ func (e *Errands) ask(errand Errand, q Request) Request {
 	return q
 }
 
-// Wake returns when the next request is due if no other event happens; false: no request will be due. The request that
-// asks which peers the site has parted from does not count, because it needs no wake-up of its own.
+// Wake returns when the next request is due if no other event happens, or false if no request will be due. The
+// request that asks which peers the site has parted from does not count, because it needs no wake-up of its own.
 func (e *Errands) Wake() (at messages.Duration, known bool) {
 	sooner := func(t messages.Duration) {
 		if !known || t < at {
@@ -322,7 +322,7 @@ func (e *Errands) signAgain(r *book.RemoteJob, a *asked, reply any, err error) (
 	return false
 }
 
-// done ends a request whose answer was committed, or failed.
+// Ends a request whose answer was committed, or failed.
 func (e *Errands) done(now messages.Duration, b *book.Book, id uint64, err error) {
 	a := e.asked[id]
 	if a == nil {
@@ -354,7 +354,7 @@ func (d *destination) blame(err error) {
 	}
 }
 
-// Trouble returns a sentence for users that says why a peer did not answer; "": it answered.
+// Trouble returns a sentence for users that says why a peer did not answer, or "" if it answered.
 func (e *Errands) Trouble(peer messages.Name) string {
 	if d := e.destinations[peer]; d != nil {
 		return d.trouble

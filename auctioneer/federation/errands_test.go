@@ -41,7 +41,7 @@ type trip struct {
 	*Errands
 	now messages.Duration
 
-	standing clearing.PeerStanding // standing of every peer, by the bank
+	standing clearing.PeerStanding // standing of every peer, as the bank reports it
 }
 
 func newTrip(t *testing.T) *trip {
@@ -50,7 +50,6 @@ func newTrip(t *testing.T) *trip {
 	return tr
 }
 
-// do commits a command.
 func (t *trip) do(c *book.Command) any {
 	c.At = now
 	result := t.book.Apply(c)
@@ -62,7 +61,6 @@ func (t *trip) step(s book.Step) any {
 	return t.do(&book.Command{Advance: &book.Advance{Steps: []book.Step{s}}})
 }
 
-// sends commits a remote job.
 func (t *trip) sends(peer messages.Name) messages.JobID {
 	t.Helper()
 	key := fmt.Sprint(t.book.LastJob())
@@ -294,8 +292,8 @@ func TestCancelledBeforeItIsSent(t *testing.T) {
 	tr.is(id, book.Over, "CancelledByUser")
 }
 
-// TestCancelledWhileItIsSent cancels a job while it is being sent. The request to end it must be repeated until the
-// peer has answered it.
+// TestCancelledWhileItIsSent cancels a job while it is being sent. The request to end the job must be repeated until
+// the peer has answered the request.
 func TestCancelledWhileItIsSent(t *testing.T) {
 	tr := newTrip(t)
 	id := tr.sends("east")

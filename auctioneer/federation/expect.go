@@ -19,15 +19,15 @@ type Outlook struct {
 	Market   *market.Market
 	Now      messages.Time
 	Prices   []market.ClassPrice
-	Tariffs  []market.SlotTariff   // empty: the market has no tariffs
-	Estimate *market.EstimateReply // nil: the estimator did not answer
-	// Places has, for each stage, how many tasks could start now, each with all its slots idle on one node; nil:
-	// unknown.
+	Tariffs  []market.SlotTariff   // empty if the market has no tariffs
+	Estimate *market.EstimateReply // nil if the estimator did not answer
+	// Places has, for each stage, how many tasks could start now, each with all its slots idle on one node. It is nil
+	// if these numbers are unknown.
 	Places []int
 }
 
-// Expect returns an offer for a job whose defaults are filled in, from a market that sells no contracts. It is an
-// estimate, not a promise.
+// Expect returns an offer for a job whose defaults are filled in, from a market that sells no contracts. The offer is
+// an estimate, not a promise.
 func Expect(spec *job.JobSpec, s *Outlook) clearing.Offer {
 	o := clearing.Offer{Site: s.Site, Market: s.Market.Name, Mechanism: s.Market.Mechanism}
 	basis := s.complete(spec, &o)
@@ -53,7 +53,7 @@ func Expect(spec *job.JobSpec, s *Outlook) clearing.Offer {
 	return o
 }
 
-// widths returns a phrase that says how many slots the tasks of a job take; "": each task takes one slot.
+// widths returns a phrase that says how many slots the tasks of a job take, or "" if each task takes one slot.
 func (s *Outlook) widths(spec *job.JobSpec) (text string) {
 	for i := range spec.Stages {
 		if st := &spec.Stages[i]; st.Slots() > 1 {
@@ -63,7 +63,7 @@ func (s *Outlook) widths(spec *job.JobSpec) (text string) {
 	return text
 }
 
-// slotHour returns the present price of an hour on the most expensive slot that the job needs; 0: the slots cost
+// slotHour returns the present price of an hour on the most expensive slot that the job needs, or 0 if the slots cost
 // nothing, or the market has no price for time.
 func (s *Outlook) slotHour(spec *job.JobSpec) (most messages.Credits) {
 	if registry.Of(s.Market).Owes != mechanism.ForTime {
@@ -76,8 +76,8 @@ func (s *Outlook) slotHour(spec *job.JobSpec) (most messages.Credits) {
 	return most
 }
 
-// free returns the smallest number of idle slots minus waiting tasks over the classes of the job, as far as the market
-// discloses these numbers.
+// Computes the idle slots minus the waiting tasks for each class of the job, and returns the smallest number. It
+// uses only numbers that the market discloses.
 func (s *Outlook) free(spec *job.JobSpec) int {
 	least := math.MaxInt
 	for i := range spec.Stages {
@@ -185,7 +185,7 @@ func (s *Outlook) price(spec *job.JobSpec) (messages.Credits, string) {
 	}
 }
 
-// least returns the smaller of two bounds; 0 means no bound.
+// Returns the smaller of two bounds; 0 means no bound.
 func least(a, b messages.Credits) messages.Credits {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -193,7 +193,7 @@ func least(a, b messages.Credits) messages.Credits {
 	return min(a, b)
 }
 
-// slotCost returns the cost of the job's tasks at the present tariffs; false: their run times are not known.
+// slotCost returns the cost of the job's tasks at the present tariffs, or false if their run times are not known.
 func (s *Outlook) slotCost(spec *job.JobSpec) (messages.Credits, bool) {
 	total := 0.0 // in credits
 	for i := range spec.Stages {
@@ -207,7 +207,7 @@ func (s *Outlook) slotCost(spec *job.JobSpec) (messages.Credits, bool) {
 	return messages.Credits(math.Ceil(min(total, messages.MaxCredits.Float()) * float64(messages.Credit))), true
 }
 
-// taskSeconds returns the expected run time of a task of a stage, in seconds; 0: unknown.
+// taskSeconds returns the expected run time of a task of a stage, in seconds, or 0 if it is unknown.
 func (s *Outlook) taskSeconds(spec *job.JobSpec, stage int) float64 {
 	if e := s.Estimate; e != nil && stage < len(e.Stages) && e.Stages[stage].Spread.Mean > 0 {
 		return e.Stages[stage].Spread.Mean.Std().Seconds()

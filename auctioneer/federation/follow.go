@@ -86,8 +86,9 @@ const (
 	maxOffers    = 256 // maximum number of offers from one peer
 )
 
-// Screened returns the possible offers of a peer: the job must not complete in the past (with a margin for different
-// clocks), or after its authorisation could end. The names of the contracts get the site's name added.
+// Screened returns the possible offers of a peer. It drops an offer if the job would complete in the past (with a
+// margin for different clocks), or after its authorisation could end. It adds the site's name to the names of the
+// contracts.
 func Screened(site messages.Name, offers []clearing.Offer, now messages.Time) []clearing.Offer {
 	offers = slices.DeleteFunc(offers[:min(len(offers), maxOffers)], func(o clearing.Offer) bool {
 		never := o.Completion != 0 && (o.Completion < now.Add(-clearing.MaxClockSkew) || o.Completion > now.Add(clearing.MaxInterval))

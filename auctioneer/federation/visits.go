@@ -18,7 +18,7 @@ const (
 	pageOfJobs  = 256 // jobs in one answer
 )
 
-// Visits records which visiting jobs changed and when, and which are entering the book. This state can be lost: a peer
+// Visits stores which visiting jobs changed and when, and which are entering the book. This state can be lost: a peer
 // that follows its jobs then sees a new epoch, and gets all jobs.
 type Visits struct {
 	epoch    uint64                                      // epoch of the cursors
@@ -29,7 +29,7 @@ type Visits struct {
 	polls    map[messages.Name]int
 }
 
-// NewVisits returns the visits of a new leader. epoch must differ from the epoch of every other leader.
+// NewVisits returns the visits of a new leader. The argument epoch must differ from the epoch of every other leader.
 func NewVisits(epoch uint64) *Visits {
 	return &Visits{epoch: epoch, changed: map[messages.Name]map[messages.JobID]uint64{}, homes: map[messages.JobID]messages.Name{},
 		entering: map[messages.Name]map[messages.JobID]bool{}, polls: map[messages.Name]int{}}
@@ -121,9 +121,9 @@ func (v *Visits) Since(home messages.Name, r clearing.PeerJobsRequest) (ids []me
 	return ids, reply, len(ids) > 0 || reply.Whole
 }
 
-// LastCall returns the time by which a visiting job must end. came is when the job arrived, and until is the end of its
-// authorisation. The time from LastCall to until is for charging the job. It is a tenth of the time from came to until,
-// at most ten minutes.
+// LastCall returns the time by which a visiting job must end. The argument came is when the job arrived, and until is
+// when its authorisation ends. The time from LastCall to until is for charging the job. It is a tenth of the time
+// from came to until, at most ten minutes.
 func LastCall(came, until messages.Time) messages.Time {
 	return until.Add(-min(max(0, until.Sub(came))/10, messages.Duration(10*time.Minute)))
 }

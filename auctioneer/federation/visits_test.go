@@ -85,7 +85,7 @@ func (h *hosts) do(at messages.Time, c *book.Command) {
 	h.errands.Changed(h.book, changed)
 }
 
-// visit commits a job of a peer whose authorisation ends after for_.
+// visit commits a job of a peer. The job's authorisation ends after the time for_.
 func (h *hosts) visit(home messages.Name, for_ time.Duration) *book.Job {
 	h.last++
 	v := job.Visit{Home: home, Job: 100 + h.last}
@@ -95,7 +95,7 @@ func (h *hosts) visit(home messages.Name, for_ time.Duration) *book.Job {
 	return h.book.Visitor(v)
 }
 
-// TestEnding checks that visiting jobs end before their authorisations end, and that no other jobs do.
+// TestEnding checks that visiting jobs end before their authorisations end, and that no other jobs end.
 func TestEnding(t *testing.T) {
 	h := newHosts(t)
 	short, long := h.visit("east", time.Minute), h.visit("east", time.Hour)

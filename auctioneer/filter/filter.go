@@ -45,7 +45,7 @@ type answer struct {
 	err  error
 }
 
-// New returns the filter of a site; nil for no program.
+// New returns the filter of a site, or nil if there is no program.
 func New(site messages.Name, program string) *Filter {
 	if program == "" {
 		return nil

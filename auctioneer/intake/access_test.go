@@ -24,7 +24,7 @@ func TestMarketsTakeTheJobsOfWhomTheyName(t *testing.T) {
 	}}}
 	for _, c := range []struct {
 		account, project, asked messages.Name
-		market                  messages.Name // that takes the job; "": the job is refused
+		market                  messages.Name // the market that takes the job; "" if the job is refused
 		refusal                 string
 	}{
 		{"alice", "", "", "cpu", ""},

@@ -22,7 +22,7 @@ func (r *Rules) Assume(spec *job.JobSpec) (said string, err error) {
 
 // assumeBudget gives a job without a budget the default budget of its market, and returns a sentence about it. If the
 // market has no default, the budget is the job's own value, or the cost of its slots for the time that it asks for.
-// placed means that the widths of the tasks are final, because their nodes are known.
+// The argument placed is true if the widths of the tasks are final, because their nodes are known.
 func assumeBudget(spec *job.JobSpec, m *market.Market, placed bool) (said string, err error) {
 	t, tasks := registry.Of(m), spec.TaskCount()
 	switch {
@@ -52,9 +52,9 @@ func assumeBudget(spec *job.JobSpec, m *market.Market, placed bool) (said string
 	return said, nil
 }
 
-// asksFor returns the slot time that all tasks of a job ask for, in slot-seconds, and whether the job gives a run time
-// for each of them. For a task without a run time, it uses the time that is given as otherwise, but at most the
-// market's time limit.
+// asksFor returns the slot time that all tasks of a job ask for, in slot-seconds, and whether the job gives a run
+// time for each of them. For a task without a run time, it uses the argument otherwise, but at most the market's time
+// limit.
 func asksFor(spec *job.JobSpec, m *market.Market, placed bool, otherwise messages.Duration) (seconds float64, stated bool) {
 	stated = true
 	for i := range spec.Stages {
@@ -70,7 +70,6 @@ func asksFor(spec *job.JobSpec, m *market.Market, placed bool, otherwise message
 	return seconds, stated
 }
 
-// words returns a rounded number of credits as text.
 func words(credits float64) string {
 	if text := messages.Short3(credits); text != "1" {
 		return text + " credits"
@@ -78,7 +77,6 @@ func words(credits float64) string {
 	return "1 credit"
 }
 
-// span returns a rounded number of seconds as text.
 func span(seconds float64) string {
 	if seconds >= 1e6 { // more than about eleven days
 		return messages.Short3(seconds/3600) + " hours"
@@ -88,7 +86,7 @@ func span(seconds float64) string {
 
 // Buys returns a sentence that says how long the job's slots can run on its budget. If slots have no price, it says
 // what the job pays for. It uses the lowest possible price. In markets where bids decide the price, the present price
-// would disclose the bids of other accounts. short reports that the time is shorter than the job asks for.
+// would disclose the bids of other accounts. The result short is true if the time is shorter than the job asks for.
 func Buys(s *Submission) (said string, short bool) {
 	t := registry.Of(s.Market)
 	price := s.Market.ReservePrice()

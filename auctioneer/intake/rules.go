@@ -23,12 +23,12 @@ type Rules struct {
 	Operators  []messages.Name         // accounts that may see all jobs
 	MostMemory map[messages.Name]int64 // maximum memory of a task in bytes, by class; a class without an entry has no limit
 	Deposit    messages.Credits        // credits that are held in addition to the budget
-	Pending    int                     // maximum number of an account's jobs that have not ended; 0: no limit
+	Pending    int                     // maximum number of an account's jobs that have not ended; 0 means no limit
 	// Notify returns an error for notifications that the site does not send. If Notify is nil, the site sends no
 	// notifications.
 	Notify func([]job.Notify) error
-	// Filter asks the site's program about a new job, which may change or refuse it. It returns sentences
-	// about what was changed. nil: the site has no such program.
+	// Filter asks the site's program about a new job, which may change or refuse it. It returns sentences about what
+	// was changed. It is nil if the site has no such program.
 	Filter func(*Submission) (said []string, err error)
 }
 
@@ -149,7 +149,7 @@ func (r *Rules) complete(account messages.Name, spec *job.JobSpec, m *market.Mar
 	return checkUtility(spec, m)
 }
 
-// least returns the smaller of two limits; 0 means no limit.
+// Returns the smaller of two limits; 0 means no limit.
 func least(a, b messages.Duration) messages.Duration {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -198,8 +198,8 @@ func checkUtility(spec *job.JobSpec, m *market.Market) error {
 	return nil
 }
 
-// Known returns the answer to a submission that was committed before; nil: the submission is new, and the book has
-// room for it.
+// Known returns the answer to a submission that was committed before, or nil if the submission is new, and the book
+// has room for it.
 func (r *Rules) Known(b *book.Book, s *Submission) (*book.Receipt, error) {
 	if known, err := b.Known(s.Account, s.Key, s.Digest); known != nil || err != nil {
 		return known, err
@@ -249,8 +249,8 @@ func (r *Rules) fits(b *book.Book, s *Submission) error {
 	return nil
 }
 
-// Judged returns why, the refusal by these rules. If markets have been applied since these rules were made, it returns
-// an error that asks the client to try again instead.
+// Judged returns the argument why, which is the refusal by these rules. If markets have been applied since these
+// rules were made, it returns an error that asks the client to try again instead.
 func (r *Rules) Judged(b *book.Book, why error) error {
 	return cmp.Or(b.Unchanged(r.Version+1), why)
 }

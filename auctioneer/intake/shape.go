@@ -128,7 +128,7 @@ func Place(b *book.Book, account messages.Name, spec *job.JobSpec, m *market.Mar
 	return cmp.Or(even(spec, m), together(b, spec, m), checkBounds(account, spec, m))
 }
 
-// together returns an error for a heterogeneous job that needs more slots of a class at once than all nodes of the
+// Returns an error for a heterogeneous job that needs more slots of a class at once than all nodes of the
 // market have.
 func together(b *book.Book, spec *job.JobSpec, m *market.Market) error {
 	if !spec.Together {
@@ -155,8 +155,7 @@ func together(b *book.Book, spec *job.JobSpec, m *market.Market) error {
 	return nil
 }
 
-// even returns an error for a job whose tasks take different numbers of slots of a class, if the market's mechanism
-// needs equal numbers.
+// Checks that a job's tasks take equal numbers of slots of a class, if the market's mechanism needs that.
 func even(spec *job.JobSpec, m *market.Market) error {
 	for i := range spec.Stages {
 		s := &spec.Stages[i]
@@ -205,8 +204,8 @@ func fill(s *job.Stage, unit job.Resources) {
 	}
 }
 
-// asked returns the name of the first field of a stage that only a class with a defined slot size can fulfil; "":
-// there is none.
+// Returns the name of the first field of a stage that only a class with a defined slot size can fulfil, or ""
+// if there is none.
 func asked(s *job.Stage) string {
 	switch {
 	case s.CPUs != 0:

@@ -26,7 +26,7 @@ type Submission struct {
 	Spec    *job.JobSpec
 	Payer   messages.Name
 	Market  *marketmsg.Market
-	Visit   *book.Visit      // set for a job of another site; nil: a job of this site's user
+	Visit   *book.Visit      // set for a job of another site; nil means a job of this site's user
 	Deposit messages.Credits // credits that are held in addition to the budget
 	Seen    uint64           // 1 + number of the latest effect of the book when the hold was asked for
 	Said    []string         // sentences about values of the bid that the market filled in
@@ -38,7 +38,7 @@ type Submission struct {
 	contract *job.Contract // the contract that the spec names
 	quote    uint64        // the quote that has the contract
 	version  uint64        // version of the markets
-	most     int           // limit on the account's pending jobs, with this job included; 0: no limit
+	most     int           // limit on the account's pending jobs, with this job included; 0 means no limit
 }
 
 // reassume computes the assumed budget again if a task asks for a whole node: the number of slots is known only when
@@ -65,8 +65,8 @@ func (s *Submission) Judged(b *book.Book, why error) error {
 	return cmp.Or(b.Unchanged(s.version+1), why)
 }
 
-// Visiting makes the submission a submission of a job of another site. The other site's authorisation pays for it, so
-// the bank holds nothing.
+// Visiting marks the submission as a job of another site. The other site's authorisation pays for it, so the bank
+// holds nothing.
 func (s *Submission) Visiting(v *book.Visit) {
 	s.Visit, s.hold, s.Deposit = v, "", 0
 	s.Spec.Notify = nil // the home site sends the notifications
@@ -118,8 +118,8 @@ func (s *Submission) Secured(results []money.TransferResult) error {
 	return nil
 }
 
-// AsksUtility returns the request that asks the estimator what the job is worth. asks is false if the estimator need
-// not be asked.
+// AsksUtility returns the request that asks the estimator what the job is worth. The result asks is false if there is
+// no need to ask the estimator.
 func (s *Submission) AsksUtility() (r marketmsg.UtilityRequest, asks bool) {
 	t := registry.Of(s.Market)
 	return marketmsg.UtilityRequest{Account: s.Account, Name: s.Spec.Name, Market: s.Spec.Market, Classes: classes(s.Spec)},

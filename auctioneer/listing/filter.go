@@ -17,12 +17,11 @@ const (
 // filter decides which jobs match a request.
 type filter struct {
 	*job.JobsRequest
-	jobs   map[messages.JobID]bool // nil: all
+	jobs   map[messages.JobID]bool // nil for all jobs
 	states []job.State
 	labels []job.LabelSelector
 }
 
-// newFilter returns the filter that a request describes.
 func newFilter(r *job.JobsRequest) (f filter, err error) {
 	f.JobsRequest = r
 	if len(r.Jobs) > job.MaxListed {
@@ -75,7 +74,7 @@ func (f *filter) fits(j *job.JobSummary) bool {
 }
 
 // matches reports whether a name matches a pattern: * stands for any text, and ? for any one character. For each part
-// between two *, it takes the first occurrence. That is enough, so it never has to go back.
+// between two *, it takes the first occurrence. That is enough: no backtracking is needed.
 func matches(pattern, name string) bool {
 	parts := strings.Split(pattern, "*")
 	first, last := parts[0], parts[len(parts)-1]
@@ -97,7 +96,7 @@ func matches(pattern, name string) bool {
 	return ends(name, last)
 }
 
-// begins returns how many bytes at the beginning of a name match a part without *; −1: they do not match.
+// begins returns how many bytes at the beginning of a name match a part without *, or −1 if they do not match.
 func begins(name, part string) int {
 	rest := name
 	for _, want := range part {

@@ -62,8 +62,8 @@ func New(r *job.JobsRequest) (p *Page, err error) {
 	return p, err
 }
 
-// Add adds a job, if it matches. Jobs must come newest first. It returns true if the answer
-// needs no more jobs.
+// Add adds a job, if it matches. The caller must add the newest jobs first. It returns true if the answer needs no
+// more jobs.
 func (p *Page) Add(j *job.JobSummary) (full bool) {
 	if !p.fits(j) {
 		return false
@@ -94,8 +94,8 @@ func (p *Page) AddArchived(j *job.JobSummary) {
 	}
 }
 
-// Wants reports whether the page can have archived jobs with numbers from oldest to newest.
-// submitted is when the first of them was submitted, and ended is when the last of them ended.
+// Wants reports whether the page can have archived jobs with numbers from oldest to newest. The argument submitted is
+// when the first of them was submitted, and ended is when the last of them ended.
 func (p *Page) Wants(oldest, newest messages.JobID, submitted, ended messages.Time) bool {
 	if p.jobs != nil && !slices.ContainsFunc(p.Jobs, func(id messages.JobID) bool { return id >= oldest && id <= newest }) {
 		return false

@@ -13,7 +13,7 @@ import (
 )
 
 // TestAUsedUpBudgetIsNothing checks that the mechanism sees the part of a budget that is left after payments to other
-// jobs, also if nothing is left.
+// jobs, even if nothing is left.
 func TestAUsedUpBudgetIsNothing(t *testing.T) {
 	m := New(mechanism.Manner{}, market.Market{Name: "main", Classes: []messages.Name{"cpu"}}, nil)
 	j := &book.Job{ID: 1, Held: 100, Spec: &job.JobSpec{Market: "main", Budget: 100, Stages: []job.Stage{{Name: "s", Class: "cpu"}}}, Stages: make([]book.Stage, 1)}

@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// Decide makes the mechanism decide. It returns the part of the decision that must be committed; nil: nothing. It reads
-// the book only if the mechanism is attentive; see [mechanism.Manner].
+// Decide makes the mechanism decide. It returns the part of the decision that must be committed, or nil if nothing
+// must be committed. It reads the book only if the mechanism is attentive; see [mechanism.Manner].
 func (m *Market) Decide(now messages.Time, read func(func(*book.Book))) (d *book.Decide) {
 	now = asOf(now, m.Wake())
 	if !m.manner.Attentive {
@@ -34,7 +34,7 @@ func (m *Market) Decide(now messages.Time, read func(func(*book.Book))) (d *book
 	return d
 }
 
-// retariff returns a decision with the new tariffs; nil: the tariffs have not changed.
+// retariff returns a decision with the new tariffs, or nil if the tariffs have not changed.
 func (m *Market) retariff(read func(func(*book.Book))) (d *book.Decide) {
 	now := tariffs(m)
 	if slices.Equal(now, m.tariffs) {
@@ -60,7 +60,7 @@ func asOf(now, wake messages.Time) messages.Time {
 
 // settleOn repeats the mechanism's decision until every task that it resumes has a slot on its node, and every task
 // of several slots that it starts has a node. This ends, because each round except the last removes a task from the
-// front of its node, or finds that a task has no node.
+// front of its node (see stuck.go), or finds that a task has no node.
 func (m *Market) settleOn(b *book.Book, now messages.Time) *book.Decide {
 	p := &m.plan
 	p.begin(m, b, now)
@@ -78,7 +78,7 @@ func (m *Market) settleOn(b *book.Book, now messages.Time) *book.Decide {
 	return p.decide()
 }
 
-// decide returns the command of a plan; nil: there is nothing to commit.
+// decide returns the command of a plan, or nil if there is nothing to commit.
 func (p *plan) decide() *book.Decide {
 	m := p.market
 	d := &book.Decide{Market: m.Config.Name, Suspend: copied(p.suspend), Resume: copied(p.resume), Requeue: copied(p.requeue)}
@@ -136,8 +136,8 @@ func starting(now messages.Time, m *Market, job *mechanism.Job, s mechanism.Dire
 	return out
 }
 
-// split divides payments into two parts: fixed, which a job owes to the site with its charge, and the payments that are
-// made at once. A job receives a payment only when its market has considered the job.
+// split divides payments into two parts. The part fixed is what a job owes to the site with its charge, and the part
+// legs is paid at once. A job receives a payment only when its market has considered the job.
 func split(id messages.JobID, payments []mechanism.Payment) (fixed *book.Fixed, legs []book.Leg) {
 	for _, p := range payments {
 		if p.From == id && p.To == 0 && !p.Now {
@@ -149,7 +149,6 @@ func split(id messages.JobID, payments []mechanism.Payment) (fixed *book.Fixed, 
 	return fixed, legs
 }
 
-// tariffs returns the market's prices from now on.
 func tariffs(m *Market) []book.Tariff {
 	given := m.Orders().Tariffs
 	if len(given) == 0 {

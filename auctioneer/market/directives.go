@@ -8,20 +8,20 @@ import (
 // Orders are the decisions of the last allocation, except the weights.
 type Orders struct {
 	Directives []mechanism.Directive
-	Tariffs    []mechanism.Tariff // by class; empty: the mechanism does not charge by time
+	Tariffs    []mechanism.Tariff // by class; empty if the mechanism does not charge by time
 }
 
 // directives are the last orders of a mechanism, and the numbers of claims that they allow.
 type directives struct {
 	manner  mechanism.Manner
 	orders  Orders
-	named   []*entry // the job of each directive; nil: the job is gone
-	scratch []*entry // memory that touched uses for its result
+	named   []*entry // the job of each directive; nil if the job is gone
+	scratch []*entry // memory for the result of touched
 	roster  *roster
 }
 
 // permit computes how many tasks of the given jobs may be claimed. It returns the next time at which one of these
-// numbers changes although nothing happens, or wake if that is earlier.
+// numbers changes even if nothing happens, or the argument wake if that is earlier.
 func (s *directives) permit(now, wake messages.Time, jobs []*entry) messages.Time {
 	s.named = s.named[:0]
 	for _, d := range s.orders.Directives {
@@ -58,7 +58,7 @@ func (s *directives) permit(now, wake messages.Time, jobs []*entry) messages.Tim
 	return wake
 }
 
-// direct changes the numbers of allowed claims by the directives.
+// direct changes the numbers of allowed claims according to the directives.
 func (s *directives) direct(now messages.Time) {
 	for i, d := range s.orders.Directives {
 		e := s.named[i]

@@ -23,7 +23,7 @@ func (m *Market) SeenBy(account messages.Name, operator bool) Seen {
 	return Seen{Market: m, account: account, tells: registry.Of(&m.Config).Tells, all: operator}
 }
 
-// own reports whether the account may see everything about a job.
+// Reports whether the account may see everything about a job.
 func (s Seen) own(e *entry) bool { return s.all || e.job.Account == s.account }
 
 // listed reports whether the account may see that a job exists.
@@ -104,7 +104,7 @@ func (m *Market) UsedBy() map[messages.Name]int {
 	return used
 }
 
-// others returns the number of other accounts with waiting tasks in a class, and the number with running tasks. It
+// Returns the number of other accounts with waiting tasks in a class, and the number with running tasks. It
 // counts only up to two.
 func (s Seen) others(k int) (waiting, running int) {
 	waits, runs := mechanism.Rivals{Of: s.account}, mechanism.Rivals{Of: s.account}

@@ -1,6 +1,6 @@
-// Package market runs one market of a live site. It keeps the view from which the mechanism
-// decides, asks the mechanism when the set of jobs or slots has changed, records the shares
-// allocated and received, and turns an allocation into vectors for agents.
+// Package market runs one market of a live site. It keeps the view from which the mechanism decides, asks the
+// mechanism when the set of jobs or slots has changed, records the shares allocated and received, and turns an
+// allocation into vectors, the weights with which agents draw jobs.
 //
 // In a market that directs claims, the mechanism's directives say what agents may claim, instead of weights; see
 // [Manner]. A node keeps a bounded number of suspended tasks. If a decision would suspend more, the tasks that ran
@@ -13,7 +13,7 @@
 //
 // # Between the book and the mechanism
 //
-// A site's shell, in production or in virtual time, connects the book and a market:
+// The caller, for a live site or in virtual time, connects the book and a market:
 //
 //   - it opens the market ([Open]), and reports the progress of jobs ([Market.ProgressOf]) and the
 //     slots of nodes ([Slots]);
@@ -28,6 +28,6 @@
 // A [Market] has three parts: the roster of its jobs and slots with their present shares, the
 // directives of its mechanism with the claims that they allow, and the draws of jobs for claims.
 //
-// It is pure: time and random numbers arrive as arguments, and the leader's shell sends messages.
-// It is soft state: a new leader makes it again from the book.
+// It is pure: time and random numbers arrive as arguments, and the caller sends messages. Its state is soft: a new
+// leader builds it again from the book.
 package market

@@ -10,9 +10,10 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Jobs are drawn in advance, drawnAhead at a time, or one for each drawnOf jobs of the market if that is more. So the
-// cost of a draw hardly depends on the number of waiting jobs. If more than MostJobs jobs bid, the draws are used for
-// the time drawnFor, although the shares may have changed since. With fewer jobs, each decision discards the draws.
+// Jobs are drawn in advance: drawnAhead jobs at a time, or one for each drawnOf jobs of the market if that is more.
+// So the cost of a draw hardly depends on the number of waiting jobs. If more than MostJobs jobs bid, the draws are
+// used for the time drawnFor, although the shares may have changed since. With fewer jobs, each decision discards the
+// draws.
 const (
 	drawnAhead = 256
 	drawnOf    = 256
@@ -23,7 +24,7 @@ const (
 type draws struct {
 	ahead [][]messages.JobID // by class: the jobs that were drawn and not used yet
 	drawn []messages.Time    // by class: when they were drawn
-	// reserved is, by class and job, how many tasks are reserved for claims that are not in the book yet. Without
+	// reserved says, by class and job, how many tasks are reserved for claims that are not in the book yet. Without
 	// reservations, many nodes that claim by the same vector would choose the same task, and all but one would get
 	// nothing.
 	reserved []map[messages.JobID]int
@@ -31,7 +32,6 @@ type draws struct {
 	roster   *roster
 }
 
-// newDraws returns draws from the jobs of a roster.
 func newDraws(s *roster) draws {
 	d := draws{ahead: make([][]messages.JobID, len(s.classes)), drawn: make([]messages.Time, len(s.classes)), sum: make([]int, len(s.classes)), roster: s}
 	for range s.classes {
@@ -40,7 +40,7 @@ func newDraws(s *roster) draws {
 	return d
 }
 
-// free returns how many tasks of a job could be claimed and are not reserved.
+// Returns how many tasks of a job could be claimed and are not reserved.
 func (d *draws) free(id messages.JobID, k int) int {
 	return max(0, d.roster.Pending(id, k)-d.reserved[k][id])
 }
@@ -132,8 +132,8 @@ func (m *Market) admits(b *book.Book, n *book.Node, id messages.JobID, k int) bo
 	return j != nil && slices.ContainsFunc(j.Spec.Stages, func(s job.Stage) bool { return s.Class == m.classes[k] && n.Admits(&s, b.Now()) })
 }
 
-// Substitute draws a job with pending tasks in class k, in proportion to the shares, for a claim whose drawn job has no
-// tasks left; 0: there is no such job. Jobs are drawn in advance.
+// Substitute draws a job with pending tasks in class k, in proportion to the shares, for a claim whose drawn job has
+// no tasks left. It returns 0 if there is no such job. Jobs are drawn in advance.
 func (d *draws) Substitute(k int, rng *rand.Rand) messages.JobID {
 	for drawn := 0; d.roster.open[k] > d.sum[k]; drawn++ {
 		for n := len(d.ahead[k]); n > 0; n = len(d.ahead[k]) {
@@ -155,8 +155,8 @@ func (d *draws) Substitute(k int, rng *rand.Rand) messages.JobID {
 	return 0
 }
 
-// addUnreserved adds all jobs that have tasks which a directing mechanism allows and which are not reserved. Draws that
-// are made from the same shares are nearly equal. So they could miss such a job each time.
+// addUnreserved adds all jobs with tasks that the mechanism allows and that are not reserved. Draws from the same
+// shares are nearly equal, so they could miss such a job each time.
 func (d *draws) addUnreserved(k int) {
 	for _, e := range d.roster.bidders(k) {
 		if e.most != nil && d.free(e.job.Job, k) > 0 {
@@ -183,9 +183,9 @@ func (d *draws) clear(now messages.Time) {
 
 // systematic draws n places from the jobs with claimable tasks of a class, in proportion to their shares. The shares
 // are laid end to end, and the places are evenly spaced on them: the first at u spaces, with u in [0, 1). A job with
-// the part s of all shares gets ⌊ns⌋ or ⌈ns⌉ places, and ns on average. place is called with the jobs in their order.
-// If no job has a share yet, all jobs count equally. The roster keeps its jobs in parts, and parts without a place are
-// skipped. So the cost is O(n + parts), plus O(jobs) for each part that has changed.
+// the part s of all shares gets ⌊ns⌋ or ⌈ns⌉ places, and ns on average. The function place is called with the jobs in
+// their order. If no job has a share yet, all jobs count equally. The roster keeps its jobs in parts, and parts
+// without a place are skipped. So the cost is O(n + parts), plus O(jobs) for each part that has changed.
 func (s *roster) systematic(k, n int, u float64, place func(*entry)) {
 	sum, pull, total := func(p *part) float64 { return p.pull(k, len(s.classes)) }, func(e *entry) float64 { return e.pull(k) }, 0.0
 	for _, p := range s.number.order {

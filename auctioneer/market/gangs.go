@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// defaultGangTimeout is how long a gang may gather if its market sets no time.
+// defaultGangTimeout is how long a gang may wait for all its slots if its market sets no time.
 const defaultGangTimeout = messages.Duration(10 * time.Second)
 
 // gang is a stage whose tasks start together.
@@ -21,11 +21,11 @@ type gang struct {
 // gathering says when a gang began to gather, and how long it may gather.
 type gathering struct{ since, until messages.Time }
 
-// Gangs records the gangs that are gathering: some of their tasks are claimed, and the other tasks must be claimed
-// before a deadline. Its zero value is ready to use.
+// Gangs has the gangs that are gathering: some of their tasks are claimed, and the other tasks must be claimed before
+// a deadline. Its zero value is ready to use.
 type Gangs struct{ gather map[gang]gathering }
 
-// Put records which gangs of a job gather now.
+// Put updates which gangs of a job gather now.
 func (g *Gangs) Put(m *Market, j *book.Job) {
 	timeout := cmp.Or(m.Config.GangTimeout, defaultGangTimeout)
 	for i := range j.Stages {
@@ -68,7 +68,7 @@ func (g *Gangs) Again(d *book.Disband, at messages.Time) {
 	}
 }
 
-// Next returns the earliest deadline; 0: no gang gathers.
+// Next returns the earliest deadline, or 0 if no gang gathers.
 func (g *Gangs) Next() (at messages.Time) {
 	for _, n := range g.gather {
 		at = messages.Earlier(at, n.until)

@@ -79,7 +79,7 @@ func (p *plan) house(directives []mechanism.Directive, jobs []*entry) {
 	}
 }
 
-// lodge chooses a node for a task of a job; false: no node can run the task.
+// lodge chooses a node for a task of a job. It returns false if no node can run the task.
 func (p *plan) lodge(e *entry, of *job.Stage, class int) bool {
 	width, best, worst, found := e.job.Alone, uint32(0), 0, false
 	for at, n := range p.book.Nodes() {
@@ -119,7 +119,7 @@ func (p *plan) rehouse(d mechanism.Directive, e *entry) {
 	}
 }
 
-// stage returns the first stage of a class with a task to start; nil: there is none.
+// stage returns the first stage of a class with a task to start, or nil if there is none.
 func (p *plan) stage(e *entry, class int) *job.Stage {
 	j := p.book.Job(e.job.Job)
 	if j == nil {
@@ -162,8 +162,8 @@ func (p *plan) lodging(node uint32, class int) *lodging {
 	return l
 }
 
-// displaced returns how many of the worst tenants must lose their slots so that a job gets width slots. room is the
-// number of free slots. −1: the tenants that are worse than the job have too few slots.
+// displaced returns how many of the worst tenants must lose their slots so that a job gets width slots. It returns −1
+// if the tenants that are worse than the job have too few slots. The argument room is the number of free slots.
 func (l *lodging) displaced(m *Market, e *entry, room, width int) int {
 	for k := 0; ; k++ {
 		switch {
@@ -176,7 +176,7 @@ func (l *lodging) displaced(m *Market, e *entry, room, width int) int {
 	}
 }
 
-// better reports whether node x, which would lose its j worst tenants, is a better choice than node y, which would lose
+// Reports whether node x, which would lose its j worst tenants, is a better choice than node y, which would lose
 // k. A node that loses no tenant is better than a node that loses tenants. If neither loses a tenant, the node with
 // fewer slots left over is better. Otherwise the better node is the one whose best displaced tenant is worse.
 func (p *plan) better(x *lodging, j int, y *lodging, k, width int) bool {
@@ -188,8 +188,9 @@ func (p *plan) better(x *lodging, j int, y *lodging, k, width int) bool {
 	}
 }
 
-// take gives width slots of a node to a task. room is the number of free slots. The other slots come from the first
-// tenants in the list, which are ended or suspended; the best of these tenants stay if their slots are not needed.
+// take gives width slots of a node to a task. The argument room is the number of free slots. The other slots come
+// from the first tenants in the list, which are ended or suspended; the best of these tenants stay if their slots are
+// not needed.
 func (p *plan) take(node uint32, class, tenants, width, room int) {
 	l := p.lodging(node, class)
 	at := p.place(&claim{node: node}, class)
@@ -231,15 +232,15 @@ func (p *plan) lose(c *claim, at *place) {
 	p.suspend = append(p.suspend, c.Attempt)
 }
 
-// least lowers the number of slots that a job may have. So a job that lost slots does not claim other slots before the
+// Lowers the number of slots that a job may have. So a job that lost slots does not claim other slots before the
 // next decision.
 func (m *Market) least(e *entry, class, slots int) {
 	e.most[class] -= slots
 	m.count(e)
 }
 
-// nowhere records that the nodes have room for only `housed` slots of a job's pending tasks. If the job may run on any
-// node, there is also no room for later jobs whose tasks are at least as wide.
+// nowhere is called when the nodes have room for only `housed` slots of a job's pending tasks. If the job may run on
+// any node, there is also no room for later jobs whose tasks are at least as wide.
 func (m *Market) nowhere(e *entry, of *job.Stage, class, housed int) {
 	m.stray(e, class, housed)
 	if of.NamesNodes() {
@@ -252,7 +253,7 @@ func (m *Market) nowhere(e *entry, of *job.Stage, class, housed int) {
 	}
 }
 
-// stray records that the nodes have room for only `housed` slots of a job's pending tasks.
+// stray is called when the nodes have room for only `housed` slots of a job's pending tasks.
 func (m *Market) stray(e *entry, class, housed int) {
 	if e.job.Nowhere == nil {
 		e.job.Nowhere = make([]int, len(m.classes))
@@ -262,8 +263,8 @@ func (m *Market) stray(e *entry, class, housed int) {
 	m.change(e)
 }
 
-// bar records the jobs whose tasks no node can start now. On each node, the tasks need more slots than the node has, or
-// would run into a maintenance window. Other jobs then do not wait behind these jobs. bar is for markets in which no
+// bar marks the jobs whose tasks no node can start now. On each node, the tasks need more slots than the node has, or
+// would run into a maintenance window. Other jobs then do not wait behind these jobs. This is for markets in which no
 // job takes slots from other jobs.
 func (p *plan) bar() {
 	for _, e := range p.market.wides {
@@ -277,7 +278,7 @@ func (p *plan) bar() {
 }
 
 // atHome returns the jobs that have a task of several slots for which a decision chose this node, and that fit in its
-// free slots now. spare is the number of free slots that none of these tasks needs.
+// free slots now. The result spare is the number of free slots that none of these tasks needs.
 func (m *Market) atHome(b *book.Book, node messages.Name, class int) (jobs []messages.JobID, spare int) {
 	at, known := b.Position(node)
 	if len(m.plan.homes) == 0 || !known {

@@ -13,9 +13,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestWideTasksHaveTheirNodes submits random bids of random widths and ends random tasks. The market must come to rest.
-// Then no node may have enough free slots for a task that waits, or that is suspended on this node, and no node may
-// gather slots. No node may run worse tasks on the slots that a better waiting task needs.
+// TestWideTasksHaveTheirNodes submits random bids of random widths and ends random tasks. The market must reach a
+// stable state. Then no node may have enough free slots for a task that waits, or that is suspended on this node, and
+// no node may gather slots. No node may run worse tasks on the slots that a better waiting task needs.
 func TestWideTasksHaveTheirNodes(t *testing.T) {
 	for _, preemption := range []string{market.PreemptSuspend, market.PreemptRequeue, market.PreemptCancel} {
 		t.Run(preemption, func(t *testing.T) {
@@ -50,12 +50,11 @@ func TestWideTasksHaveTheirNodes(t *testing.T) {
 	}
 }
 
-// slots returns how many slots a claim takes.
 func (f *floor) slots(c claim) int {
 	return f.book.Job(c.Task.Job).Spec.Stages[c.Task.Stage].Slots()
 }
 
-// checkHouses checks the nodes at rest, and returns how many tasks of several slots are suspended.
+// checkHouses checks the nodes of a stable market, and returns how many tasks of several slots are suspended.
 func (f *floor) checkHouses(rt *rapid.T) (suspended int) {
 	going, halted := f.claims(book.Goes), f.claims(book.Suspended)
 	for at, n := range f.book.Nodes() {

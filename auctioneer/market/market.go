@@ -16,7 +16,7 @@ type Market struct {
 	Config market.Market
 	mech   mechanism.Mechanism
 	stale  bool          // the jobs or slots have changed since the last allocation
-	wake   messages.Time // when to allocate even if nothing changes; 0: only after a change
+	wake   messages.Time // when to allocate even if nothing changes; 0 means that only a change needs an allocation
 	// tariffs are the present tariffs, as they were last put into the book. They are used only for mechanisms that are
 	// not attentive; see [mechanism.Manner].
 	tariffs []book.Tariff
@@ -25,13 +25,13 @@ type Market struct {
 	draws
 	plan plan
 
-	freeUntil []messages.Time // by class: see [Slots.Windows]; nil: no node has a window
+	freeUntil []messages.Time // by class: see [Slots.Windows]; nil if no node has a window
 
 	lots  map[uint32]*lot // by node: its suspended tasks
 	front []waiter        // memory for the front of a node
 }
 
-// New returns a market without jobs and slots for a mechanism. manner says how the mechanism is used.
+// New returns a market without jobs and slots for a mechanism. The argument manner says how the mechanism is used.
 func New(manner mechanism.Manner, config market.Market, mech mechanism.Mechanism) *Market {
 	m := &Market{Config: config, mech: mech, stale: true, roster: newRoster(config.Classes), lots: map[uint32]*lot{}}
 	m.directives = directives{manner: manner, roster: &m.roster}
@@ -39,8 +39,8 @@ func New(manner mechanism.Manner, config market.Market, mech mechanism.Mechanism
 	return m
 }
 
-// Bid returns the bid that a job's description declares. Equal account names share memory. contract is the contract
-// that spec.Contract names.
+// Bid returns the bid that a job's description declares. Equal account names share memory. The argument contract is
+// the contract that spec.Contract names.
 func (m *Market) Bid(id messages.JobID, account messages.Name, at messages.Time, spec *job.JobSpec, contract *job.Contract) *mechanism.Bid {
 	bid := &mechanism.Bid{
 		Job: id, Account: unique.Make(account).Value(), Arrived: at, Budget: spec.Budget,
@@ -60,7 +60,7 @@ func (m *Market) Bid(id messages.JobID, account messages.Name, at messages.Time,
 	return bid
 }
 
-// limit returns the longest time limit of a job's tasks; 0: some task has no limit.
+// limit returns the longest time limit of a job's tasks, or 0 if some task has no limit.
 func limit(spec *job.JobSpec) (limit messages.Duration) {
 	for i := range spec.Stages {
 		if spec.Stages[i].TimeLimit == 0 {
@@ -97,7 +97,7 @@ func (m *Market) SetSlots(now messages.Time, slots, idle []int) {
 	}
 }
 
-// SetWindows sets what [Slots.Windows] returns. It reports whether this changes which tasks can start now.
+// SetWindows stores the result of [Slots.Windows]. It reports whether this changes which tasks can start now.
 func (m *Market) SetWindows(free []messages.Time, closings [][]mechanism.Closing) (changed bool) {
 	for i := range m.view.Classes {
 		var all []mechanism.Closing
@@ -142,8 +142,8 @@ func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.J
 	m.count(e)
 }
 
-// Completed records the cost and the slot time of a running job at the time when it became complete for prices. Only
-// the first call has an effect.
+// Completed is called when a running job becomes complete for prices. It stores the job's cost and slot time at that
+// time. Only the first call has an effect.
 func (m *Market) Completed(id messages.JobID, used func() (messages.Credits, messages.Duration)) {
 	if e := m.number.get(id); e != nil && e.job.Complete && e.job.Whole == nil {
 		accrued, received := used()
@@ -166,7 +166,7 @@ func (m *Market) reenter(now messages.Time, was *entry, bid *mechanism.Bid, p Pr
 	m.stale = true
 }
 
-// Remove removes a job and returns it with its average shares; nil: the market does not have it.
+// Remove removes a job and returns it with its average shares, or nil if the market does not have it.
 func (m *Market) Remove(now messages.Time, id messages.JobID) (*mechanism.Job, []job.ClassShare) {
 	e := m.number.get(id)
 	if e == nil {
@@ -178,7 +178,7 @@ func (m *Market) Remove(now messages.Time, id messages.JobID) (*mechanism.Job, [
 	return &e.job, m.shares(e)
 }
 
-// Settle returns what an ended job owes, by the mechanism.
+// Settle asks the mechanism what an ended job owes.
 func (m *Market) Settle(now messages.Time, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	m.look(now)
 	return m.mech.Settle(&m.view, job, end)
@@ -187,7 +187,7 @@ func (m *Market) Settle(now messages.Time, job *mechanism.Job, end mechanism.End
 // Stale reports whether Allocate has something to decide at this time.
 func (m *Market) Stale(now messages.Time) bool { return m.stale || m.wake != 0 && now >= m.wake }
 
-// Wake returns the time to allocate again even if nothing changes; 0: Allocate is needed only after a change.
+// Wake returns the time to allocate again even if nothing changes, or 0 if Allocate is needed only after a change.
 func (m *Market) Wake() messages.Time { return m.wake }
 
 // Allocate makes the mechanism decide. An incremental mechanism gets only the changes since the last allocation.
@@ -264,7 +264,7 @@ func (m *Market) Quote(now messages.Time, bid *mechanism.Bid, class []job.Valuat
 	return q.Quote(&m.view, bid, class, seed)
 }
 
-// Explain returns the mechanism's explanation for a job; false: the job is not in the market.
+// Explain returns the mechanism's explanation for a job, or false if the job is not in the market.
 func (m *Market) Explain(now messages.Time, id messages.JobID) (mechanism.Explanation, bool) {
 	e := m.number.get(id)
 	if e == nil {

@@ -33,7 +33,7 @@ func (m *Market) remember(d *book.Decide) *book.Decide {
 	return d
 }
 
-// Committed records that the last decision is in the book.
+// Committed is called when the last decision is in the book.
 func (m *Market) Committed() {
 	if mech, ok := m.mech.(mechanism.Remembering); ok && mech.Saved() {
 		m.stale = true // the remaining notes go with the next decision
@@ -54,7 +54,7 @@ func (m *Market) Recall(b *book.Book) {
 	mech.Recall(notes, rivals(b, m.Config.Name), func(id messages.JobID) mechanism.Past { return m.past(b, id) })
 }
 
-// past returns the outcome of a job. A job that the book forgot counts as ended long ago.
+// Returns the outcome of a job. A job that the book forgot counts as ended long ago.
 func (m *Market) past(b *book.Book, id messages.JobID) mechanism.Past {
 	j := b.Job(id)
 	if j == nil {

@@ -98,7 +98,7 @@ func (p *plan) draw() {
 	}
 }
 
-// free chooses the tasks that lose their slots. If tasks of several slots have already taken slots from other tasks,
+// Chooses the tasks that lose their slots. If tasks of several slots have already taken slots from other tasks,
 // the jobs that the mechanism wants to suspend lose that many fewer slots. The worst of these jobs lose their slots
 // first.
 func (p *plan) free(directives []mechanism.Directive, jobs []*entry) {
@@ -193,9 +193,9 @@ func (p *plan) read(e *entry) {
 	}
 }
 
-// stood reports whether a claim has not changed since it was read. If so, it marks the task in stands. A node's version
-// rises with each claim that is suspended or resumed. It does not rise when a claim must end, or when a claim that was
-// made ahead starts.
+// stood reports whether a claim has not changed since it was read. If so, it marks the task in stands. A node's
+// version rises with each claim that is suspended or resumed. It does not rise when a claim must end, or when a task
+// that waited on the node for its slot starts.
 func (p *plan) stood(j *book.Job, c *claim) bool {
 	s := &j.Stages[c.Task.Stage]
 	t := &s.Tasks[c.Task.Index]
@@ -227,7 +227,7 @@ func (p *plan) look(j *book.Job, stage int, list []claim) []claim {
 	return list
 }
 
-// merge sorts a list whose first claims are already sorted; first is their number.
+// merge sorts a list whose first claims are already sorted. The argument first is the number of these claims.
 func (p *plan) merge(list []claim, first int) {
 	p.added = append(p.added[:0], list[first:]...)
 	slices.SortFunc(p.added, latest)

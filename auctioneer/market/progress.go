@@ -13,19 +13,19 @@ import (
 type Progress struct {
 	Started   messages.Time
 	Pending   []int             // slots of tasks that could be claimed on a node that takes tasks, or that wait for a slot on a node
-	Ahead     []int             // part of Pending: slots of tasks that wait on a node; nil: none
+	Ahead     []int             // part of Pending: slots of tasks that wait on a node; nil means none
 	Running   []int             // slots of claimed tasks, except tasks that are suspended or about to end
-	Suspended []int             // slots of suspended tasks; nil: none
+	Suspended []int             // slots of suspended tasks; nil means none
 	Done      int               // number of tasks that have ended in any way
 	Complete  bool              // all tasks are complete for prices
-	Budget    *messages.Credits // the rest of the budget; nil: the declared budget
-	// Ordered is the number of slots that a final order gives the job from OrderedAt on; nil: there is no such order.
-	// The mechanism treats these slots as taken.
+	Budget    *messages.Credits // the rest of the budget; nil means the declared budget
+	// Ordered is the number of slots that a final order gives the job from OrderedAt on. It is nil if there is no
+	// such order. The mechanism treats these slots as taken.
 	Ordered   []int
 	OrderedAt messages.Time
 	Changes   int // number of changes of the job's description
 	// Closes is when the first of the tasks in Pending can no longer start, because all nodes that may run it have
-	// maintenance windows; 0: never.
+	// maintenance windows. If it is 0, that never happens.
 	Closes messages.Time
 }
 
@@ -107,14 +107,13 @@ func (m *Market) freeOn(b *book.Book, of *job.Stage, now messages.Time) (free me
 	return free
 }
 
-// same reports whether p has the same numbers of slots, and the same Complete, as the job's progress. It does not
+// Reports whether p has the same numbers of slots, and the same Complete, as the job's progress. It does not
 // compare the other fields. Done and Started change only together with these numbers.
 func (e *entry) same(p *Progress) bool {
 	return slices.Equal(e.pending(), p.Pending) && slices.Equal(e.running(), p.Running) && slices.Equal(e.Ahead, p.Ahead) &&
 		slices.Equal(e.Suspended, p.Suspended) && slices.Equal(e.Ordered, p.Ordered) && e.job.Complete == p.Complete
 }
 
-// progress returns the job's progress.
 func (e *entry) progress() Progress {
 	return Progress{Started: e.job.Started, Pending: e.pending(), Ahead: e.Ahead, Running: e.running(), Suspended: e.Suspended, Done: e.job.Done, Complete: e.job.Complete,
 		Budget: e.Budget, Ordered: e.Ordered, OrderedAt: e.OrderedAt, Changes: int(e.changes)}
@@ -148,7 +147,6 @@ func (e *entry) running() []int {
 	return e.job.Running
 }
 
-// become sets the job's progress to p.
 func (e *entry) become(p Progress) {
 	e.changes, e.charged = int32(p.Changes), false
 	if e.rest != nothing || p.Ahead != nil || p.Suspended != nil || p.Ordered != nil || p.Budget != nil {

@@ -34,9 +34,9 @@ type Publisher struct {
 // published is the state of a class that agents know from the vectors.
 type published struct {
 	jobs    []agentmsg.JobWeight
-	sampled messages.Time // when the sample was drawn; 0: the vector has all jobs
+	sampled messages.Time // when the sample was drawn; 0 if the vector has all jobs
 	// left has the last weights of jobs that have no claimable task but are still in the market. If such a job gets a
-	// task back that was claimed ahead, its weight need not be published again.
+	// claimable task again, its weight need not be published again.
 	left map[messages.JobID]float32
 }
 
@@ -52,8 +52,9 @@ func (p *Publisher) Continue(seq uint64) { p.seq, p.whole = seq, true }
 // Seq returns the number of the last vector.
 func (p *Publisher) Seq() uint64 { return p.seq }
 
-// Next returns the next vector: the changes since the last vector, or the complete vector if that is not longer. If no
-// weight has changed, Next returns a vector only if announce is true, to tell agents how much work there is.
+// Next returns the next vector: the changes since the last vector, or the complete vector if that is not longer. If
+// no weight has changed, Next returns a vector only if the argument announce is true, to tell agents how much work
+// there is.
 func (p *Publisher) Next(m *Market, now messages.Time, rng *rand.Rand, announce bool) (v agentmsg.Vector, ok bool) {
 	whole, changes := 0, 0
 	delta, same := p.header(m), make([]bool, len(p.classes))
@@ -164,9 +165,9 @@ func rescale(is, was []agentmsg.JobWeight) {
 	}
 }
 
-// difference returns the changes between two lists: new and changed weights, and weight 0 for jobs without a claimable
-// task. same reports whether the only changes are jobs that left, or that came back with their earlier weights. Both
-// lists are ordered by job.
+// difference returns the changes between two lists: new and changed weights, and weight 0 for jobs without a
+// claimable task. The result same is true if the only changes are jobs that left, or that came back with their
+// earlier weights. Both lists are ordered by job.
 func (p *published) difference(m *Market, is []agentmsg.JobWeight) (out []agentmsg.JobWeight, same bool) {
 	const mostLeft = 4 * MostJobs
 	if p.left == nil || len(p.left) > mostLeft {
@@ -221,8 +222,8 @@ func merged(held, next published, changes []agentmsg.JobWeight) published {
 	return published{jobs: out, sampled: next.sampled, left: held.left}
 }
 
-// Due returns the market's next vector, if one should be sent now; nodes is the number of its receivers. Call it
-// after every step, and at Wake.
+// Due returns the market's next vector, if one should be sent now. The argument nodes is the number of receivers.
+// Call Due after every step, and at Wake.
 func (p *Publisher) Due(m *Market, now messages.Time, nodes int, rng *rand.Rand) (v agentmsg.Vector, ok bool) {
 	pending := m.Claimable()
 	announce, due := p.pace.due(now, pending)
@@ -237,7 +238,7 @@ func (p *Publisher) Due(m *Market, now messages.Time, nodes int, rng *rand.Rand)
 // Reallocated makes the next call of Due compare the weights.
 func (p *Publisher) Reallocated() { p.pace.reallocated = true }
 
-// Wake returns when to call Due again even if nothing changes; 0: never.
+// Wake returns when to call Due again even if nothing changes, or 0 for never.
 func (p *Publisher) Wake() messages.Time { return p.pace.wake() }
 
 // pace decides when a market's vector is published:
@@ -250,7 +251,7 @@ func (p *Publisher) Wake() messages.Time { return p.pace.wake() }
 type pace struct {
 	reallocated bool
 	pending     int           // pending tasks in classes with idle slots, as last published
-	next        messages.Time // time of the next reminder; 0: none
+	next        messages.Time // time of the next reminder; 0 means none
 	after       time.Duration // how long the last reminder waited
 	notBefore   messages.Time
 }
@@ -261,8 +262,8 @@ const (
 	fanOutCost  = 50 * time.Microsecond // estimated time to send a vector to one node
 )
 
-// due reports two things: announce, whether to publish even if no weight changed; and due, whether to publish at all.
-// pending is the number of pending tasks in classes with idle slots.
+// due returns announce, which says whether to publish even if no weight changed, and due, which says whether to
+// publish at all. The argument pending is the number of pending tasks in classes with idle slots.
 func (p *pace) due(now messages.Time, pending int) (announce, due bool) {
 	if pending == 0 {
 		p.pending, p.next = 0, 0
@@ -289,7 +290,7 @@ func (p *pace) sent(now messages.Time, pending, nodes int, published bool) {
 	p.notBefore = now.Add(messages.Duration(nodes) * messages.Duration(fanOutCost))
 }
 
-// wake returns the earliest time at which due can return true if nothing changes; 0: never.
+// wake returns the earliest time at which due can return true if nothing changes, or 0 for never.
 func (p *pace) wake() messages.Time {
 	if p.next == 0 && !p.reallocated {
 		return 0

@@ -23,7 +23,7 @@ type roster struct {
 	prices  []float64
 	scale   []float64        // by class: factor for the shares of all jobs
 	areas   []float64        // by class: integral of the scale over time, in seconds, until areasAt
-	areasAt messages.Time    // negative: not set yet
+	areasAt messages.Time    // negative if it is not set yet
 	changed []*mechanism.Job // jobs that changed since the last allocation
 	told    []*entry         // the same jobs as entries
 	gone    []messages.JobID
@@ -53,7 +53,7 @@ type rest struct {
 	Pending, Running          []int // the same, for a job with Ordered
 	OrderedAt                 messages.Time
 	Budget                    *messages.Credits
-	learned                   messages.Time // when its run times were asked for; 0: never
+	learned                   messages.Time // when its run times were asked for; 0 means never
 	most                      []int         // by class, if the mechanism directs: how many slots it may have at most
 	claims                    [][]claim     // by class: running claims as last read
 	known                     bool          // claims were read after the last change of the job
@@ -64,7 +64,7 @@ type rest struct {
 // nothing is an empty rest. All jobs share it until the method own gives a job its own rest.
 var nothing = new(rest)
 
-// own returns a rest that belongs only to this job and may be changed.
+// Returns a rest that belongs only to this job and may be changed.
 func (e *entry) own() *rest {
 	if e.rest == nothing {
 		e.rest = new(rest)
@@ -96,10 +96,9 @@ type part struct {
 	count   int
 	entries [partJobs]*entry
 	bidding int       // number of pairs of a job and a class where the job has claimable tasks
-	pulls   []float64 // by class: sum of the pulls of jobs with claimable tasks; nil: not computed
+	pulls   []float64 // by class: sum of the pulls of jobs with claimable tasks; nil if they are not computed
 }
 
-// get returns a job; nil: there is none.
 func (n *numbers) get(id messages.JobID) *entry {
 	if p := n.parts[id/partJobs]; p != nil {
 		return p.entries[id%partJobs]
@@ -107,7 +106,6 @@ func (n *numbers) get(id messages.JobID) *entry {
 	return nil
 }
 
-// put adds a job that is not in numbers.
 func (n *numbers) put(e *entry) {
 	id := e.job.Job
 	p := n.parts[id/partJobs]
@@ -122,7 +120,6 @@ func (n *numbers) put(e *entry) {
 	n.count++
 }
 
-// remove removes a job that is in numbers.
 func (n *numbers) remove(id messages.JobID) {
 	p := n.parts[id/partJobs]
 	p.entries[id%partJobs] = nil
@@ -141,8 +138,8 @@ func (n *numbers) position(p *part) int {
 	return at
 }
 
-// stale records that a job's pull may have changed, and adds bidding to the number of classes in which it bids. A
-// removed job has no pull.
+// stale is called when a job's pull may have changed. It adds bidding to the number of classes in which the job bids.
+// A removed job has no pull.
 func (n *numbers) stale(e *entry, bidding int) {
 	if p := n.parts[e.job.Job/partJobs]; p != nil {
 		p.pulls = nil
@@ -150,7 +147,7 @@ func (n *numbers) stale(e *entry, bidding int) {
 	}
 }
 
-// pull returns the sum of the pulls of a part's jobs with claimable tasks of a class.
+// pull returns, for a class, the sum of the pulls (weights in the draw) of the part's jobs with claimable tasks.
 func (p *part) pull(k, classes int) float64 {
 	if p.bidding == 0 {
 		return 0
@@ -204,7 +201,6 @@ func (s *roster) add(now messages.Time, job mechanism.Job, p Progress, manner me
 	s.change(e)
 }
 
-// remove removes a job.
 func (s *roster) remove(now messages.Time, e *entry) {
 	id := e.job.Job
 	s.integrate(e, now)
@@ -234,8 +230,8 @@ const (
 	mostLeft = 64
 )
 
-// tidy removes the jobs that are gone from the list. If some is true, a long list may keep some of them: tidy then
-// removes them only if they are more than one in mostLeft.
+// tidy removes the jobs that are gone from the list. If the argument some is true, a long list may keep a few of
+// them: tidy then removes them only if they are more than one in mostLeft.
 func (s *roster) tidy(some bool) {
 	if n := len(s.jobs); s.left == 0 || some && n > fewJobs && s.left < n/mostLeft {
 		return
@@ -252,13 +248,12 @@ func (s *roster) tidy(some bool) {
 	s.jobs, s.view.Jobs, s.left = s.jobs[:n], s.view.Jobs[:n], 0
 }
 
-// members returns the jobs of the market.
 func (s *roster) members() []*entry {
 	s.tidy(false)
 	return s.jobs
 }
 
-// change records that a job has changed since the last allocation.
+// change adds a job to the list of jobs that have changed since the last allocation.
 func (s *roster) change(e *entry) {
 	if !e.told {
 		e.told = true
@@ -290,7 +285,7 @@ func (s *roster) enforce(now messages.Time, e *entry, share []float64) {
 	s.number.stale(e, 0)
 }
 
-// rescale sets, for each class, the factor by which all shares are multiplied; nil: all factors are 1.
+// rescale sets, for each class, the factor by which all shares are multiplied. If scale is nil, all factors are 1.
 func (s *roster) rescale(now messages.Time, scale []float64) {
 	s.advance(now)
 	for k := range s.scale {
@@ -353,7 +348,7 @@ func (s *roster) shares(e *entry) []job.ClassShare {
 	out := make([]job.ClassShare, len(e.ledger))
 	for k, a := range e.ledger {
 		out[k] = job.ClassShare{Class: s.classes[k], Now: a.share * s.scale[k]}
-		// The weights of a directing mechanism are not shares: the best waiting job has the whole weight.
+		// If the mechanism directs claims, its weights are not shares: the best waiting job has the whole weight.
 		if slots := s.view.Classes[k].Slots; (e.job.Pending[k] == 0 || e.most != nil) && slots > 0 {
 			out[k].Now = float64(e.job.Running[k]) / float64(slots)
 		}
@@ -365,7 +360,7 @@ func (s *roster) shares(e *entry) []job.ClassShare {
 	return out
 }
 
-// Class returns the position of a class in the market; -1: the market does not have it.
+// Class returns the position of a class in the market, or -1 if the market does not have it.
 func (s *roster) Class(name messages.Name) int { return slices.Index(s.classes, name) }
 
 // count updates the market's sums of claimable tasks for a job.
@@ -423,7 +418,7 @@ func (s *roster) Pending(id messages.JobID, k int) int {
 	return 0
 }
 
-// most returns how many slots of class k a job may have. It returns 0 if the mechanism does not direct.
+// Returns how many slots of class k a job may have. It returns 0 if the mechanism does not direct.
 func (s *roster) most(id messages.JobID, k int) int {
 	if e := s.number.get(id); e != nil && e.most != nil {
 		return e.most[k]
@@ -438,7 +433,7 @@ func (s *roster) Charged(id messages.JobID, cost messages.Credits, slotTime mess
 	}
 }
 
-// Job returns a job as the mechanism sees it; nil: the market does not have it.
+// Job returns a job as the mechanism sees it, or nil if the market does not have it.
 func (s *roster) Job(id messages.JobID) *mechanism.Job {
 	if e := s.number.get(id); e != nil {
 		return &e.job
@@ -480,7 +475,7 @@ func (s *roster) Oldest() (first messages.Time) {
 	return first
 }
 
-// Shares returns a job's average share of each class until now; nil: the market does not have the job.
+// Shares returns a job's average share of each class until now, or nil if the market does not have the job.
 func (s *roster) Shares(now messages.Time, id messages.JobID) []job.ClassShare {
 	e := s.number.get(id)
 	if e == nil {

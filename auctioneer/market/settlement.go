@@ -94,7 +94,7 @@ func (s *Settlement) Settle() *book.Settle {
 // Dues are the settlements that wait until their mechanism can compute them.
 type Dues struct{ waiting []*Settlement }
 
-// Settle settles a job at once if its price is known; nil: the settlement waits.
+// Settle settles a job at once if its price is known. It returns nil if the settlement must wait.
 func (d *Dues) Settle(now messages.Time, s *Settlement) *book.Settle {
 	if s.At > now {
 		d.waiting = append(d.waiting, s)
@@ -118,7 +118,7 @@ func (d *Dues) Due(now messages.Time) (out []*book.Settle) {
 	return out
 }
 
-// Next returns the earliest time of a waiting settlement; 0: none waits.
+// Next returns the earliest time of a waiting settlement, or 0 if none waits.
 func (d *Dues) Next() (at messages.Time) {
 	for _, s := range d.waiting {
 		at = messages.Earlier(at, s.At)

@@ -60,7 +60,7 @@ type Slots struct {
 
 type marketSlots struct {
 	config *market.Market
-	nodes  map[messages.Name]bool // nil: all nodes
+	nodes  map[messages.Name]bool // nil for all nodes
 	slots  []int                  // by class
 	idle   []int
 }
@@ -109,9 +109,9 @@ func (s *Slots) add(n *offer, sign int) {
 	}
 }
 
-// Windows returns two lists by class of a market. free is the time until which at least one node may run tasks: each
-// node may run tasks until its next maintenance window begins, and free is the latest of these times. closings are the
-// slots that windows will take away. Both are nil if no node has a window.
+// Windows returns two lists by class of a market. The list free has the time until which at least one node may run
+// tasks: each node may run tasks until its next maintenance window begins, and the latest of these times counts. The
+// list closings has the slots that windows will take away. Both are nil if no node has a window.
 func (s *Slots) Windows(market int) (free []messages.Time, closings [][]mechanism.Closing) {
 	if s.windows == 0 {
 		return nil, nil

@@ -31,7 +31,7 @@ type lot struct {
 	front   []waiter
 }
 
-// Visit tells the market that something has changed on a node. node is its position in the book.
+// Visit tells the market that something has changed on a node. The argument node is the node's position in the book.
 func (m *Market) Visit(b *book.Book, node uint32) { m.visit(b, node, false) }
 
 // visit does the work of [Market.Visit]. If anew is true, the jobs of the node's suspended tasks may also have changed.
@@ -90,7 +90,6 @@ func (m *Market) turnAway(e *entry, class int, c claim) {
 	m.change(e)
 }
 
-// read reads the suspended tasks of a node.
 func (m *Market) read(l *lot, n *book.Node, node uint32) {
 	l.halted, l.waiting = n.Halted(), l.waiting[:0]
 	for _, a := range l.halted {
@@ -118,7 +117,7 @@ func (m *Market) frontOf(l *lot, n *book.Node, k int, front []waiter) []waiter {
 	return front
 }
 
-// behind returns how many slots of a class on the node belong to jobs that come after job e.
+// Returns how many slots of a class on the node belong to jobs that come after job e.
 func (m *Market) behind(e *entry, n *book.Node, k int) (slots int) {
 	for r, h := range n.Claims {
 		if h.Halt == book.Goes && !h.Leaving && h.Class == m.classes[k] {
@@ -142,7 +141,7 @@ func longest(x, y claim) int {
 	return cmp.Or(cmp.Compare(x.since, y.since), x.Task.Compare(y.Task))
 }
 
-// joinFront records that a suspended task of the job may get a slot.
+// joinFront notes that a suspended task of the job may get a slot.
 func (e *entry) joinFront(class int, c claim) {
 	r := e.own()
 	if r.front == nil {
@@ -153,7 +152,7 @@ func (e *entry) joinFront(class int, c claim) {
 	e.countStuck()
 }
 
-// leaveFront records that a suspended task of the job may not get a slot.
+// leaveFront notes that a suspended task of the job may not get a slot.
 func (e *entry) leaveFront(class int, a messages.Attempt) {
 	e.front[class] = slices.DeleteFunc(e.front[class], func(c claim) bool { return c.Attempt == a })
 	e.countStuck()

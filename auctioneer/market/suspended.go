@@ -37,7 +37,7 @@ func (p *plan) bound() {
 	}
 }
 
-// requeueLeast requeues the market's suspended tasks on a node that have run least; over is their number.
+// requeueLeast requeues suspended tasks of the market on a node: the `over` tasks that have run least.
 func (p *plan) requeueLeast(node uint32, over int) {
 	var kept []claim
 	for r, h := range p.book.Nodes()[node].Claims {
@@ -58,7 +58,6 @@ func (p *plan) requeueLeast(node uint32, over int) {
 	}
 }
 
-// nodeOf returns the node of an attempt that is claimed.
 func (p *plan) nodeOf(a messages.Attempt) uint32 {
 	return p.book.Job(a.Task.Job).Stages[a.Task.Stage].Tasks[a.Task.Index].Node
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// floor is a market without its shell: a book, the market, and nodes that claim as many tasks as they may.
+// floor is a site for tests: a book, a market, and nodes that claim as many tasks as they may.
 type floor struct {
 	*rapid.T
 	book  *book.Book
@@ -24,8 +24,8 @@ type floor struct {
 	seq   map[messages.Name]uint64
 	now   messages.Time
 	keys  int
-	width int        // width of the tasks of the next jobs; 0: 1
-	rng   *rand.Rand // claims are resolved as by a leader; nil: each node claims all that it may
+	width int        // width of the tasks of the next jobs; 0 means 1
+	rng   *rand.Rand // claims are resolved as by a leader; if it is nil, each node claims all that it may
 
 	asked       int // number of slots that jobs have asked for
 	suspensions int
@@ -55,7 +55,6 @@ func (f *floor) apply(c book.Command) any {
 	return result
 }
 
-// submit enters a job with some tasks.
 func (f *floor) submit(rate messages.Credits, tasks int) {
 	f.keys++
 	f.asked += tasks
@@ -64,7 +63,6 @@ func (f *floor) submit(rate messages.Credits, tasks int) {
 	f.apply(book.Command{Submit: &book.Submit{Account: "alice", Key: messages.JobID(f.keys).String(), Payer: "alice", Spec: &spec, Hold: "h", Held: spec.Budget}})
 }
 
-// look updates the market from the book.
 func (f *floor) look() {
 	idle := 0
 	for i, n := range f.book.Nodes() {
@@ -177,8 +175,8 @@ func (f *floor) claim() (any bool) {
 	return any
 }
 
-// claims returns the claims of a job that have this halt and are not about to end, ordered by stage and index. A plan
-// must find the same claims.
+// claims returns the claims of a job that are halted in this way and not about to end, ordered by stage and index. A
+// plan must find the same claims.
 func claims(b *book.Book, j *book.Job, halt book.Halt) (out []claim) {
 	for i := range j.Stages {
 		for k := range j.Stages[i].Tasks {
@@ -205,7 +203,7 @@ func (f *floor) read() {
 	}
 }
 
-// claims returns the claims of all jobs with this halt.
+// claims returns the claims of all jobs that are halted in this way.
 func (f *floor) claims(halt book.Halt) (out []claim) {
 	for j := range f.book.Jobs {
 		if j.Active() {
@@ -230,16 +228,15 @@ func (f *floor) check(lost []messages.Attempt) {
 	}
 }
 
-// finish ends a running task on its node.
 func (f *floor) finish(c claim) {
 	name := f.book.Nodes()[c.node].Name
 	f.seq[name]++
 	f.apply(book.Command{Exchange: &book.Exchange{Node: name, Session: 1, Seq: f.seq[name], Finished: []agentmsg.Finished{{Attempt: c.Attempt}}}})
 }
 
-// TestNoThrash submits random bids and ends random tasks. After each event the market must come to rest. The number of
-// suspensions may be at most the number of slots that jobs asked for. A job may not be suspended more often than better
-// bids asked for slots. A bid that takes a slot must pay at least the bid that it displaced.
+// TestNoThrash submits random bids and ends random tasks. After each event the market must reach a stable state. The
+// number of suspensions may be at most the number of slots that jobs asked for. A job may not be suspended more often
+// than better bids asked for slots. A bid that takes a slot must pay at least the bid that it displaced.
 func TestNoThrash(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}}

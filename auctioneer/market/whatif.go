@@ -79,13 +79,13 @@ func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) 
 	return &Fork{f, id}, ""
 }
 
-// With returns a fork in which the bid is higher by more credits. Call it before either fork decides.
+// With returns a fork in which the bid is higher by the amount more. Call With before one of the two forks decides.
 func (f *Fork) With(now messages.Time, more messages.Credits) *Fork {
 	g, _ := f.market.SeenBy("", true).Fork(now, f.job, more) // the first Fork would have returned the error
 	return g
 }
 
-// raise raises a field of a bid, the budget or the rate, by more credits.
+// raise raises a field of a bid, the budget or the rate, by the amount more.
 func raise(bid *mechanism.Bid, p *Progress, term string, more messages.Credits) {
 	switch {
 	case term == market.TermRate:

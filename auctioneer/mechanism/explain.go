@@ -36,8 +36,8 @@ func ExplainStage() Explanation {
 	return Explain(WaitingForStage, "its tasks wait for the end of an earlier stage", "the end of the earlier stages")
 }
 
-// ExplainSlots returns the explanation for a job that waits because no node that is up has its classes. classes are
-// their names.
+// ExplainSlots returns the explanation for a job that waits because no node that is up has its classes. The argument
+// classes has the names of these classes.
 func ExplainSlots(classes string) Explanation {
 	return Explain(WaitingForSlots, "no node that is up has a slot of "+classes, "a node with slots of "+classes+" that is up")
 }
@@ -47,9 +47,9 @@ func ExplainBudget(job *Job) Explanation {
 	return Explain(BudgetSpent, fmt.Sprintf("its slots have cost %s, and its budget is %s", job.Accrued.Words(), job.Budget.Words()), "a larger budget")
 }
 
-// Rivals counts the rivals of the account Of. All accounts of another site count as one rival, because that site
-// could give its users any number of names. If Of is an account of another site, the accounts of the same site count
-// only if there are no other rivals.
+// Rivals counts the rivals of the account in the field Of. All accounts of another site count as one rival, because
+// that site could give its users any number of names. If Of is an account of another site, the accounts of the same
+// site count only if there are no other rivals.
 type Rivals struct {
 	Of    messages.Name
 	first messages.Name

@@ -46,14 +46,14 @@ type Bid struct {
 	Value    messages.Credits  // worth of the whole job
 	Delay    messages.Credits  // cost of a second of delay
 	Length   messages.Duration // run time, as declared
-	Limit    messages.Duration // the longest time limit of a task; 0: some task has no limit
+	Limit    messages.Duration // the longest time limit of a task; 0 means that some task has no limit
 	Deadline messages.Time
 	Width    int // slots that it needs at the same time
 	Alone    int // slots of its widest single task, equal to Width; 0 if Width is of a gang, or is 1
 
 	// The fields below are for mechanisms that sell completion times.
 
-	Tasks     int            // number of tasks in all stages; 0: count the tasks that run or could be claimed
+	Tasks     int            // number of tasks in all stages; 0 means the tasks that run or could be claimed
 	Serial    bool           // at most one task runs at a time: see [job.JobSpec.Serial]
 	Valuation *job.Valuation // what completion is worth at each time; nil if nothing is declared
 	Contract  *job.Contract  // the contract that the bidder chose, or nil
@@ -69,9 +69,9 @@ type Job struct {
 
 	// The fields below are for mechanisms that suspend tasks, and for mechanisms that charge by time.
 
-	Suspended []int            // by class: slots of tasks suspended, not counted in Running; nil: none
-	Stuck     []int            // by class: the part of Suspended whose tasks have no free slot on their node; nil: none
-	Nowhere   []int            // by class: the part of Pending whose tasks fit on no node; nil: none
+	Suspended []int            // by class: slots of tasks suspended, not counted in Running; nil means none
+	Stuck     []int            // by class: the part of Suspended without a free slot on its node; nil means none
+	Nowhere   []int            // by class: the part of Pending whose tasks fit on no node; nil means none
 	Accrued   messages.Credits // owed so far, by the tariffs that were committed
 
 	// Received is the slot time that the job has had, for mechanisms that count it. It is 0 if the auctioneer does
@@ -114,7 +114,7 @@ type Class struct {
 	Closings []Closing
 }
 
-// Closing takes slots away from From to To.
+// Closing takes slots away between the times From and To.
 type Closing struct {
 	From, To messages.Time
 	Slots    int
@@ -138,8 +138,8 @@ func (v *View) Read(job *Job) {
 
 // Allocation is a decision. Weights[i][j] is the share of class j for view.Jobs[i], in [0, 1]. Over the jobs that have
 // tasks pending in a class, the shares sum to one; every other job has 0 there. Prices[j] is the price of class j in
-// credits: for a slot-second if there are tariffs with a price, otherwise in all, such as the sum of the sub-budgets
-// that are bid for the class.
+// credits. It is the price of a slot-second if there are tariffs with a price. Otherwise it is a total, such as the
+// sum of the sub-budgets that are bid for the class.
 type Allocation struct {
 	Weights [][]float64
 	Prices  []float64
@@ -178,7 +178,7 @@ const (
 type Directive struct {
 	Job    messages.JobID
 	Action Action
-	At     messages.Time // with Start: when to start; 0: now
+	At     messages.Time // with Start: when to start; 0 means now
 	Slots  int           // number of slots; with Start: at once; with Suspend and Resume 0 means all
 	Class  int           // position in View.Classes
 }
@@ -205,8 +205,8 @@ type End struct {
 	At messages.Time
 	// Completed is when the job became complete for prices: each task had an attempt that its program ended, with any
 	// exit code, or that its owner ended. A job that had slots is also complete when its owner or its program ends
-	// the job. Later attempts change nothing. It is 0 if the site ended the job before. Delivered is the slot time
-	// until then.
+	// the job. Later attempts change nothing. Completed is 0 if the site ended the job first. Delivered is the slot
+	// time until then.
 	Completed messages.Time
 	Delivered messages.Duration
 }
@@ -233,7 +233,7 @@ type Explanation struct {
 }
 
 // Deferred is a Mechanism whose prices depend on what happens after a job has ended. If Settle is called before the
-// time that SettleAt returns, it uses what is known at that time.
+// time that SettleAt returns, Settle uses what is known so far.
 type Deferred interface {
 	Mechanism
 	// SettleAt returns when to settle a job that has ended. It is called again at that time,
@@ -245,9 +245,10 @@ type Deferred interface {
 // of jobs.
 type Incremental interface {
 	Mechanism
-	// Update decides as Allocate does. changed has the jobs of the view that arrived, or whose counts of tasks
-	// changed, since the last call of either method. gone has the jobs that left. view.Jobs may still contain jobs in
-	// gone, here and in Admit and Settle. The accrued amounts of unchanged jobs are as of their last Read.
+	// Update decides as Allocate does. The argument changed has the jobs of the view that arrived, or whose counts of
+	// tasks changed, since the last call of either method; gone has the jobs that left. The list view.Jobs may still
+	// contain jobs in gone, here and in Admit and Settle. The accrued amounts of unchanged jobs are as of their last
+	// Read.
 	Update(view *View, changed []*Job, gone []messages.JobID) *Change
 }
 
@@ -289,15 +290,15 @@ type Runtimes struct {
 type Quoter interface {
 	Mechanism
 	// Quote makes the menu of contracts for a job that is about to be submitted, or for a
-	// job of the view. The bid needs Arrived (0: now), Length, Tasks and Valuation. class has
-	// the types of earlier jobs of the same class, never the type of this job.
+	// job of the view. The bid needs Arrived (0 means now), Length, Tasks and Valuation. The argument class has the
+	// types of earlier jobs of the same class, never the type of this job.
 	//
 	// The same seed gives the same menu. The bidder must not know the seed before it has bid,
 	// and must get the same seed each time; otherwise it could choose its draw. Quote does not
 	// change the mechanism.
 	Quote(view *View, bid *Bid, class []job.Valuation, seed uint64) (*Quote, error)
-	// Kept reports whether a job that has ended completed as its contract promised. known is false if it is not known
-	// whether the promise was kept.
+	// Kept reports whether a job that has ended completed as its contract promised. The result known is false if it
+	// is not known whether the promise was kept.
 	Kept(job *Job, end End) (kept, known bool)
 }
 

@@ -87,7 +87,7 @@ type Manner struct {
 	Attentive bool
 	// Shares is true if weights are shares of slot time. Agents then use them to choose jobs by themselves.
 	Shares bool
-	// Directs is true if tasks may be claimed only if a directive orders it.
+	// Directs is true if tasks may be claimed only when a directive orders this.
 	Directs bool
 	// Commits is true if the decision that a job starts or will not run is final. The price of the job is then settled
 	// at once.

@@ -15,8 +15,8 @@
 // receiver that can check one account's notifications cannot forge another's. "candor user
 // secret" prints the secret of an account; the printed text is the HMAC's key.
 //
-// An answer of 2xx accepts the notification. After 408, 429 or 5xx, or no answer in time, it is
-// sent again, for up to a day. Any other answer refuses it. Redirects are not followed.
+// An answer of 2xx accepts the notification. After 408, 429 or 5xx, or no answer in time, the notification is sent
+// again, for up to a day. Any other answer refuses it. Redirects are not followed.
 //
 // # What cannot be reached
 //

@@ -17,7 +17,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// mail sends a notification to the relay.
 func (s *Sender) mail(ctx context.Context, to string, w *Word) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -14,11 +14,11 @@ import (
 
 // Rules say which notifications about jobs a site sends, and how. The zero value sends none.
 type Rules struct {
-	// SMTP is the relay for e-mail, as host:port; "": no e-mail. The connection is encrypted if
-	// the relay offers STARTTLS.
+	// SMTP is the relay for e-mail, as host:port. If it is "", no e-mail is sent. The connection is encrypted if the
+	// relay offers STARTTLS.
 	SMTP string `json:"smtp,omitempty"`
 	From string `json:"from,omitempty"` // the sender's address
-	// User and PasswordFile authenticate the site at the relay; "": it does not authenticate.
+	// User and PasswordFile authenticate the site at the relay. If User is "", the site does not authenticate.
 	User         string `json:"user,omitempty"`
 	PasswordFile string `json:"password_file,omitempty"` // the password of User
 	// Domains lists the domains to which e-mail may be sent.

@@ -49,7 +49,6 @@ func (s *Sender) dial(ctx context.Context, network, address string) (net.Conn, e
 	return d.DialContext(ctx, network, address)
 }
 
-// call posts a notification to a webhook.
 func (s *Sender) call(ctx context.Context, to string, w *Word) error {
 	body, err := wire.Marshal(w, wire.JSON)
 	if err != nil {
@@ -101,7 +100,7 @@ func (s Secret) Of(account messages.Name) []byte {
 	return []byte(hex.EncodeToString(mac.Sum(nil)))
 }
 
-// sign returns the signature of a body; stamp is the time when it is sent.
+// sign returns the signature of a body. The argument stamp is the time when it is sent.
 func sign(secret []byte, stamp string, body []byte) string {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(stamp + "."))

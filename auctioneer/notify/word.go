@@ -33,7 +33,6 @@ func (w *Word) title() string {
 	return fmt.Sprintf("job %s on %s: %v", name, w.Site, w.State)
 }
 
-// text returns the text of the e-mail.
 func (w *Word) text() string {
 	var b strings.Builder
 	field := func(name string, value any) { fmt.Fprintf(&b, "%-10s %v\n", name, value) }
@@ -72,7 +71,7 @@ func (w *Word) text() string {
 	return b.String()
 }
 
-// line returns a user's text as one line of at most most bytes.
+// line returns a user's text as one line of at most `most` bytes.
 func line(text string, most int) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

@@ -1,5 +1,5 @@
 // Package quota limits what one account may ask of a site: how fast it submits, how many of its jobs wait, and what
-// it loses if it cancels a bid.
+// the account loses if it cancels a bid.
 //
 // # Rate
 //

@@ -11,20 +11,19 @@ import (
 
 // Rules are a site's limits for each account; the zero value has no limits.
 type Rules struct {
-	// PerSecond is the maximum rate of an account's submissions in the long run; 0: no limit.
+	// PerSecond is the maximum rate of an account's submissions in the long run. 0 means no limit.
 	PerSecond float64 `json:"submissions_per_second,omitempty"`
 	// Burst is the maximum number of submissions at once, at least 1; default 10 times PerSecond.
 	Burst int `json:"burst,omitempty"`
-	// PendingJobs is the maximum number of an account's active jobs; 0: as many as the site holds.
+	// PendingJobs is the maximum number of an account's active jobs. 0 means as many as the site holds.
 	PendingJobs int `json:"pending_jobs,omitempty"`
-	// Deposit is held for each job in addition to its budget, and kept if the owner cancels the
-	// job within DepositWindow, before it was started; 0: none.
+	// Deposit is held for each job in addition to its budget, and kept if the owner cancels the job within
+	// DepositWindow, before it was started. 0 means no deposit.
 	Deposit messages.Credits `json:"deposit,omitempty"`
-	// DepositWindow is how long after its submission a cancelled job loses its Deposit; 0: 10
-	// minutes.
+	// DepositWindow is how long after its submission a cancelled job loses its Deposit. 0 means 10 minutes.
 	DepositWindow messages.Duration `json:"deposit_window,omitempty"`
-	// Connections is the maximum of an account's open connections to NATS; an operator may have
-	// four times as many. 0: DefaultConnections.
+	// Connections is the maximum of an account's open connections to NATS; an operator may have four times as many. 0
+	// means DefaultConnections.
 	Connections int `json:"connections,omitempty"`
 }
 
@@ -92,8 +91,8 @@ type Buckets struct {
 	next int // number of accounts at which sweep runs next
 }
 
-// sweepFrom is the number of accounts from which on accounts with full buckets are removed. After that, they are
-// removed each time when the number of remaining accounts has doubled.
+// When there are sweepFrom accounts, those with full buckets are removed. This happens again each time the number of
+// remaining accounts has doubled.
 const sweepFrom = 1024
 
 // Take takes a token of an account at the time now. If the account has no token, Take returns in `again` the time at
@@ -115,7 +114,6 @@ func (b *Buckets) Take(r *Rules, now messages.Time, account messages.Name) (ok b
 	return true, 0
 }
 
-// sweep removes accounts whose buckets are full.
 func (b *Buckets) sweep(now messages.Time) {
 	if len(b.full) < b.next {
 		return

@@ -39,7 +39,8 @@ type ring struct {
 	next    int // position of the next bucket, once the ring has Keep buckets
 }
 
-// New returns a series of samples with width values each. steps go from the shortest to the longest.
+// New returns a series of samples with width values each. The argument steps begins with the shortest steps and ends
+// with the longest.
 func New(width int, steps ...Step) *Series {
 	s := &Series{width: width}
 	for _, step := range steps {
@@ -127,7 +128,7 @@ func (s *Series) Since(from, now messages.Time) (step messages.Duration, rows []
 	return r.Every, rows
 }
 
-// Last returns when the last step began; 0: there is none.
+// Last returns when the last step began, or 0 if there is none.
 func (s *Series) Last() messages.Time {
 	if b := s.rings[0].last(); b != nil {
 		return b.At
@@ -149,9 +150,9 @@ func (s *Series) Part(from messages.Time) []market.PastSteps {
 	return part
 }
 
-// Merge adds a part of the same series from another replica: the steps that are later than its own last step, and the
-// last step itself if the part has more samples of it. It returns false if the part does not have the form of this
-// series.
+// Merge adds a part of the same series from another replica: the steps that are later than the last step of this
+// series, and the last step itself if the part has more samples of it. It returns false if the part does not have the
+// form of this series.
 func (s *Series) Merge(part []market.PastSteps) bool {
 	if len(part) != len(s.rings) {
 		return false

@@ -125,7 +125,7 @@ func (ac *acceptor) timely(p *peer, a *clearing.Authorisation) *Rejected {
 	return nil
 }
 
-// again returns the answer to a request to accept an authorisation that was accepted before.
+// Returns the answer to a request to accept an authorisation that was accepted before.
 func (k *accepted) again(purpose string, a *clearing.Authorisation) (*clearing.ClearingReply, *Rejected) {
 	switch {
 	case k.Closed == revoked:
@@ -216,7 +216,7 @@ func (p *peer) chargeID(r *clearing.ChargeRequest) string {
 	return fmt.Sprintf("%scharge/%x", TransferPrefix, sum[:16])
 }
 
-// chargeOf returns the number of an authorisation's unanswered charge; 0: there is none.
+// chargeOf returns the number of an authorisation's unanswered charge, or 0 if there is none.
 func (p *peer) chargeOf(id string) uint64 { return p.numbers[chargeKey(id)] }
 
 // expire removes an authorisation that ended. If it was not charged, expire releases it, so that its home bank does

@@ -66,8 +66,9 @@ func TestStatementsThatAreRefused(t *testing.T) {
 	west.refuse(Stale, messages.Expired, accepting(a))
 }
 
-// TestStatementEndsByTheClockThatIsAhead: an authorisation has ended by the issuer's clock, and the clock of the other
-// bank is behind. That bank must refuse the authorisation if a message of the issuer has told it a time after the end.
+// TestStatementEndsByTheClockThatIsAhead: an authorisation has ended by the issuer's clock, and the clock of the
+// other bank is behind. That bank must refuse the authorisation if a message of the issuer carried a time after the
+// end.
 func TestStatementEndsByTheClockThatIsAhead(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -218,7 +219,7 @@ func TestMessagesThatAreRefused(t *testing.T) {
 	east.has("ada", 97, 0)
 }
 
-// forged returns a receipt that change altered and that its bank then signed again.
+// forged returns a receipt that the function change has altered, and that its bank has signed again.
 func forged(by *side, r clearing.SignedReceipt, change func(*clearing.Receipt)) Command {
 	m := r.Receipt
 	m.Outcomes = slices.Clone(m.Outcomes)

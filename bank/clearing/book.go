@@ -81,7 +81,6 @@ func (b *book) holds(amount messages.Credits) bool {
 	return b.Total.Volume <= math.MaxInt64-amount
 }
 
-// enter appends an instruction with its outcome.
 func (b *book) enter(i *clearing.Instruction, o *moneymsg.TransferResult) {
 	b.Total = After(b.Total, i, o)
 	if len(b.Lines) >= keptLines+keptLines/4 {
@@ -94,7 +93,7 @@ func (b *book) enter(i *clearing.Instruction, o *moneymsg.TransferResult) {
 	}})
 }
 
-// at returns the running total after the instruction with a number; false: the book does not have that number.
+// Returns the running total after the instruction with a number, or false if the book does not have that number.
 func (b *book) at(number uint64) (clearing.RunningTotal, bool) {
 	switch {
 	case number == b.Base.Number:

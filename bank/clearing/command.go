@@ -6,8 +6,9 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// Mark is the first byte of every command of the clearing. It distinguishes them from commands of the ledger, which
-// are in the same log. The second byte is the format of the rest; a command in another format is refused.
+// Mark is the first byte of every command of the clearing. It distinguishes these commands from commands of the
+// ledger, which are in the same log. The second byte is the format of the rest; a command in another format is
+// refused.
 const (
 	Mark = 'c'
 	form = 1
@@ -34,17 +35,17 @@ type Command struct {
 	Asked *messages.SignedRequest
 
 	Part   *clearing.PartRequest
-	Silent messages.Name // a peer that does not answer, as the leader found; "": none
+	Silent messages.Name // a peer that does not answer, as the leader found; "" means none
 
-	Incarnation uint64        // the site's new incarnation, set by a leader that found that a backup was restored; 0: none
+	Incarnation uint64        // the site's new incarnation, set by a leader that found that a backup was restored; 0 means none
 	Since       messages.Time // when that backup began
-	Compared    messages.Name // a peer whose books agree with ours after the restore, as the leader found; "": none
+	Compared    messages.Name // a peer whose books agree with ours after the restore, as the leader found; "" means none
 	Known       uint64        // the latest incarnation of this site that the peer Compared knows
 	Confirm     *clearing.ConfirmRequest
 	Adopt       *clearing.AdoptRequest
 }
 
-// from returns the site whose bank signed a part of the command; "": none did.
+// from returns the site whose bank signed a part of the command, or "" if none did.
 func (c *Command) from() messages.Name {
 	switch {
 	case c.Instructions != nil:

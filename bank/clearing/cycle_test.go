@@ -39,7 +39,7 @@ func ring(t *testing.T) [3]*side {
 	return sides
 }
 
-// TestNetSettlementOfACircle: debts in a circle cancel. Nobody may have to pay outside the ledgers.
+// TestNetSettlementOfACircle: debts in a circle cancel each other. No site may have to pay outside the ledgers.
 func TestNetSettlementOfACircle(t *testing.T) {
 	sides := ring(t)
 	east, north, west := sides[0], sides[1], sides[2]

@@ -19,15 +19,14 @@
 //
 //	pay      pay an account of the receiver; the sender owes it
 //	charge   take from an authorisation of the receiver, once; the receiver owes it
-//	settle   the settlement of a cycle: take up to so much of what the sender owes
+//	settle   the settlement of a cycle: take at most the given amount of the sender's debt
 //	revoke   give up an authorisation of the sender that was not charged
 //
-// An instruction stays in the outbox under its number, and is sent again, until the receiver's
-// signed receipt has its outcome. The receiver carries out the numbers in order, each once. It
-// keeps each outcome, even a refusal, until the sender has confirmed that it has it. Both
-// banks enter each number with its outcome into a book: the receiver when it carries it out,
-// the sender when it learns the outcome. A book has a running total, and a digest of all
-// numbers, contents and outcomes. Every message has its sender's running total, and is signed.
+// An instruction stays in the outbox under its number, and is sent again, until the receiver's signed receipt has its
+// outcome. The receiver carries out the numbers in order, each once. It keeps each outcome, even a refusal, until the
+// sender has confirmed that it received the outcome. Both banks enter each number with its outcome into a book: the
+// receiver when it carries it out, the sender when it learns the outcome. A book has a running total, and a digest of
+// all numbers, contents and outcomes. Every message has its sender's running total, and is signed.
 //
 // The amount of an instruction without an answer is reserved in the ledger of the bank that
 // sent it, by a hold without an expiry. A confirmation makes the hold a transfer, and a
@@ -103,12 +102,11 @@
 //
 // # Parting
 //
-// A peer has a standing. The leader suspends a peer whose bank has not answered for long.
-// While a peer is suspended nothing new begins: no payment, and no authorisation by either
-// side. The next message that the peer signs ends this; if it owes answers, its first answer
-// does. A peer is parting when an operator says so. Then earlier agreements continue, and the
-// debts are settled and paid. A bank that has nothing left with the peer says so with its last
-// instruction:
+// A peer has a standing. The leader suspends a peer whose bank has not answered for long. While a peer is suspended
+// nothing new begins: no payment, and no authorisation by either side. The next message that the peer signs ends the
+// suspension; if the peer owes answers, the message must have news. A peer is parting when an operator says so. Then
+// earlier agreements continue, and the debts are settled and paid. A bank that has nothing left with the peer says so
+// with its last instruction:
 //
 //	part     the sender has settled everything, and asks for nothing more
 //
@@ -173,20 +171,18 @@
 // From 2, 3 and 6 it follows that a message may be repeated, late or lost without harm. From
 // the outbox it follows that an instruction is carried out if it is sent often enough.
 //
-// For 2 and 3 an answer must be durable before it is sent. So receipts, authorisations and
-// outgoing instructions are read from the state that the log has committed. If the disk of a
-// bank lost answers, its peers refuse its messages as [Lost]. It then carries out nothing for
-// a peer until it has adopted the peer's totals.
+// For 2 and 3 an answer must be durable before it is sent. So receipts, authorisations and outgoing instructions are
+// read from the state that the log has committed. If the disk of a bank lost answers, its peers refuse its messages
+// as [Lost]. The bank then carries out nothing for a peer until it has adopted the peer's totals.
 //
 // # Refusals
 //
-// A refusal of a message that no honest peer sends has a reason ([Refusal]) and is counted.
-// Before the leader proposes a message, it calls [State.Screen]. This refuses messages that
-// are wrong whatever the books say, for example with a bad signature; Apply screens again. A
-// message whose running total does not match is refused and recorded as a dispute for an
-// operator. [Compare] then finds the first number at which the two books differ, from signed
-// pages of both books ([State.Lines]). Only new terms from the operator end a dispute, and not
-// if they only lower the limit.
+// A refusal of a message that no honest peer sends has a reason ([Refusal]) and is counted. Before the leader
+// proposes a message, it calls [State.Screen]. This refuses messages that are wrong in any state of the books, for
+// example with a bad signature; Apply screens again. A message whose running total does not match is refused and
+// recorded as a dispute for an operator. [Compare] then finds the first number at which the two books differ, from
+// signed pages of both books ([State.Lines]). Only new terms from the operator end a dispute, and not if they only
+// lower the limit.
 //
 // # Duties of the caller
 //

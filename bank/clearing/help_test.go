@@ -22,7 +22,7 @@ type side struct {
 	state  *State
 	at     messages.Time
 
-	meddled bool // the test changed the state without a command: nothing is derived at its end
+	meddled bool // the test changed the state without a command: at the end the state is not derived from the records
 }
 
 func newSide(t testing.TB, name messages.Name) *side {
@@ -110,7 +110,7 @@ func (s *side) do(c Command) Result {
 	return s.state.Apply(data)
 }
 
-// must applies a command, which must not be refused.
+// Applies a command, which must not be refused.
 func (s *side) must(c Command) Result {
 	s.Helper()
 	r := s.do(c)
@@ -193,7 +193,7 @@ func (s *side) exchange(other *side) {
 	s.must(Command{Receipt: &receipt})
 }
 
-// has checks an account's balance and its reserved part, in credits.
+// Checks an account's balance and its reserved part, in credits.
 func (s *side) has(account messages.Name, balance, reserved messages.Credits) {
 	s.Helper()
 	a, err := s.ledger.Account(account)

@@ -108,7 +108,7 @@ func (s *side) limits(member messages.Name, limit messages.Credits) {
 }
 
 // TestOwnersAndOperatorsRevokeWhatMembersBound checks that a member can authorise a peer only within its limit. An
-// owner of the account and an operator can have that revoked, also after the member has left.
+// owner of the account and an operator can revoke the authorisation, even after the member has left.
 func TestOwnersAndOperatorsRevokeWhatMembersBound(t *testing.T) {
 	east, west := pair(t)
 	east.project(0)

@@ -36,7 +36,7 @@ func (in *incoming) receive(signed *clearing.SignedInstructions) (*clearing.Rece
 	return in.receipt(p, first, end(m)), nil
 }
 
-// admit records what a message says about its sender, or returns a refusal of the whole message. It changes only the
+// admit stores what a message says about its sender, or returns a refusal of the whole message. It changes only the
 // state of the peer.
 func (in *incoming) admit(p *peer, m *clearing.Instructions) *Rejected {
 	news := end(m) > p.In.Total.Number+1 || m.Known.Number > p.Known
@@ -80,7 +80,7 @@ func (s *State) Answered(signed *clearing.SignedInstructions) (*clearing.Receipt
 }
 
 // Idle reports which new instructions of a screened message are not worth a place in the log: payments of less than
-// least, and the end of an authorisation that is not open.
+// the amount least, and the end of an authorisation that is not open.
 func (s *State) Idle(m *clearing.Instructions, least messages.Credits) (idle []bool) {
 	p := s.peers.byName[m.From]
 	for n := max(m.First, p.In.Total.Number+1); n < end(m); n++ {
@@ -155,7 +155,8 @@ func (p *peer) sameNumber(n uint64, i *clearing.Instruction) bool {
 	return same(After(before, i, &moneymsg.TransferResult{Amount: l.Moved}), is)
 }
 
-// forget removes the outcomes of all numbers up to known. The sender has confirmed that it has these outcomes.
+// forget removes the outcomes of all numbers up to the argument known. The sender has confirmed that it has these
+// outcomes.
 func (p *peer) forget(known uint64) {
 	if known > p.Known {
 		p.Outcomes = append([]moneymsg.TransferResult(nil), p.Outcomes[known-p.Known:]...)
@@ -173,7 +174,7 @@ func (in *incoming) receipt(p *peer, first, end uint64) *clearing.Receipt {
 	return r
 }
 
-// obey carries out one instruction. Its outcome is final, also if it is a refusal.
+// obey carries out one instruction. The outcome is final, even if it is a refusal.
 func (in *incoming) obey(p *peer, i *clearing.Instruction) moneymsg.TransferResult {
 	moved, err := in.obeyed(p, i)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 type issued struct {
 	clearing.Authorisation
 	Revoking bool           // the peer was asked to give it up
-	Job      messages.JobID // the job that it pays for; 0: unknown
-	By       messages.Time  // when it is freed, if that is before its end; 0: at its end
+	Job      messages.JobID // the job that it pays for; 0 means unknown
+	By       messages.Time  // when it is freed, if that is before its end; 0 means at its end
 }
 
 func (i *issued) entry() (id, owner string, site messages.Name, until messages.Time) {
@@ -78,8 +78,8 @@ func (is *issuer) authorise(by messages.Name, rank ledger.Rank, r *clearing.Auth
 }
 
 // bounded returns a refusal if a member of a project has no limit that an owner set: the authorisation could bind the
-// project's credits for months. A service may ask for such a member, because the service's authorisations are for jobs
-// and end with the jobs.
+// project's credits for months. A service may make the request for such a member, because the service's
+// authorisations are for jobs and end with the jobs.
 func (is *issuer) bounded(by messages.Name, rank ledger.Rank, a *clearing.Authorisation) *Rejected {
 	if rank != ledger.User || !messages.ValidName(by) || is.money.books.Owns(a.Member, a.Account) || is.money.books.Limited(a.Member, a.Account) {
 		return nil
@@ -100,7 +100,7 @@ func (is *issuer) draft(by messages.Name, r *clearing.AuthoriseRequest) clearing
 	}
 }
 
-// again returns the first authorisation, for a repeated request.
+// Returns the first authorisation, for a repeated request.
 func (i *issued) again(a *clearing.Authorisation) (*clearing.Authorisation, *Rejected) {
 	first := i.Authorisation
 	a.Issued = first.Issued
@@ -215,7 +215,6 @@ func (is *issuer) honour(p *peer, i *clearing.Instruction) (messages.Credits, *R
 	return i.Amount, nil
 }
 
-// free frees an authorisation that the peer gave up.
 func (is *issuer) free(p *peer, i *clearing.Instruction, o *moneymsg.TransferResult) {
 	a := is.issued.find(i.ID)
 	if a == nil {

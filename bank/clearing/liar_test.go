@@ -20,11 +20,11 @@ const (
 	liarShare messages.Credits = 2
 )
 
-// victim is a bank with two peers: west, which sends anything that it can sign, and north, which is honest. Outside
-// its books, the victim adds up what west has cost it.
+// victim is a bank with two peers: west, which sends anything that it can sign, and north, which is honest. The test
+// also adds up, outside these books, what west has cost the victim.
 type victim struct {
 	*bank
-	careless bool // a planted bug: all peers share one reserve, and a dispute has no effect
+	careless bool // an inserted bug: all peers share one reserve, and a dispute has no effect
 	time     messages.Time
 	said     []clearing.SignedInstructions // west's messages, to be sent again
 	seen     uint64                        // west's numbers that were added up
@@ -85,8 +85,8 @@ func (v *victim) take(signed clearing.SignedInstructions) *clearing.Receipt {
 	return r
 }
 
-// says lets west send instructions to the victim. ahead is the distance of the first number from the number that the
-// victim expects; it may be negative. known is the running total that west claims.
+// says lets west send instructions to the victim. The argument ahead is the distance of the first number from the
+// number that the victim expects; it may be negative. The argument known is the running total that west claims.
 func (v *victim) says(ahead int, known clearing.RunningTotal, list ...clearing.Instruction) {
 	first := int(v.west().In.Total.Number) + 1 + ahead
 	if first < 1 {
@@ -116,7 +116,7 @@ func (v *victim) answers(outcome func(*clearing.Instruction) moneymsg.TransferRe
 	}
 }
 
-// shows sends west's authorisation for one of its users to this bank, for a job.
+// shows presents west's authorisation for one of its users to this bank, for a job.
 func (v *victim) shows(id string, amount messages.Credits, purpose string) {
 	a := clearing.Authorisation{Issuer: "west", Peer: "east", ID: id, Account: "eve", Member: "eve", Amount: amount,
 		Issued: 1000 * day, Interval: 3600 * span, Margin: margin}
@@ -349,7 +349,7 @@ func TestALiarOnLongWalks(t *testing.T) {
 	}
 }
 
-// TestALiarIsFoundAtACarelessBank: with the planted bug, the same checks must find that a liar gets too much.
+// TestALiarIsFoundAtACarelessBank: with the inserted bug, the same checks must find that a liar gets too much.
 func TestALiarIsFoundAtACarelessBank(t *testing.T) {
 	err := exhaust(true, core, 5, nil)
 	if err == nil {

@@ -18,7 +18,8 @@ import (
 const SettlementAccount messages.Name = clearing.PeerAccountPrefix + "-settlement"
 
 // SettledAccount returns the account for debts that a peer has settled, until the peer pays them outside the ledgers.
-// Its balance is minus these debts, and at least minus the peer's share of the reserve. Names have at most 63 bytes.
+// Its balance is negative: -5 if the peer has settled 5 credits and not paid them yet. It is never below minus the
+// peer's share of the reserve. Names have at most 63 bytes.
 func SettledAccount(peer messages.Name) messages.Name {
 	name := clearing.PeerAccountPrefix + "-" + peer
 	return name[:min(len(name), 63)]
@@ -80,7 +81,7 @@ func (m *money) move(by messages.Name, chain ...moneymsg.Transfer) (messages.Cre
 	return last.Amount, nil
 }
 
-// must carries out transfers that cannot fail by the clearing's rules.
+// Carries out transfers that cannot fail by the clearing's rules.
 func (m *money) must(chain ...moneymsg.Transfer) {
 	if _, err := m.move(maker, chain...); err != nil && m.fault == "" {
 		m.fault = clip(err.Error())
@@ -109,7 +110,7 @@ func (m *money) manage(c ledger.Command) ledger.Result {
 	return m.books.ApplyOwn(c.Encode())
 }
 
-// owed returns the amount that this site owes the sites of an account (negative: they owe this site), and how much
+// owed returns the amount that this site owes the sites of an account (negative if they owe this site), and how much
 // can still be taken from the account.
 func (m *money) owed(account messages.Name) (owed, room messages.Credits) {
 	a, err := m.books.Brief(account)
@@ -119,7 +120,7 @@ func (m *money) owed(account messages.Name) (owed, room messages.Credits) {
 	return a.Balance, a.Available + a.Credit
 }
 
-// once makes a hold with an identifier that a user chose. It reports whether this call made the hold, and not an
+// Makes a hold with an identifier that a user chose. It reports whether this call made the hold, and not an
 // earlier call.
 func (m *money) once(by, account messages.Name, hold moneymsg.Transfer) (bool, *Rejected) {
 	before, _ := m.books.Brief(account) // an unknown account has nothing reserved, so the error does not matter

@@ -17,9 +17,9 @@ type outgoing struct {
 	cycles *cycles
 }
 
-// Outgoing returns the message that a peer must get until it answers: the first unanswered instructions. Their numbers
-// never change. If there are none, the message only tells the peer which outcomes this site has. false: nothing may be
-// sent to the peer.
+// Outgoing returns the message that a peer must get until it answers: the first unanswered instructions. Their
+// numbers never change. If there are none, the message only tells the peer which outcomes this site has. It returns
+// false if nothing may be sent to the peer.
 func (s *State) Outgoing(name messages.Name, at messages.Time) (clearing.Instructions, bool) {
 	p := s.peers.byName[name]
 	if p == nil || p.Standing == clearing.PeerParted || s.peers.whole(p) != nil {
@@ -122,7 +122,7 @@ func (out *outgoing) news(p *peer, m *clearing.Receipt) ([]moneymsg.TransferResu
 }
 
 // repeats takes a receipt without news. It refuses the receipt if it contradicts this book, or if it has outcomes,
-// because they are known already. last is the last number of the receipt.
+// because they are known already. The argument last is the last number of the receipt.
 func (out *outgoing) repeats(p *peer, m *clearing.Receipt, last uint64) *Rejected {
 	ours, known := p.Out.at(last)
 	if known && !same(ours, m.Total) {

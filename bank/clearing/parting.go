@@ -8,7 +8,7 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// partings ends the relation to a peer, by agreement or one-sided, and suspends peers that are silent.
+// partings ends the relation to a peer, by agreement or by this site alone, and suspends peers that are silent.
 type partings struct {
 	peers    *peers
 	money    *money
@@ -84,7 +84,7 @@ func (pt *partings) proceed() {
 	}
 }
 
-// next returns a peer whose parting can advance; nil: there is none.
+// next returns a peer whose parting can advance, or nil if there is none.
 func (pt *partings) next() *peer {
 	for _, name := range pt.peers.order {
 		p := pt.peers.byName[name]
@@ -95,7 +95,7 @@ func (pt *partings) next() *peer {
 	return nil
 }
 
-// even reports whether nothing is owed, reserved or authorised between this site and a peer.
+// Reports whether nothing is owed, reserved or authorised between this site and a peer.
 func (pt *partings) even(p *peer) bool {
 	a, _ := pt.money.books.Brief(PeerAccount(p.Name))
 	settled, _ := pt.money.books.Brief(SettledAccount(p.Name)) // 0 if the account does not exist
@@ -109,7 +109,7 @@ func (pt *partings) end(p *peer) {
 	pt.terms.divide()
 }
 
-// owes returns the amount that a peer owes by trade and settlements; negative: this site owes it.
+// owes returns the amount that a peer owes by trade and settlements. A negative amount is owed by this site.
 func (pt *partings) owes(p *peer) messages.Credits {
 	a, _ := pt.money.books.Brief(PeerAccount(p.Name))
 	settled, _ := pt.money.books.Brief(SettledAccount(p.Name))

@@ -18,8 +18,8 @@ type peer struct {
 	outbox []item // instructions without an outcome, from number Out.Total.Number+1 on
 	counts        // counts of the outbox
 
-	// remembered is the number of the peer's authorisations that this site remembers. open is the number of these that
-	// are open.
+	// remembered is the number of the peer's authorisations that this site remembers. The field open is the number of
+	// these that are open.
 	remembered, open int
 }
 
@@ -27,7 +27,7 @@ type peer struct {
 type counts struct {
 	charges int               // instructions that charge or release an authorisation
 	offers  int               // offers to settle cycles
-	offered uint64            // the latest offered cycle; 0: none
+	offered uint64            // the latest offered cycle; 0 means none
 	asked   messages.Credits  // sum of the amounts of all instructions
 	numbers map[string]uint64 // by hold: number of the last payment; by chargeKey: number of the last charge
 }
@@ -78,7 +78,7 @@ type relation struct {
 	Share    messages.Credits // the peer's share of the reserve, as an operator set it
 	Stated   bool
 	Retired  []string      // keys that are never trusted again
-	Turned   messages.Time // when it first signed with the last of its keys; 0: not yet, as far as this site knows
+	Turned   messages.Time // when it first signed with the last of its keys; 0 means not yet, as far as this site knows
 
 	Standing clearing.PeerStanding
 	Since    messages.Time    // when the standing began
@@ -89,8 +89,8 @@ type relation struct {
 	Incarnation uint64           // incarnation in the latest message that it signed
 	Compared    uint64           // the incarnation of this site in which the two books were found equal
 	Above       uint64           // the incarnation that this site signs for this peer, if that is later than the site's own
-	Confirmed   *clearing.Totals // totals that an operator confirmed, for the peer to adopt; nil: none
-	Adopted     messages.Time    // when this site last adopted the peer's totals; 0: never
+	Confirmed   *clearing.Totals // totals that an operator confirmed, for the peer to adopt; nil means none
+	Adopted     messages.Time    // when this site last adopted the peer's totals; 0 means never
 	Forgotten   messages.Credits // the most that it may charge since then with authorisations that this bank lost
 	Began       messages.Time    // when its books began again after a one-sided parting
 }
@@ -99,12 +99,11 @@ type relation struct {
 // fields are exported for the image only.
 type item struct {
 	Instruction clearing.Instruction
-	Hold        string           // "": nothing is reserved
+	Hold        string           // "" if nothing is reserved
 	Held        messages.Credits // amount of the hold; at least the amount of the instruction
 	Payee       messages.Name    // for a charge: the account that gets the amount
 }
 
-// last returns the number of the last instruction.
 func (p *peer) last() uint64 { return p.Out.Total.Number + uint64(len(p.outbox)) }
 
 // send adds an instruction to the outbox and returns its number.
@@ -169,7 +168,8 @@ func (p *peer) answered(n int) {
 	}
 }
 
-// disputes records the first disagreement with the peer's bank, and returns the refusal of the message that shows it.
+// disputes stores the first disagreement with the peer's bank. It returns the refusal of the message that shows the
+// disagreement.
 func (p *peer) disputes(err *Rejected) *Rejected {
 	if p.Dispute == "" {
 		p.Dispute = clip(err.Err.Message)
@@ -177,11 +177,10 @@ func (p *peer) disputes(err *Rejected) *Rejected {
 	return err
 }
 
-// peers has all peers of a site.
 type peers struct {
 	site        messages.Name // name of this site
 	incarnation uint64        // incarnation of this site; each restore from a backup raises it
-	since       messages.Time // the restored backup has everything up to this time; 0: unknown
+	since       messages.Time // the restored backup has everything up to this time; 0 means unknown
 	backup      messages.Time // when the backup of the last restore began
 	byName      map[messages.Name]*peer
 	order       []messages.Name // names of the peers, in ascending order
@@ -195,7 +194,6 @@ func (ps *peers) find(name messages.Name) (*peer, *Rejected) {
 	return nil, ordinary(messages.Errorf(messages.NotFound, "site %q is not a peer of %q; its peers: %s", clip(name), ps.site, spelling.List(ps.order)))
 }
 
-// add inserts a peer.
 func (ps *peers) add(p *peer) {
 	ps.byName[p.Name] = p
 	i, _ := slices.BinarySearch(ps.order, p.Name)
@@ -230,11 +228,11 @@ func (ps *peers) covers(p *peer, amount messages.Credits) *Rejected {
 	return nil
 }
 
-// heardEvery is the least time between two recorded signs of life of a peer, if the second one is a message without
-// news.
+// Without news, the time of a peer's clock is recorded only if it is at least heardEvery later than the last recorded
+// time.
 const heardEvery = messages.Duration(10 * 60e9)
 
-// hear records the time of the peer's clock. It records at most the time of this clock plus the allowed difference, so
+// hear stores the time of the peer's clock. It stores at most the time of this clock plus the allowed difference, so
 // that a peer's clock that was once far ahead does no lasting harm. hear ends a suspension, unless the message has no
 // news and the peer owes answers.
 func (ps *peers) hear(p *peer, at messages.Time, news bool) {
@@ -257,7 +255,7 @@ type knowledge struct {
 	confirmed                   *clearing.Totals
 }
 
-// known returns the knowledge about a peer; the zero value if p is nil.
+// Returns the knowledge about a peer; the zero value if p is nil.
 func (p *peer) known() (k knowledge) {
 	if p == nil {
 		return k

@@ -30,7 +30,8 @@ func (s *State) prove(c *Command) (ledger.Rank, *Rejected) {
 	return rank, nil
 }
 
-// request returns the request of a caller of this site that a command carries out, and its verb; "": there is none.
+// request returns the request of a caller of this site that a command carries out, and its verb, or "" if there is
+// none.
 func (c *Command) request() (verb string, r any) {
 	switch {
 	case c.Peer != nil:
@@ -60,7 +61,7 @@ func (c *Command) request() (verb string, r any) {
 }
 
 // place sets the command's field for a verb to an empty request and returns it, so that the signed content can be
-// decoded into it; nil: the verb is unknown.
+// decoded into it. It returns nil if the verb is unknown.
 func (c *Command) place(verb string) any {
 	switch verb {
 	case clearing.VerbPeer:

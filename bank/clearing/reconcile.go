@@ -35,9 +35,9 @@ func (s *State) Lines(name messages.Name, r clearing.LinesRequest) (clearing.Lin
 	}, nil
 }
 
-// Compare returns the first number at which two books differ; nil: there is none. It gets consecutive lines of each
-// book. Numbers that only one book has are not a difference: they are on the way. Each digest covers all lines before
-// it, so a binary search is enough.
+// Compare returns the first number at which two books differ, or nil if there is none. It gets consecutive lines of
+// each book. Numbers that only one book has are not a difference: they are on the way. Each digest covers all lines
+// before it, so a binary search is enough.
 func Compare(ours, theirs []clearing.ClearingLine) *clearing.BookDifference {
 	ours, theirs = overlap(ours, theirs)
 	i := sort.Search(len(ours), func(i int) bool {
@@ -78,8 +78,8 @@ func (s *State) LostHere(name, sender messages.Name, theirs []clearing.ClearingL
 	return 0
 }
 
-// end returns the last number that this bank knows: of the peer's instructions if theirs is true, and otherwise of its
-// own instructions.
+// end returns the last number that this bank knows: of the peer's instructions if the argument theirs is true, and
+// otherwise of its own instructions.
 func (p *peer) end(theirs bool) uint64 {
 	if theirs {
 		return p.In.Total.Number
@@ -98,8 +98,8 @@ func (ps *peers) forgot(p *peer, t *clearing.Totals) bool {
 	return ps.whole(p) != nil && t.Latest > ps.since
 }
 
-// had reports whether this bank had a line of the peer's book. theirs means that the line is about the peer's
-// instructions, not this bank's.
+// Reports whether this bank had a line of the peer's book. The argument theirs is true if the line is about the
+// peer's instructions, and not about this bank's.
 func (p *peer) had(l *clearing.ClearingLine, theirs bool) bool {
 	switch {
 	case theirs:
@@ -113,7 +113,7 @@ func (p *peer) had(l *clearing.ClearingLine, theirs bool) bool {
 	return i.Kind == l.Kind && i.Amount == l.Asked
 }
 
-// Certain returns the last number of a sender's instructions that the peer has, by its own signed messages. The
+// Certain returns the last number of a sender's instructions that the peer has, as its own signed messages show. The
 // peer's book must go at least as far, unless the peer lost a part of it.
 func (s *State) Certain(name, sender messages.Name) uint64 {
 	switch p := s.peers.byName[name]; {

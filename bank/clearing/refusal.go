@@ -90,8 +90,8 @@ func malformed(err error) *Rejected {
 	return reject(reason, e.Kind, "%s", e.Message)
 }
 
-// final returns the outcome that is remembered for a refused instruction. Its text depends only on the kind, because
-// it is part of the digests of both banks' books.
+// final returns the outcome that is remembered for a refused instruction. The text of the outcome depends only on the
+// kind, because the text is part of the digests of both banks' books.
 func (r *Rejected) final() moneymsg.TransferResult {
 	return moneymsg.TransferResult{Error: &messages.Error{Kind: r.Err.Kind, Message: finalWords(r.Err.Kind)}}
 }

@@ -40,7 +40,7 @@ func newRegister[T any, P registered[T]]() register[T, P] {
 	return register[T, P]{byID: map[string]*entry[T]{}, owned: map[string]int{}, with: map[messages.Name]map[string]bool{}}
 }
 
-// find returns the authorisation with an identifier; nil: there is none.
+// find returns the authorisation with an identifier, or nil if there is none.
 func (r *register[T, P]) find(id string) *T {
 	if e := r.byID[id]; e != nil {
 		return &e.value
@@ -59,7 +59,6 @@ func (r *register[T, P]) room(owner string) *Rejected {
 	return nil
 }
 
-// add adds an authorisation with a new identifier.
 func (r *register[T, P]) add(value T) {
 	id, owner, site, at := P(&value).entry()
 	e := &entry[T]{id: id, at: at, value: value}
@@ -72,7 +71,6 @@ func (r *register[T, P]) add(value T) {
 	r.order().Push(&r.queue, e)
 }
 
-// drop removes the authorisation with an identifier.
 func (r *register[T, P]) drop(id string) {
 	e := r.byID[id]
 	delete(r.byID, id)
@@ -86,7 +84,7 @@ func (r *register[T, P]) drop(id string) {
 	}
 }
 
-// next returns when the first authorisation ends; 0: there is none.
+// next returns when the first authorisation ends, or 0 if there is none.
 func (r *register[T, P]) next() messages.Time {
 	if len(r.queue) == 0 {
 		return 0
@@ -94,7 +92,7 @@ func (r *register[T, P]) next() messages.Time {
 	return r.queue[0].at
 }
 
-// due returns the first authorisation that has ended; nil: there is none.
+// due returns the first authorisation that has ended, or nil if there is none.
 func (r *register[T, P]) due(now messages.Time) *T {
 	if len(r.queue) == 0 || r.queue[0].at > now {
 		return nil
@@ -102,7 +100,7 @@ func (r *register[T, P]) due(now messages.Time) *T {
 	return &r.queue[0].value
 }
 
-// between returns the authorisations with another site, ordered by identifier.
+// Returns the authorisations with another site, ordered by identifier.
 func (r *register[T, P]) between(site messages.Name) []T {
 	list := make([]T, 0, len(r.with[site]))
 	for _, id := range slices.Sorted(maps.Keys(r.with[site])) {
@@ -111,7 +109,6 @@ func (r *register[T, P]) between(site messages.Name) []T {
 	return list
 }
 
-// sorted returns all authorisations, ordered by identifier.
 func (r *register[T, P]) sorted() []T {
 	list := make([]T, 0, len(r.byID))
 	for _, id := range slices.Sorted(maps.Keys(r.byID)) {

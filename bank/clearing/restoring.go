@@ -18,8 +18,8 @@ type restored struct {
 	acceptor *acceptor
 }
 
-// Incarnation returns this site's incarnation (0: it was never restored from a backup), and when the backup of the
-// last restore began.
+// Incarnation returns this site's incarnation, or 0 if it was never restored from a backup. It also returns when the
+// backup of the last restore began.
 func (s *State) Incarnation() (uint64, messages.Time) { return s.peers.incarnation, s.peers.backup }
 
 // Uncompared reports whether this site was restored, and its books with a peer have not been found equal since then.
@@ -28,8 +28,8 @@ func (s *State) Uncompared(name messages.Name) bool {
 	return p != nil && s.peers.whole(p) != nil
 }
 
-// whole returns a refusal of anything that needs a new number, while this bank, after a restore, may have lost numbers
-// that this peer has.
+// Refuses anything that needs a new number for a peer, if this bank was restored and may have lost numbers that
+// the peer has.
 func (ps *peers) whole(p *peer) *Rejected {
 	if p.Compared == ps.incarnation || p.Standing == clearing.PeerParted {
 		return nil
@@ -37,8 +37,8 @@ func (ps *peers) whole(p *peer) *Rejected {
 	return reject(Restored, messages.Unavailable, "site %q was restored from a backup, and may have lost what it agreed with %q: an operator of %q sees it with candor peer reconcile %s", ps.site, p.Name, ps.site, p.Name)
 }
 
-// compared records that nothing was lost in the books with a peer. known is the incarnation of this site that the
-// peer knows.
+// compared is called when nothing was lost in the books with a peer. The argument known is the incarnation of this
+// site that the peer knows.
 func (ps *peers) compared(name messages.Name, known uint64) *Rejected {
 	p, err := ps.find(name)
 	if err == nil {
@@ -59,7 +59,7 @@ func (ps *peers) rise(p *peer, known uint64) {
 // incarnationFor returns the incarnation that this site signs for a peer.
 func (ps *peers) incarnationFor(p *peer) uint64 { return max(ps.incarnation, p.Above) }
 
-// renewed records the incarnation of a peer. It refuses a message that the peer signed before its restore, because the
+// renewed stores the incarnation of a peer. It refuses a message that the peer signed before its restore, because the
 // peer no longer knows this message. A dispute stays, because a restored peer and a liar look the same. The dispute
 // ends when the peer continues from totals that the operator here confirmed.
 func (p *peer) renewed(m *clearing.Instructions) *Rejected {
@@ -127,7 +127,7 @@ func changed(p *peer) *Rejected {
 	return ordinary(messages.Errorf(messages.Conflict, "the books with site %q have changed since they were shown: look at them again with candor peer reconcile %s", p.Name, p.Name))
 }
 
-// Adoption returns what would change if this bank adopted a peer's totals; nil: this bank lost nothing.
+// Adoption returns what would change if this bank adopted a peer's totals, or nil if this bank lost nothing.
 func (s *State) Adoption(t *clearing.Totals) (*clearing.Adoption, *Rejected) {
 	p, err := s.peers.find(t.Site)
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *State) Adoption(t *clearing.Totals) (*clearing.Adoption, *Rejected) {
 // maxOwed bounds totals, so that the difference of two fits in 64 bits.
 const maxOwed = 1 << 61
 
-// plan returns what would change if this bank adopted a peer's totals; nil: this bank lost nothing.
+// plan returns what would change if this bank adopted a peer's totals, or nil if this bank lost nothing.
 func (rs *restored) plan(p *peer, t *clearing.Totals) (*clearing.Adoption, *Rejected) {
 	out, sent, err := p.Out.further(&t.Received)
 	in, received, failed := p.In.further(&t.Sent)
@@ -217,7 +217,8 @@ func (rs *restored) adopt(r *clearing.AdoptRequest) (*clearing.Adoption, *Reject
 	return a, nil
 }
 
-// correct books the change of this site's debt, even above the peer's limit.
+// correct moves the change of this site's debt between the peer's account and the correction account, even above the
+// peer's limit.
 func (rs *restored) correct(p *peer, amount messages.Credits) {
 	t := moneymsg.Transfer{Kind: moneymsg.Posted, Debit: PeerAccount(p.Name), Credit: CorrectionAccount, Amount: amount, Reason: "lost numbers of site " + p.Name}
 	if amount < 0 {

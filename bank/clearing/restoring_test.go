@@ -42,7 +42,7 @@ func (s *side) adopting(t clearing.SignedTotals) (Command, *clearing.Adoption) {
 	return Command{By: "ops", Adopt: &clearing.AdoptRequest{Totals: t, Correction: a.Correction}}, a
 }
 
-// of returns the balance of an account; 0 if it is not open.
+// Returns the balance of an account; 0 if it is not open.
 func (s *side) of(account messages.Name) messages.Credits {
 	a, _ := s.ledger.Account(account)
 	return a.Balance
@@ -64,7 +64,7 @@ func (s *side) mirrored(other *side) {
 	}
 }
 
-// busy lets two sides trade in every way. keys makes the keys of the requests unique.
+// busy lets two sides trade in every way. The argument keys makes the keys of the requests unique.
 func busy(east, west *side, keys string) {
 	east.pay(west, keys+"-p", 3)
 	west.pay(east, keys+"-q", 2)
@@ -84,7 +84,6 @@ func busy(east, west *side, keys string) {
 	}
 }
 
-// cycled closes a cycle at both sides.
 func cycled(east, west *side, cycle uint64) {
 	for _, s := range []*side{east, west} {
 		s.close(cycle)

@@ -11,7 +11,7 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// bug is a fault that is planted, to show that the checks find it.
+// bug is a fault that a test inserts, to show that the checks find it.
 type bug int
 
 const (
@@ -30,8 +30,8 @@ type bank struct {
 	site   messages.Name
 	offset messages.Time // error of its clock
 	bug    bug
-	// proves says that the bank requires signatures. Banks with a planted bug do not, because nobody signed what the
-	// bug does.
+	// proves says that the bank requires signatures. Banks with an inserted bug do not require them, because nobody
+	// signed what the bug does.
 	proves bool
 
 	ledger *ledger.Ledger
@@ -80,7 +80,7 @@ func (s sealer) Sign(data []byte) ([]byte, error) {
 // Marks of log entries that are not commands of the clearing.
 const (
 	markLedger = 'l' // a command of the ledger
-	markRefund = 'r' // a step of the planted bug: refund everything that waits
+	markRefund = 'r' // a step of the inserted bug: refund everything that waits
 )
 
 // propose appends an entry to the log and applies it.
@@ -104,7 +104,6 @@ func (b *bank) apply(entry []byte) Result {
 	return b.state.Apply(entry)
 }
 
-// command encodes and proposes a command of the clearing.
 func (b *bank) command(c Command) Result {
 	if b.proves {
 		signs().sign(b.site, &c, b.ledger.Now())
@@ -116,7 +115,6 @@ func (b *bank) command(c Command) Result {
 	return b.propose(entry)
 }
 
-// asks proposes a command of the ledger.
 func (b *bank) asks(c ledger.Command) Result {
 	if b.proves {
 		signs().signCommand(b.site, &c, b.ledger.Now())
@@ -154,7 +152,7 @@ func (b *bank) refund() {
 	}
 }
 
-// emit sends a message as soon as everything that was applied before it is on disk.
+// emit sends a message as soon as everything that was applied before the message is on disk.
 func (b *bank) emit(p parcel) {
 	p.after = len(b.log)
 	b.waiting = append(b.waiting, p)
@@ -183,8 +181,8 @@ func (b *bank) released() []parcel {
 	return out
 }
 
-// crash loses the memory and the unsynced end of the log, except for as many entries as kept says, and restarts the
-// bank.
+// crash loses the memory and the unsynced end of the log, and restarts the bank. The argument kept is the number of
+// unsynced entries that are not lost.
 func (b *bank) crash(kept int) error {
 	b.log = b.log[:min(len(b.log), b.synced+kept)]
 	b.synced = len(b.log)
@@ -246,5 +244,4 @@ func (b *bank) snapshot() error {
 	return nil
 }
 
-// now returns the time of the bank's clock.
 func (b *bank) now(world messages.Time) messages.Time { return world + b.offset }

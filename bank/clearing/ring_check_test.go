@@ -16,8 +16,8 @@ type checker struct {
 	holds func(*world) error
 }
 
-// checkers are all checkers. The ledger's own tests cover the first one. Each of the other checkers finds planted bugs
-// without the rest; TestRingFindsPlantedBugs checks this.
+// checkers are all checkers. The ledger's own tests cover the first one. Each of the other checkers finds inserted
+// bugs without the rest; TestRingFindsPlantedBugs checks this.
 var checkers = []checker{
 	{"ledgers", each((*bank).checkLedger)},
 	{"holds", each((*bank).checkHolds)},
@@ -27,7 +27,6 @@ var checkers = []checker{
 	{"observer", func(w *world) error { return w.seen.fault }},
 }
 
-// check runs the checkers of the world.
 func (w *world) check() error {
 	for _, c := range w.checkers {
 		if err := c.holds(w); err != nil {
@@ -48,7 +47,6 @@ func each(f func(*bank) error) func(*world) error {
 	}
 }
 
-// checkLedger adds up one ledger.
 func (b *bank) checkLedger() error {
 	var sum, held messages.Credits
 	for _, a := range b.ledger.Accounts() {

@@ -41,7 +41,7 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// TestRingFindsPlantedBugs checks that each planted bug is found soon, with the seeds of TestRing. Each checker that
+// TestRingFindsPlantedBugs checks that each inserted bug is found soon, with the seeds of TestRing. Each checker that
 // the test names for a bug must find it without the other checkers.
 func TestRingFindsPlantedBugs(t *testing.T) {
 	const within = 40
@@ -67,7 +67,7 @@ func TestRingFindsPlantedBugs(t *testing.T) {
 	}
 }
 
-// runRing runs one seed until a check fails. A planted bug must be found while the network is bad, so only correct
+// runRing runs one seed until a check fails. An inserted bug must be found while the network is bad, so only correct
 // banks run to the end.
 func runRing(seed uint64, planted bug, under ...checker) error {
 	w := newWorld(seed, planted, under...)

@@ -92,7 +92,6 @@ func (w *world) grant(b *bank, user messages.Name, amount messages.Credits) {
 	}
 }
 
-// step does one random action.
 func (w *world) step() error {
 	b := w.banks[w.IntN(3)]
 	switch n := w.IntN(100); {
@@ -124,7 +123,7 @@ func (w *world) step() error {
 	return nil
 }
 
-// pass lets time pass, rarely so much that authorisations lapse at home.
+// pass lets time pass. In rare cases the time is so long that authorisations lapse at home.
 func (w *world) pass() {
 	w.time += messages.Time(w.Int64N(int64(10 * minute)))
 	switch w.IntN(40) {
@@ -257,7 +256,7 @@ func (w *world) authorise(b *bank, c Command, peer messages.Name, amount message
 	}
 }
 
-// charge chooses an authorisation that the bank accepted; false: there is none.
+// charge chooses an authorisation that the bank accepted. It returns false if there is none.
 func (w *world) charge(b *bank, c *Command) bool {
 	for range 4 {
 		if len(w.statements) == 0 {

@@ -29,7 +29,8 @@ type Signer interface {
 // proof.Verified does. It is a pure function: all replicas get the same result.
 type Verify func(key string, data, signature []byte) bool
 
-// signed returns the bytes to be signed; nil: the value cannot be encoded, which cannot happen for a decoded value.
+// signed returns the bytes to be signed, or nil if the value cannot be encoded, which cannot happen for a decoded
+// value.
 func signed(domain string, value any) []byte {
 	body, err := wire.Marshal(value, wire.Msgpack)
 	if err != nil {

@@ -42,7 +42,6 @@ func sure[T any](value T, err error) T {
 	return value
 }
 
-// root returns the root of trust of a site's ledger.
 func (s *signatory) root(site messages.Name) *ledger.Root {
 	return &ledger.Root{Site: site, Account: sure(s.account.PublicKey())}
 }
@@ -58,7 +57,7 @@ func (s *signatory) keys(site messages.Name) []byte {
 	return c.Encode()
 }
 
-// asked returns a request signed by a caller with credentials of a role that may make it.
+// Returns a request signed by a caller with credentials of a role that may make it.
 func (s *signatory) asked(site, by messages.Name, verb string, request any, at messages.Time) *messages.SignedRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 type Books interface {
 	// ApplyOwn carries out a command of the clearing itself.
 	ApplyOwn(command []byte) ledger.Result
-	// Proven returns the number of the record from which on requests need a signature; 0: none need one. Asked checks
-	// a signature, and Finish ends what Asked or Hear began.
+	// Proven returns the number of the record from which on requests need a signature. It returns 0 if no request
+	// needs one. Asked checks a signature, and Finish ends what Asked or Hear began.
 	Proven() uint64
 	Asked(verb string, by messages.Name, r *messages.SignedRequest, now messages.Time) (ledger.Rank, *messages.Error)
 	Finish(carriedOut bool)
@@ -35,7 +35,7 @@ type Books interface {
 type State struct {
 	money    *money    // moves and reserves credits in the ledger
 	peers    *peers    // the banks of other sites, and their keys
-	screen   *screen   // refuses what is wrong whatever the books say
+	screen   *screen   // refuses what is wrong in any state of the books
 	terms    *terms    // the peers' limits and shares of the reserve
 	issuer   *issuer   // authorisations that this site issued
 	acceptor *acceptor // authorisations of other sites
@@ -120,8 +120,8 @@ func (s *State) Apply(command []byte) Result {
 	return r
 }
 
-// turn records that a peer signs with the last of several keys. It retires the other keys when no message signed with
-// them can arrive any more.
+// turn retires the other keys of a peer that signs with the last of several keys. Before that, it stores the time of
+// the peer's first such signature, and waits until no message signed with the other keys can arrive any more.
 func (s *State) turn(c *Command) {
 	if !s.turns(c) {
 		return
@@ -194,8 +194,8 @@ func (s *State) carryOut(c *Command, rank ledger.Rank, r *Result) (err *Rejected
 	return err
 }
 
-// advance sets the time. Holds then lapse in the ledger, and authorisations here. A parting advances after a change,
-// or with a command that only sets the time.
+// advance sets the time. Holds then lapse in the ledger, and authorisations lapse here. A parting advances after a
+// change, or with a command that only sets the time.
 func (s *State) advance(c *Command) {
 	expire := ledger.Command{Verb: ledger.Expire, At: c.At, Within: true}
 	s.money.books.ApplyOwn(expire.Encode())
@@ -215,10 +215,10 @@ func (s *State) advance(c *Command) {
 	}
 }
 
-// Due returns when something expires next or a parting can advance; 0: never. The leader then proposes a command that
-// sets the time.
+// Due returns when something expires next or a parting can advance, or 0 for never. At this time, the leader proposes
+// a command that sets the time.
 func (s *State) Due() messages.Time {
-	if s.partings.next() != nil { // a payment that operators booked may let it advance
+	if s.partings.next() != nil { // a payment that operators booked may let a parting advance
 		return s.money.books.Now()
 	}
 	issued, accepted := s.issuer.issued.next(), s.acceptor.accepted.next()
@@ -244,7 +244,7 @@ func (s *State) Position(number uint64) (*clearing.Position, *Rejected) {
 	return s.cycles.position(number)
 }
 
-// Cycle returns the number of the latest closed cycle; 0: there is none.
+// Cycle returns the number of the latest closed cycle, or 0 if there is none.
 func (s *State) Cycle() uint64 { return s.cycles.latest }
 
 // Names returns the names of the peers that this site has not parted from, in ascending order.
@@ -278,6 +278,6 @@ func (s *State) Peers() clearing.PeersReply {
 	return r
 }
 
-// Fault returns the first transfer that the ledger refused although the clearing's rules guarantee it. It is ""
-// unless another actor moved credits of the clearing.
+// Fault returns the first transfer that the ledger refused although the clearing's rules guarantee it, or "" if there
+// is none. There can be one only if another actor moved credits of the clearing.
 func (s *State) Fault() string { return s.money.fault }

@@ -79,7 +79,6 @@ func (t *terms) describe(p *peer) clearing.PeerReply {
 	return r
 }
 
-// settlementTitle is the title of the SettlementAccount.
 const settlementTitle = "settlements with other sites"
 
 // setReserve sets the maximum that the other sites together may owe by settlements; 0 means the sum of their shares.
@@ -111,7 +110,7 @@ func (t *terms) divide() {
 	}
 }
 
-// bound returns the limit of all shares together; 0: there is none. It opens the account that stores this limit.
+// bound returns the limit of all shares together, or 0 if there is none. It opens the account that stores this limit.
 func (t *terms) bound() messages.Credits {
 	a, err := t.money.books.Brief(SettlementAccount)
 	if err != nil {
@@ -152,8 +151,8 @@ func (t *terms) settledAccount(p *peer) messages.Name {
 	return account
 }
 
-// settlements returns the amount that this site owes all other sites by settlements, and the reserve for what they
-// owe it.
+// settlements returns the amount that this site owes all other sites by settlements, and the reserve that limits the
+// debts of the other sites to this site.
 func (t *terms) settlements() (owed, reserve messages.Credits) {
 	if a, err := t.money.books.Brief(SettlementAccount); err == nil {
 		owed, reserve = a.Balance, a.Credit

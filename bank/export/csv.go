@@ -17,7 +17,6 @@ var columns = []string{
 	"labels",
 }
 
-// table writes comma-separated values.
 type table struct {
 	*output
 	rows *csv.Writer

@@ -14,7 +14,6 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// formats are the names of the formats.
 var formats = []string{"hledger", "csv"}
 
 // Writer writes the lines of a journal. The caller must write all lines in order, starting with the first.
@@ -42,7 +41,7 @@ type output struct {
 	seen map[messages.Name]bool
 }
 
-// printf keeps the first error in w, which flush returns.
+// printf writes text. The writer w keeps the first error, and flush returns this error.
 func (o *output) printf(format string, args ...any) { fmt.Fprintf(o.w, format, args...) } //nolint:errcheck // flush returns the error
 
 func (o *output) flush() error { return o.w.Flush() }
@@ -112,7 +111,6 @@ func tags(l *ledger.Line) []tag {
 	return slices.DeleteFunc(all, func(t tag) bool { return t.value == "" })
 }
 
-// labels returns the labels of a line's job.
 func labels(l *ledger.Line) job.Labels {
 	if l.Job == 0 {
 		return nil

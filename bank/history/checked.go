@@ -26,12 +26,12 @@ type Checked struct {
 	key   func() ([]byte, error)
 
 	mu     sync.Mutex
-	last   uint64            // number of the newest file; 0: the files were not read yet, or there are none
+	last   uint64            // number of the newest file; 0 if the files were not read yet, or there are none
 	newest [sha256.Size]byte // digest of the image in the newest file
 }
 
-// NewChecked returns the checked images in a directory. They are sealed with key, so that nobody can write one who can
-// only write the disk.
+// NewChecked returns the checked images in a directory. They are sealed with the key, so that a person who can write
+// only the disk cannot forge one.
 func NewChecked(files Files, key func() ([]byte, error)) *Checked {
 	return &Checked{files: files, key: key}
 }
@@ -66,7 +66,7 @@ func (c *Checked) read(key []byte) (images [][]byte, failed error) {
 	return images, failed
 }
 
-// one reads a file.
+// Reads a file.
 func (c *Checked) one(name string, key []byte) (image []byte, number uint64, err error) {
 	b, err := load(c.files, name)
 	if err != nil {

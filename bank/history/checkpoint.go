@@ -73,7 +73,7 @@ const CheckpointsFile = "checkpoints"
 // Checkpoints has the signed checkpoints of a replica, in the order of their records. It is
 // safe for concurrent use.
 type Checkpoints struct {
-	files Files // nil: the checkpoints are only in memory
+	files Files // nil if the checkpoints are only in memory
 
 	mu   sync.Mutex
 	list []money.Checkpoint
@@ -111,8 +111,8 @@ func ReadCheckpoints(files Files) (*Checkpoints, error) {
 	return c, nil
 }
 
-// readCheckpoints reads the checkpoints on a line. whole is false if the line also has anything else, for example the
-// beginning of a checkpoint that was cut off.
+// readCheckpoints reads the checkpoints on a line. The result whole is false if the line also has anything else, for
+// example the beginning of a checkpoint that was cut off.
 func readCheckpoints(line []byte) (found []money.Checkpoint, whole bool) {
 	var one money.Checkpoint
 	if json.Unmarshal(line, &one) == nil {
@@ -128,7 +128,7 @@ func readCheckpoints(line []byte) (found []money.Checkpoint, whole bool) {
 	return found, false
 }
 
-// Damaged returns an error that names the damaged lines of the file; nil: there are none.
+// Damaged returns an error that names the damaged lines of the file, or nil if there are none.
 func (c *Checkpoints) Damaged() error {
 	if len(c.damaged) == 0 {
 		return nil
@@ -136,7 +136,7 @@ func (c *Checkpoints) Damaged() error {
 	return messages.Errorf(messages.Internal, "the bank's checkpoints: line %d of file %s is damaged (%d in all), and does not count; compare with the copies that auditors have", c.damaged[0], CheckpointsFile, len(c.damaged))
 }
 
-// Last returns the latest checkpoint; false: there is none.
+// Last returns the latest checkpoint, or false if there is none.
 func (c *Checkpoints) Last() (money.Checkpoint, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,7 +163,7 @@ func lastOfBlocks(list []money.Checkpoint) (last []money.Checkpoint) {
 	return last
 }
 
-// Add adds a checkpoint. It must have more records than the last.
+// Add adds a checkpoint. It must cover more records than the last one.
 func (c *Checkpoints) Add(one money.Checkpoint) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

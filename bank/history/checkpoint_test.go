@@ -28,7 +28,7 @@ func signed(t *testing.T, n int) (list []money.Checkpoint) {
 	return list
 }
 
-// keeps starts a replica that has these files, and checks that it reads the wanted checkpoints.
+// keeps checks that a replica that starts with these files reads the wanted checkpoints.
 func keeps(t *testing.T, what string, files Files, want ...uint64) *Checkpoints {
 	t.Helper()
 	c, err := ReadCheckpoints(files)

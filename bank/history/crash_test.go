@@ -45,7 +45,7 @@ func failing(files Files, power *Volatile, operation int, commands [][]byte) *re
 	return r
 }
 
-// same compares two replicas, and their files byte by byte.
+// Compares two replicas, and their files byte by byte.
 func same(t *testing.T, r, want *replica) {
 	t.Helper()
 	if r.ledger.Hash() != want.ledger.Hash() || r.ledger.Totals() != want.ledger.Totals() {
@@ -64,7 +64,7 @@ func same(t *testing.T, r, want *replica) {
 
 func contentOf(files Files, name string) []byte { return files.(*Volatile).Content(name) }
 
-// careless skips the operations that make files durable: planted bugs that the tests must find.
+// careless skips the operations that make files durable: inserted bugs that the tests must find.
 type careless struct {
 	*Volatile
 	sync, commit bool // whether it skips the operation
@@ -84,9 +84,9 @@ func (c careless) Commit() error {
 	return c.Volatile.Commit()
 }
 
-// TestSkippedSyncIsCaught: a snapshot does not sync the files that it depends on, as a planted bug. After some power
-// losses the replica must refuse to start, with an error that says what to do. So the replica cannot continue with less
-// than was acknowledged.
+// TestSkippedSyncIsCaught: a snapshot has an inserted bug, and does not sync the files that it depends on. After some
+// power losses the replica must refuse to start, with an error that says what to do. So the replica cannot continue
+// with less than was acknowledged.
 func TestSkippedSyncIsCaught(t *testing.T) {
 	commands := script(60)
 	for _, bug := range []careless{{sync: true}, {commit: true}} {

@@ -25,15 +25,13 @@
 //
 // # Snapshots between replicas
 //
-// A snapshot has the accounts, the pending holds, the records after the last full segment, and
-// only the number, hash and digest of each full segment. So its size does not grow with the
-// history. A replica that receives a snapshot fetches only the files it lacks, from the
-// leader, while it restores. Streaming the files inside the snapshot would be simpler. But
-// Raft writes a snapshot to disk each time, at every replica and at the receiver, so each
-// would be as long as the whole history, although a receiver mostly lacks only the last files.
-// The digests in the snapshot check what is fetched, so any replica may give it. A replica
-// that lost a file repairs it in the same way. A leader that lost one lets another replica
-// lead, and fetches the file from that one.
+// A snapshot has the accounts, the pending holds, the records after the last full segment, and only the number, hash
+// and digest of each full segment. So its size does not grow with the history. A replica that receives a snapshot
+// fetches only the files it lacks, from the leader, while it restores. Streaming the files inside the snapshot would
+// be simpler. But Raft writes a snapshot to disk each time, at every replica and at the receiver, so each snapshot
+// would be as long as the whole history, although a receiver mostly lacks only the last files. The digests in the
+// snapshot check what is fetched, so any replica may give it. A replica that lost a file repairs it in the same way.
+// A leader that lost one lets another replica lead, and fetches the file from that one.
 //
 // # Memory
 //

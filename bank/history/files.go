@@ -105,7 +105,7 @@ func Directory(dir string) (Files, error) {
 	return &waiting{Files: disk{dir}, content: map[string][]byte{}}, nil
 }
 
-// Existing is Directory for a directory that must exist.
+// Existing does the same as Directory, for a directory that must exist.
 func Existing(dir string) (Files, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("the bank's history: %w", err)

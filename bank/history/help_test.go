@@ -12,7 +12,7 @@ import (
 
 const segmentBytes = 600 // about four records
 
-// script returns n commands with holds, charges, refusals, repetitions and time.
+// script returns n commands with holds, charges, refusals and repetitions, and commands that only set the time.
 func script(n int) [][]byte {
 	var all [][]byte
 	add := func(c ledger.Command) {
@@ -95,7 +95,6 @@ func (r *replica) cut() error {
 	return nil
 }
 
-// whole runs a script without a failure.
 func whole(t testing.TB, files Files, script [][]byte) *replica {
 	t.Helper()
 	r := &replica{files: files}

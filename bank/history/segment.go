@@ -26,7 +26,6 @@ func nameOf(first uint64) string { return fmt.Sprintf("%020d%s", first, suffix) 
 // IsSegment reports whether a file with this name has a full segment, and so never changes.
 func IsSegment(name string) bool { return strings.HasSuffix(name, suffix) }
 
-// encode returns the parts of a segment's file.
 func encode(s *ledger.Segment) [][]byte {
 	table := s.Table()
 	trailer := binary.LittleEndian.AppendUint32(nil, uint32(len(table)))
@@ -77,7 +76,6 @@ func missing(name string, cause error) error {
 		"history file %s is missing, and was not fetched (%v): start the replica while the others run, or restore the file from a backup", name, cause)
 }
 
-// load reads a whole file.
 func load(files Files, name string) ([]byte, error) {
 	f, err := files.Open(name)
 	if err != nil {

@@ -24,7 +24,7 @@ const openFiles = 64
 type Store struct {
 	files Files
 	bytes int
-	// fetch returns a file's content from another replica; nil: there is no other replica.
+	// fetch returns a file's content from another replica. It is nil if there is no other replica.
 	fetch func(ledger.Sum) ([]byte, error)
 
 	syncing chan struct{} // has a token while files are made durable
@@ -38,8 +38,8 @@ type Store struct {
 	lost     map[string]*sealed // files that are damaged or missing and could not be fetched
 }
 
-// New returns a store that uses files. fetch returns a file's content from another replica, which New's store checks;
-// nil: there is no other replica.
+// New returns a store that uses files. The function fetch returns a file's content from another replica; the store
+// checks this content. fetch is nil if there is no other replica.
 func New(files Files, segmentBytes int, fetch func(ledger.Sum) ([]byte, error)) *Store {
 	return &Store{files: files, bytes: segmentBytes, fetch: fetch, open: map[string]File{}, lost: map[string]*sealed{}, syncing: make(chan struct{}, 1)}
 }
@@ -123,7 +123,7 @@ func healed[T any](f *sealed, read func() (T, error)) (T, error) {
 	return found, refusal
 }
 
-// lose notes that a file is damaged or missing.
+// lose marks a file as damaged or missing.
 func (s *Store) lose(f *sealed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +133,7 @@ func (s *Store) lose(f *sealed) {
 	s.lost[f.name] = f
 }
 
-// Lost returns an error that names a damaged or missing file that could not be fetched; nil: there is none.
+// Lost returns an error that names a damaged or missing file that could not be fetched, or nil if there is none.
 func (s *Store) Lost() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,8 +191,8 @@ func (s *Store) retrieve(wanted *sealed) error {
 	return err
 }
 
-// Sync makes the data durable that was written since the last call. If another call is doing that for some files, Sync
-// waits for that call. If that call fails, this call makes these files durable.
+// Sync makes durable the data that was written since the last call. If another call is already syncing some files,
+// this call waits for it. If the other call fails, this call syncs these files.
 func (s *Store) Sync() (bool, error) {
 	s.syncing <- struct{}{}
 	defer func() { <-s.syncing }()
@@ -243,7 +243,7 @@ func (s *Store) Close() error {
 	return errors.Join(failed...)
 }
 
-// with calls f with an open file. It keeps the file open for the next call.
+// Calls f with an open file. It keeps the file open for the next call.
 func (s *Store) with(name string, f func(File) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

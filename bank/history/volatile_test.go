@@ -16,7 +16,7 @@ type Volatile struct {
 	mu      sync.Mutex
 	now     map[string]*content
 	durable map[string]*content
-	left    int // number of operations until the power is lost; negative: never
+	left    int // number of operations until the power is lost; a negative value means never
 	ops     int
 }
 
@@ -48,7 +48,6 @@ func (v *Volatile) Operations() int {
 // Fate says what happens to bytes that were not synced.
 type Fate int
 
-// What happens to bytes that were not synced.
 const (
 	Lost Fate = iota // all of them are lost
 	Torn             // the first half of the file stays
@@ -143,7 +142,7 @@ func (v *Volatile) Open(name string) (File, error) {
 	return opened{bytes.NewReader(c.now)}, nil
 }
 
-// Content returns the content of a file; nil: there is none.
+// Content returns the content of a file, or nil if there is none.
 func (v *Volatile) Content(name string) []byte {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -163,7 +162,6 @@ func (v *Volatile) Damage(name string, b []byte) {
 	}
 }
 
-// opened is an open file in memory.
 type opened struct{ *bytes.Reader }
 
 func (o opened) Size() (int64, error) { return o.Reader.Size(), nil }

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// waiting keeps segments in memory that the disk has no room for, until Sync can write them. So a full disk does not
-// stop a replica. Its log keeps the records, because no snapshot is written before Sync has succeeded.
+// waiting keeps in memory the segments for which the disk has no room, until Sync can write them. So a full disk does
+// not stop a replica. Its log keeps the records, because no snapshot is written before Sync has succeeded.
 type waiting struct {
 	Files
 	mu      sync.Mutex

@@ -7,7 +7,6 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// account is one account of the ledger.
 type account struct {
 	name messages.Name
 	standing
@@ -18,10 +17,10 @@ type account struct {
 	present int              // number of members that have not left; computed from members
 	owning  int              // number of present members that are owners; computed from members
 	lots    []lot            // what is left of expiring grants, ascending by expiry
-	due     messages.Time    // when the first of lots expires; 0: never
+	due     messages.Time    // when the first of lots expires; 0 means never
 	queued  int              // position in lots.dues, while due is not 0
 	holds   int              // number of pending holds
-	latest  *hold            // the newest pending hold; nil: none
+	latest  *hold            // the newest pending hold; nil means none
 	project bool
 	title   string // title of a project; "" for other accounts
 	frost   frost
@@ -99,8 +98,8 @@ type frost struct {
 	why  string
 }
 
-// thawedFor returns an error if the account is frozen. what completes the sentence "nothing can be ... it", for
-// example "paid from".
+// thawedFor returns an error if the account is frozen. The argument what completes the sentence "nothing can be ...
+// it", for example "paid from".
 func (a *account) thawedFor(what string) *messages.Error {
 	if a.frost.rank == thawed {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestAuditSeesPlantedFaults plants faults that a defect of the ledger could cause. The audit must find each: an
+// TestAuditSeesPlantedFaults inserts faults that a defect of the ledger could cause. The audit must find each: an
 // audit that never objects would prove nothing.
 func TestAuditSeesPlantedFaults(t *testing.T) {
 	for name, plant := range map[string]func(*bed){
@@ -56,7 +56,7 @@ func TestAuditSeesPlantedFaults(t *testing.T) {
 		b.balanced()
 		plant(b)
 		for _, a := range b.accounts.order {
-			b.accounts.touch(a) // a planted change marks no page as stale, because no record has it
+			b.accounts.touch(a) // an inserted change marks no page as stale, because no record has it
 		}
 		if books := b.Capture().Audit(); books.Balanced || books.Message == "" || strings.Contains(books.Message, "recomputed") {
 			t.Errorf("%s: not seen: %+v", name, books)

@@ -32,7 +32,6 @@ func (b *books) do(s *step) {
 	}
 }
 
-// undo reverses the step that was done last.
 func (b *books) undo(s *step) {
 	b.move(s, -1)
 	s.debit.lots = s.debitLots
@@ -48,7 +47,7 @@ func (b *books) undoAll(steps []step) {
 	}
 }
 
-// move changes the accounts of a step. sign 1 does the step, and sign -1 undoes it.
+// move changes the accounts of a step. With sign 1 it does the step, and with sign -1 it undoes the step.
 func (b *books) move(s *step, sign messages.Credits) {
 	s.debit.balance -= sign * s.amount
 	s.debit.reserved += sign * s.held

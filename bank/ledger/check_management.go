@@ -12,8 +12,8 @@ const MaxOwners = 100
 // caller and the key.
 const maxKey = MaxID - len(withdrawPrefix) - maxName - 1
 
-// Check returns an error for a command that is malformed whatever the ledger's state is. It does not check transfers:
-// the function Check does that for each one.
+// Check returns an error for a command that is malformed in any state of the ledger. It does not check transfers: the
+// function Check does that for each one.
 func (c *Command) Check() *messages.Error {
 	switch c.Verb {
 	case Grant:

@@ -126,8 +126,8 @@ func (c *codec) raw(v []byte) {
 	}
 }
 
-// count encodes or decodes a number of items. least is the smallest size of an item, in bytes. If fewer bytes follow
-// than the items need, that is an error; so a damaged number allocates no memory.
+// count encodes or decodes a number of items. The argument least is the smallest size of an item, in bytes. If fewer
+// bytes follow than the items need, that is an error; so a damaged number allocates no memory.
 func (c *codec) count(n uint64, least int) uint64 {
 	if c.uint(&n); c.reads && n > uint64(len(c.s)/least) {
 		c.fail()

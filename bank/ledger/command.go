@@ -54,14 +54,14 @@ type Command struct {
 	Grant     money.GrantRequest
 	Member    money.MemberRequest
 	Project   money.ProjectRequest
-	Pay       money.PayRequest // From is given
+	Pay       money.PayRequest // the field From is set
 	Freeze    money.FreezeRequest
 	Credit    money.CreditRequest
 	Withdraw  money.WithdrawRequest
 	Correct   money.CorrectRequest
 
-	// Asked is the signed request. The fields above are decoded from it, and may be empty before. Nil: the command
-	// has no signed request.
+	// Asked is the signed request. The fields above are decoded from it, and may be empty before. It is nil if the
+	// command has no signed request.
 	Asked        *messages.SignedRequest
 	SessionAsked messages.SessionRequest
 	// Proof proves who made Transfers.
@@ -128,7 +128,7 @@ func Size(t *money.Transfer) int {
 	return numbersAndLengths + len(t.ID) + len(t.Debit) + len(t.Credit) + len(t.Pending) + len(t.Member) + len(t.Reason)
 }
 
-// decode decodes a command. Its texts share one copy of b. It stores the transfers in space if they fit.
+// decode decodes a command. The command's texts share one copy of b. It stores the transfers in space if they fit.
 func (c *Command) decode(b []byte, space []money.Transfer) *messages.Error {
 	r := decoder(b)
 	var form byte

@@ -54,7 +54,7 @@ func under(id string, t money.Transfer) money.Transfer {
 	return t
 }
 
-// control is a fault that somebody who can write the journal could plant, while all sums stay right.
+// control is a fault that somebody who can write the journal could insert, while all sums stay right.
 type control struct {
 	plant func(*bed)
 }
@@ -197,7 +197,7 @@ func (b *bed) plantCorrection(by messages.Name, rank Rank, id string, amount mes
 	b.plantPosted(by, rank, t)
 }
 
-// newControlBed returns books in which faults are planted.
+// newControlBed returns books into which faults are inserted.
 func newControlBed(t *testing.T) *bed {
 	b := newBed(t)
 	b.grant("ada", 100)
@@ -234,7 +234,7 @@ func journalOf(t testing.TB, l *Ledger) (all [][]byte) {
 	return all
 }
 
-// TestControlsAreSeen plants faults that each break one rule. Verification and restoring must refuse each, although
+// TestControlsAreSeen inserts faults that each break one rule. Verification and restoring must refuse each, although
 // the sums are right.
 func TestControlsAreSeen(t *testing.T) {
 	sound := newControlBed(t)

@@ -26,7 +26,7 @@ type Cause struct {
 
 // ProofReport has the numbers of the records that were derived from a journal, by cause.
 type ProofReport struct {
-	From     uint64 // number of the first record in which the site states its keys; 0: none
+	From     uint64 // number of the first record in which the site states its keys; 0 means none
 	Keys     uint64 // statements of the site about its keys
 	Requests uint64 // signed requests
 	Followed uint64 // records that follow from Keys and Requests
@@ -44,7 +44,7 @@ var (
 	errFirst = errors.New("comes before the record that names the site's keys")
 )
 
-// derived makes a replay derive each record from its cause; see derive. r is the root of trust.
+// derived makes a replay derive each record from its cause; see derive. The argument r is the root of trust.
 func (p *replay) derived(r *Root, settles func(*Ledger) Settler) {
 	p.ledger.Trust(r)
 	if settles != nil {
@@ -81,7 +81,7 @@ func (p *replay) derive(rec *record, raw []byte) error {
 	return p.lead(rec, raw)
 }
 
-// lead carries out the request in a record, and compares the first record that the ledger writes with it.
+// lead carries out the request in a record, and compares this record with the first record that the ledger writes.
 func (p *replay) lead(rec *record, raw []byte) error {
 	var why *messages.Error
 	command := Command{At: rec.at, By: rec.by, Rank: rec.rank}
@@ -123,7 +123,7 @@ func (r *record) cause() *Cause {
 	return &Cause{Said: r.what == said, Verb: r.verb, By: r.by, At: r.at, Request: r.signed}
 }
 
-// verbOf returns the verb of a request; 0: the request is not for the ledger.
+// verbOf returns the verb of a request, or 0 if the request is not for the ledger.
 func verbOf(name string) Verb {
 	for verb, is := range requestNames {
 		if is == name {
@@ -133,7 +133,7 @@ func verbOf(name string) Verb {
 	return 0
 }
 
-// said returns two counters: for the statement itself, and for the records that follow from it.
+// Returns two counters: for the statement itself, and for the records that follow from it.
 func (r *ProofReport) said(rec *record) (itself, following *uint64) {
 	switch {
 	case rec.by != "":
@@ -151,7 +151,7 @@ func (p *replay) begin(itself, following *uint64) {
 	p.basis = following
 }
 
-// found counts a record that both the ledger and the journal have.
+// Counts a record that both the ledger and the journal have.
 func (p *replay) found() {
 	if p.basis != nil {
 		*p.basis++

@@ -12,12 +12,11 @@
 // never below minus the account's credit, which is 0 unless operators set it. An account is
 // opened by its first grant, or as a project.
 //
-// A command is a batch of transfers, a request about one account, or only sets the time; see
-// [Command]. The leader's clock gives each command its time. The ledger's time is the latest
-// time of any command. A hold expires at a given time, or a given duration after its own
-// command. Before a command is carried out, due holds lapse and due grants expire, earliest
-// first. At the same time, holds come before grants, then the order is by identifier and
-// account.
+// A command is a batch of transfers, a request about one account, or only sets the time; see [Command]. The leader's
+// clock gives each command its time. The ledger's time is the latest time of any command. A hold expires at a given
+// time, or a given duration after its own command. Before a command is carried out, due holds lapse and due grants
+// expire, earliest first. If several are due at the same time, holds come before grants; then the order is by
+// identifier and account.
 //
 // A hold resolves exactly once: by a Post, which moves a part or all of it and frees the rest;
 // by a Void; or by lapsing. A hold that names a payee (Credit) can only be posted to that

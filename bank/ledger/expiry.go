@@ -15,7 +15,7 @@ type expiry struct {
 	books    *books
 }
 
-// next returns when the next hold lapses or grant expires; 0: never.
+// next returns when the next hold lapses or grant expires, or 0 for never.
 func (e *expiry) next() messages.Time {
 	switch {
 	case e.holdFirst():
@@ -31,8 +31,8 @@ func (e *expiry) holdFirst() bool {
 	return len(e.holds.queue) > 0 && (len(e.lots.dues) == 0 || e.holds.queue[0].expires <= e.lots.dues[0].due)
 }
 
-// advance sets the time to at. Until then it lets holds lapse and grants expire in the order of their times. It
-// returns how many holds lapsed.
+// advance sets the time to the argument at. Until that time it lets holds lapse and grants expire in the order of
+// their times. It returns how many holds lapsed.
 func (e *expiry) advance(at messages.Time) int {
 	e.records.now = max(e.records.now, at)
 	n := 0
@@ -70,8 +70,8 @@ func (e *expiry) sweepMoved() {
 	e.lots.moved = moved[:0]
 }
 
-// sweep returns the free part of grants that have expired by a time to the issuer. A return never takes an account
-// below its limit: what cannot be returned yet waits.
+// sweep returns to the issuer the free part of grants that have expired by a given time. A return never takes an
+// account below its limit: what cannot be returned yet waits.
 func (e *expiry) sweep(a *account, by messages.Time) {
 	defer e.lots.schedule(a, by)
 	for i := 0; i < len(a.lots) && a.lots[i].expires <= by; {

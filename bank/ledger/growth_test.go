@@ -40,7 +40,7 @@ func crowded(t *testing.T, n int) *crowd {
 	return w
 }
 
-// must applies a command, which must not be refused.
+// Applies a command, which must not be refused.
 func (w *crowd) must(o *Command) {
 	w.Helper()
 	r := w.command(*o)

@@ -72,7 +72,7 @@ func (b *bed) join(project, member messages.Name) {
 	}
 }
 
-// has checks an account's balance and its reserved part.
+// Checks an account's balance and its reserved part.
 func (b *bed) has(name messages.Name, balance, reserved messages.Credits) {
 	b.Helper()
 	a, err := b.Account(name)
@@ -84,7 +84,6 @@ func (b *bed) has(name messages.Name, balance, reserved messages.Credits) {
 	}
 }
 
-// balanced checks that the books balance.
 func (b *bed) balanced() money.BooksReply {
 	b.Helper()
 	books := b.Capture().Audit()
@@ -114,7 +113,7 @@ func extend(id, hold string, until messages.Time) money.Transfer {
 	return money.Transfer{ID: id, Kind: money.Extend, Pending: hold, Expires: until}
 }
 
-// linked links transfers to a chain.
+// linked links transfers into a chain.
 func linked(ts ...money.Transfer) []money.Transfer {
 	for i := range ts[:len(ts)-1] {
 		ts[i].Linked = true

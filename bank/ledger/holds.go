@@ -11,14 +11,14 @@ import (
 type hold struct {
 	id      string
 	account *account
-	payee   messages.Name // the only account that it may be posted to; "": any
+	payee   messages.Name // the only account that it may be posted to; "" means any
 	amount  messages.Credits
-	expires messages.Time // 0: never
+	expires messages.Time // 0 means never
 	job     messages.JobID
 	by      messages.Name // the account that made the hold; if it is a service, no other service may resolve the hold
-	member  messages.Name // the member for whom it was made; "": the account itself
+	member  messages.Name // the member for whom it was made; "" means the account itself
 	draws   []draw        // the parts of expiring grants that the hold uses
-	place   int           // position in holds.queue; -1: it is not there
+	place   int           // position in holds.queue; -1 if it is not there
 	before  *hold         // the next older hold of the account
 	after   *hold         // the next newer hold of the account
 }
@@ -42,7 +42,7 @@ func newHold(t *money.Transfer, a *account) *hold {
 	return h
 }
 
-// until returns the expiry that a Hold or Extend asks for; 0: never.
+// Returns the expiry that a Hold or Extend asks for, or 0 for never.
 func until(t *money.Transfer, now messages.Time) messages.Time {
 	if t.Timeout > 0 {
 		return after(now, t.Timeout)
@@ -50,7 +50,6 @@ func until(t *money.Transfer, now messages.Time) messages.Time {
 	return t.Expires
 }
 
-// holds has the pending holds of all accounts.
 type holds struct {
 	byID  map[string]*hold
 	queue []*hold // a heap of the holds that expire, in the order of expiring

@@ -86,7 +86,7 @@ func TestChain(t *testing.T) {
 	}
 	b.has("cyd", 12, 12)
 	hash, records := b.Hash(), b.Totals().Records
-	// A chain that fails takes back all its transfers, also a post, an extension and a void before the failure.
+	// A chain that fails takes back all its transfers, including a post, an extension and a void before the failure.
 	failing := linked(post("4", "3", 5), posted("5", money.SiteAccount, "ada", 5), posted("6", "ada", "bob", 99))
 	r = b.send(failing...)
 	for i := range r {

@@ -51,7 +51,7 @@ func (img *Image) Tail() *Segment {
 // Now returns the ledger's time.
 func (img *Image) Now() messages.Time { return img.now }
 
-// each calls f with every account, in the order of opening.
+// Calls f with every account, in the order of opening.
 func (img *Image) each(f func(*account) bool) {
 	for _, page := range img.accounts {
 		for i := range page {

@@ -95,7 +95,7 @@ func (c *codec) part(m *member) {
 	c.flag(&m.left)
 }
 
-// hold encodes or decodes a hold. Its account is encoded as a name, which is looked up in as.
+// hold encodes or decodes a hold. Its account is encoded as a name, which is looked up in the argument as.
 func (c *codec) hold(h *hold, as *accounts) {
 	c.text(&h.id)
 	var name messages.Name

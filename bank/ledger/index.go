@@ -51,8 +51,8 @@ func (x *index) enter(hash, number uint64) {
 	x.numbers[hash] = number
 }
 
-// find returns the record of an identifier with this hash; 0: there is none. is reports whether a record has the
-// identifier.
+// find returns the record of an identifier with this hash, or 0 if there is none. The function is reports whether a
+// record has the identifier.
 func (x *index) find(hash uint64, is func(number uint64) bool) uint64 {
 	number := x.numbers[hash]
 	if number == 0 || is(number) {

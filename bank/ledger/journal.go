@@ -2,8 +2,8 @@ package ledger
 
 import "sort"
 
-// journal is an append-only list of records, numbered from 1. The store has the full segments; tail has the records
-// after them. Written bytes never change, so older records can be read while new ones are appended.
+// journal is an append-only list of records, numbered from 1. The store has the full segments, and the field tail has
+// the records after them. Written bytes never change, so older records can be read while new ones are appended.
 type journal struct {
 	store  Store
 	sealed []Sealed
@@ -14,8 +14,8 @@ type journal struct {
 
 func newJournal(s Store) journal { return journal{store: s, tail: Segment{First: 1}} }
 
-// append adds a record and returns its number. key is the hash of its identifier, or 0. If the
-// store fails, append returns its error and adds nothing.
+// append adds a record and returns its number. The argument key is the hash of its identifier, or 0. If the store
+// fails, append returns its error and adds nothing.
 func (j *journal) append(record []byte, key uint64) (uint64, error) {
 	if len(j.tail.Ends) > 0 && len(j.tail.Data)+len(record) > j.store.SegmentBytes() {
 		if err := j.seal(); err != nil {
@@ -55,7 +55,7 @@ func (j *journal) follow(s Sealed) {
 	j.tail = Segment{First: j.count + 1, Before: sum.After, After: sum.After}
 }
 
-// at returns the record with a number in [1, count]. The caller must not change it.
+// Returns the record with a number in [1, count]. The caller must not change it.
 func (j *journal) at(number uint64) ([]byte, error) {
 	if number >= j.tail.First {
 		return j.tail.record(int(number - j.tail.First)), nil
@@ -73,7 +73,7 @@ func (j *journal) prefix() journal {
 	return p
 }
 
-// each calls f for each record, starting at a number, until f returns an error. It checks the records that it reads
+// Calls f for each record, starting at a number, until f returns an error. It checks the records that it reads
 // from the store.
 func (j *journal) each(from uint64, f func(number uint64, record []byte) error) error {
 	for _, s := range j.sealed {
@@ -117,7 +117,8 @@ func (h *History) Segments() []Sealed { return h.journal.sealed }
 // Head returns the hash of all records.
 func (h *History) Head() Head { return h.journal.chain.head }
 
-// HeadAfter returns the hash of the first number records; number is at most Count. It reads one segment.
+// HeadAfter returns the hash of the first records of the journal; their number is at most Count. It reads one
+// segment.
 func (h *History) HeadAfter(number uint64) (Head, error) {
 	j := &h.journal
 	if number == 0 {

@@ -130,8 +130,9 @@ func (l *Ledger) lapseBefore(at messages.Time) int {
 // Now returns the latest time of any command.
 func (l *Ledger) Now() messages.Time { return l.records.now }
 
-// Err returns the error of the store; nil: there is none. After an error the ledger refuses all commands, because it
-// may have half of a change. The replica must stop, and start again from its image and the log; its files are intact.
+// Err returns the error of the store, or nil if there is none. After an error the ledger refuses all commands,
+// because it may have half of a change. The replica must stop, and start again from its image and the log; its files
+// are intact.
 func (l *Ledger) Err() error { return l.records.broken }
 
 // Done reports whether a transfer with this identifier was carried out.
@@ -140,7 +141,7 @@ func (l *Ledger) Done(id string) bool {
 	return number != 0 && l.records.record(number).what == done
 }
 
-// NextExpiry returns when the next pending hold lapses or the next grant may expire; 0: never.
+// NextExpiry returns when the next pending hold lapses or the next grant may expire, or 0 for never.
 func (l *Ledger) NextExpiry() messages.Time { return l.expiry.next() }
 
 // Asked checks the proof of a request that the clearing is about to carry out, and returns the rank of its maker. The
@@ -149,13 +150,13 @@ func (l *Ledger) Asked(verb string, by messages.Name, r *messages.SignedRequest,
 	return l.requests.asked(verb, by, r, now)
 }
 
-// Hear announces a change by the clearing that no request caused: a statement signed by a peer's bank or, if by is
-// "", a step because time passed. Its record is written before the first record that follows from it.
+// Hear announces a change by the clearing that no request caused: a statement signed by a peer's bank or, if the
+// argument by is "", a step because time passed. Its record is written before the first record that follows from it.
 func (l *Ledger) Hear(by messages.Name, verb string, statement []byte) {
 	l.requests.hear(by, verb, statement)
 }
 
-// Finish ends what Asked or Hear began. With carriedOut, its record is written even if nothing else changed.
+// Finish ends what Asked or Hear began. If carriedOut is true, the record is written even if nothing else changed.
 func (l *Ledger) Finish(carriedOut bool) {
 	if carriedOut {
 		l.requests.writeAsked()

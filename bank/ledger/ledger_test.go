@@ -123,7 +123,7 @@ func TestExtend(t *testing.T) {
 	for _, tc := range []struct{ first, extended, want messages.Time }{
 		{2000, 3000, 3000},
 		{2000, 1500, 2000}, // an expiry only moves to a later time
-		{2000, 0, 0},       // never
+		{2000, 0, 0},       // 0 means never
 		{0, 3000, 0},
 		{2000, math.MaxInt64, math.MaxInt64},
 	} {
@@ -280,7 +280,7 @@ func TestOverflow(t *testing.T) {
 	}
 	b.do(posted("back", money.SiteAccount, "bob", messages.MaxCredits))
 	b.do(held("h", "bob", messages.MaxCredits))
-	b.do(post("c", "h", messages.MaxCredits)) // which is not counted any more
+	b.do(post("c", "h", messages.MaxCredits)) // the spent amount is no longer counted
 	if a, _ := b.Account("bob"); a.Spent != math.MaxInt64 {
 		t.Errorf("bob is said to have spent %v", a.Spent)
 	}

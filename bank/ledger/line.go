@@ -13,7 +13,7 @@ type Line struct {
 	Number uint64
 	What   string // "opened", "membership", "done", "refused", "lapsed", …
 	At     messages.Time
-	By     messages.Name // who asked; "": the bank itself
+	By     messages.Name // who asked; "" means the bank itself
 
 	// Asked is the transfer, in a line about a transfer. For a hold that lapsed, only Kind and Pending are set.
 	Asked money.Transfer
@@ -22,8 +22,8 @@ type Line struct {
 	Amount, Held            messages.Credits
 	Job                     messages.JobID
 	DebitAfter, CreditAfter money.Standing
-	// Ground says why the bank itself moved credits: "grant", "payment", "return", "withdrawal" or "correction". "":
-	// a service or an operator made the transfer.
+	// Ground says why the bank itself moved credits: "grant", "payment", "return", "withdrawal" or "correction". It
+	// is "" if a service or an operator made the transfer.
 	Ground string
 	Note   string // describes a line that moves no credits
 	// Account is the account of a line that moves no credits.
@@ -84,7 +84,7 @@ func (r *record) note() string {
 	return ""
 }
 
-// extension returns a description of an Extend. If the hold already had a later expiry, it keeps that one.
+// extension returns a description of an Extend. If the hold already had a later expiry, the hold keeps it.
 func (r *record) extension() string {
 	switch to := until(&r.asked, r.at); {
 	case to == 0:
@@ -106,7 +106,7 @@ func (w what) String() string {
 	return "unknown"
 }
 
-// words returns a description of a change. by is the account that asked for it.
+// words returns a description of a change. The argument by is the account that asked for the change.
 func (c *change) words(by messages.Name) string {
 	switch c.setting {
 	case asProject:

@@ -19,7 +19,7 @@ func (b *bed) forgetDues() {
 }
 
 // TestTheQueueOfExpiriesIsBounded checks that an account is in the queue once, however many expiring grants it has,
-// and however often credits of them are paid on.
+// and however often their credits are paid to other accounts.
 func TestTheQueueOfExpiriesIsBounded(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 1)
@@ -55,7 +55,7 @@ func TestTheQueueOfExpiriesIsBounded(t *testing.T) {
 	b.has("bob", 1, 0)
 }
 
-// TestAnAccountIsNeverClosedToGrants grants, spends and takes back credits without end. It must always be possible;
+// TestAnAccountIsNeverClosedToGrants grants, spends and takes back credits without end. This must always be possible;
 // the sums for statistics stop at the largest number.
 func TestAnAccountIsNeverClosedToGrants(t *testing.T) {
 	b := newBed(t)

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// expiring grants credits that expire.
+// expiring makes a grant of credits that expire.
 func (b *bed) expiring(key string, account messages.Name, amount messages.Credits, expires messages.Time) {
 	b.Helper()
 	g := money.GrantRequest{Key: key, Account: account, Amount: amount, Expires: expires}
@@ -188,7 +188,7 @@ func TestWhatIsOwedDelaysTheReturn(t *testing.T) {
 	}
 	credit(20)
 	b.do(held("a", "ada", 10))
-	b.do(held("b", "ada", 20)) // on credit
+	b.do(held("b", "ada", 20)) // the hold is on credit
 	b.do(void("v", "a"))
 	credit(0)
 	b.passes(2000)

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// MaxLots is the maximum number of expiring grants that an account has credits of.
+// MaxLots is the maximum number of lots (parts of expiring grants) of an account.
 const MaxLots = 1000
 
 // lot is the part of an expiring grant that an account still has. The lots of an account are ordered by (expires,
@@ -36,8 +36,8 @@ func find(lots []lot, d *draw) (int, bool) {
 	})
 }
 
-// drawOn takes an amount from the free parts of lots; the lot that expires first comes first. With hold, the credits
-// become held; otherwise they leave the lots. If lots have too little, the draws sum to less than amount.
+// drawOn takes an amount from the free parts of lots; the lot that expires first comes first. If hold is true, the
+// credits become held; otherwise they leave the lots. If lots have too little, the draws sum to less than amount.
 func drawOn(lots []lot, amount messages.Credits, hold bool) ([]lot, []draw) {
 	var draws []draw
 	empty := false
@@ -60,8 +60,8 @@ func drawOn(lots []lot, amount messages.Credits, hold bool) ([]lot, []draw) {
 	return tidy(lots, empty), draws
 }
 
-// resolveDraws resolves the draws of a hold. It spends the amount spent, from the lot that expires first, and frees
-// the rest.
+// resolveDraws resolves the draws of a hold. It spends the argument spent, beginning with the lot that expires first,
+// and frees the rest.
 func resolveDraws(lots []lot, draws []draw, spent messages.Credits) []lot {
 	empty := false
 	for i := range draws {
@@ -103,7 +103,7 @@ func giveUp(lots []lot, grant string, amount messages.Credits) []lot {
 // empty reports whether nothing of the lot is left.
 func (o *lot) empty() bool { return o.free == 0 && o.held == 0 }
 
-// tidy removes empty lots, if empty is true.
+// tidy removes empty lots, if the argument empty is true.
 func tidy(lots []lot, empty bool) []lot {
 	if !empty {
 		return lots
@@ -152,9 +152,9 @@ func (ls *lots) note(a *account) {
 	}
 }
 
-// schedule queues an account under the first of its lots that expires after a time. It skips lots that expired earlier:
-// the rest of such a lot waits until the account has the credits, and note queues the account for sweepMoved when it
-// receives credits.
+// schedule queues an account under the first of its lots that expires after a time. It skips lots that expired
+// earlier: the rest of such a lot waits until the account has the credits, and the method note queues the account for
+// sweepMoved when the account receives credits.
 func (ls *lots) schedule(a *account, after messages.Time) {
 	next := messages.Time(0)
 	if i, _ := slices.BinarySearchFunc(a.lots, after, func(o lot, t messages.Time) int { return cmp.Or(cmp.Compare(o.expires, t), -1) }); i < len(a.lots) {

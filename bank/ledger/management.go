@@ -58,7 +58,8 @@ func (c *Command) movement() (t money.Transfer) {
 	return t
 }
 
-// keyed carries out a transfer once for each identifier. It returns the state of the account show afterwards.
+// keyed carries out a transfer once for each identifier. It returns the state of the account named by show
+// afterwards.
 func (mg *management) keyed(by messages.Name, t *money.Transfer, show messages.Name, run func(messages.Name, *money.Transfer) *messages.Error) (money.AccountReply, *messages.Error) {
 	if mg.records.recorded(t.ID) != 0 {
 		return mg.accounts.reply(show, mg.records.recall(t).Error)
@@ -71,7 +72,7 @@ func (mg *management) keyed(by messages.Name, t *money.Transfer, show messages.N
 	return mg.accounts.reply(show, nil)
 }
 
-// once plans a single transfer, carries it out, and appends its record.
+// Plans a single transfer, carries it out, and appends its record.
 func (mg *management) once(by messages.Name, t *money.Transfer) *messages.Error {
 	s, err := mg.plans.prepare(by, t)
 	if err != nil {
@@ -255,7 +256,7 @@ func (mg *management) member(c *Command) (money.AccountReply, *messages.Error) {
 	return a.brief(), nil
 }
 
-// after returns t + d, or the largest time if this overflows.
+// Returns t + d, or the largest time if this overflows.
 func after(t messages.Time, d messages.Duration) messages.Time {
 	if later := t.Add(d); later > t {
 		return later

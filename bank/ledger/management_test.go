@@ -10,13 +10,12 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// as carries out a command about an account as a user.
 func (b *bed) as(user messages.Name, c Command) Result {
 	c.By, c.Rank = user, User
 	return b.command(c)
 }
 
-// must fails the test if a command is refused.
+// Fails the test if a command is refused.
 func (b *bed) must(r Result) Result {
 	b.Helper()
 	if r.Error != nil {
@@ -215,7 +214,7 @@ func TestCredit(t *testing.T) {
 }
 
 // TestExternalityPayments moves credits between many accounts at once. One chain of MaxLegs transfers settles the
-// runner's hold and the payments to the jobs that waited. All or nothing must happen.
+// runner's hold and the payments to the jobs that waited. Either all transfers must happen, or none.
 func TestExternalityPayments(t *testing.T) {
 	const waiting = (money.MaxLegs - 2) / 2
 	b := newBed(t)
@@ -274,8 +273,8 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-// TestChainOnItsOwnHold: a chain makes a hold and then resolves it, extends it, or sets its job. The result, also after
-// a restore, must be the same as by single transfers.
+// TestChainOnItsOwnHold: a chain makes a hold and then resolves it, extends it, or sets its job. The result, also
+// after a restore, must be the same as with single transfers.
 func TestChainOnItsOwnHold(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 100)

@@ -15,7 +15,7 @@ const MaxMembers = 10_000
 type member struct {
 	name  messages.Name
 	role  money.Role
-	limit messages.Credits // upper bound of spent + held; 0: none
+	limit messages.Credits // upper bound of spent + held; 0 means none
 	spent messages.Credits // sum posted from the member's holds, minus corrections
 	held  messages.Credits // reserved by the member's pending holds
 	// left is true after the member was removed. The sums spent and held stay, and count again if the member is added
@@ -29,7 +29,7 @@ func (a *account) search(name messages.Name) (int, bool) {
 	return slices.BinarySearchFunc(a.members, name, func(m *member, name messages.Name) int { return strings.Compare(m.name, name) })
 }
 
-// member returns the entry of a name, also if the member has left; nil: there is none.
+// member returns the entry of a name, even if the member has left, or nil if there is none.
 func (a *account) member(name messages.Name) *member {
 	if i, found := a.search(name); found {
 		return a.members[i]
@@ -91,7 +91,7 @@ func (a *account) mayHold(name messages.Name, amount messages.Credits) *messages
 	return nil
 }
 
-// checkMember returns an error for a change of membership that is malformed whatever the ledger's state is.
+// checkMember returns an error for a change of membership that is malformed in any state of the ledger.
 func checkMember(m *money.MemberRequest) *messages.Error {
 	switch {
 	case !messages.ValidFreeName(m.Account):

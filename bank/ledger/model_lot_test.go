@@ -34,7 +34,6 @@ func byExpiry(a, b modelLot) int {
 	return cmp.Or(cmp.Compare(a.expires, b.expires), strings.Compare(a.grant, b.grant))
 }
 
-// take takes an amount from the lots that expire first.
 func (m *model) take(account messages.Name, amount messages.Credits) map[modelLot]messages.Credits {
 	draws := map[modelLot]messages.Credits{}
 	for _, lot := range m.sorted(account) {
@@ -59,7 +58,7 @@ func (m *model) give(lot modelLot, amount messages.Credits) {
 	m.dues[modelDue{lot.expires, lot.account}] = true
 }
 
-// settle frees what a hold took of lots and did not spend.
+// settle frees the credits that a hold took from lots and did not spend.
 func (m *model) settle(draws map[modelLot]messages.Credits, spent messages.Credits) {
 	for _, lot := range slices.SortedFunc(maps.Keys(draws), byExpiry) {
 		part := min(draws[lot], spent)
@@ -83,7 +82,6 @@ func (m *model) sweep(account messages.Name, by messages.Time) {
 	}
 }
 
-// sweepAll calls sweep for all accounts.
 func (m *model) sweepAll() {
 	for lot := range m.lots {
 		m.sweep(lot.account, m.now)

@@ -46,7 +46,7 @@ func (m *model) heldBy(account, member messages.Name) *big.Int {
 	return sum
 }
 
-// charge adds to what a member spent; a negative amount gives back.
+// charge adds an amount to the sum that a member spent. A negative amount reduces the sum.
 func (m *model) charge(account, member messages.Name, amount messages.Credits) {
 	key := modelPart{account, member}
 	if p, ever := m.parts[key]; ever {
@@ -163,7 +163,7 @@ func (m *model) setCredit(r money.CreditRequest) (messages.Kind, bool) {
 	return messages.NotFound, m.isOpen(r.Account)
 }
 
-// once returns the earlier answer to an identifier. If there is none, it calls run and remembers the outcome.
+// Returns the earlier answer to an identifier. If there is none, it calls run and remembers the outcome.
 func (m *model) once(by messages.Name, t money.Transfer, remember bool, run func() (messages.Kind, bool)) (messages.Kind, bool) {
 	if answer, known := m.answers[t.ID]; known {
 		if answer.asked != t {
@@ -262,7 +262,8 @@ func (m *model) withdraw(by messages.Name, r money.WithdrawRequest) (messages.Ki
 	})
 }
 
-// correct reverses a transfer. holds has the holds of all charges, because a hold has the accounts.
+// correct reverses a transfer. The argument holds has the holds of all charges: the accounts of a charge are in its
+// hold.
 func (m *model) correct(by messages.Name, r money.CorrectRequest, holds map[string]modelHold) (messages.Kind, bool) {
 	if err := checkCorrect(&r); err != nil {
 		return err.Kind, false

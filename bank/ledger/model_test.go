@@ -87,7 +87,6 @@ func (m *model) countable(amount messages.Credits) bool {
 	return sum.IsInt64()
 }
 
-// reserved returns the sum of an account's pending holds.
 func (m *model) reserved(name messages.Name) *big.Int {
 	sum := new(big.Int)
 	for _, h := range m.pending {
@@ -154,7 +153,7 @@ func (m *model) chain(by messages.Name, rank Rank, chain []money.Transfer) []mod
 	return results
 }
 
-// permitted is transfer, with the check that the caller may resolve the hold.
+// permitted does the same as transfer, and also checks that the caller may resolve the hold.
 func (m *model) permitted(by messages.Name, rank Rank, t money.Transfer) (messages.Credits, messages.Kind, bool) {
 	maker := m.answers[t.Pending].by
 	if h, pending := m.pending[t.Pending]; pending {
@@ -306,7 +305,7 @@ func (m *model) resolve(id string, spent messages.Credits, why messages.Kind) {
 	m.settle(h.draws, spent)
 }
 
-// move changes two balances; false: a balance, or its negative, would not fit in Credits.
+// move changes two balances. It returns false if a balance, or its negative, would not fit in Credits.
 func (m *model) move(debit, credit messages.Name, amount messages.Credits) bool {
 	less := new(big.Int).Sub(m.balance[debit], big.NewInt(int64(amount)))
 	more := new(big.Int).Add(m.balance[credit], big.NewInt(int64(amount)))

@@ -13,7 +13,6 @@ type names struct {
 	set *immutable.SortedMapBuilder[messages.Name, struct{}]
 }
 
-// add adds a name that is not in the set.
 func (n *names) add(name messages.Name) {
 	if n.set == nil {
 		n.set = immutable.NewSortedMapBuilder[messages.Name, struct{}](nil)
@@ -21,7 +20,7 @@ func (n *names) add(name messages.Name) {
 	n.set.Set(name, struct{}{})
 }
 
-// after yields the names greater than name, in ascending order.
+// Yields the names greater than name, in ascending order.
 func (n *names) after(name messages.Name) iter.Seq[messages.Name] {
 	return func(yield func(messages.Name) bool) {
 		if n.set == nil {

@@ -14,7 +14,8 @@ type planner struct {
 	holds    *holds
 }
 
-// prepare plans a transfer that the caller by requested. If the transfer makes a hold, prepare stores by in the hold.
+// prepare plans a transfer that the caller requested. If the transfer makes a hold, prepare stores the caller's name
+// in the hold.
 func (p *planner) prepare(by messages.Name, t *money.Transfer) (step, *messages.Error) {
 	s, err := p.plan(t)
 	if err == nil && t.Kind == money.Hold {
@@ -112,7 +113,6 @@ func (p *planner) mayHold(a *account, t *money.Transfer) *messages.Error {
 	return a.thawedFor("held on")
 }
 
-// planResolution plans a Post, Void or Extend.
 func (p *planner) planResolution(t *money.Transfer) (step, *messages.Error) {
 	h, err := p.findHold(t.Pending)
 	if err != nil {
@@ -173,8 +173,8 @@ func (p *planner) planPost(s step) (step, *messages.Error) {
 	return s, s.fits()
 }
 
-// covered returns an error if the account has less than amount available, with its credit. The issuer's account may
-// go below zero without a limit.
+// covered returns an error if the account, together with its credit, has less than amount available. The issuer's
+// account may go below zero without a limit.
 func (s *step) covered(amount messages.Credits) *messages.Error {
 	a := s.debit
 	if a.issuer() {
@@ -209,7 +209,7 @@ func counted(total, more messages.Credits) messages.Credits {
 	return math.MaxInt64
 }
 
-// sum returns a + b; false: the sum overflows.
+// sum returns a + b. It returns false if the sum overflows.
 func sum(a, b messages.Credits) (messages.Credits, bool) {
 	c := a + b
 	return c, (c > a) == (b > 0)

@@ -78,7 +78,7 @@ func TestDelayedReturn(t *testing.T) {
 		b.expiring("g", "ada", 10, 2000)
 		credit(b, 30)
 		b.do(held("a", "ada", 10))
-		b.do(posted("out", "ada", "bob", 10)) // on credit
+		b.do(posted("out", "ada", "bob", 10)) // paid on credit
 		b.do(void("v", "a"))                  // 10 of the grant are free, and the account has nothing
 		credit(b, 0)
 		b.passes(2000)

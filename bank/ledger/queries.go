@@ -56,8 +56,8 @@ func (l *Ledger) Accounts() []money.AccountReply {
 	return list
 }
 
-// MostGranted returns the accounts of users and projects that were granted the most credits, without their members and
-// expiring grants. most is the maximum number of them. MostGranted reads every account.
+// MostGranted returns the accounts of users and projects that were granted the most credits, without their members
+// and expiring grants. The argument most is the maximum number of accounts. MostGranted reads every account.
 func (l *Ledger) MostGranted(most int) (list []money.AccountReply) {
 	compare := func(a, b money.AccountReply) int {
 		return cmp.Or(cmp.Compare(b.Granted, a.Granted), cmp.Compare(a.Account, b.Account))
@@ -141,8 +141,8 @@ func (l *Ledger) Limited(user, name messages.Name) bool {
 	return a != nil && a.has(user) && a.member(user).limit != 0
 }
 
-// Standings returns the balance and reserve of all accounts, by name. most is the maximum number of accounts; if there
-// are more, Standings returns an error.
+// Standings returns the balance and reserve of all accounts, by name. The argument most is the maximum number of
+// accounts; if there are more, Standings returns an error.
 func (l *Ledger) Standings(most int) ([]money.Standing, error) {
 	if len(l.accounts.order) > most {
 		return nil, messages.Errorf(messages.TooLarge, "there are %d accounts, more than fit into one reply: verify the bank's directory instead, with --history", len(l.accounts.order))

@@ -6,7 +6,7 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// what is the kind of a record. New kinds are added only at the end.
+// The type what is the kind of a record. New kinds are added only at the end.
 type what uint8
 
 const (
@@ -57,7 +57,7 @@ type record struct {
 	digest digest                 // digest of signed, if it was computed already
 }
 
-// key returns the identifier under which the index has the record; "": the index does not have it.
+// key returns the identifier under which the index has the record, or "" if the index does not have it.
 func (r *record) key() string {
 	switch r.what {
 	case done, refused:
@@ -95,7 +95,6 @@ func resolves(k money.TransferKind) bool {
 // ranked is a bit that is set in the first byte of every record. A record without it is malformed.
 const ranked = 0x80
 
-// record encodes or decodes a record in its canonical bytes.
 func (c *codec) record(r *record) {
 	first := byte(r.what) | ranked
 	if r.stamp.session != 0 {
@@ -176,7 +175,7 @@ func (c *codec) standing(s *standing) {
 	number(c, &s.reserved)
 }
 
-// decodeRecord decodes a record; false: b is malformed.
+// decodeRecord decodes a record. It returns false if b is malformed.
 func decodeRecord(b []byte) (record, bool) {
 	var rec record
 	c := decoder(b)

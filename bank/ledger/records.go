@@ -15,7 +15,7 @@ type records struct {
 	broken  error // first error of the store; after an error every command is refused
 
 	rank   Rank    // rank of the maker of the present command
-	replay *replay // the replay that carries out records again; nil: commands are new
+	replay *replay // the replay that carries out records again; nil if commands are new
 	buffer codec   // memory that is used again for each record
 }
 
@@ -87,7 +87,7 @@ func (rs *records) follow(s Sealed, sum *Sum) error {
 	return nil
 }
 
-// keyOf returns the hash under which the index has a record; 0: the index does not have it.
+// keyOf returns the hash under which the index has a record, or 0 if the index does not have it.
 func (rs *records) keyOf(r *record) uint64 {
 	if key := r.key(); key != "" {
 		return rs.known.hash(key)
@@ -131,7 +131,7 @@ func (rs *records) refusal() *messages.Error {
 	return messages.Errorf(messages.Internal, "this replica cannot go on: %v", rs.broken)
 }
 
-// recorded returns the number of the record that answered an identifier; 0: there is none.
+// recorded returns the number of the record that answered an identifier, or 0 if there is none.
 func (rs *records) recorded(id string) uint64 {
 	return rs.known.find(rs.known.hash(id), func(number uint64) bool {
 		rec := rs.record(number)
@@ -169,7 +169,7 @@ func (rs *records) recall(t *money.Transfer) money.TransferResult {
 	return result
 }
 
-// same reports whether two transfers under one identifier have the same content. Two fields may differ, and the first
+// Reports whether two transfers under one identifier have the same content. Two fields may differ, and the first
 // value stays: the expiry, which is computed from the time of the request; and the reason of a job's transfer, which
 // may have become longer.
 func same(a, b money.Transfer) bool {
@@ -195,7 +195,7 @@ func (rs *records) correctable(id string) (record, *messages.Error) {
 	return rec, nil
 }
 
-// holder returns the member for whom a hold was made; "": it was made for the account itself.
+// holder returns the member for whom a hold was made, or "" if it was made for the account itself.
 func (rs *records) holder(hold string, account messages.Name) messages.Name {
 	if rec := rs.record(rs.recorded(hold)); rec.asked.Member != account {
 		return rec.asked.Member

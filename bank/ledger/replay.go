@@ -28,7 +28,7 @@ type replay struct {
 	raw    [][]byte // the bytes of group
 	ahead  [][]byte // records that the ledger wrote and that were not compared with the journal yet
 
-	settler Settler     // nil: there are no settlements with other sites
+	settler Settler     // nil if there are no settlements with other sites
 	basis   *uint64     // counter of the records that follow from the last cause
 	report  ProofReport // counts of what was derived
 }
@@ -90,8 +90,8 @@ func (p *replay) fault(number uint64, why error) error {
 	return fmt.Errorf("record %d %w", number, why)
 }
 
-// carryOut applies the command that wrote the records of the group; the group has the records of one command. last is
-// the number of the group's last record.
+// carryOut applies the command that wrote the records of the group; the group has the records of one command. The
+// argument last is the number of the group's last record.
 func (p *replay) carryOut(last uint64) error {
 	number := last - uint64(len(p.group)) + 1
 	c, err := p.command()
@@ -128,8 +128,8 @@ func reason(r Result) *messages.Error {
 	return r.Error
 }
 
-// expect compares a record with the next one that the ledger wrote. why is the ledger's refusal of the command; nil:
-// it did not refuse.
+// expect compares a record with the next one that the ledger wrote. The argument why is the ledger's refusal of the
+// command, or nil if the ledger did not refuse.
 func (p *replay) expect(number uint64, raw []byte, why *messages.Error) error {
 	switch {
 	case len(p.ahead) > 0 && bytes.Equal(p.ahead[0], raw):

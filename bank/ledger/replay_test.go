@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// environment returns a number from an environment variable; otherwise if it is not set.
+// environment returns a number from an environment variable, or the argument otherwise if the variable is not set.
 func environment(t *testing.T, name string, otherwise uint64) uint64 {
 	text := os.Getenv(name)
 	if text == "" {
@@ -25,9 +25,9 @@ func environment(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// TestReplay makes random histories, with chains, refusals, lapses, returns, corrections and projects. They must be
-// verified and restored. A history with a planted fault at its end, or with one altered record, must be refused.
-// CANDOR_SEEDS is the number of seeds, CANDOR_FIRST_SEED the first.
+// TestReplay makes random histories, with chains, refusals, lapses, returns, corrections and projects. It must be
+// possible to verify and restore them. A history with an inserted fault at its end, or with one altered record, must
+// be refused. CANDOR_SEEDS is the number of seeds, CANDOR_FIRST_SEED the first.
 func TestReplay(t *testing.T) {
 	first := environment(t, "CANDOR_FIRST_SEED", 1)
 	for seed := first; seed < first+environment(t, "CANDOR_SEEDS", 4); seed++ {
@@ -106,7 +106,7 @@ var alterations = []struct {
 	{"a setting of no account", func(r *record) bool { r.change.account = "nowhere"; return r.what == changed }},
 }
 
-// alter returns the altered bytes of a record; nil: how cannot alter this record.
+// alter returns the altered bytes of a record, or nil if the function how cannot alter this record.
 func alter(raw []byte, how func(*record) bool) []byte {
 	rec, _ := decodeRecord(raw)
 	if rec.asked.ID == "done" || !how(&rec) {
@@ -117,7 +117,7 @@ func alter(raw []byte, how func(*record) bool) []byte {
 	return w.b
 }
 
-// wander applies random commands, which do not change the accounts and holds that are used for planted faults.
+// wander applies random commands, which do not change the accounts and holds that are used for inserted faults.
 func (b *bed) wander(r *rand.Rand, n int) {
 	pick := func(names ...messages.Name) messages.Name { return names[r.IntN(len(names))] }
 	var ids []string

@@ -118,7 +118,7 @@ func (q *requests) proveTransfers(c *Command, raw []byte, now messages.Time) *me
 	return nil
 }
 
-// asked checks the proof of a request that is about to be carried out, and returns the maker's rank.
+// Checks the proof of a request that is about to be carried out, and returns the maker's rank.
 func (q *requests) asked(verb string, by messages.Name, r *messages.SignedRequest, now messages.Time) (Rank, *messages.Error) {
 	if q.trust.root == nil {
 		return User, q.rootless()
@@ -198,7 +198,6 @@ func (q *requests) hear(by messages.Name, verb string, statement []byte) {
 	}
 }
 
-// openSession opens the session of a proven request.
 func (q *requests) openSession(c *Command) (messages.SessionReply, *messages.Error) {
 	if _, err := proof.NewExchangeKey(c.SessionAsked.Key); err != nil {
 		return messages.SessionReply{}, messages.AsError("", err)

@@ -21,13 +21,13 @@ var ErrOther = errors.New("the image does not continue what this replica has che
 
 // Checking says how RestoreWith checks an image. The zero value checks every record, and derives no settlements.
 type Checking struct {
-	// Settles returns the Settler whose state is derived together with the ledger; nil: there is none.
+	// Settles returns the Settler whose state is derived together with the ledger. It is nil if there is no Settler.
 	Settles func(*Ledger) Settler
 	// Known is a ledger with the first records of the image, which were checked before. Only the records after these
-	// are derived. RestoreWith takes it over and changes it. Nil: all records are derived.
+	// are derived. RestoreWith takes it over and changes it. If it is nil, all records are derived.
 	Known *Ledger
-	// Each is called before each record is derived; count is the number of records in the image. Its error ends the
-	// restore. Nil: no call.
+	// Each is called before each record is derived. The argument count is the number of records in the image. An
+	// error of Each ends the restore. Each may be nil.
 	Each func(number, count uint64) error
 }
 
@@ -39,9 +39,9 @@ func (l *Ledger) Restore(r io.Reader) error {
 	return err
 }
 
-// RestoreWith is Restore for a ledger whose root of trust is known. It derives every record, from the first one that
-// was not checked before, from signed requests. The image's state must equal the derived state. The report counts the
-// derived records.
+// RestoreWith is Restore for a ledger whose root of trust is known. Starting with the first record that was not
+// checked before, it derives every record from signed requests. The image's state must equal the derived state. The
+// report counts the derived records.
 func (l *Ledger) RestoreWith(r io.Reader, check Checking) (ProofReport, error) {
 	in := &source{in: bufio.NewReaderSize(r, 1<<16), h: sha256.New()}
 	fresh := check.Known
@@ -222,9 +222,9 @@ func (d *loader) deriveRecord(number uint64, raw []byte, again *replay) error {
 	return again.add(raw)
 }
 
-// deriveSegment derives the records of a segment in the store, and returns the number of the record after it. place is
-// the segment's position in the image, and number the number of its first record. A segment that was checked before is
-// not read.
+// deriveSegment derives the records of a segment in the store, and returns the number of the record after it. The
+// argument place is the segment's position in the image, and number is the number of the segment's first record. A
+// segment that was checked before is not read.
 func (d *loader) deriveSegment(place int, number uint64, files *retraced, again *replay) (next uint64, err error) {
 	sum, err := readSum(d.in)
 	if err != nil {
@@ -276,8 +276,8 @@ func (r *retraced) Seal(s *Segment) (Sealed, error) {
 	return r.Open(sum)
 }
 
-// history opens the segments in the store and reads the other records. replayed reports whether the image had all
-// records. If so, the state comes from replaying them.
+// history opens the segments in the store and reads the other records. The result replayed is true if the image had
+// all records; then the state comes from replaying them.
 func (d *loader) history(count uint64) (replayed bool, err error) {
 	segments, err := binary.ReadUvarint(d.in)
 	if err != nil {
@@ -367,7 +367,7 @@ func readText(r *source, space []byte, most uint64) ([]byte, error) {
 	return grown.Bytes(), nil
 }
 
-// maxRecord is the maximum size of a record, and maxSegment of a segment, in bytes.
+// maxRecord is the maximum size of a record in bytes, and maxSegment is the maximum size of a segment.
 const (
 	maxRecord  = 1 << 20
 	maxSegment = 1 << 31

@@ -97,13 +97,13 @@ func (s *statement) newest(first *entry, q money.StatementRequest) (*entry, bool
 	return e, from > least, err
 }
 
-// past reports whether an entry is later than the requested period, or is not before the record q.Before.
+// Reports whether an entry is later than the requested period, or is not before the record q.Before.
 func past(q money.StatementRequest, e *entry) bool {
 	return q.To != 0 && e.at >= q.To || q.Before != 0 && e.number >= q.Before
 }
 
-// opening sets the balance at the beginning of the page: the balance after the entry in record number. 0: no entry
-// comes before the page.
+// opening sets the balance at the beginning of the page: the balance after the entry in record number. If the number
+// is 0, no entry comes before the page.
 func (s *statement) opening(number uint64, reply *money.StatementReply) error {
 	if number == 0 {
 		return nil
@@ -143,8 +143,8 @@ func (s *statement) readEntry(number uint64) (*entry, error) {
 	return &entry{rec, number}, nil
 }
 
-// oldest returns the oldest entry for which late is true; nil: there is none. If late is true for an entry, it must
-// be true for all newer ones.
+// oldest returns the oldest entry for which the function late returns true, or nil if there is none. If late returns
+// true for an entry, it must return true for all newer entries.
 func (s *statement) oldest(late func(*entry) bool) (*entry, error) {
 	if s.account.trail.count == 0 {
 		return nil, nil
@@ -162,8 +162,8 @@ func (s *statement) oldest(late func(*entry) bool) (*entry, error) {
 	}
 }
 
-// step follows one of the two links of the entry from, the longer one if possible, to an entry for which late is true.
-// It returns nil if late is false for both.
+// step follows one of the two links of the entry from, to an entry for which late returns true. It prefers the longer
+// link. It returns nil if late returns false for both.
 func (s *statement) step(from *entry, late func(*entry) bool) (*entry, error) {
 	at := from.linkOf(s.account.name)
 	for _, distance := range [2]uint64{at.jump, at.back} {
@@ -178,7 +178,7 @@ func (s *statement) step(from *entry, late func(*entry) bool) (*entry, error) {
 	return nil, nil
 }
 
-// run returns at most most entries, oldest first, starting with first.
+// run returns at most `most` entries, oldest first, starting with first.
 func (s *statement) run(first *entry, most int) ([]entry, error) {
 	from := first.linkOf(s.account.name).ordinal
 	to := min(from+uint64(most)-1, s.account.trail.count)
@@ -230,7 +230,7 @@ func (s *statement) explain(entries []money.Entry) error {
 	return nil
 }
 
-// about returns the identifier of the hold that a record made or resolved; "": the record is not about a hold.
+// about returns the identifier of the hold that a record made or resolved, or "" if the record is not about a hold.
 func (r *record) about() string {
 	switch {
 	case r.what == done && r.asked.Kind == money.Hold:

@@ -9,18 +9,18 @@ import (
 type step struct {
 	asked  *money.Transfer
 	debit  *account
-	credit *account         // nil: no credits move
+	credit *account         // nil if no credits move
 	amount messages.Credits // credits that move from debit to credit
 	held   messages.Credits // change of debit's reserve
 	hold   *hold            // the hold that is made, resolved or extended; nil for Posted
 	job    messages.JobID
-	// The fields that an Extend exchanges with its hold. expires is also the expiry of a grant. Often the job is not
-	// known yet when the hold is made.
+	// The fields that an Extend exchanges with its hold. The field expires is also the expiry of a grant. Often the
+	// job is not known yet when the hold is made.
 	expires messages.Time
 	learned messages.JobID
 	spent   messages.Credits // change of the amount spent for jobs
-	member  messages.Name    // the member for whom credits are held or spent; "": the account itself
-	refund  *account         // the account whose spent a correction changes; nil: debit
+	member  messages.Name    // the member for whom credits are held or spent; "" means the account itself
+	refund  *account         // the account whose spent credits a correction changes; nil means debit
 	// The amounts that the account and the member had spent before the step.
 	spentBefore, memberBefore messages.Credits
 	chained                   bool // one of several linked transfers, so it may be undone
@@ -31,7 +31,7 @@ type step struct {
 	stamp                   stamp // the account that asked, and its signature
 }
 
-// charged returns the account whose spent the step changes.
+// charged returns the account whose spent credits the step changes.
 func (s *step) charged() *account {
 	if s.refund != nil {
 		return s.refund

@@ -40,7 +40,7 @@ type Segment struct {
 	First uint64   // number of the first record
 	Data  []byte   // the records
 	Ends  []uint32 // for each record: its end in Data
-	// Keys has, for each record, the hash of its identifier; 0: none.
+	// Keys has, for each record, the hash of its identifier, or 0 if it has none.
 	Keys          []uint64
 	Before, After Head // head of the chain before and after these records
 }
@@ -141,7 +141,6 @@ func (s *Segment) record(place int) []byte {
 	return s.Data[start:end:end]
 }
 
-// memory is a store that keeps segments in memory.
 type memory struct{}
 
 // memorySegment is the segment size of a store in memory, in bytes. It is small, because one process may have many

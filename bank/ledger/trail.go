@@ -1,18 +1,18 @@
 package ledger
 
-// link points from an entry of an account to earlier entries. back and jump are distances in records; 0 means no
-// link.
+// link points from an entry of an account to earlier entries. The fields back and jump are distances in records; 0
+// means no link.
 //
-// Jumps follow the skew-binary numbers. Given a property that all later entries have, the oldest of n entries with it
-// is found in about 3 log n steps (E. W. Myers, "An applicative random-access stack", Information Processing Letters
-// 17, 1983). So a statement can start anywhere without an index of entries.
+// Jumps follow the skew-binary numbers. If a property of an entry also holds for all later entries, the oldest of n
+// entries with this property is found in about 3 log n steps (E. W. Myers, "An applicative random-access stack",
+// Information Processing Letters 17, 1983). So a statement can start anywhere without an index of entries.
 type link struct {
-	ordinal    uint64 // number of the entry in its account, from 1; 0: the record is not an entry
+	ordinal    uint64 // number of the entry in its account, from 1; 0 if the record is not an entry
 	back, jump uint64
 }
 
-// trail is what an account needs to link its next entry. The entries form complete trees; trail has the roots of these
-// trees, newest last. Its length is about the logarithm of the number of entries.
+// trail is what an account needs to link its next entry. The entries form complete trees. A trail has the roots of
+// these trees, newest last. Its length is about the logarithm of the number of entries.
 type trail struct {
 	count uint64
 	roots []root
@@ -23,7 +23,7 @@ type root struct {
 	size   uint64 // number of entries in its tree
 }
 
-// last returns the number of the newest entry's record; 0: there is none.
+// last returns the number of the newest entry's record, or 0 if there is none.
 func (t *trail) last() uint64 {
 	if len(t.roots) == 0 {
 		return 0
@@ -73,7 +73,7 @@ func (r *record) linkOf(name string) link {
 	return r.creditLink
 }
 
-// before returns the number of the record with the account's previous entry; 0: there is none.
+// Returns the number of the record with the account's previous entry, or 0 if there is none.
 func (e *entry) before(name string) uint64 {
 	if at := e.linkOf(name); at.back != 0 {
 		return e.number - at.back

@@ -16,10 +16,10 @@ import (
 type Root struct {
 	Site     messages.Name
 	Account  string           // first public key of the site's account; it is also the account's name
-	Exchange *ecdh.PrivateKey // the exchange key for Account; nil: marks cannot be checked
-	// Later returns the exchange key of a later key of the account; nil: there are no later keys.
+	Exchange *ecdh.PrivateKey // the exchange key for Account; nil if marks cannot be checked
+	// Later returns the exchange key of a later key of the account. It is nil if there are no later keys.
 	Later func(account string) *ecdh.PrivateKey
-	Seen  *Seen // marks that replicas of this process have checked; nil: none are remembered
+	Seen  *Seen // marks that replicas of this process have checked; nil if none are remembered
 	// Unread accepts marks without a check if the secret to check them is not known. Only auditors set it, and they
 	// count these marks.
 	Unread bool
@@ -28,7 +28,7 @@ type Root struct {
 // trust has the keys from the site's signed statements, and the open sessions. All its fields except root are part of
 // the replicated state.
 type trust struct {
-	root     *Root // nil: this replica has no root of trust
+	root     *Root // nil if this replica has no root of trust
 	from     uint64
 	roles    []roleKey
 	revoked  map[string]bool
@@ -37,7 +37,7 @@ type trust struct {
 	accounts []successor              // the keys that replaced the first key of the site's account
 }
 
-// successor is a key that signs for the site's account, from a record on.
+// successor is a key that signs for the site's account, starting with a record.
 type successor struct {
 	key  string
 	from uint64
@@ -72,7 +72,7 @@ const maxSessions = 64
 // Trust makes the ledger check the proofs of requests against a root of trust.
 func (l *Ledger) Trust(r *Root) { l.requests.trust.root = r }
 
-// Proven returns the number of the record from which on all commands are proven; 0: there is none.
+// Proven returns the number of the record from which on all commands are proven, or 0 if there is none.
 func (l *Ledger) Proven() uint64 { return l.requests.trust.from }
 
 // Roles returns the keys that sign credentials, oldest first.
@@ -89,7 +89,6 @@ func (l *Ledger) Roles() []messages.RoleKey {
 // Revoked reports whether a key was revoked.
 func (l *Ledger) Revoked(key string) bool { return l.requests.trust.revoked[key] }
 
-// ranks has the rank of each role of credentials.
 var ranks = map[string]Rank{"user": User, "operator": Operator, "service": Service}
 
 // readKeys decodes a statement of the site's keys. It refuses a statement signed with a key of the account that was
@@ -119,15 +118,15 @@ func (l *Ledger) Follows(s []messages.Succession, records uint64) bool {
 	return l.requests.trust.follows(s, records)
 }
 
-// Successors returns how many keys followed the first key of the site's account, and the
-// exchange key of the last; nil: this replica does not have it.
+// Successors returns how many keys followed the first key of the site's account, and the exchange key of the last, or
+// nil if this replica does not have it.
 func (l *Ledger) Successors() (int, *ecdh.PrivateKey) {
 	t := &l.requests.trust
 	return len(t.accounts), t.exchange()
 }
 
-// exchange returns the bank's key with which the secrets of new sessions are agreed; nil: this replica does not have
-// it.
+// exchange returns the bank's key with which the secrets of new sessions are agreed, or nil if this replica does not
+// have it.
 func (t *trust) exchange() *ecdh.PrivateKey {
 	n := len(t.accounts)
 	switch {
@@ -205,7 +204,7 @@ func (t *trust) vouch(verb string, by messages.Name, r *messages.SignedRequest, 
 	return token, rank, proof.Check(&token, t.root.Site, verb, by, r)
 }
 
-// standing returns the rank of a key from the key that signed its claim.
+// standing derives the rank of a key from the key that signed its claim.
 func (t *trust) standing(issuer, key string) (Rank, *messages.Error) {
 	role := t.role(issuer)
 	if role == nil || role.ended {
@@ -217,7 +216,6 @@ func (t *trust) standing(issuer, key string) (Rank, *messages.Error) {
 	return ranks[role.role], nil
 }
 
-// digestOf returns the digest of a request.
 func digestOf(verb string, by messages.Name, r *messages.SignedRequest) digest {
 	var w codec
 	w.text(&verb)

@@ -15,7 +15,7 @@ import (
 type Verifier struct {
 	audit *audit
 	count uint64
-	again *replay // nil: the records are not replayed
+	again *replay // nil if the records are not replayed
 }
 
 // NewVerifier returns a verifier without records. With a store, which must be empty, it replays the records and
@@ -29,8 +29,8 @@ func NewVerifier(s Store) *Verifier {
 }
 
 // Trust makes the verifier also derive each record from the signed requests. It checks the signatures with a root of
-// trust that does not come from the journal. settles returns the Settler for the ledger of the replay; nil: there is
-// none. A verifier without a replay derives nothing.
+// trust that does not come from the journal. The function settles returns the Settler for the ledger of the replay;
+// it is nil if there is none. A verifier without a replay derives nothing.
 func (v *Verifier) Trust(r *Root, settles func(*Ledger) Settler) {
 	if v.again != nil {
 		v.again.derived(r, settles)

@@ -29,8 +29,8 @@ func TestAttackOfOrdinaryUser(t *testing.T) {
 	attack(t, upAs(t, ordinary))
 }
 
-// everything reports whether all attacks are tried. By default, only the attacks run that every change of the code must
-// pass.
+// everything reports whether to make all attacks. By default, the tests make fewer attacks, so that they can run for
+// every change of the code.
 func everything() bool { return os.Getenv("CANDOR_ATTACKS") == "all" }
 
 // ordinary is a user without powers.
@@ -41,7 +41,7 @@ func attack(t *testing.T, s *site) {
 	s.judge(slices.Concat(fromInside(t, s), fromOutside(t, s, "bob"), fromThieves(t, s)))
 }
 
-// judge prints the table of attempts. It fails the test if one had an effect, or if the site has a fault.
+// judge prints the table of attempts. It fails the test if an attempt had an effect, or if the site has a fault.
 func (s *site) judge(attempts []attempt) {
 	s.Helper()
 	var table strings.Builder
@@ -53,7 +53,7 @@ func (s *site) judge(attempts []attempt) {
 	s.sound()
 }
 
-// TestAttackersStartInTasksAlone checks that the attacks do not start outside of a task, where they would hit the
+// TestAttackersStartInTasksAlone checks that the attacks do not start outside of a task, where they would harm the
 // machine.
 func TestAttackersStartInTasksAlone(t *testing.T) {
 	spaces := map[string]string{"pid": "pid:[1]", "mnt": "mnt:[1]"}
@@ -72,9 +72,9 @@ func TestAttackersStartInTasksAlone(t *testing.T) {
 	}
 }
 
-// TestAttackFindsOpenDoors is the control: it removes two protections. Tasks run as the user of the site, and the
-// attacker from outside has an operator's credentials. The attempts must then have effects, in tasks and from outside.
-// Otherwise the other tests show nothing.
+// TestAttackFindsOpenDoors is the control for the other tests. It removes two protections. Tasks run as the user of
+// the site, and the attacker from outside has an operator's credentials. The attempts must then have effects, in tasks
+// and from outside. If they had none, the other tests would prove nothing.
 func TestAttackFindsOpenDoors(t *testing.T) {
 	t.Parallel()
 	s := up(t, "--tasks-as-me")

@@ -149,7 +149,7 @@ func (f *fuzzer) subject(site messages.Name, v schema.Verb) string {
 	return messages.Subject(site, v.Actor, v.Verb, f.name)
 }
 
-// one sends one request and judges the answer.
+// The method one sends a single request and judges the answer.
 func (f *fuzzer) one(t *testing.T, site messages.Name, r *rand.Rand) {
 	v := f.verbs[r.IntN(len(f.verbs))]
 	payload := mutated(t, r, v.Request)

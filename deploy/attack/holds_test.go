@@ -15,7 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Programs for tasks that use more together than one task may, or that leave something behind after their end.
+// The programs in this file are for tasks that together use more than one task may, or that leave something behind
+// after their end.
 
 // passing is the socket through which a task passes something to another task of its account.
 const passing = "@candor-attack-passing"
@@ -33,8 +34,8 @@ func pass(fds ...int) error {
 	return err
 }
 
-// receive prints that it has begun. For each task that passes descriptors, it calls f with them after that task has
-// closed the connection.
+// receive prints that it has begun. For each task that passes descriptors, it calls f with the descriptors after that
+// task has closed the connection.
 func receive(f func(fds []int)) {
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: passing, Net: "unix"})
 	if err != nil {
@@ -99,7 +100,6 @@ func passDir() {
 	}
 }
 
-// passMemory passes memory to another task.
 func passMemory() {
 	fd, err := unix.MemfdCreate("left", 0)
 	for range mostMiB * 3 / 4 {

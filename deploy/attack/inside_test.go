@@ -35,20 +35,20 @@ const insideEnv = "CANDOR_ATTACK"
 type instructions struct {
 	State  string   // the site's state directory
 	States []string // state directories of all its hosts
-	// Session is a socket of the session of the user who runs the site; "": there is none.
+	// Session is a socket of the session of the user who runs the site, or "" if there is none.
 	Session string
 	Leases  []string // what other tasks are told about their leases
 	Pid     int      // process of the site
 	Ports   []string // addresses on which the site's processes listen
 	NATS    string   // the address among them that is for users
 	Victim  string   // a word that only another account's job knows
-	Mark    string   // a variable in the environment; what the attack leaves behind is found by it
+	Mark    string   // a variable in the environment, by which the test finds what the attack leaves behind
 	// Namespaces are the namespaces of the process that started the site. In the control (TestAttackFindsOpenDoors), a
 	// task may share these namespaces. It then leaves out the attempts that would harm the machine.
 	Namespaces map[string]string
 }
 
-// check returns an error if this program does not run in a task of the attacked site. Its attempts would then hit the
+// check returns an error if this program does not run in a task of the attacked site. The attempts would then harm the
 // machine.
 func (in *instructions) check() error {
 	if os.Getenv("CANDOR_TASK") == "" || in.State == "" || in.Pid == 0 || in.Namespaces["pid"] == "" || in.Namespaces["mnt"] == "" {
@@ -90,8 +90,8 @@ func attackFromInside(text string) {
 	}
 }
 
-// insideAttempts are the attempts of a task. Those that could harm others come last. Each function returns the effect
-// of the attempt, or the error that refused it.
+// insideAttempts are the attempts of a task. Attempts that could harm others come last. Each function returns the
+// effect of the attempt, or the error that refused it.
 var insideAttempts = []struct {
 	what  string
 	needs int
@@ -167,8 +167,8 @@ func reads(paths ...string) func(*instructions) (string, error) {
 	}
 }
 
-// asksAlive asks whether an attempt is alive. It asks about its own attempt, as every task may, and then about attempts
-// of others. It also tries to read the leases of other tasks.
+// asksAlive asks whether an attempt of a task is alive. It asks about the attempt that it runs in, as every task may,
+// and then about attempts of other tasks. It also tries to read the leases of other tasks.
 func asksAlive(in *instructions) (effect string, refusal error) {
 	value := os.Getenv(lease.Variable)
 	if err := lease.Alive(value, boottime.Now(), 0); err != nil {
@@ -192,7 +192,7 @@ func asksAlive(in *instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// walk calls look for each file below path in the state directory of each host.
+// walk calls the function look for each file below path in the state directory of each host.
 func (in *instructions) walk(path string, look fs.WalkDirFunc) (err error) {
 	for _, state := range in.States {
 		err = errors.Join(err, filepath.WalkDir(filepath.Join(state, path), look))
@@ -200,8 +200,8 @@ func (in *instructions) walk(path string, look fs.WalkDirFunc) (err error) {
 	return err
 }
 
-// writesState writes files into directories of the site's state. A file system may cover the state in the task. So the
-// test looks from outside whether the files are in the state itself.
+// writesState writes files into directories of the site's state. In the task, a mounted file system may hide the
+// state. So the test looks from outside whether the files are in the state itself.
 func writesState(in *instructions) (effect string, refusal error) {
 	for _, state := range in.States {
 		for _, dir := range []string{"", "creds", "keys", "nodes", "bank"} {
@@ -301,7 +301,7 @@ func findsInProcesses(in *instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// targets returns the processes to attack. If the task sees the processes of the machine, these are only the site's
+// targets returns the processes to attack. If the task sees the processes of the machine, it returns only the site's
 // process and the task's parent.
 func (in *instructions) targets() []int {
 	if in.shares("pid") {
@@ -327,7 +327,6 @@ func readsMemory(in *instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// name returns the name of a process.
 func name(pid int) string {
 	comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 	return fmt.Sprintf("%d (%s)", pid, strings.TrimSpace(string(comm)))

@@ -16,10 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Attempts of a task against the machine's kernel, and against data that the kernel keeps for the machine or for other
-// users.
+// This file has the attempts of a task against the machine's kernel, and against data that the kernel keeps for the
+// machine or for other users.
 
-// clonesAnew makes a user namespace with clone3. A filter of system calls cannot see its flags.
+// clonesAnew makes a user namespace with clone3. A filter of system calls cannot see the flags of clone3.
 func clonesAnew(*instructions) (string, error) {
 	arguments := struct{ flags, pidfd, childTID, parentTID, exitSignal, stack, stackSize, tls uint64 }{flags: unix.CLONE_NEWUSER | unix.CLONE_NEWNET, exitSignal: uint64(unix.SIGCHLD)}
 	runtime.LockOSThread()
@@ -194,7 +194,8 @@ func rulesOthers(in *instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// plantsStarts looks for files that other programs run later: at a certain time, at a login, or as root.
+// plantsStarts looks for files that the task may write and that other programs run later: at a certain time, at a
+// login, or as root.
 func plantsStarts(in *instructions) (effect string, refusal error) {
 	for _, path := range []string{"/etc/crontab", "/etc/cron.d", "/var/spool/cron", "/var/spool/cron/crontabs", "/var/spool/at", "/var/spool/cron/atjobs",
 		"/etc/ld.so.preload", "/etc/ld.so.conf.d", "/etc/profile.d", "/etc/environment", "/etc/init.d", "/etc/systemd/system", "/run/systemd/system",

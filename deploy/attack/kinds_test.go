@@ -19,10 +19,10 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// The attempts in this file are of kinds with which other systems were attacked successfully.
+// The attempts in this file are of kinds that have succeeded against other systems.
 
 // traces makes the server send traces of messages to subjects of others, and to the attacker's own inbox. The server
-// itself publishes a trace, and the trace names what listens on the site.
+// itself publishes a trace, and the trace names the subscribers of the site.
 func (a *attacker) traces() (string, error) {
 	mark := "trace-of-" + string(a.name)
 	witness := a.conn("$bank", a.issued(identity.Service, "$bank"))
@@ -135,8 +135,8 @@ func (a *attacker) namesFiles() (effect string, refusal error) {
 	return effect, refusal
 }
 
-// pipes replaces its output, its output files and its directory by pipes. A reader or writer of a pipe may wait for
-// ever.
+// pipes runs a task that replaces its own output, its output files and its directory by pipes. A reader or writer of a
+// pipe may wait for ever.
 func (a *attacker) pipes() (string, error) {
 	script := `mkfifo out; mkdir dir; mkfifo dir/in; for log in ../*.out ../*.err ../lane*; do mv $log $log.old && mkfifo $log; done 2>/dev/null; mkfifo ../lane2.out ../lane2.alive ../lane3.out 2>/dev/null; exit 0`
 	j, err := a.run("pipes", job.JobSpec{Budget: messages.Credit, Stages: []job.Stage{{Name: "main", Tasks: 3, Script: script, Attempts: 1, Outputs: []string{"out", "dir/*"}}}})

@@ -21,7 +21,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// The limits of the attacked site, and its configuration. The site has one node, so all tasks of an account run there.
+// These are the limits of the attacked site, and its configuration. The site has one node, so all tasks of an account
+// run there.
 const (
 	mostMiB       = 64 // memory of a task
 	mostProcesses = 64
@@ -112,8 +113,8 @@ func bomb(name string) {
 	}
 }
 
-// stays gives the node 20 s to end the task because it uses too much. If the task still runs after that, stays returns
-// what the task got. With an error, the task did not get so much, and stays returns "" at once.
+// stays waits 20 s, in which the node should end the task because it uses too much. If the task still runs after that,
+// stays returns what the task got. If err is not nil, the task did not get so much, and stays returns "" at once.
 func stays(err error) string {
 	if err != nil {
 		return ""
@@ -122,7 +123,6 @@ func stays(err error) string {
 	return fmt.Sprintf("more than %d MiB for 20 s", diskMiB)
 }
 
-// fills writes a number of MiB to a file.
 func fills(path string, mib int) error {
 	f, err := os.Create(path)
 	for i := 0; i < mib && err == nil; i++ {
@@ -161,8 +161,8 @@ func usesMemory() string {
 	return fmt.Sprintf("%d MiB of memory", len(kept))
 }
 
-// fillsShared writes three quarters of a task's limit into shared memory. If the shared memory then has more than a
-// task's limit, earlier tasks have left data there, and fillsShared returns the size.
+// fillsShared writes three quarters of a task's limit into shared memory. If the shared memory then holds more data
+// than a task's limit, earlier tasks have left data there, and fillsShared returns the size.
 func fillsShared() string {
 	path := fmt.Sprintf("/dev/shm/%d", time.Now().UnixNano())
 	_ = fills(path, mostMiB*3/4)
@@ -237,8 +237,8 @@ func holdsFiles() string {
 	return ""
 }
 
-// upLimited starts a site with the configuration limits, as the given user. If user is nil, it uses the user of this
-// process.
+// upLimited starts a site with the configuration in the constant limits, as the given user. If user is nil, it uses
+// the user of this process.
 func upLimited(t *testing.T, user *syscall.Credential) *site {
 	t.Helper()
 	file := filepath.Join(scratch, fmt.Sprintf("limits%d.yaml", time.Now().UnixNano()))

@@ -85,8 +85,8 @@ func mutated(t *testing.T, r *rand.Rand, request string) []byte {
 // JSON.
 var oddBytes = []byte("\x00\x7f\x80\x90\xa0\xc0\xc1\xc4\xc6\xca\xcb\xcf\xd3\xd9\xdb\xdc\xdd\xde\xdf\xff{}[]\",:0-9e")
 
-// words are values for fields of type string. An entry is for fields whose name, in lower case, contains the entry's
-// part.
+// words are values for fields of type string. The values of an entry are for fields whose name contains the entry's
+// part. The case of letters does not matter.
 var words = []struct {
 	part   string
 	values []string

@@ -97,7 +97,8 @@ var outsideAttempts = []struct {
 	{"floods the site with requests", (*attacker).floods},
 }
 
-// call sends a request that the site must refuse. effect says that the site answered it; "": it was refused.
+// call sends a request that the site must refuse. It returns an effect if the site answered the request, and "" if the
+// site refused it.
 func (a *attacker) call(actor, verb string, as messages.Name, request any) (effect string, refusal error) {
 	ctx, cancel := context.WithTimeout(a.Context(), 5*time.Second)
 	defer cancel()
@@ -115,7 +116,7 @@ func (a *attacker) call(actor, verb string, as messages.Name, request any) (effe
 	return "", err
 }
 
-// all makes attempts until one has an effect.
+// The function all makes attempts until one has an effect.
 func all(attempts ...func() (string, error)) (effect string, refusal error) {
 	for _, try := range attempts {
 		if effect, refusal = try(); effect != "" {
@@ -125,8 +126,8 @@ func all(attempts ...func() (string, error)) (effect string, refusal error) {
 	return "", refusal
 }
 
-// publishedWithout publishes a plain message on each subject. effect lists the subjects for which the server reported
-// no refusal: there it let the message pass.
+// publishedWithout publishes a plain message on each subject. It returns an effect that lists the subjects for which
+// the server reported no refusal.
 func (a *attacker) publishedWithout(subjects []string, reply string) (effect string, refusal error) {
 	for _, subject := range subjects {
 		before := a.nc.LastError()
@@ -553,8 +554,8 @@ func (a *attacker) submitsOdd(odd string) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// shown returns an effect that names the first control character that a text would send to a terminal; "": there is
-// none.
+// shown returns an effect that names the first control character that a text would send to a terminal, or "" if there
+// is none.
 func shown(what, text string) string {
 	for _, r := range text {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' || r == '\u202e' {
@@ -595,12 +596,12 @@ for log in ../0.out ../*.out; do rm -f $log; ln -s %[1]s/creds/operator.creds $l
 }
 
 // fails runs a job that computes for a second and exits with 1, while tasks of alice wait. The attack has an effect if
-// this costs nothing.
+// the attacker pays nothing for the job.
 func (a *attacker) fails() (string, error) {
 	competes := job.SubmitRequest{Key: "competes",
 		Spec: job.JobSpec{Budget: messages.Credit, Stages: []job.Stage{{Name: "main", Tasks: 30, Script: "sleep 1"}}}}
 	if _, err := bus.Call[job.SubmitReply](a.within(), a.client("alice"), messages.Subject(a.site.name, messages.Auctioneer, messages.VerbSubmit, "alice"), competes); err != nil {
-		return "", fmt.Errorf("alice cannot compete: %w", err) // with an open door, her account was frozen
+		return "", fmt.Errorf("alice cannot compete: %w", err) // in the control, her account was frozen
 	}
 	spec := job.JobSpec{Budget: 10 * messages.Credit, Stages: []job.Stage{{Name: "main", Script: "sleep 1; exit 1", Attempts: 1}}}
 	j, err := a.run("fails", spec)

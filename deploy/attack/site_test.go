@@ -27,7 +27,8 @@ import (
 // patience is the longest wait for the site.
 const patience = time.Minute
 
-// binary returns the path of the operators' binary. It is built once; CANDOR_BINARY names another one.
+// binary returns the path of the operators' binary. It is built once. The variable CANDOR_BINARY names a binary to use
+// instead.
 var binary = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv("CANDOR_BINARY"); path != "" {
 		return path, nil
@@ -85,7 +86,6 @@ type site struct {
 	wrapper   []string            // command that starts it in another environment
 }
 
-// hosts returns all hosts of the site.
 func (s *site) hosts() []*site { return append([]*site{s}, s.others...) }
 
 // stateDir makes a directory below /var/lib, where services have their state, and returns the path for a state
@@ -107,13 +107,13 @@ func stateDir(t *testing.T, owner *syscall.Credential) string {
 	return filepath.Join(dir, "state")
 }
 
-// up starts a site with "candor up" and further arguments.
+// The function up starts a site with "candor up" and further arguments.
 func up(t *testing.T, arguments ...string) *site {
 	t.Helper()
 	return upAs(t, nil, arguments...)
 }
 
-// plain has the markets and nodes of the attacked sites, whatever this machine has.
+// plain is the configuration of the attacked sites. Its markets and nodes do not depend on this machine.
 const plain = `markets: [{name: main, mechanism: proportional, classes: [map, reduce]}]
 nodes: [{name: node1, slots: {map: 4, reduce: 2}}, {name: node2, slots: {map: 4, reduce: 2}}]
 `
@@ -134,7 +134,6 @@ func upAs(t *testing.T, user *syscall.Credential, arguments ...string) *site {
 	return upIn(t, stateDir(t, user), user, arguments...)
 }
 
-// upIn starts a site in a state directory as a user.
 func upIn(t *testing.T, state string, user *syscall.Credential, arguments ...string) *site {
 	t.Helper()
 	s := &site{T: t, state: state, nodes: 2, user: user}
@@ -146,7 +145,6 @@ func upIn(t *testing.T, state string, user *syscall.Credential, arguments ...str
 	return s
 }
 
-// begin starts the site's process as a user.
 func (s *site) begin(user *syscall.Credential, arguments ...string) {
 	t := s.T
 	t.Helper()
@@ -193,7 +191,6 @@ func (s *site) await() {
 	s.name, s.url, s.leaf = info.Site, info.Server, info.Leaf
 }
 
-// gone reports whether the site's process has ended.
 func (s *site) gone() bool {
 	select {
 	case err := <-s.ended:
@@ -220,7 +217,7 @@ func (s *site) stop() {
 	}
 }
 
-// sound checks that the site's process lives and has logged no panic.
+// sound checks that the site's process still runs and has logged no panic.
 func (s *site) sound() {
 	s.Helper()
 	for _, other := range s.others {
@@ -254,7 +251,6 @@ func (s *site) within() context.Context {
 	return ctx
 }
 
-// creds returns the credentials file of an account.
 func (s *site) creds(name messages.Name) string {
 	return filepath.Join(s.state, "creds", name+".creds")
 }
@@ -323,7 +319,6 @@ func (s *site) plain(arguments ...string) (string, error) {
 	return s.plainly(append(arguments, "--state", s.state)...)
 }
 
-// plainly runs a command of the binary.
 func (s *site) plainly(arguments ...string) (string, error) {
 	path, err := binary()
 	if err != nil {

@@ -43,7 +43,7 @@ type use struct {
 	stopped  sync.WaitGroup
 }
 
-// used starts to record the free space of the site's disk and the number of processes on the machine.
+// The method used starts to record the free space of the site's disk and the number of processes on the machine.
 func (s *site) used() *use {
 	u := &use{free: math.MaxInt64, stop: make(chan struct{})}
 	u.stopped.Go(func() {
@@ -73,7 +73,8 @@ func (u *use) end() {
 	u.stopped.Wait()
 }
 
-// freeMiB returns the free space of a disk, in MiB. A free inode counts as its part of the disk.
+// freeMiB returns the free space of a disk, in MiB. If a smaller part of the inodes is free than of the blocks, the
+// result is this part of the disk.
 func freeMiB(dir string) int64 {
 	var d unix.Statfs_t
 	if err := unix.Statfs(dir, &d); err != nil {
@@ -127,8 +128,8 @@ type sum struct {
 	needs []messages.Name // abilities of nodes that say that the site refuses it, and that the machine allows the attempt
 	// try makes the attempt with bob's tasks. It returns the jobs that still run.
 	try func(h *holder) []messages.JobID
-	// effect returns a further effect of the attack; nil: there is none. Every attempt is also checked for late starts
-	// of other tasks and for a full disk.
+	// effect returns a further effect of the attack. The function may be nil. Every attempt is also checked for late
+	// starts of other tasks and for a full disk.
 	effect func(h *holder, u *use) string
 }
 

@@ -9,10 +9,10 @@ import (
 // attempt is one attempt against the site, with its result.
 type attempt struct {
 	What    string // who tries what, in words
-	Effect  string // what it brought about; "" if it was refused
+	Effect  string // its effect; "" if it was refused
 	Refusal string // what refused it, as the attacker saw it
-	// Needs is the lowest level of containment ([agent.Containment]) at which the site promises to refuse the attempt;
-	// 0: at every level.
+	// Needs is the lowest level of containment ([agent.Containment]) at which the site promises to refuse the attempt.
+	// 0 means every level.
 	Needs int
 }
 

@@ -36,7 +36,7 @@ func (s *site) containment() int {
 	return agent.Containment(s.abilities())
 }
 
-// job waits until wanted is true for a job, and returns the job.
+// job waits until the function wanted returns true for a job, and returns the job.
 func (s *site) job(of messages.Name, id messages.JobID, wanted func(job.JobDetail) bool) (j job.JobDetail) {
 	s.Helper()
 	await.Until(s.T, fmt.Sprintf("job %d goes on", id), func() bool {
@@ -161,7 +161,7 @@ func (s *site) session() string {
 	return path
 }
 
-// planted returns the files with a name in the site's state.
+// planted returns the files in the site's state that have the given name.
 func (s *site) planted(name string) string {
 	var all []string
 	for _, h := range s.hosts() {

@@ -24,8 +24,8 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// In these attempts, tasks slow down the work that the node does for them. No other account may notice it: its tasks
-// must start at most a second later than without the attack.
+// In these attempts, tasks slow down the node. Other accounts must not notice this: their tasks must start at most a
+// second later than without the attack.
 
 // heldUp is the longest time by which an attacker may delay the start of another account's task.
 const heldUp = time.Second
@@ -41,7 +41,8 @@ markets: [{name: main, mechanism: proportional, classes: [map]}]
 nodes: [{name: node1, slots: {map: 12}}]
 `
 
-// leased is a file on which a task takes a file lease (F_SETLEASE) of the kernel. The task sees the file in its room.
+// leased is a file on which a task takes a file lease (F_SETLEASE) of the kernel. The task sees the file in the
+// namespaces of its account.
 const leased = "/tmp/candor-attack-leased"
 
 // holds are programs of tasks that slow down the node. Each prints when it has begun.
@@ -133,7 +134,7 @@ var holds = map[string]func(){
 	},
 }
 
-// holdUp runs the program with a name in holds.
+// holdUp runs the program that has the given name in the map holds.
 func holdUp(name string) {
 	if os.Getenv("CANDOR_TASK") == "" {
 		panic("is started by a task of the attacked site, not by hand")
@@ -184,8 +185,8 @@ func (s *site) forwards(job messages.JobID, said string) {
 	}
 }
 
-// takesPort connects alice to a port of her own task. A task of bob, which has printed said, listens on this port of
-// the node. alice must not get a connection to bob's task.
+// takesPort connects alice to a port of her own task. A task of bob has printed the text said, and listens on this
+// port of the node. alice must not get a connection to bob's task.
 func (s *site) takesPort(said string) attempt {
 	s.Helper()
 	a := attempt{What: "a task has the connections to a port of another account's task"}
@@ -206,7 +207,8 @@ func (s *site) takesPort(said string) attempt {
 	return a
 }
 
-// forwarding runs "candor port" as an account, for a job and the port in said. It returns the local address.
+// forwarding runs "candor port" as an account, for a job and the port that is in the text said. It returns the local
+// address.
 func (s *site) forwarding(account messages.Name, job messages.JobID, said string) string {
 	s.Helper()
 	path, err := binary()
@@ -314,7 +316,6 @@ func (h *holder) measured(what string) attempt {
 	return a
 }
 
-// runs runs a task of bob to its end.
 func (h *holder) runs(name string) {
 	h.Helper()
 	out, _ := h.candor("bob", "submit", "--script", "--budget", "5", "--chdir", "-", "--input", h.self+"=attacker", "--attempts", "1", "--time", "60s",
@@ -324,15 +325,15 @@ func (h *holder) runs(name string) {
 	h.said = append(h.said, said)
 }
 
-// over ends a job of bob. The test does not check whether this disturbs bob's next task.
+// The method over ends a job of bob. The test does not check whether this disturbs bob's next task.
 func (h *holder) over(job messages.JobID) {
 	h.Helper()
 	h.cancels(job)
 	h.job("bob", job, func(j jobmsg.JobDetail) bool { return j.Running == 0 })
 }
 
-// starts measures several times how long a short job of alice takes, from the submission to its end. It returns the
-// second longest time: the longest may only show that the machine was busy.
+// The method starts returns how long a short job of alice takes, from the submission to its end. It measures several
+// jobs and returns the second longest time, because the longest may only show that the machine was busy.
 func (s *site) starts(b bus.Bus) time.Duration {
 	s.Helper()
 	var all []time.Duration

@@ -75,7 +75,8 @@ func (s *Stream) JSON(name string, value any) error {
 	return s.Bytes(name, append(text, '\n'))
 }
 
-// End ends the backup. failed is the error that prevented a complete backup; nil: it is complete.
+// End ends the backup. The argument failed is the error that prevented a complete backup, or nil if the backup is
+// complete.
 func (s *Stream) End(failed error) error {
 	name := aboutFile
 	var said any = &s.about

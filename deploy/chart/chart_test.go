@@ -48,7 +48,7 @@ func TestSchemaCoversValues(t *testing.T) {
 	compare(t, "values", parse(t, "values.yaml"), schema)
 }
 
-// compare compares a value with its schema, in objects to which the schema allows no further properties.
+// compare compares a value with its schema, in objects for which the schema allows no further properties.
 func compare(t *testing.T, path string, value any, schema map[string]any) {
 	object, isObject := value.(map[string]any)
 	properties, named := schema["properties"].(map[string]any)

@@ -32,20 +32,20 @@ var dist embed.FS
 // Config says which site the pages show.
 type Config struct {
 	Site messages.Name
-	// WebSocket is the URL of the site's NATS server, ws: or wss:. Without a host name it is on
-	// the host from which the pages are loaded.
+	// WebSocket is the URL of the site's NATS server, with the scheme ws or wss. If it has no host name, the server is
+	// on the host from which the pages are loaded.
 	WebSocket string
-	// Audits is the directory of stored audits, see [AuditsDir]; "": there are none.
+	// Audits is the directory of stored audits, see [AuditsDir]. It is "" if there are none.
 	Audits string
-	// Names are the host names, without a port, under which the pages may be requested. Other
-	// names are refused, so that a stranger's page cannot make its own name resolve to this
-	// server (DNS rebinding).
+	// Names are the host names, without a port, that requests for the pages may use. Other names are refused, so that
+	// a stranger's page cannot make its own name resolve to this server (DNS rebinding).
 	Names []string
-	// SignOn lets people in with the site's provider of OpenID Connect; nil: people need files of credentials.
+	// SignOn lets people in with the site's provider of OpenID Connect. If it is nil, people need files of
+	// credentials.
 	SignOn SignOn
 }
 
-// SignOnPath begins the path of each request that a SignOn serves.
+// SignOnPath is the beginning of the path of each request that a SignOn serves.
 const SignOnPath = "/sign-on/"
 
 // SignOn serves the requests below SignOnPath.
@@ -62,7 +62,6 @@ type file struct {
 	body, packed []byte
 }
 
-// handler serves the embedded files.
 type handler struct {
 	config Config
 	socket *url.URL
@@ -224,8 +223,8 @@ func hostname(host string) string {
 	return strings.ToLower(name)
 }
 
-// originOf returns the address of the console that the browser uses. Its name was checked: it is one of the console's
-// names.
+// originOf returns the address of the console that the browser uses. The host name in this address has been checked:
+// it is one of the console's names.
 func originOf(r *http.Request) string {
 	scheme := "http://"
 	if r.TLS != nil {

@@ -155,7 +155,7 @@ func TestPagesAreSmall(t *testing.T) {
 }
 
 // TestPagesAreOfTheirSources checks that the committed pages were built from these sources: the build writes the
-// digest of the sources. With CANDOR_NODE the test builds the pages and compares everything.
+// digest of the sources. If CANDOR_NODE is set, the test builds the pages and compares everything.
 func TestPagesAreOfTheirSources(t *testing.T) {
 	names := []string{"build.mjs", "package-lock.json"}
 	var sources []string
@@ -250,7 +250,7 @@ console.log(tariff({ price: 0.01 }));`
 }
 
 // TestSumsOfUsage checks that the console's page Usage sums up jobs as candor usage does. The test of the command
-// stores the jobs and its sums.
+// stores the jobs and the sums.
 func TestSumsOfUsage(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("node is not here, which the sums of the console need")
@@ -302,7 +302,7 @@ func TestRunAgainIsThatOfTheCommand(t *testing.T) {
 	}
 }
 
-// TestAmountsAreRead checks how the console writes amounts of credits, and changes of amounts.
+// TestAmountsAreRead checks that the console writes in readable form amounts of credits, and changes of amounts.
 func TestAmountsAreRead(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("node is not here, which writes the amounts")

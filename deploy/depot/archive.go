@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Save calls keep with every object of an account's bucket, under its name in the bucket. It leaves
-// out objects that expire in the meantime.
+// Save calls keep once for each object of an account's bucket, with the object's name and content. It leaves out
+// objects that expire in the meantime.
 func Save(ctx context.Context, b bus.Bus, site, account messages.Name, keep func(object string, data []byte) error) error {
 	var bucket bus.Objects
 	var objects []string
@@ -43,10 +43,11 @@ func Save(ctx context.Context, b bus.Bus, site, account messages.Name, keep func
 	return nil
 }
 
-// tries is how often a request without an answer is sent. Answers are lost when the leader of the stream changes.
+// tries is how often a request is sent if there is no answer. Answers are lost when the leader of the stream changes.
 const tries = 6
 
-// repeated calls ask until there is an answer, at most tries times. An attempt ends after bus.RequestTimeout.
+// repeated calls the function ask until there is an answer. The constant tries limits the number of calls. An attempt
+// ends after bus.RequestTimeout.
 func repeated(ctx context.Context, ask func(context.Context) error) (err error) {
 	for range tries {
 		bounded, cancel := context.WithTimeout(ctx, bus.RequestTimeout)
@@ -59,8 +60,8 @@ func repeated(ctx context.Context, ask func(context.Context) error) (err error) 
 	return err
 }
 
-// Load stores the files that Save wrote: dir has one directory for each account. Then it removes dir. The files are
-// kept as long as new ones.
+// Load stores the files that Save wrote into dir, which has one directory for each account. Then it removes dir. The
+// files are kept as long as files that are stored for the first time.
 func Load(ctx context.Context, c Config, dir string) error {
 	if err := c.Validate(); err != nil {
 		return err

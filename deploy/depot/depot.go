@@ -23,14 +23,14 @@ type Config struct {
 	Bus bus.Bus
 	// Operator is the name with which the depot asks the auctioneer about jobs.
 	Operator messages.Name
-	// Operators may read the files of all accounts; each time is logged.
+	// Operators may read the files of all accounts. Each access is logged.
 	Operators []messages.Name
-	// Retention is how long files and lists of outputs are kept; default 14 days.
+	// Retention is how long files and lists of outputs are kept. The default is 14 days.
 	Retention time.Duration
-	// Quota is the maximum size of an account's bucket in bytes; default 4 GiB.
+	// Quota is the maximum size of an account's bucket in bytes. The default is 4 GiB.
 	Quota int64
 	Log   *zap.Logger // nil: none
-	// Metrics registers the metrics; nil: they are not registered.
+	// Metrics registers the metrics. If it is nil, they are not registered.
 	Metrics prometheus.Registerer
 }
 

@@ -15,7 +15,7 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// get returns a piece of a file of the caller, or, for an operator, of anybody.
+// get returns a piece of a file of the caller. An operator may get files of any account.
 func (d *Depot) get(ctx context.Context, caller messages.Name, r jobmsg.GetRequest) (jobmsg.GetReply, error) {
 	account, err := d.whose(caller, r.Account, zap.String("file", r.Digest))
 	if err != nil {

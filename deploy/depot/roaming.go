@@ -27,8 +27,8 @@ type places struct {
 	taken map[messages.Name]int
 }
 
-// enter counts a new request to or from a peer. It returns an error if the largest number of such requests, most, is
-// open already. The caller calls leave when the request has ended.
+// enter counts a new request to or from a peer. The argument most limits the number of such requests: above it, enter
+// returns an error. The caller calls leave when the request has ended.
 func (p *places) enter(peer messages.Name, most int) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,7 +171,8 @@ func (d *Depot) atHome(ctx context.Context, owner messages.Name, t messages.Task
 	return t, nil
 }
 
-// forPeers makes f answer the depots of other sites, each under the name of its site.
+// forPeers returns a handler for requests from the depots of other sites. The function f gets the name of the
+// requesting site.
 func forPeers[Request, Reply any](d *Depot, verb string, f func(ctx context.Context, peer messages.Name, r Request) (Reply, error)) bus.Handler {
 	return bus.Handle(verb, func(ctx context.Context, caller messages.Name, r Request) (reply Reply, err error) {
 		peer, err := federation.HomeOf(caller)

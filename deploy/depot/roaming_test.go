@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// roaming returns a site and a peer that runs alice's job 17; its number there is 7. alice has sent its only input to
-// her own site.
+// roaming returns a site and a peer that runs alice's job 17. The peer's number for the job is 7. alice has sent its
+// only input to her own site.
 func roaming(t *testing.T) (west, east *site, input jobmsg.File, mine messages.Attempt) {
 	t.Helper()
 	net := bus.NewMemory()

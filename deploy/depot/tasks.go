@@ -137,8 +137,9 @@ func (d *Depot) list(ctx context.Context, account messages.Name, r *jobmsg.Outpu
 	return reply, nil
 }
 
-// handedOver returns an error if the job's market still keeps its outputs back. The error names the job by asked, the
-// number that the caller used. Outputs of a job that the auctioneer no longer knows may be read.
+// handedOver returns an error if the job's market still keeps its outputs back. The argument asked is the number by
+// which the caller named the job; the error contains it. Outputs of a job that the auctioneer no longer knows may be
+// read.
 func (d *Depot) handedOver(ctx context.Context, id, asked messages.JobID) error {
 	_, err := d.readable.get(id, func() (bool, error) {
 		job, err := query[jobmsg.JobDetail](ctx, d, messages.VerbJob, jobmsg.JobRequest{Job: id})

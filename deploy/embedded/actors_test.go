@@ -96,7 +96,6 @@ func (e *ensemble) serve() {
 	}
 }
 
-// begin starts the process of an actor on a host.
 func (e *ensemble) begin(actor string, host messages.Name) {
 	e.Helper()
 	args := []string{actor, "--config", e.config, "--host", host, "--state", e.State, "--log-level", "error",
@@ -123,7 +122,7 @@ func (e *ensemble) certificate(host messages.Name) string {
 	return file
 }
 
-// as returns a user of the site.
+// The method as returns a user of the site.
 func (e *ensemble) as(name messages.Name) user {
 	e.Helper()
 	b, err := bus.Connect(bus.Config{URL: e.url, Name: name, CredsFile: CredsFile(e.State, name), Retry: true})
@@ -144,7 +143,7 @@ func (e *ensemble) pids(actor string, but messages.Name) (out []int) {
 	return out
 }
 
-// executor returns the parent process of the tasks; 0: there is none.
+// executor returns the parent process of the tasks, or 0 if there is none.
 func (e *ensemble) executor() int {
 	found := 0
 	eachProcess(func(pid int, command []string, _ string) {

@@ -38,7 +38,8 @@ func (s *share) servers() []string {
 	return urls
 }
 
-// Authority returns the certificate that clients need to check the site's servers, in PEM; "" without TLS.
+// Authority returns the certificate that clients need to check the site's servers, as PEM text. Without TLS, it
+// returns "".
 func (t *TLS) Authority() (string, error) {
 	if t == nil {
 		return "", nil
@@ -50,7 +51,7 @@ func (t *TLS) Authority() (string, error) {
 	return string(pem), nil
 }
 
-// Client returns the TLS configuration with which a client checks the site's servers; nil without TLS.
+// Client returns the TLS configuration with which a client checks the site's servers. Without TLS, it returns nil.
 func (t *TLS) Client() (*tls.Config, error) {
 	if t == nil {
 		return nil, nil

@@ -28,7 +28,6 @@ type slurmSite struct {
 
 func newSlurmSite(t *testing.T) *slurmSite { return slurmSiteOf(t, "n1", "n2", "n3") }
 
-// slurmSiteOf returns a site with nodes of these names.
 func slurmSiteOf(t *testing.T, nodes ...string) *slurmSite {
 	return slurmSiteWith(t, "proportional", nodes...)
 }
@@ -344,9 +343,9 @@ func TestAnAllocationEnds(t *testing.T) {
 	}
 }
 
-// launchRanks is a program that runs torchrun if PyTorch is installed, and otherwise does the same. It runs as one
-// process on each node. The processes meet at a host name and a port, start some ranks each, and add up the ranks'
-// numbers.
+// launchRanks is a program that runs torchrun if PyTorch is installed, and otherwise does the work of torchrun itself.
+// It runs as one process on each node. The processes meet at a host name and a port, start some ranks each, and add up
+// the ranks' numbers.
 const launchRanks = `import os, re, socket, subprocess, sys, time
 said = dict(word[2:].split("=") for word in sys.argv[1:-1])
 try:
@@ -431,7 +430,7 @@ func TestRunningStepsAreMeasured(t *testing.T) {
 	})
 }
 
-// ranksNamed returns the processes of this machine whose first word is a name.
+// ranksNamed returns the processes of this machine whose command begins with the given name.
 func ranksNamed(name string) (pids []int) {
 	found, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range found {
@@ -443,8 +442,9 @@ func ranksNamed(name string) (pids []int) {
 	return pids
 }
 
-// TestAllocationsInABackfillMarket fills a site with jobs of one node, and submits two allocations of all its nodes behind
-// them. The allocations must run, one after the other, each on all nodes at once, although jobs of one node keep coming.
+// TestAllocationsInABackfillMarket fills a site with jobs of one node, and then submits two allocations of all its
+// nodes. The allocations must run, one after the other, each on all nodes at once, although jobs of one node keep
+// coming.
 func TestAllocationsInABackfillMarket(t *testing.T) {
 	s := slurmSiteWith(t, "backfill", "n1", "n2", "n3")
 	s.write("one.sh", "#!/bin/bash\n#SBATCH -c 3 -t 1 -o one.%j\nsleep 1\n")
@@ -475,8 +475,8 @@ func TestAllocationsInABackfillMarket(t *testing.T) {
 	}
 }
 
-// TestCommandsThatTasksCannotSee submits a script while Slurm's commands are in a directory that tasks do not see, below
-// the machine's /tmp. The script must find srun and the other commands all the same.
+// TestCommandsThatTasksCannotSee submits a script while Slurm's commands are in a directory that tasks do not see,
+// below the machine's /tmp. The script must still find srun and the other commands.
 func TestCommandsThatTasksCannotSee(t *testing.T) {
 	s := newSlurmSite(t)
 	elsewhere := t.TempDir()

@@ -80,7 +80,7 @@ func (f fort) raw(name messages.Name) *nats.Conn {
 	return nc
 }
 
-// counted returns the sum of a metric over all series with a label, "name=value".
+// counted returns the sum of a metric over all series with a label, which is given as "name=value".
 func (f fort) counted(metric, label string) (sum float64) {
 	f.Helper()
 	all, err := f.Gatherer().Gather()
@@ -248,8 +248,8 @@ func (f fort) tokenAgain() {
 	}
 }
 
-// flood sends hundreds of bids of one account at once, while another account submits a few. Of the flood, only a
-// burst is accepted. The other account must get every answer, and no refusal.
+// flood sends hundreds of bids of one account at once, while another account submits a few. Only the first of these
+// bids are accepted. The other account must get every answer, and no refusal.
 func (f fort) flood() {
 	const bids, few = 600, 10
 	mallory, alice := f.as("bob"), f.as("alice")

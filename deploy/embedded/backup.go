@@ -52,7 +52,7 @@ type saving struct {
 	to *backup.Stream
 }
 
-// all saves everything, in a certain order. Package backup gives the reasons for the order.
+// all saves everything, in a fixed order. Package backup gives the reasons for the order.
 func (s *saving) all(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		func(context.Context) error { return s.file(shapeFile) },
@@ -100,7 +100,7 @@ func (s *saving) group(ctx context.Context, g *group) error {
 	return s.to.Add(g.actor+"/state", saved.Size, state)
 }
 
-// extras saves some files of dir, a directory in the state of a replica. A growing file is saved up to its present
+// extras saves some files of dir, a directory in the state of a replica. A growing file is saved up to its current
 // end. It is no error if an old file is removed meanwhile.
 func (s *saving) extras(g *group, dir string, wanted func(name string) bool) error {
 	from := filepath.Join(g.dir(g.localReplicas()[0]), dir)
@@ -293,9 +293,9 @@ func ReceiveBackup(ctx context.Context, state, dir string) (backup.About, error)
 	return about, err
 }
 
-// Restore makes a state directory from a backup. keys is a directory for the site's keys; "": they go into the state
-// directory. Keys that already exist stay, because they may be newer. On a site of several hosts, host is the name of
-// the host to restore.
+// Restore makes a state directory from a backup. The argument keys is a directory for the site's keys; if it is "",
+// the keys go into the state directory. Keys that already exist stay, because they may be newer. On a site of several
+// hosts, the argument host names the host to restore.
 func Restore(dir, state, keys, host string) (about backup.About, err error) {
 	b, err := backup.Open(dir)
 	if err != nil {

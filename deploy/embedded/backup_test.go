@@ -20,8 +20,8 @@ import (
 )
 
 // TestBackupUnderLoad makes a backup while users submit and pay. The backup must have everything that was acknowledged
-// before it began. The restored site must continue: when each submission is repeated, also from after the backup, each
-// job must exist once and be paid once.
+// before it began. The restored site must continue. The test repeats every submission, also those that were made after
+// the backup. Then each job must exist once and be paid once.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -103,7 +103,8 @@ func TestBackupUnderLoad(t *testing.T) {
 	}
 }
 
-// payments pays carol one credit again and again. When stopped, it sends the number of acknowledged payments.
+// payments pays carol one credit again and again. When the channel stop is closed, it sends the number of acknowledged
+// payments.
 func (u user) payments(stop <-chan struct{}) <-chan int {
 	made := make(chan int)
 	ctx := within(u.T)
@@ -128,7 +129,8 @@ func (u user) payments(stop <-chan struct{}) <-chan int {
 	return made
 }
 
-// TestRestoreRefuses checks that errors of a backup or of its target are named, and that no files are left behind.
+// TestRestoreRefuses checks that the error names what is wrong with the backup or with the target, and that no files
+// are left behind.
 func TestRestoreRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -21,7 +21,6 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// openClock makes the clock of this host.
 func (s *share) openClock() {
 	wall := s.options.Wall
 	if wall == nil {
@@ -38,7 +37,7 @@ func (s *share) openClock() {
 const clockFile = "clock.json"
 
 // keptClock has the difference between the site's time and the machine's time since boot. If the machine was not
-// restarted, the next start computes from it how much the machine's clock was changed in the meantime.
+// restarted, the next start uses this difference to compute how much the machine's clock was changed in the meantime.
 type keptClock struct {
 	Boot   string            `json:"boot"` // identifies the machine's boot; the kernel gives it
 	Offset messages.Duration `json:"offset"`
@@ -86,7 +85,7 @@ func (s *share) keepClock() {
 	})
 }
 
-// each calls f at once and after each interval, until ctx ends.
+// each calls the function f at once and after each interval, until ctx ends.
 func each(ctx context.Context, interval messages.Duration, f func()) {
 	for {
 		f()

@@ -30,7 +30,7 @@ func trivial() jobmsg.JobSpec {
 	return jobmsg.JobSpec{Name: "trivial", Budget: messages.Credit, Stages: []jobmsg.Stage{{Name: "only", Class: "map", Script: ":\n"}}}
 }
 
-// runs runs a job until it is settled, and returns it.
+// The method runs submits a job, waits until it is settled, and returns it.
 func (u user) runs(key string) jobmsg.JobDetail {
 	u.Helper()
 	job := u.final(u.submit(key, trivial()))

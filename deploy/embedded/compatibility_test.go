@@ -37,7 +37,7 @@ func stopped(t *testing.T) Config {
 }
 
 // TestOlderStateIsRefused starts a site with a state directory of an earlier version. The start must be refused with a
-// sentence, and the directory must stay unchanged.
+// clear error, and the directory must stay unchanged.
 func TestOlderStateIsRefused(t *testing.T) {
 	t.Parallel()
 	c := stopped(t)
@@ -56,8 +56,8 @@ func TestOlderStateIsRefused(t *testing.T) {
 	}
 }
 
-// TestNewerStateIsRefused starts a site with files of a later version. Wherever the version is, the start must be
-// refused with a sentence, and the files must stay unchanged.
+// TestNewerStateIsRefused starts a site with files of a later version. Whichever file has the later version, the start
+// must be refused with a clear error, and the files must stay unchanged.
 func TestNewerStateIsRefused(t *testing.T) {
 	t.Parallel()
 	for what, forge := range map[string]func(t *testing.T, state string){

@@ -23,69 +23,66 @@ type Config struct {
 	Site messages.Name `json:"site"`
 	// State is the directory for everything that the site keeps.
 	State string `json:"state"`
-	// Keys is the directory of the site's keys; empty: "keys" in State. Hosts
-	// of one site need the same keys.
+	// Keys is the directory of the site's keys. The default is "keys" in State. Hosts of one site need the same keys.
 	Keys string `json:"keys,omitempty"`
-	// Listen is the address for NATS clients; port 0 takes a free one.
+	// Listen is the address for NATS clients. Port 0 means any free port.
 	Listen string `json:"listen"`
-	// ListenLeaf is the address for the NATS servers of peers; empty: none connects.
+	// ListenLeaf is the address for the NATS servers of peers. Without it, no peer can connect.
 	ListenLeaf string `json:"listen_leaf,omitempty"`
-	// Metrics is the address that serves Prometheus metrics; empty: none.
+	// Metrics is the address that serves Prometheus metrics. Without it, no metrics are served.
 	Metrics string `json:"metrics,omitempty"`
-	// MetricsToken is a file with the bearer token that readers of the metrics show;
-	// beyond loopback it needs TLS. Empty: none.
+	// MetricsToken is a file with the bearer token that readers of the metrics must show. Beyond loopback, it needs
+	// TLS. Without it, no token is needed.
 	MetricsToken string `json:"metrics_token,omitempty"`
 	// MetricsPublic lets everybody who can reach the port read the metrics beyond
 	// loopback.
 	MetricsPublic bool `json:"metrics_public,omitempty"`
-	// MetricsAccounts is the number of accounts whose credits the metrics show. They are the accounts
-	// that were granted the most. 0: none, because people who read the metrics may not be operators.
+	// MetricsAccounts is the number of accounts whose credits the metrics show. They are the accounts that were
+	// granted the most. 0 means none, because people who read the metrics may not be operators.
 	MetricsAccounts int `json:"metrics_accounts,omitempty"`
-	// Profile serves pprof at a socket in the state directory, for its owner alone,
-	// because the memory of a site has secrets.
+	// Profile serves pprof at a socket in the state directory, for the owner of this directory only, because the
+	// memory of a site has secrets.
 	Profile bool `json:"profile,omitempty"`
-	// Console is the address that serves the console, the pages that show the site in a
-	// browser; beyond loopback it needs TLS. Empty: none.
+	// Console is the address that serves the console, the pages that show the site in a browser; beyond loopback it
+	// needs TLS. Without it, there is no console.
 	Console string `json:"console,omitempty"`
-	// WebSocket is the address on which the NATS server accepts connections from browsers. An
-	// address beyond loopback needs TLS. It accepts only the pages of the console: the site's
-	// own (see Console), or the pages that candor console serves on a user's machine. Empty: with
-	// Console, the next port after the console's; without Console, none.
+	// WebSocket is the address on which the NATS server accepts connections from browsers. An address beyond loopback
+	// needs TLS. It accepts only the pages of the console: the site's own (see Console), or the pages that candor
+	// console serves on a user's machine. The default with Console is the next port after the console's. Without both,
+	// no browser can connect.
 	WebSocket string `json:"websocket,omitempty"`
 	// SignOn lets people sign in to the console at the site's own provider, over OIDC. Without it they
 	// need a file of credentials.
 	SignOn *signon.Rules `json:"sign_on,omitempty"`
-	// Replicas is the number of replicas of the auctioneer and of the bank: odd, at
-	// most 7. With Hosts, leave it out: each host has one replica.
+	// Replicas is the number of replicas of the auctioneer and of the bank. It must be odd and at most 7. With Hosts,
+	// leave it out: each host has one replica.
 	Replicas int `json:"replicas,omitempty"`
-	// Lease is how long an agent may run tasks without an answer of the leader. After
-	// this time its node counts as lost. 0: the auctioneer's default.
+	// Lease is how long an agent may run tasks without an answer of the leader. After this time its node counts as
+	// lost. 0 means the auctioneer's default.
 	Lease messages.Duration `json:"lease,omitempty"`
-	// RemoteFor is the longest time for a job at another site; its budget is authorised
-	// for this time. 0: 7 days.
+	// RemoteFor is the longest time for a job at another site. The job's budget is authorised for this time. 0 means 7
+	// days.
 	RemoteFor messages.Duration `json:"roam_for,omitempty"`
-	// CredentialsFor is how long credentials of users and operators are valid; clients
-	// renew them before the end. 0: 90 days.
+	// CredentialsFor is how long credentials of users and operators are valid. Clients renew them before the end. 0
+	// means 90 days.
 	CredentialsFor messages.Duration `json:"credentials_for,omitempty"`
-	// DefaultAccount is the account of the command line, if the user names none; empty:
-	// the first of Accounts.
+	// DefaultAccount is the account of the command line, if the user names none. The default is the first of Accounts.
 	DefaultAccount messages.Name `json:"default_account,omitempty"`
 	// Operators may grant credits, and see and cancel the jobs of all accounts.
 	Operators []messages.Name `json:"operators"`
-	// Accounts are opened, and granted credits, once each.
+	// Accounts are the accounts that the site opens. It grants each account its credits once.
 	Accounts []Account `json:"accounts"`
 	// Markets are the markets of the site. A job that names no market goes to the first
 	// one.
 	Markets []market.Market `json:"markets"`
-	// Licenses is how many licences of each name the site has, like {matlab: 4}. Running tasks have at most this number
-	// of them at once.
+	// Licenses is how many licences of each name the site has, like {matlab: 4}. Running tasks can use at most this
+	// number of licences at once.
 	Licenses jobmsg.Licenses `json:"licenses,omitempty"`
-	// Slurm says what names of partitions, accounts and others mean in scripts that were
-	// written for Slurm; without it a partition is a market of the same name, and an
-	// account a project.
+	// Slurm says what the names of partitions, accounts and others mean in scripts that were written for Slurm.
+	// Without it, a partition is the market of the same name, and an account is the project of the same name.
 	Slurm *market.SlurmNames `json:"slurm,omitempty"`
-	// SubmitFilter is a program of the site's that is asked about each job, and may change or refuse it, such as
-	// /etc/candor/submit-filter. Each host of a replica has it. Without it every job is taken as it is.
+	// SubmitFilter is a program of the site that may change or refuse each job, such as /etc/candor/submit-filter.
+	// Each host with a replica must have it. Without it, every job is accepted unchanged.
 	SubmitFilter string `json:"submit_filter,omitempty"`
 	// Profiles are the job profile classes, whose types the estimator learns.
 	Profiles []jobmsg.Profile `json:"profiles,omitempty"`
@@ -98,15 +95,14 @@ type Config struct {
 	Devices GPUs `json:"gpus,omitzero"`
 	// Peers are the sites with which this site exchanges jobs and credits.
 	Peers []Peer `json:"peers,omitempty"`
-	// Reserve is the most that all peers together may owe by settlements that are not
-	// paid outside the banks yet; 0: the sum of their shares, or the last setting of
-	// the bank.
+	// Reserve is the most that all peers together may owe for settlements that are not yet paid outside the banks. 0
+	// means the last setting of the bank; if there was none, the sum of the peers' shares.
 	Reserve messages.Credits `json:"reserve,omitempty"`
-	// LeastVisit is the least amount that another site must authorise for a job, and that
-	// is remitted to another site; default 0.01 credits.
+	// LeastVisit is the smallest amount that another site may authorise for a job, and the smallest amount that is
+	// remitted to another site. The default is 0.01 credits.
 	LeastVisit messages.Credits `json:"least_visit,omitempty"`
-	// SilentAfter is how long the bank of a peer may be silent before the peer is
-	// suspended: nothing new begins with it until it answers. Default an hour.
+	// SilentAfter is how long the bank of a peer may be silent before the peer is suspended: nothing new begins with
+	// it until it answers. The default is an hour.
 	SilentAfter messages.Duration `json:"silent_after,omitempty"`
 	// Limits bounds the requests of each account.
 	Limits quota.Rules `json:"limits,omitzero"`
@@ -117,11 +113,11 @@ type Config struct {
 	Files Files `json:"files,omitzero"`
 	// Archive bounds the records of ended jobs that each replica keeps on its disk.
 	Archive Archive `json:"archive,omitzero"`
-	// TLS secures the ports for clients, peers and metrics; nil: none, for loopback.
-	// The ports between hosts are secured by the site's keys, with or without it.
+	// TLS secures the ports for clients, peers and metrics. It may be left out if these ports are on loopback. The
+	// ports between hosts are always secured, by the site's keys.
 	TLS *TLS `json:"tls,omitempty"`
-	// Plaintext lets clients and peers connect beyond loopback without TLS: only for a
-	// network of the site alone.
+	// Plaintext lets clients and peers connect beyond loopback without TLS. Set it only in a network that nobody else
+	// can use.
 	Plaintext bool `json:"plaintext,omitempty"`
 	// Hosts spreads the site over several processes.
 	Hosts []Host `json:"hosts,omitempty"`
@@ -141,88 +137,85 @@ type Account struct {
 // Node is a node and what it offers.
 type Node struct {
 	Name messages.Name `json:"name"` // name that candor nodes shows
-	// Slots is the number of slots of each class, like {map: 2, reduce: 1}. Left out: for each class that is sold there
-	// by a unit, as many as the node's resources have room for.
+	// Slots is the number of slots of each class, like {map: 2, reduce: 1}. If left out, the node has as many slots of
+	// each class with a unit as its resources have room for.
 	Slots Slots `json:"slots,omitempty"`
-	// Suspended bounds the suspended tasks of the node. Above it, the tasks that have
-	// run least begin again. 0: four for each slot.
+	// Suspended bounds the suspended tasks of the node. Above it, the tasks that have run least begin again. 0 means
+	// four for each slot.
 	Suspended int `json:"suspended,omitempty"`
-	// Resources is all that the node has, like {cpus: 64, memory: 512G, gpus: 8, gpu_type: a100}.
-	// Tasks of classes with units divide it. It cannot be more than the machine has. If neither
-	// resources nor slots are given, it is all that the machine has.
+	// Resources is all that the node has, like {cpus: 64, memory: 512G, gpus: 8, gpu_type: a100}. Each task of a class
+	// with a unit takes a part of it. It cannot be more than the machine has. If neither resources nor slots are
+	// given, it is all that the machine has.
 	Resources *jobmsg.Resources `json:"resources,omitempty"`
-	// Declared says that the node may have more resources than the machine, to try a large
-	// site on a small machine: tasks are then not held to processors and GPUs.
+	// Declared says that the node may have more resources than the machine, to try a large site on a small machine:
+	// tasks are then not limited to processors and GPUs.
 	Declared bool `json:"declared,omitempty"`
 	// Labels are words by which jobs choose nodes, like infiniband.
 	Labels []messages.Name `json:"labels,omitempty"`
 }
 
-// GPUs is how the GPUs of a machine are found, and which of them work. Its programs run as the user who runs the site, and have
-// 30 s.
+// GPUs says how the GPUs of a machine are found, and which of them work. Its programs run as the user who runs the
+// site, and may take 30 s.
 type GPUs struct {
-	// Program prints the GPUs of the machine, as a JSON list like
-	// [{"index": 0, "uuid": "GPU-1f2e", "type": "a100", "files": ["/dev/nvidia0"]}], with "amd": true for GPUs of AMD. Empty:
-	// nvidia-smi and rocm-smi are asked.
+	// Program prints the GPUs of the machine, as a JSON list like [{"index": 0, "uuid": "GPU-1f2e", "type": "a100",
+	// "files": ["/dev/nvidia0"]}], with "amd": true for GPUs of AMD. Without it, the site asks nvidia-smi and
+	// rocm-smi.
 	Program string `json:"program,omitempty"`
 	// Health runs for each GPU, with the index and the UUID of the GPU as arguments. A GPU is not sold while the
-	// program ends with another code than 0; the first line that it prints goes to the log. If other GPUs work than
-	// before, the node takes no tasks until its running tasks have ended. Then it sells the GPUs that work.
+	// program ends with another code than 0; the first line that it prints goes to the log. If the set of working GPUs
+	// has changed, the node takes no tasks until its running tasks have ended. Then it sells the GPUs that work.
 	Health string `json:"health,omitempty"`
-	// Every is the time between two runs of Health; default a minute.
+	// Every is the time between two runs of Health. The default is a minute.
 	Every messages.Duration `json:"every,omitempty"`
 }
 
 // Tasks is how tasks run.
 type Tasks struct {
-	// MemoryMiB bounds the memory of a task whose stage names no limit, in MiB; 0: as
-	// MaxMemoryMiB.
+	// MemoryMiB bounds the memory of a task whose stage names no limit, in MiB. 0 means the value of MaxMemoryMiB.
 	MemoryMiB int64 `json:"memory_mib,omitempty"`
-	// MaxMemoryMiB is the highest limit that a stage may name: a job with more is
-	// refused. 0: as MemoryMiB; without either there is no bound.
+	// MaxMemoryMiB is the highest limit that a stage may name. A job with more is refused. 0 means the value of
+	// MemoryMiB; if both are 0, there is no bound.
 	MaxMemoryMiB int64 `json:"max_memory_mib,omitempty"`
 	// Classes has different bounds for some classes.
 	Classes map[messages.Name]TaskMemory `json:"classes,omitempty"`
-	// Processes bounds the processes and threads of a task; 0: 4,096.
+	// Processes bounds the processes and threads of a task. 0 means 4,096.
 	Processes int64 `json:"processes,omitempty"`
-	// CPU is the number of processors that a task may use; 0: no bound.
+	// CPU is the number of processors that a task may use. 0 means no bound.
 	CPU float64 `json:"cpu,omitempty"`
-	// OutputMiB bounds each output of a task, in MiB; 0: 64. If an output is longer, the site keeps
-	// its beginning and its end, half of the limit each.
+	// OutputMiB bounds each output of a task, in MiB. 0 means 64. If an output is longer, the site keeps its beginning
+	// and its end, half of the limit each.
 	OutputMiB int64 `json:"output_mib,omitempty"`
-	// OutputKeep is "ends" to keep the first and the last half of a long output, or
-	// "tail" to keep only the end. Empty: ends.
+	// OutputKeep is "ends" to keep the first and the last half of a long output, or "tail" to keep only the end. The
+	// default is "ends".
 	OutputKeep string `json:"output_keep,omitempty"`
-	// User is the user that tasks run as: a name, "account" for the user with the name of the job's
-	// account, a range of user numbers such as "100000-165535" with one number for each account, or
-	// "self" for the user that runs the site, whose files tasks can then read and change. Empty: a
-	// free range if started as root; otherwise the best protection that the machine offers an
-	// ordinary user.
+	// User is the user that tasks run as: a name, "account" for the user with the name of the job's account, a range
+	// of user numbers such as "100000-165535" with one number for each account, or "self" for the user that runs the
+	// site, whose files tasks can then read and change. The default is a free range if root starts the site, and
+	// otherwise the best protection that the machine offers an ordinary user.
 	User string `json:"user,omitempty"`
-	// Private takes the network from every task. The site refuses to start if the
-	// machine cannot keep tasks apart by namespaces.
+	// Private leaves every task without a network. The site refuses to start if the machine cannot keep tasks apart by
+	// namespaces.
 	Private bool `json:"private,omitempty"`
-	// Namespaces is "allow" to let tasks make user namespaces, and in them namespaces of
-	// mounts, processes and host names, as bubblewrap and Apptainer do. More of the kernel
-	// can be reached then; see the page on security. Empty: "refuse".
+	// Namespaces is "allow" to let tasks make user namespaces, and in them namespaces of mounts, processes and host
+	// names, as bubblewrap and Apptainer do. More of the kernel can be reached then; see the page on security. The
+	// default is "refuse".
 	Namespaces string `json:"namespaces,omitempty"`
-	// DiskMiB bounds the files in a task's own working directory, and the files of an
-	// account in temporary directories, in MiB; 0: 10,240.
+	// DiskMiB bounds the files in a task's own working directory, and the files of an account in temporary
+	// directories, in MiB. 0 means 10,240.
 	DiskMiB int64 `json:"disk_mib,omitempty"`
-	// KeptMiB bounds what the ended tasks of an account keep on a node, in MiB: their
-	// directories and outputs. Above it, the oldest is removed. 0: a tenth of the disk,
-	// at least 256.
+	// KeptMiB bounds what the ended tasks of an account keep on a node, in MiB: their directories and outputs. Above
+	// it, the oldest is removed. 0 means a tenth of the disk, but at least 256.
 	KeptMiB int64 `json:"kept_mib,omitempty"`
-	// FreeMiB is the reserve of a node's disk for the site's own files, in MiB. If less is free,
-	// the node removes files of ended tasks, first the files of the account that keeps the most. Below
-	// three quarters of it, the node takes no tasks; below five eighths, it ends the tasks that
-	// keep the most. A free inode counts as its share of the disk. A replica refuses requests below
-	// 256 MiB. 0: a twentieth of the disk, between 512 and 8,192.
+	// FreeMiB is the reserve of a node's disk for the site's own files, in MiB. If less is free, the node removes
+	// files of ended tasks, first the files of the account that keeps the most. Below three quarters of it, the node
+	// takes no tasks; below five eighths, it ends the tasks that keep the most. A free inode counts as its share of
+	// the disk. A replica refuses requests while less than 256 MiB are free. 0 means a twentieth of the disk, but at
+	// least 512 and at most 8,192.
 	FreeMiB int64 `json:"free_mib,omitempty"`
-	// Prolog is a program of the site's that runs before the first task of a job on a node, such as
-	// /etc/candor/prolog. If it fails, the node is put in quarantine, and the task runs elsewhere.
+	// Prolog is a program of the site that runs before the first task of a job on a node, such as /etc/candor/prolog.
+	// If it fails, the node is put in quarantine, and the task runs elsewhere.
 	Prolog string `json:"prolog,omitempty"`
-	// Epilog is a program of the site's that runs when a node has had no task of a job for 30 seconds.
+	// Epilog is a program of the site that runs when a node has had no task of a job for 30 seconds.
 	Epilog string `json:"epilog,omitempty"`
 }
 
@@ -234,25 +227,25 @@ type TaskMemory struct {
 	OutputMiB    int64 `json:"output_mib,omitempty"`     // see the field of the same name for all classes
 }
 
-// Files says how long, and how much, the site keeps of the files of jobs. A change applies to an
+// Files says how long the site keeps the files of jobs, and how much space they may take. A change applies to an
 // account's files when one of them is next used.
 type Files struct {
-	// Retention is how long a file is kept; 0: 14 days.
+	// Retention is how long a file is kept. 0 means 14 days.
 	Retention messages.Duration `json:"retention,omitempty"`
-	// QuotaMiB bounds the files of each account, in MiB; 0: 4,096.
+	// QuotaMiB bounds the files of each account, in MiB. 0 means 4,096.
 	QuotaMiB int64 `json:"quota_mib,omitempty"`
 }
 
-// Archive says how long, and how much, a replica of the auctioneer keeps of ended jobs.
+// Archive says how long a replica of the auctioneer keeps ended jobs, and how much space they may take.
 type Archive struct {
-	// Retention is how long a job is kept after its end; 0: 90 days.
+	// Retention is how long a job is kept after its end. 0 means 90 days.
 	Retention messages.Duration `json:"retention,omitempty"`
-	// MiB bounds the files together; the oldest are removed first; 0: 1,024.
+	// MiB bounds the size of all these files together. The oldest are removed first. 0 means 1,024.
 	MiB int64 `json:"mib,omitempty"`
 }
 
-// Slots is how many slots of each class a node has, in the order of the class
-// names; in a file, a mapping from class to number.
+// Slots is how many slots of each class a node has, in the order of the class names. In a configuration file, it is a
+// mapping from class to number.
 type Slots []jobmsg.ClassSlots
 
 // TLS names PEM files: a certificate for this host that is valid for server and client, its key,
@@ -268,10 +261,10 @@ type TLS struct {
 // auctioneer and of the bank, an estimator, and the agents of some nodes.
 type Host struct {
 	Name       messages.Name   `json:"name"`            // name for candor up --host
-	Listen     string          `json:"listen"`          // NATS clients
-	Cluster    string          `json:"cluster"`         // NATS servers of the other hosts
-	Auctioneer string          `json:"auctioneer"`      // Raft, of the auctioneer's replica
-	Bank       string          `json:"bank"`            // Raft, of the bank's replica
+	Listen     string          `json:"listen"`          // address for NATS clients
+	Cluster    string          `json:"cluster"`         // address for the NATS servers of the other hosts
+	Auctioneer string          `json:"auctioneer"`      // Raft port of the auctioneer's replica
+	Bank       string          `json:"bank"`            // Raft port of the bank's replica
 	Nodes      []messages.Name `json:"nodes,omitempty"` // nodes whose agents run on this host
 	// Joins says that the host's replicas are added to existing groups (candor replica add), and do
 	// not begin their own.
@@ -282,8 +275,8 @@ type Host struct {
 	Metrics string `json:"metrics,omitempty"`
 }
 
-// Default returns a site to try out, on loopback: three users and an operator, two nodes, one
-// market. Each node has its own executor, so a machine's slots cost less in few nodes than in many.
+// Default returns a site to try out, on loopback: three users and an operator, two nodes, one market. Each node has
+// its own executor, so the same slots cost less on few nodes than on many.
 func Default() Config {
 	return Config{
 		Site:      "west",

@@ -95,7 +95,7 @@ func (f fort) stays(u user) {
 }
 
 // TestConnectionsAtServersOfTheirOwn opens too many connections of an account to a NATS server that runs separately.
-// The process of the bank must limit them, also connections that were made before it started.
+// The process of the bank must limit the connections, also connections that were made before it started.
 func TestConnectionsAtServersOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

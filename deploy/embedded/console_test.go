@@ -83,7 +83,7 @@ func TestConsoleIsPlaintextOnLoopbackAlone(t *testing.T) {
 	}
 }
 
-// TestConsoleOverTLS checks that with certificates the pages and the WebSocket listener use TLS, also beyond
+// TestConsoleOverTLS checks that the pages and the WebSocket listener of a site with certificates use TLS, also beyond
 // loopback, under the names in the certificate.
 func TestConsoleOverTLS(t *testing.T) {
 	t.Parallel()

@@ -1,20 +1,18 @@
-// Package embedded runs a whole site in one process: a NATS server with JetStream, the replicas of
-// the auctioneer and the bank with a durable log each, an estimator, and the node agents. With
-// [Config].Hosts it runs one host's share of a site that is spread over several processes.
+// Package embedded runs a whole site in one process: a NATS server with JetStream, the replicas of the auctioneer and
+// the bank with a durable log each, an estimator, and the node agents. With [Config].Hosts it runs one host's share of
+// a site that is spread over several processes.
 //
-// Replicas in one process are connected in memory. Replicas on several hosts, and their NATS
-// servers, recognise one another by certificates that are derived from the site's keys. The runbook
-// has a table of every port.
+// Replicas in one process are connected in memory. Replicas on several hosts, and their NATS servers, recognise one
+// another by certificates that are derived from the site's keys. The runbook has a table of every port.
 //
-// The parts are the ones that production runs, and they talk only over the NATS server. The
-// difference is that one configuration starts them all, and one state directory holds everything
-// they keep:
+// The parts are the ones that production runs, and they talk only over the NATS server. The difference is that one
+// configuration starts them all, and one state directory holds everything they keep:
 //
 //	<state>/lock           held while a process uses the directory
 //	<state>/format         version of the directory's format
-//	<state>/shape.json     the replicas and the kind of log that it was made for
+//	<state>/shape.json     the replicas and the kind of log that the directory was made for
 //	<state>/pprof.sock     pprof, with [Config].Profile
-//	<state>/backup.sock    where a running site hands out backups
+//	<state>/backup.sock    the socket from which a running site's backup can be read
 //	<state>/depot/         files of jobs from a restore, until the depot has them
 //	<state>/clock.json     offset of the site's time from the machine's, for the next start
 //	<state>/site.json      where the site listens, for the command line
@@ -27,14 +25,13 @@
 //	<state>/bank/N/
 //	<state>/nodes/NAME/    an agent's tasks and their output
 //
-// [Start] returns when both groups have a leader and the configured accounts are open. Starting
-// again with the same directory continues where the site stopped, or was killed.
+// [Start] returns when both groups have a leader and the configured accounts are open. Starting again with the same
+// directory continues where the site stopped, or was killed.
 //
 // # Other sites
 //
-// With [Config].Peers the NATS server is linked to the servers of other sites, as a leaf node or as
-// the hub. Each peer has its own account in the server. Only the requests that sites send one
-// another pass through that account (see deploy/identity). The bank is told of a peer when the
-// configuration first names it, and of later changes of the configuration. [StartSites] starts
-// several sites in one process that are peers of one another, to try this out.
+// With [Config].Peers the NATS server is linked to the servers of other sites, as a leaf node or as the hub. Each peer
+// has its own account in the server. Only the requests that sites send one another pass through that account (see
+// deploy/identity). The bank is told of a peer when the configuration first names it, and of later changes of the
+// configuration. [StartSites] starts several sites in one process that are peers of one another, to try this out.
 package embedded

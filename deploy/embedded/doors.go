@@ -62,9 +62,9 @@ func beyondLoopback(address string) bool {
 
 // MetricsDoor says at which address a process serves its metrics, and who may read them.
 type MetricsDoor struct {
-	Address string      // "": nowhere
-	Token   string      // token that readers must send; "": none
-	TLS     *tls.Config // nil: plaintext
+	Address string      // "" if the metrics are not served
+	Token   string      // token that readers must send; "" if they need none
+	TLS     *tls.Config // nil for plaintext
 }
 
 // mostAccountsTold is the largest number of accounts whose credits the metrics can show.
@@ -74,9 +74,9 @@ const mostAccountsTold = 1000
 // length.
 const minToken = 24
 
-// MetricsDoor returns the address and the protection of the metrics of a host; host is empty without Hosts. On
-// loopback the metrics use plaintext, because they contain no secrets. At any other address they use TLS and need the
-// token, unless they are public.
+// MetricsDoor returns the address and the protection of the metrics of a host. The argument host is empty if the site
+// has no Hosts. On loopback the metrics use plaintext, because they contain no secrets. At any other address they use
+// TLS and need the token, unless they are public.
 func (c *Config) MetricsDoor(host messages.Name) (d MetricsDoor, err error) {
 	d.Address = c.Metrics
 	if h := c.host(host); h != nil && h.Metrics != "" {

@@ -49,7 +49,7 @@ func (b burglar) Dial(to raft.ServerAddress, within time.Duration) (net.Conn, er
 	return tls.Client(c, b.config), nil
 }
 
-// append sends entries to the port of a replica, as if from a leader of a term.
+// append sends entries to the port of a replica, as a leader with the given term would.
 func (b burglar) append(to string, term uint64) (answer raft.AppendEntriesResponse, err error) {
 	transport := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: b, MaxPool: 1, Timeout: patience, Logger: hclog.NewNullLogger(), MsgpackUseNewTimeFormat: true})
@@ -73,7 +73,6 @@ func selfSigned(t *testing.T, key ed25519.PrivateKey, names ...string) tls.Certi
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// keyOf returns the key in the credentials of a name.
 func keyOf(t *testing.T, a *identity.Authority, role identity.Role, name messages.Name) ed25519.PrivateKey {
 	t.Helper()
 	creds, err := a.Credentials(role, name)
@@ -139,8 +138,8 @@ func internal(t *testing.T, a *identity.Authority) *certificate.Internal {
 	return i
 }
 
-// burglars returns TLS configurations with which somebody could try the port of an actor's replicas. The key of the map
-// says whose key or certificate the configuration has.
+// burglars returns TLS configurations with which somebody could try to connect to the port of an actor's replicas. The
+// key of the map says whose key or certificate the configuration has.
 func burglars(t *testing.T, a *identity.Authority, actor string) map[string]*tls.Config {
 	t.Helper()
 	name := "host2." + certificate.Group(actor, "west")

@@ -28,7 +28,7 @@ type ending struct {
 	name   string
 	submit string // further arguments for candor submit
 	do     string // argument of the job's script
-	// then makes the task end in this way after it has started; nil: it ends by itself.
+	// The function then makes the task end in this way after it has started. It is nil if the task ends by itself.
 	then   func(s *endsSite, job string)
 	reason string // reason of the job's end, in JSON
 	task   string // reason of the first attempt's end, in JSON
@@ -69,7 +69,7 @@ var endings = []ending{
 	}, reason: "Completed", task: "NodeLost", said: "attempt 1 of task main.0 was lost with NODE, which fell silent"},
 }
 
-// onceMore is a script. Its first attempt runs on, and its second attempt ends successfully.
+// onceMore is a script. Its first attempt does not end, and its second attempt ends successfully.
 const onceMore = "[ $CANDOR_ATTEMPT -gt 1 ] || exec sleep 600"
 
 // TestEveryEndIsExplained makes every end happen on a site with real processes; the agent of one node is a process of
@@ -206,7 +206,6 @@ func (s *endsSite) write(name string, value any) {
 	}
 }
 
-// command returns a command of alice.
 func (s *endsSite) command(args ...string) *exec.Cmd {
 	c := exec.CommandContext(s.Context(), s.binary, args...)
 	c.Env = append(os.Environ(), "CANDOR_STATE="+s.state, "GOMAXPROCS=1")

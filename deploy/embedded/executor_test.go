@@ -19,7 +19,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
-// TestMain makes the test binary behave as an executor when a site under test starts it as one.
+// TestMain makes the test binary behave as an executor when a site under test starts it as an executor.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == executor.Argument {
 		if err := executor.Main(os.Args[2:]); err != nil {
@@ -40,7 +40,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// lives returns a job. Each task writes a line when it begins. When the test lets it end, it writes another line.
+// lives returns a job. Each of its tasks writes a line when it begins. When the test lets it end, it writes another
+// line.
 func lives(dir string, tasks int) jobmsg.JobSpec {
 	script := fmt.Sprintf(`echo $CANDOR_TASK $$ $PPID >>%[1]s/begun
 while ! [ -e %[1]s/go ]; do sleep 0.02; done

@@ -53,7 +53,7 @@ var moments = []struct {
 	{"charged", (*fate).reachCharged},
 }
 
-// few are the pairs of a step and a victim that are tried by default.
+// The map few has the pairs of a step and a victim that are tried by default.
 var few = map[string][]string{
 	"submitted": {"bank"}, "held": {"auctioneer"}, "claimed": {"executor"}, "started": {"agent"}, "running": {"executor"},
 	"suspended": {"agent", "executor"}, "resumed": {"auctioneer"}, "ended": {"agent"}, "finished": {"bank"},
@@ -163,7 +163,6 @@ func (f *fate) detail() jobmsg.JobDetail {
 	return request[jobmsg.JobDetail](f.alice, messages.Auctioneer, messages.VerbJob, jobmsg.JobRequest{Job: f.known()})
 }
 
-// count returns the number of lines in a file.
 func (f *fate) count(who, file string) int {
 	b, _ := os.ReadFile(filepath.Join(f.dir, who, file))
 	return bytes.Count(b, []byte("\n"))

@@ -49,7 +49,6 @@ func (u user) send(name string, content []byte) (jobmsg.File, bool) {
 	return f, sent
 }
 
-// receive returns the content of a file.
 func (u user) receive(f jobmsg.File) (string, error) { return u.receiveLeft(f, messages.Attempt{}) }
 
 // receiveLeft returns the content of a file that an attempt left.

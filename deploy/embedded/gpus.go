@@ -65,7 +65,7 @@ func (g *gpus) brokenOf(node messages.Name) []int {
 	return g.broken[node]
 }
 
-// starts records that a node's agent starts without its broken GPUs. It returns their indices.
+// The method starts records that a node's agent starts without the broken GPUs. It returns the indices of these GPUs.
 func (g *gpus) starts(node messages.Name) []int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -41,7 +41,7 @@ type replicated interface {
 	Close() error
 }
 
-// kind has what differs between the auctioneer's group and the bank's.
+// kind has the differences between the auctioneer's group and the bank's group.
 type kind struct {
 	actor string
 	start func(ctx context.Context, c *Config, r seat) (replicated, error)
@@ -244,7 +244,6 @@ const archiveDir = "archive"
 // log.
 const pastFile = "past"
 
-// dir returns the directory for the files of a replica.
 func (g *group) dir(id string) string { return filepath.Join(g.site.config.State, g.actor, id) }
 
 // signer returns a signer in the site's name, if the site's keys are on this host.
@@ -266,8 +265,8 @@ func (s *share) provingKeys() bank.Keys {
 	return s.authority
 }
 
-// reread reads the site's keys from the directory at each use. It is for a process without a server that watches
-// them.
+// reread reads the site's keys from the directory at each use. It is for processes without a server, because only
+// processes with a server watch the keys.
 type reread struct{ *identity.Authority }
 
 // RoleKeys implements [bank.Keys]. If it cannot read the keys, it returns the keys that it read last.
@@ -278,7 +277,7 @@ func (r reread) RoleKeys() []messages.RoleKey {
 	return r.Authority.RoleKeys()
 }
 
-// resolve returns the present address of another host's replica.
+// resolve returns the current address of another host's replica.
 func (g *group) resolve(id string) (string, error) {
 	if h := g.site.config.host(id); h != nil {
 		return g.address(h), nil
@@ -286,7 +285,6 @@ func (g *group) resolve(id string) (string, error) {
 	return "", fmt.Errorf("%s replica %s: has no address", g.actor, id)
 }
 
-// stop1 stops a running replica.
 func (g *group) stop1(id string) error {
 	g.mu.Lock()
 	r, ok := g.running[id]

@@ -62,8 +62,8 @@ b
 	}
 }
 
-// TestAHeterogeneousJobOnTheCommandLine gives components to sbatch, salloc and srun by colons. squeue and scancel must see
-// one job.
+// TestAHeterogeneousJobOnTheCommandLine separates components by colons in the arguments of sbatch, salloc and srun.
+// squeue and scancel must see one job.
 func TestAHeterogeneousJobOnTheCommandLine(t *testing.T) {
 	s := newSlurmSite(t)
 	s.write("job.sh", "#!/bin/bash\n#SBATCH -o out\nsrun --het-group=0,1 printenv SLURM_PROCID | sort; sleep 100\n")

@@ -99,7 +99,7 @@ func TestDepotTakesFilesAfterAFullDisk(t *testing.T) {
 }
 
 // TestFreeSpaceIsNoLimitOfStreams starts a server with little free space. The streams must not be limited to that
-// space. Once a site did not start again after the disk had been full.
+// space. In an earlier version, a site did not start again after the disk had been full.
 func TestFreeSpaceIsNoLimitOfStreams(t *testing.T) {
 	t.Parallel()
 	s := start(t, small(t.TempDir()))

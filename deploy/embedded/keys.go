@@ -73,7 +73,8 @@ func (s *share) followPeers(o *server.Options, unknown bool) (bool, error) {
 	return unknown && err != nil, err
 }
 
-// rekey starts to use changed keys. The server is first, so that it accepts the credentials that are issued next.
+// rekey starts to use changed keys. It begins with the server, because the server must accept the credentials that are
+// issued next.
 func (s *share) rekey(o *server.Options) error {
 	if err := s.authority.Reload(); err != nil {
 		return err

@@ -48,7 +48,7 @@ var binary = sync.OnceValues(func() (string, error) {
 	return filepath.Join(dir, "candor"), nil
 })
 
-// built is the directory of the binary; "": it was not built yet.
+// built is the directory of the binary, or "" if the binary was not built yet.
 var built string
 
 func newCluster(t *testing.T) *cluster {
@@ -84,7 +84,6 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
-// start starts a host's process.
 func (c *cluster) start(host messages.Name) *await.Process {
 	c.Helper()
 	p := await.Start(c, exec.Command(c.binary, "up", "--config", c.config, "--host", host,

@@ -68,15 +68,15 @@ func TestOverbiddingPaysWhatItDelays(t *testing.T) {
 }
 
 // TestLiesInAQueueOnALiveSite checks what a waiting job receives in a batch queue. The amount must not depend on the
-// announced value. It must be zero if the owner cancels before the job's turn. Once the beliefs included the job's own
-// announcement, so a job gained by a large announcement.
+// announced value. It must be zero if the owner cancels before the job's turn. In an earlier version, the beliefs
+// included the job's own announcement, so a job gained by a large announcement.
 func TestLiesInAQueueOnALiveSite(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
 	c.Nodes = NodesAlike(1, Slots{{Class: "batch", Slots: 1}})
 	c.Replicas = 1
 	c.Markets = []market.Market{{Name: "batch", Mechanism: market.BatchQueue, Classes: []messages.Name{"batch"},
-		PriorJobs: []market.QueuedType{{Value: 90 * messages.Credit, Delay: messages.Credit / 2, Length: 100 * unit}}}} // one type: no luck
+		PriorJobs: []market.QueuedType{{Value: 90 * messages.Credit, Delay: messages.Credit / 2, Length: 100 * unit}}}} // with one type, no draw is by chance
 	s := start(t, c)
 	defer closeSite(t, s)
 	alice, bob, carol, dir := connect(t, s, "alice"), connect(t, s, "bob"), connect(t, s, "carol"), t.TempDir()
@@ -123,8 +123,8 @@ func TestLiesInAQueueOnALiveSite(t *testing.T) {
 	round("ghost", 1, true)
 }
 
-// TestFinishingLateByChoice runs a job under a contract. It gets a slot at once, and takes longer than declared, until
-// the contract is worth nothing. The job must still owe its price. Once it owed nothing.
+// TestFinishingLateByChoice runs a job under a contract. The job gets a slot at once. It takes longer than declared,
+// until the contract is worth nothing. The job must still owe its price. In an earlier version, it owed nothing.
 func TestFinishingLateByChoice(t *testing.T) {
 	t.Parallel()
 	s := bazaar(t)
@@ -141,7 +141,7 @@ func TestFinishingLateByChoice(t *testing.T) {
 	touch(t, filepath.Join(dir, "mine"))
 	j := erin.final(d.job)
 	// The job itself caused the time beyond its declared length of one second. Without this time, the job would have
-	// completed at due, and its contract would have had this worth.
+	// completed at the time due, and its contract would have had this worth.
 	due := max(d.contract.Completion, j.Ended.Add(unit-slotTime(j)))
 	worth := max(0, min(1, 1-(due.Sub(j.Submitted).Seconds()-hasty(1).Mu)/hasty(1).Delta))
 	if least := d.contract.Price.Float() * worth; j.Charged.Float() < least-1e-6 || j.State != jobmsg.Completed {

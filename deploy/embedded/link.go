@@ -14,12 +14,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Peer is another site, whose owner need not be this one's.
+// Peer is another site. It may have another owner.
 type Peer struct {
 	// Name is the name of the site; the keys of the site must be for this name.
 	Name messages.Name `json:"name"`
-	// URLs are the addresses at which the peer accepts servers of other sites. Empty:
-	// the peer connects to this site.
+	// URLs are the addresses at which the peer accepts servers of other sites. Without them, the peer connects to this
+	// site.
 	URLs []string `json:"urls,omitempty"`
 	// Creds is the file of credentials that the peer issued for this site, with URLs.
 	Creds string `json:"creds,omitempty"`
@@ -30,8 +30,8 @@ type Peer struct {
 	Keys []string `json:"keys"`
 	// Limit is the most that the peer may owe.
 	Limit messages.Credits `json:"limit"`
-	// Share is the peer's share of the reserve: the most that it may owe by settlements that are
-	// not paid yet outside the banks; default: the limit.
+	// Share is the peer's share of the reserve: the most that it may owe for settlements that are not yet paid outside
+	// the banks. The default is the limit.
 	Share *messages.Credits `json:"share,omitempty"`
 	// SameOwner says that both sites have one owner. Jobs that name no site, and can run at any,
 	// then go to the site with the best offer, as with "candor submit --site auto".
@@ -150,7 +150,6 @@ func trust(pool *x509.CertPool, file string) error {
 	return nil
 }
 
-// peerNames returns the names of the configured peers.
 func (c *Config) peerNames() (names []messages.Name) { return namesOf(c.Peers) }
 
 func namesOf(peers []Peer) (names []messages.Name) {

@@ -27,8 +27,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// stranger returns a connection to a NATS server that obeys no rules. It is linked to a site with credentials that
-// the site issued. The owner of a peer can do no worse.
+// stranger returns a connection to a NATS server that obeys no rules. It is linked to a site with credentials that the
+// site issued. The owner of a peer cannot do more harm.
 func stranger(t *testing.T, site *Site, creds []byte) *nats.Conn {
 	t.Helper()
 	s := natstest.Run(t, natstest.Stranger(t, site.info.Leaf, creds))
@@ -152,8 +152,8 @@ func say(t *testing.T, conn *nats.Conn, subjects []string, payload, last string)
 	}
 }
 
-// TestLinkPassesPeerVerbsAlone lets the owner of a peer's servers listen to and publish everything. Only requests
-// between sites may pass. So nobody there can act as a user of this site, or read or forge replies.
+// TestLinkPassesPeerVerbsAlone lets the owner of a peer's servers listen to all subjects, and publish on all subjects.
+// Only requests between sites may pass. So nobody there can act as a user of this site, or read or forge replies.
 func TestLinkPassesPeerVerbsAlone(t *testing.T) {
 	t.Parallel()
 	west := startSites(t, firstLook(t, "west", "east"))[0]
@@ -190,8 +190,8 @@ func sortedList(list []string) []string {
 	return list
 }
 
-// aliceWorksUnheard lets a user of the site send requests and get answers. The stranger must not see them, and its
-// forgeries must have no effect.
+// aliceWorksUnheard lets a user of the site send requests and get answers. The stranger must not see them, and the
+// stranger's forgeries must have no effect.
 func aliceWorksUnheard(t *testing.T, west *Site, overheard *seen) {
 	t.Helper()
 	alice := connect(t, west, "alice")
@@ -411,7 +411,7 @@ func (l *leaf) answers() bool {
 	}
 }
 
-// until reads lines up to one that begins with a text.
+// The method until reads lines up to one that begins with a text.
 func (l *leaf) until(begin string) string {
 	l.Helper()
 	for {

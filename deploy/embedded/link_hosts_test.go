@@ -85,8 +85,9 @@ func spread(t *testing.T, hub *Site) Sites {
 	return startHosts(t, base, dir)
 }
 
-// TestHostsAreLinkedEach checks a site of several hosts. Each host must be linked, and a request must cross once from
-// any host. Each host must know the links of all. If one host is lost, another must carry its messages.
+// TestHostsAreLinkedEach checks a site of several hosts. Each host must be linked. A message from any host must arrive
+// at the other site once. Each host must know the links of all hosts. If one host stops, payments through the other
+// hosts must still arrive.
 func TestHostsAreLinkedEach(t *testing.T) {
 	t.Parallel()
 	c := firstLook(t, "east")[0]
@@ -147,7 +148,7 @@ func onceEach(t *testing.T, west Sites, east *Site) {
 		if err := from.Publish(subject, []byte("once")); err != nil {
 			t.Fatal(err)
 		}
-		// A later message on the same way arrives later.
+		// A message that is sent later on the same path arrives later.
 		if err := from.Publish(subject, []byte("mark")); err != nil {
 			t.Fatal(err)
 		}

@@ -24,9 +24,9 @@ func (c *Config) SellMachine(m machine.Machine) {
 	}
 }
 
-// divide gives each node of this process its part of the machine, in order. It fills in resources and slots that a
-// node does not give. A node with slots but without resources gets no part. A node with neither gets everything that
-// is left. discover returns the resources of the machine.
+// divide gives each node of this process its part of the machine, in the order of the nodes. It fills in resources and
+// slots that a node does not give. A node with slots but without resources gets no part. A node with neither gets
+// everything that is left. The function discover returns the resources of the machine.
 func divide(nodes []Node, markets []market.Market, discover func() (machine.Machine, error)) (full []Node, machines map[messages.Name]machine.Machine, err error) {
 	full, machines = slices.Clone(nodes), map[messages.Name]machine.Machine{}
 	var left machine.Machine
@@ -87,8 +87,8 @@ func resourcesOf(m *machine.Machine) *jobmsg.Resources {
 }
 
 // offers returns the node's slots, as configured or as many as its resources have room for. If the configuration has
-// neither slots nor resources, it returns one slot for each class that a market sells on this node by a unit, because
-// the true number is unknown.
+// neither slots nor resources, it returns one slot for each class with a unit that a market sells on this node,
+// because the true number is unknown.
 func (n *Node) offers(markets []market.Market) Slots {
 	switch {
 	case len(n.Slots) > 0:
@@ -99,12 +99,12 @@ func (n *Node) offers(markets []market.Market) Slots {
 	return n.sold(markets, func(jobmsg.Resources) int { return 1 })
 }
 
-// sells returns the number of slots that the node's resources have room for, in each class that a market sells on this
-// node by a unit.
+// sells returns the number of slots that the node's resources have room for, in each class with a unit that a market
+// sells on this node.
 func (n *Node) sells(markets []market.Market) Slots { return n.sold(markets, n.Resources.Holds) }
 
-// sold returns the node's slots in each class that a market sells on this node by a unit. holds returns how many slots
-// of a unit the node has.
+// sold returns the node's slots in each class with a unit that a market sells on this node. The function holds returns
+// how many slots of a unit the node has.
 func (n *Node) sold(markets []market.Market, holds func(unit jobmsg.Resources) int) (slots Slots) {
 	for i := range markets {
 		m := &markets[i]

@@ -120,7 +120,7 @@ func (u user) running(id messages.JobID) {
 	u.await(fmt.Sprintf("job %d runs", id), func() bool { return u.job(id).State == jobmsg.Running })
 }
 
-// at waits until a time.
+// The method at waits until the given time.
 func (u user) at(instant messages.Time) {
 	u.Helper()
 	u.await("the instant comes", func() bool { return messages.TimeOf(time.Now()) >= instant })
@@ -266,8 +266,8 @@ func playUnits(t *testing.T, s *Site, users []user, key string) bool {
 	return played || len(wrong) == 0
 }
 
-// playBatchQueue runs gangs of two on two nodes. A front job whose value is less than the delay that it causes must
-// be discarded. The payments must have the sum zero.
+// playBatchQueue runs gangs of two on two nodes. A front job whose value is less than the delay that it causes must be
+// discarded. The sum of the payments must be zero.
 func playBatchQueue(t *testing.T, s *Site) {
 	gail, hank, ida, dir := connect(t, s, "gail"), connect(t, s, "hank"), connect(t, s, "ida"), t.TempDir()
 	before := balances(t, s, "gail", "hank", "ida")
@@ -299,8 +299,9 @@ func playBatchQueue(t *testing.T, s *Site) {
 	}
 }
 
-// playReservation runs a night of twelve sealed bids for the whole machine. Each bid is for a number of granules
-// before a deadline. The winners and payments are compared with the best of all sets of bids.
+// playReservation runs a night of twelve sealed bids for the whole machine. Each bid is for a number of granules, the
+// time units of reservations, before a deadline. The winners and payments are compared with the best of all sets of
+// bids.
 func playReservation(t *testing.T, s *Site) {
 	dan := connect(t, s, "dan")
 	cycle := messages.Time(night / 1000)
@@ -335,7 +336,7 @@ func playReservation(t *testing.T, s *Site) {
 			}
 		}
 	}
-	// best returns the largest value of a set of bids that can all be met, without one of the bids.
+	// best returns the largest total value of bids that can all be met. It leaves out the bid with the index without.
 	best := func(without int) (most messages.Credits) {
 		for set := range 1 << len(bids) {
 			var in []bid
@@ -393,7 +394,7 @@ func TestContracts(t *testing.T) {
 }
 
 // playContract sells contracts while other jobs wait, so early completion has a price. A job that took the dearest
-// contract, and completes when it is worth nothing, must owe nothing.
+// contract, and completes when the contract is worth nothing, must owe nothing.
 func playContract(t *testing.T, s *Site) {
 	erin, file := connect(t, s, "erin"), filepath.Join(t.TempDir(), "go")
 	d := dear(t, s, untilFile(file), untilFile(file), dearest)
@@ -422,8 +423,8 @@ type dealt struct {
 
 // dear submits Frank's jobs, which run one script, and then Erin's job, which runs another script. For each job, the
 // last parameter chooses a contract from the menu. Frank's jobs have later promised times, so there is room for Erin's
-// job before them. They lose more by a delay than Erin's poorer type, and less than her richer type. So the richer type
-// is before them and the poorer one after them, and an early completion has a price in every draw.
+// job before them. A delay costs Frank's jobs more than Erin's poorer type, and less than her richer type. So the
+// richer type runs before them and the poorer one after them. So an early completion has a price in every draw.
 func dear(t *testing.T, s *Site, others, own string, which func(market.QuoteReply) market.QuotedContract) (d dealt) {
 	erin, frank := connect(t, s, "erin"), connect(t, s, "frank")
 	take := func(u user, key, script string, length messages.Duration, worth jobmsg.Valuation) (id messages.JobID) {

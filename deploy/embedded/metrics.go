@@ -46,7 +46,7 @@ func (m *metrics) remove(r *prometheus.Registry) {
 	m.mu.Unlock()
 }
 
-// gatherer returns a gatherer that collects from the present parts.
+// gatherer returns a gatherer that collects from the parts that run at that time.
 func (m *metrics) gatherer() prometheus.Gatherer {
 	all := prometheus.Gatherers{m.shared}
 	m.mu.Lock()
@@ -72,6 +72,6 @@ func labelled(r prometheus.Registerer, name, value string) prometheus.Registerer
 	return prometheus.WrapRegistererWith(prometheus.Labels{name: value}, r)
 }
 
-// Gatherer collects the metrics of the parts that run in this process at the
-// time of the call; it has none unless Options.Metrics was set.
+// Gatherer collects the metrics of the parts that run in this process at the time of the call; it collects nothing
+// unless Options.Metrics was set.
 func (s *share) Gatherer() prometheus.Gatherer { return s.metrics.gatherer() }

@@ -100,7 +100,7 @@ func (l *natsLog) Errorf(format string, v ...any) {
 	l.bounded(l.log.Warnf, format, v)
 }
 
-// count recognises by the words of a line what the server refused, because the server has no counters for this. It
+// count recognises refusals of the server by the words of the line, because the server has no counters for them. It
 // also recognises a write without space.
 func (l *natsLog) count(format string, v []any) {
 	what := ""

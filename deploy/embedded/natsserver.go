@@ -28,8 +28,8 @@ const (
 	// NATS, because thousands of agents may come back at once.
 	authTimeout = 10
 	// The other hosts' servers notice within routePing·(1+routePings) that a host is cut off or hangs. By then the
-	// others have usually elected a new leader. Until then, half of the requests for the new leader may still go to
-	// the old one.
+	// other hosts have usually elected a new leader. Until then, half of the requests for the new leader may still go
+	// to the old one.
 	routePing  = 250 * time.Millisecond
 	routePings = 3
 	// storeLimit is larger than any disk, so that only the disk limits the store.
@@ -95,7 +95,7 @@ func serverOptions(c *Config, self *Host, authority *identity.Authority) (*serve
 		// Each stream reserves its largest size. Without this limit, the server would allow three quarters of the
 		// space that is free at its start.
 		JetStreamMaxStore: storeLimit,
-		// A file that the depot has confirmed is then safe after a power failure.
+		// With this, a power failure loses no file that the depot has confirmed.
 		SyncAlways: true,
 		ServerName: c.Site,
 		// A cut between hosts is noticed within PingInterval·MaxPingsOut.
@@ -151,7 +151,7 @@ func joinCluster(o *server.Options, c *Config, self *Host, authority *identity.A
 	// Each pair of servers has only one connection. With three servers, a separate connection for the account costs
 	// more than it gains.
 	o.Cluster.PoolSize = -1
-	// The log names a host that cannot be reached twice a minute, instead of once an hour.
+	// While a host cannot be reached, the log says so twice a minute, instead of once an hour.
 	o.ConnectErrorReports = 30
 	for _, h := range c.Hosts {
 		if h.Name != self.Name {
@@ -161,8 +161,8 @@ func joinCluster(o *server.Options, c *Config, self *Host, authority *identity.A
 	return nil
 }
 
-// free returns an error if an address cannot be listened on. It names the setting. The server itself would only log
-// the error.
+// free returns an error if an address cannot be listened on. The error names the setting. The server itself would only
+// log the error.
 func free(what, setting, host string, port int) error {
 	if port == server.RANDOM_PORT {
 		port = 0

@@ -31,7 +31,6 @@ type nodes struct {
 	gpus    gpus
 }
 
-// agent is a running agent with its connection.
 type agent struct {
 	*nodeagent.Agent
 	bus bus.Bus
@@ -71,7 +70,7 @@ func (n *nodes) startAll() error {
 	return nil
 }
 
-// each calls do for many nodes, a limited number at the same time.
+// each calls the function do for all named nodes. At most startAtOnce calls run at the same time.
 func (n *nodes) each(names []messages.Name, do func(messages.Name) error) error {
 	turns := make(chan struct{}, startAtOnce)
 	return Each(names, func(name messages.Name) error {
@@ -135,7 +134,6 @@ func (n *nodes) startAgent(node Node, machine machine.Machine) (*agent, error) {
 	return &agent{started, b}, nil
 }
 
-// stop1 stops the running agent of a node.
 func (n *nodes) stop1(name messages.Name) error {
 	n.mu.Lock()
 	a, ok := n.running[name]

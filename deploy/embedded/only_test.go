@@ -18,7 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// alone starts the NATS server of a site with keys and credentials, without any actor.
+// The function alone starts the NATS server of a site with keys and credentials, without any actor.
 func alone(t *testing.T, c *Config) (*identity.Authority, string) {
 	t.Helper()
 	authority, err := identity.Create(filepath.Join(c.State, "keys"), c.Site)

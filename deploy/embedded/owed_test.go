@@ -12,7 +12,7 @@ import (
 )
 
 // TestOwedForWhatWasHad uses the default rule: a job owes for the time in which it had a slot that others waited for.
-// It must owe the same whether the program exits with 0, exits with 1 when its results are there, or is cancelled then.
+// It must owe the same whether its program exits with 0 or with 1, or the job is cancelled when its results are there.
 // On an idle site, and while only jobs of its own account wait, it must owe nothing.
 func TestOwedForWhatWasHad(t *testing.T) {
 	t.Parallel()

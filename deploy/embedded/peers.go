@@ -55,8 +55,8 @@ func (t terms) merged(k clearing.PeerReply) []string {
 }
 
 // told has the terms of the peers that the site last sent to its bank. A file in the state directory stores it. The
-// site sends only terms that differ from told. So changes at the bank by a command, or by a new key that a peer
-// announced, stay.
+// site sends only terms that differ from told. So it does not undo changes that the bank made after a command or after
+// a peer announced a new key.
 type told struct {
 	Peers   map[messages.Name]terms `json:"peers"`
 	Reserve messages.Credits        `json:"reserve"`

@@ -11,13 +11,13 @@ import (
 // group, there are always some.
 const mostBehind = 1000
 
-// Ready returns an error that says why the parts in this process cannot serve; nil: they can. Each replica must know
-// a leader and have caught up, and each part must be connected to the bus.
+// Ready returns an error that says why the parts in this process cannot serve, or nil if they can. Each replica must
+// know a leader and have caught up, and each part must be connected to the bus.
 func (s *Site) Ready() error {
 	return errors.Join(s.auctioneers.ready(), s.banks.ready(), s.nodes.connected())
 }
 
-// Ready returns an error that says why the sites cannot serve; nil: they can.
+// Ready returns an error that says why the sites cannot serve, or nil if they can.
 func (s Sites) Ready() error {
 	var problems []error
 	for _, site := range s {
@@ -60,7 +60,7 @@ func (n *nodes) connected() error {
 	return errors.Join(problems...)
 }
 
-// connected reports whether a bus is connected. A bus that cannot lose its connection always is.
+// connected reports whether a bus is connected. A bus that cannot lose its connection counts as connected.
 func connected(b bus.Bus) bool {
 	c, ok := b.(interface{ Connected() bool })
 	return !ok || c.Connected()

@@ -13,7 +13,7 @@ import (
 )
 
 // TestCredentialsEndAndAreRenewed uses the real server. Expired credentials must be refused, old credentials without
-// an expiry must work, and nobody may renew another user's.
+// an expiry must work, and nobody may renew the credentials of another user.
 func TestCredentialsEndAndAreRenewed(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

@@ -101,7 +101,7 @@ func TestJobsRunAtLinkedSites(t *testing.T) {
 	}
 }
 
-// TestAJobGoesOnBehindACut cuts the road to the site that runs a job. The processes must continue, end and be
+// TestAJobGoesOnBehindACut cuts the connection to the site that runs a job. The processes must continue, end and be
 // charged. The user must see the last known state, and after the cut the end and the output.
 func TestAJobGoesOnBehindACut(t *testing.T) {
 	t.Parallel()

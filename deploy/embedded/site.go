@@ -29,32 +29,34 @@ import (
 
 // Options are settings of a site that come from the program, not from a configuration.
 type Options struct {
-	// Host is the name of the host in Config.Hosts that this process is; empty without Hosts.
+	// Host is this process's name in Config.Hosts. It is empty if there are no Hosts.
 	Host messages.Name
 	// Fresh removes what an earlier site left in the state directory.
 	Fresh bool
 	// Metrics makes the actors keep metrics; [Site.Gatherer] collects them.
 	Metrics bool
-	// Log is the logger of all actors; nil: none.
+	// Log is the logger of all actors. If it is nil, nothing is logged.
 	Log *zap.Logger
-	// Runner returns the runner for the tasks of a node; nil: tasks are real processes. The caller must close the
-	// runners.
+	// Runner returns the runner for the tasks of a node. If it is nil, tasks are real processes. The caller must close
+	// the runners.
 	Runner func(node messages.Name) (runner.Runner, error)
 	// Executor is the command that starts a node's executor. Tasks then outlive this process, and the next process
-	// finds them again. Empty: tasks are children of this process.
+	// finds them again. If it is empty, tasks are children of this process.
 	Executor []string
 	// LeaveRunning lets tasks run on when the site is closed. It needs an Executor.
 	LeaveRunning bool
-	// Wall is the clock of this host; nil: the machine's.
+	// Wall is the clock of this host. The default is the machine's clock.
 	Wall func() messages.Time
-	// Changed returns the configuration after its file has changed, and nil, nil before. A running
-	// site takes only new peers from it. If Changed is nil, the file never changes.
+	// Changed returns the configuration if its file has changed, and otherwise nil, nil. A running site takes only new
+	// peers from it. If Changed is nil, the file never changes.
 	Changed func() (*Config, error)
-	// usersFile is the file with the system users of accounts; empty: a file in the state directory.
+	// usersFile is the file with the system users of accounts. The default is a file in the state directory.
 	usersFile string
-	// snapshotBytes is the size in bytes to which a log grows before a snapshot is written; 0: the default of logs.
+	// snapshotBytes is the size in bytes to which a log grows before a snapshot is written. 0 means the default of
+	// logs.
 	snapshotBytes uint64
-	// Only starts a single actor, with a server that runs elsewhere; nil: everything that belongs to this process.
+	// Only starts a single actor, with a server that runs elsewhere. If it is nil, everything that belongs to this
+	// process starts.
 	Only *Only
 }
 
@@ -390,7 +392,7 @@ func (s *Site) openStream(ctx context.Context) error {
 	return errors.Join(err, b.Close())
 }
 
-// again calls try every interval, until try returns false or ctx ends.
+// The function again calls the function try at intervals, until try returns false or ctx ends.
 func again(ctx context.Context, every time.Duration, try func() (more bool, err error)) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -427,12 +429,12 @@ func (s *Site) startOnly() error {
 	}
 }
 
-// together runs functions at the same time and joins their errors.
+// The function together runs functions at the same time and joins their errors.
 func together(functions []func() error) error {
 	return Each(functions, func(f func() error) error { return f() })
 }
 
-// Each calls do for all elements at the same time and joins the errors.
+// Each calls the function do for all elements at the same time, and joins the errors.
 func Each[T any](all []T, do func(T) error) error {
 	failed := make([]error, len(all))
 	var busy sync.WaitGroup

@@ -121,8 +121,8 @@ func twoKeys(t *testing.T, site messages.Name) (keys [2]string) {
 	return keys
 }
 
-// TestAPeerIsJoinedAgain parts a site from a peer. The two must stay parted until the site's configuration has a new
-// key of the peer, even if the peer was removed from the file in between.
+// TestAPeerIsJoinedAgain ends the relation with a peer ("part"). The two sites must stay parted until the site's
+// configuration has a new key of the peer, even if the peer was removed from the file in between.
 func TestAPeerIsJoinedAgain(t *testing.T) {
 	t.Parallel()
 	c := firstLook(t, "west")[0]

@@ -27,12 +27,12 @@ type Info struct {
 	JobSite        messages.Name `json:"job_site,omitempty"` // site that runs jobs that name no site; empty: this site
 	CA             string        `json:"ca,omitempty"`       // PEM file with the authority of the server's certificate, with TLS
 	Leaf           string        `json:"leaf,omitempty"`     // address for the servers of other sites
-	// Console is the URL of the console for browsers. WebSocket is the URL of the NATS server for the console's
-	// pages. Empty: there is none.
+	// Console is the URL of the console for browsers. WebSocket is the URL of the NATS server for the console's pages.
+	// They are empty if the site has no console.
 	Console   string `json:"console,omitempty"`
 	WebSocket string `json:"websocket,omitempty"`
 	// TaskUsers is a range of system users: each account gets one of them on this machine. The file UsersFile says
-	// which account has which user. Empty if tasks run as other users.
+	// which account has which user. It is empty if tasks run as other users.
 	TaskUsers string `json:"task_users,omitempty"`
 	UsersFile string `json:"users_file,omitempty"`
 	// Hidden are the directories of this machine that tasks cannot see.
@@ -91,7 +91,7 @@ func Running(state string) (config []byte, process string, err error) {
 	return config, string(holder[:n]), err
 }
 
-// replaceJSON replaces a file by a new one with a value as JSON. Only its owner can read it.
+// replaceJSON replaces a file by a new one, which has a value as JSON. Only the file's owner can read it.
 func replaceJSON(path string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -143,7 +143,8 @@ func lockState(state string) (*os.File, error) {
 type shape struct {
 	Site     messages.Name `json:"site"`
 	Replicas []string      `json:"replicas"`
-	// Restored is the start time of the backup from which the directory was made; 0: the directory was not restored.
+	// Restored is the start time of the backup from which the directory was made, or 0 if the directory was not
+	// restored.
 	Restored messages.Time `json:"restored,omitempty"`
 	// Sum is a checksum of the other fields.
 	Sum string `json:"sum"`
@@ -195,7 +196,7 @@ func restoredFrom(state string) messages.Time {
 }
 
 // sameGroup reports whether two shapes can belong to the same group. On a site of several hosts, members are replaced
-// one by one, and the log has the present members.
+// one by one, and the log has the current members.
 func (s *shape) sameGroup(other *shape, hosts bool) bool {
 	if !hosts {
 		return slices.Equal(s.Replicas, other.Replicas)
@@ -203,8 +204,8 @@ func (s *shape) sameGroup(other *shape, hosts bool) bool {
 	return slices.ContainsFunc(s.Replicas, func(id string) bool { return slices.Contains(other.Replicas, id) })
 }
 
-// kept are the names of the files that a site has in its state directory, without the lock. The keys are among them. So
-// after a start with Options.Fresh, old credentials are refused.
+// The list kept has the names of the files that a site has in its state directory, without the lock. The keys are
+// among these files. So after a start with Options.Fresh, old credentials are refused.
 var kept = []string{infoFile, runningFile, formatFile, shapeFile, toldFile, clockFile, "keys", "creds", "nats", messages.Auctioneer, messages.Bank, messages.Estimator, "nodes", usersFile, messages.Depot, backupSocket}
 
 // marks are the files that show that a directory is the state of a site. They are the first four names in kept.
@@ -221,8 +222,8 @@ func exists(path string) bool {
 }
 
 // erase removes the files of a site from a locked state directory, and nothing else. It removes the marks last, so
-// that an interrupted erasure can be repeated. If the directory was never a site's, files with these names belong to
-// somebody else, such as keys in a home directory, and stay.
+// that an interrupted erasure can be repeated. If the directory never was the state of a site, files with these names
+// belong to somebody else, such as keys in a home directory. They are kept.
 func erase(state string) error {
 	if !isState(state) {
 		for _, name := range kept {
@@ -253,8 +254,8 @@ const stateFormat = 3
 // formatFile is the name of the file with the version.
 const formatFile = "format"
 
-// keepFormat refuses a state directory of another version, and writes the version into a new one. It also writes it
-// again if the file was lost: each part of the directory has a version of its own.
+// keepFormat refuses a state directory of another version, and writes the version into a new one. It also writes the
+// version again if the file was lost. This is safe, because each part of the directory has its own version.
 func keepFormat(state string) error {
 	path := filepath.Join(state, formatFile)
 	text, err := os.ReadFile(path)

@@ -55,8 +55,8 @@ func TestEraseLeavesTheRest(t *testing.T) {
 	}
 }
 
-// TestFreshRemovesNobodyElses starts a fresh site in a directory that never had a site. Its files must stay, even
-// after a start there that failed.
+// TestFreshRemovesNobodyElses starts a fresh site in a directory that never had a site. The directory's files must
+// stay, even after a start there that failed.
 func TestFreshRemovesNobodyElses(t *testing.T) {
 	state := t.TempDir()
 	mine := filepath.Join(state, "keys", "mine")

@@ -121,7 +121,7 @@ func TestMemoryAboveTheMostIsRefused(t *testing.T) {
 }
 
 // TestProcessesWithKeysLeaveNoDumps checks that other processes of the same user cannot trace the process of a site
-// with executors, and that it leaves no core file.
+// with executors, and that this process leaves no core file.
 func TestProcessesWithKeysLeaveNoDumps(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

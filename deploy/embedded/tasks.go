@@ -79,7 +79,6 @@ func (s *share) usersFile() string {
 	return filepath.Join(s.config.State, usersFile)
 }
 
-// checkTasks checks the settings for tasks.
 func (c *Config) checkTasks(ps *Problems) {
 	t := &c.Tasks
 	if r, isRange := numbers.Parse(t.User); isRange {
@@ -137,7 +136,7 @@ func (c *Config) checkTasks(ps *Problems) {
 	}
 }
 
-// Which parts of an output are kept if it is longer than its limit.
+// These values say which parts of an output are kept if it is longer than its limit.
 const (
 	keepEnds = "ends"
 	keepTail = "tail"
@@ -145,7 +144,7 @@ const (
 	mostOutput = 1 << 20
 )
 
-// Whether tasks may make user namespaces.
+// These values say whether tasks may make user namespaces.
 const (
 	namespacesRefuse = "refuse"
 	namespacesAllow  = "allow"
@@ -162,9 +161,9 @@ func (t *Tasks) outputs() map[messages.Name]int64 {
 	return limits
 }
 
-// memory returns the usual and the largest memory of a task of a class, in bytes; 0: no limit. The usual memory is for
-// a stage that asks for none. A class with any memory setting of its own uses none of the memory settings for all
-// classes. If only one of the two values is set, it is used for both.
+// memory returns the usual and the largest memory of a task of a class, in bytes. 0 means no limit. The usual memory
+// is for a stage that asks for none. A class with any memory setting of its own uses none of the memory settings for
+// all classes. If only one of the two values is set, it is used for both.
 func (t *Tasks) memory(class messages.Name) (usual, most int64) {
 	m := TaskMemory{MemoryMiB: t.MemoryMiB, MaxMemoryMiB: t.MaxMemoryMiB}
 	if own := t.Classes[class]; own.MemoryMiB > 0 || own.MaxMemoryMiB > 0 {

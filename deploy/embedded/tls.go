@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// of replaces "{host}" in the names of the files by the name of a host.
+// of returns a copy with the name of a host in place of "{host}" in the names of the files.
 func (t *TLS) of(host messages.Name) *TLS {
 	if t == nil {
 		return nil

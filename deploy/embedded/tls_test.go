@@ -77,7 +77,7 @@ func (a *certificates) issue(host string, also ...net.IP) *TLS {
 }
 
 // TestHostsOverTLS starts three hosts with their own certificates as one site. Servers, replicas and clients must
-// connect over TLS, and nobody without it.
+// connect over TLS. Nobody may connect without it.
 func TestHostsOverTLS(t *testing.T) {
 	t.Parallel()
 	ca, dir := newCertificates(t), t.TempDir()
@@ -107,8 +107,8 @@ func TestHostsOverTLS(t *testing.T) {
 	}
 }
 
-// TestClientsNeedNoCertificate checks that an agent alone connects with TLS without a certificate of its own, also if
-// the configuration names certificate files that do not exist.
+// TestClientsNeedNoCertificate checks that an agent that runs alone connects with TLS without a certificate of its
+// own, also if the configuration names certificate files that do not exist.
 func TestClientsNeedNoCertificate(t *testing.T) {
 	files := newCertificates(t).issue("rack1")
 	files.Cert, files.Key = "nowhere", "nowhere"

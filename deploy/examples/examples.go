@@ -10,8 +10,8 @@ import (
 //go:embed trace-analysis
 var files embed.FS
 
-// TraceAnalysis returns the workload of "candor demo": jobs that analyse a year of a machine's log,
-// and their correct answers. Its parts:
+// TraceAnalysis returns the workload of "candor demo": jobs that analyse a year of a machine's log, and their correct
+// answers. It has these parts:
 //
 //	workload.yaml          who submits what, and when
 //	jobs/*.yaml            job files

@@ -26,7 +26,7 @@ type retiredAccount struct {
 }
 
 // readAccount reads the account's keys. If a rotation was interrupted between its last two writes, or only the first
-// file was copied to this host, the next key is already the present one.
+// file was copied to this host, the next key is already the current one.
 func (k *keys) readAccount(dir string) error {
 	err := durable.ReadJSON(filepath.Join(dir, retiredFile), &k.retiredAccounts)
 	if err != nil {
@@ -49,7 +49,7 @@ func (k *keys) readAccount(dir string) error {
 	return nil
 }
 
-// succession returns the chain of signed statements from the account's name to the present key.
+// succession returns the chain of signed statements from the account's name to the current key.
 func (k *keys) succession() (links []messages.Succession) {
 	for _, r := range k.retiredAccounts {
 		links = append(links, r.Next)
@@ -57,7 +57,7 @@ func (k *keys) succession() (links []messages.Succession) {
 	return links
 }
 
-// retire records that another key follows the present key of the account, and deletes the present key.
+// retire records that another key follows the current key of the account, and deletes the current key.
 func (k *keys) retire(dir string) error {
 	exchange, err := k.exchange(k.account)
 	if err != nil {
@@ -86,7 +86,7 @@ func (k *keys) exchange(account nkeys.KeyPair) (*ecdh.PrivateKey, error) {
 	return ecdh.X25519().NewPrivateKey(seed[:])
 }
 
-// Succession returns the chain of signed statements from the account's name to the present key.
+// Succession returns the chain of signed statements from the account's name to the current key.
 func (s signer) Succession() []messages.Succession { return s.held.Load().succession() }
 
 // Exchange returns the exchange key that belongs to the account's first key.
@@ -98,8 +98,8 @@ func (s signer) Exchange() (*ecdh.PrivateKey, error) {
 	return ecdh.X25519().NewPrivateKey(k.retiredAccounts[0].Exchange)
 }
 
-// Later returns the exchange key that belongs to a later key of the account, including the next
-// one; nil: it is unknown here.
+// Later returns the exchange key that belongs to a later key of the account, including the next one. It returns nil if
+// the exchange key is unknown here.
 func (s signer) Later(account string) *ecdh.PrivateKey {
 	k := s.held.Load()
 	for _, pair := range []nkeys.KeyPair{k.account, k.successor} {

@@ -28,12 +28,11 @@ type directory struct {
 	site messages.Name
 	dir  string
 	held atomic.Pointer[keys] // Reload replaces it as a whole
-	// life is how long new credentials of users and operators are valid, in nanoseconds; 0:
-	// DefaultLife.
+	// life is how long new credentials of users and operators are valid, in nanoseconds. 0 means DefaultLife.
 	life atomic.Int64
 }
 
-// Create makes the keys of a site in dir, which must not exist. After an error there are none.
+// Create makes the keys of a site in dir, which must not exist. After an error there are no keys.
 func Create(dir string, site messages.Name) (*Authority, error) {
 	if !messages.ValidName(site) {
 		return nil, messages.Errorf(messages.Invalid, "site %q: is not a valid name", site)
@@ -100,8 +99,8 @@ func keyFiles() []string {
 	return files
 }
 
-// Open reads the keys that Create made. It refuses a key that others than its owner can read.
-// If dir does not exist, the error matches fs.ErrNotExist.
+// Open reads the keys that Create made. It refuses a key that somebody other than its owner can read. If dir does not
+// exist, the error matches fs.ErrNotExist.
 func Open(dir string) (*Authority, error) {
 	site, err := os.ReadFile(filepath.Join(dir, siteFile))
 	if err != nil {

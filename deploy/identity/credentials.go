@@ -37,7 +37,7 @@ func (a *Authority) Credentials(role Role, n messages.Name) (Credentials, error)
 	return claimed(user, n, func(key string) (string, error) { return k.claim(role, n, key, a.expiry(role)) })
 }
 
-// claimed returns credentials with the key user. The function claim signs the claim for it.
+// claimed returns credentials with the key in the argument user. The function claim signs the claim for this key.
 func claimed(user nkeys.KeyPair, holder string, claim func(key string) (token string, err error)) (Credentials, error) {
 	token, err := claim(publicKey(user))
 	if err != nil {
@@ -91,8 +91,9 @@ func (a *Authority) JoinCredentials(id string, expires time.Time) (Credentials, 
 // LendFor is how long the credentials that a door or the console lends are valid.
 const LendFor = time.Hour
 
-// Lend makes credentials for a user or an operator. lender is the door or the console that has recognised the person.
-// The credentials are valid for LendFor, and cannot be renewed: the lender asks for new ones.
+// Lend makes credentials for a user or an operator. The argument lender names the door (a service on a login node) or
+// the console that has recognised the person. The credentials are valid for LendFor, and cannot be renewed: the lender
+// asks for new ones.
 func (a *Authority) Lend(role Role, n messages.Name, lender string) (c Credentials, expires time.Time, err error) {
 	if role != User && role != Operator {
 		return c, expires, messages.Errorf(messages.Invalid, "role %q: only credentials of users and operators can be lent", role)
@@ -122,8 +123,8 @@ func userKey(signer nkeys.KeyPair, role Role, n messages.Name, generation int) (
 	return fromSignature(signer, nkeys.PrefixByteUser, fmt.Sprintf("candor key of %s %s, number %d", role, n, generation))
 }
 
-// claim signs that a key belongs to a name until a time; the zero time means for ever. The tags say how the claim came
-// about.
+// claim signs that a key belongs to a name until a time. The zero time means for ever. The tags say how the claim was
+// issued.
 func (k *keys) claim(role Role, n messages.Name, key string, expires time.Time, tags ...string) (string, error) {
 	claims := jwt.NewUserClaims(key)
 	claims.Name = n
@@ -136,7 +137,6 @@ func (k *keys) claim(role Role, n messages.Name, key string, expires time.Time, 
 	return encode(claims, k.signers[role], n)
 }
 
-// encode signs a holder's claim.
 func encode(claims *jwt.UserClaims, signer nkeys.KeyPair, holder string) (string, error) {
 	token, err := claims.Encode(signer)
 	if err != nil {

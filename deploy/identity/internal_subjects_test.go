@@ -60,7 +60,7 @@ func TestNoClientReachesInternalSubjects(t *testing.T) {
 	}
 }
 
-// common returns what two colliding patterns have in common. If neither ends in ">", it takes the narrower token of
+// common returns what two overlapping patterns have in common. If neither ends in ">", it takes the narrower token of
 // each pair.
 func common(a, b string) string {
 	of, with := strings.Split(a, "."), strings.Split(b, ".")

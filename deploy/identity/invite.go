@@ -26,15 +26,14 @@ type Letter struct {
 	Peer messages.Name `json:"peer"` // the reader's site
 	// Keys are the public keys of the writer's bank.
 	Keys []string `json:"keys"`
-	// CA is the certificate, in PEM, of the authority of the writer's servers; "": there is
-	// none.
+	// CA is the certificate, in PEM, of the authority of the writer's servers, or "" if there is none.
 	CA string `json:"ca,omitempty"`
-	// In an invitation: the URLs to which the reader's servers connect, and their credentials
+	// In an invitation, these are the URLs to which the reader's servers connect, and the credentials that they use
 	// there.
 	URLs  []string `json:"urls,omitempty"`
 	Creds string   `json:"creds,omitempty"`
-	// In an answer: the claim in those credentials, and the signature of their key over the rest
-	// of the letter.
+	// In an answer, these are the claim in those credentials, and the signature over the rest of the letter by the
+	// credentials' key.
 	Token     string `json:"token,omitempty"`
 	Signature []byte `json:"signature,omitempty"`
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// authorityOf returns a new authority of a site.
 func authorityOf(t *testing.T, site messages.Name) *Authority {
 	t.Helper()
 	a, err := Create(t.TempDir()+"/keys", site)

@@ -18,17 +18,17 @@ import (
 type keys struct {
 	site     messages.Name
 	operator nkeys.KeyPair
-	// oldOperator is the operator's earlier key. Servers that have not restarted since its rotation still trust it;
-	// nil: there is none.
+	// oldOperator is the operator's earlier key. Servers that have not restarted since its rotation still trust it. It
+	// is nil if there is none.
 	oldOperator nkeys.KeyPair
 	system      nkeys.KeyPair
-	// account is the present key of the account. The account's name is its first public key. successor is its next
-	// key; nil: there is none.
+	// account is the current key of the account. The account's name is its first public key. successor is the next key
+	// of the account, or nil if there is none.
 	account, successor nkeys.KeyPair
 	name               string
 	retiredAccounts    []retiredAccount
-	// bank signs for the site. Before the first rotation it is the account's key, and after it a separate key. next
-	// is the bank's next key, which peers are told in advance; nil: there is none.
+	// bank signs for the site. Before the first rotation it is the account's key, and after it a separate key. next is
+	// the bank's next key, which peers are told in advance, or nil if there is none.
 	bank, next nkeys.KeyPair
 	// signers are the keys that sign credentials, by role. Credentials signed by retired keys are
 	// still admitted.
@@ -37,7 +37,6 @@ type keys struct {
 	stamp            string // stamp of the directory, taken before the keys were read
 }
 
-// readKeys reads all keys of a directory.
 func readKeys(dir string, site messages.Name) (*keys, error) {
 	k := &keys{site: site, signers: map[Role]nkeys.KeyPair{}, retired: map[Role]nkeys.KeyPair{}}
 	for _, f := range []struct {
@@ -96,7 +95,7 @@ func (k *keys) readRole(dir string, r Role) (err error) {
 }
 
 // ofRole returns the keys that sign credentials of a role. During a rotation, the list has the earlier key before the
-// present one.
+// current one.
 func (k *keys) ofRole(r Role) []nkeys.KeyPair {
 	return slices.DeleteFunc([]nkeys.KeyPair{k.retired[r], k.signers[r]}, func(pair nkeys.KeyPair) bool { return pair == nil })
 }

@@ -48,8 +48,8 @@ func (a *Authority) Tokens(peers ...messages.Name) (Tokens, error) {
 	return k.tokens(k.operator, peers)
 }
 
-// TokensOf does what Tokens does, for a running server that trusts either the present or the
-// earlier public key of the operator.
+// TokensOf does what Tokens does, for a running server that trusts either the current or the earlier public key of the
+// operator.
 func (a *Authority) TokensOf(operator string, peers ...messages.Name) (Tokens, error) {
 	k := a.held.Load()
 	signer, err := k.trusted(operator)
@@ -114,8 +114,8 @@ func (k *keys) claims(peers []messages.Name) ([]*jwt.AccountClaims, error) {
 	return all, nil
 }
 
-// linkClaims returns the claims of the account shared with a peer. It adds the permissions that let requests pass
-// between this account and CANDOR, also to own, the claims of CANDOR.
+// linkClaims returns the claims of the account shared with a peer. The argument own has the claims of CANDOR.
+// linkClaims adds to both claims the permissions that let requests pass between the two accounts.
 func (k *keys) linkClaims(own *jwt.AccountClaims, peer messages.Name) (*jwt.AccountClaims, error) {
 	key, err := k.linkKey(peer)
 	if err != nil {

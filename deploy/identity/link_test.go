@@ -70,7 +70,7 @@ func sorted(list []string) []string {
 }
 
 // TestLinkKeysAreTheSites checks that every host derives the same account for a peer. Another site or another peer
-// must give another account, and an invalid name none.
+// must give another account. An invalid name must give none.
 func TestLinkKeysAreTheSites(t *testing.T) {
 	a, dir := create(t)
 	again, err := Open(dir)

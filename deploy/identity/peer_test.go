@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// TestPeersSpeakAsTheirSite checks what the bank of another site may do with its credentials. A name that is no
-// site's must get none.
+// TestPeersSpeakAsTheirSite checks what the bank of another site may do with its credentials. A name that is not a
+// site's name must get no credentials.
 func TestPeersSpeakAsTheirSite(t *testing.T) {
 	s := newSite(t)
 	s.echo("$bank", messages.Subject("west", messages.Bank, clearing.VerbInstruct, "*"))

@@ -14,9 +14,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Limits of the life of users' and operators' credentials. Credentials of nodes do not end,
-// because an agent may be away for longer. Credentials of the site's own parts, which are made
-// when the parts connect, do not end either. Both can be revoked.
+// Limits of the life of users' and operators' credentials. Credentials of nodes do not end, because an agent may be
+// disconnected for longer. Credentials of the site's own parts, which are made when the parts connect, do not end
+// either. Both can be revoked.
 const (
 	DefaultLife = 90 * 24 * time.Hour
 	MinLife     = time.Minute
@@ -27,8 +27,8 @@ const (
 // the first issue by an operator or the site. It also limits how long a thief can use them unnoticed.
 const mostLives = 4
 
-// since is the beginning of a tag in a claim. The time when the first credentials were issued follows. lent is the
-// beginning of a tag in a lent claim. The name of the door follows, or "console".
+// A tag that begins with since gives the time when the first credentials were issued. A tag that begins with lent
+// gives the lender: the name of a door, or "console".
 const (
 	since = "since:"
 	lent  = "lent:"
@@ -46,10 +46,10 @@ func first(claims *jwt.UserClaims) time.Time {
 	return time.Unix(claims.IssuedAt, 0)
 }
 
-// SetLife sets how long new credentials of users and operators are valid; 0: DefaultLife.
+// SetLife sets how long new credentials of users and operators are valid. 0 means DefaultLife.
 func (d *directory) SetLife(life time.Duration) { d.life.Store(int64(life)) }
 
-// expiry returns when credentials of a role that are issued now end; the zero time: never.
+// expiry returns when credentials of a role that are issued now end. The zero time means never.
 func (d *directory) expiry(role Role) time.Time {
 	if role != User && role != Operator {
 		return time.Time{}
@@ -64,9 +64,8 @@ func (d *directory) lifetime() time.Duration {
 	return DefaultLife
 }
 
-// Renew signs a new claim for a user or operator with a valid one, for the same key. It renews
-// only keys derived from the role's present key, because a revocation of the name reaches only
-// these.
+// Renew signs a new claim for a user or operator who has a valid one, for the same key. It renews only keys derived
+// from the role's current key, because a revocation of the name revokes only these.
 func (a *Authority) Renew(n messages.Name, token string) (string, error) {
 	refused := func(why string) (string, error) {
 		return "", messages.Errorf(messages.PermissionDenied, "credentials of %q: %s; ask an operator of the site for new ones (candor user add)", n, why)
@@ -104,8 +103,9 @@ func (a *Authority) Renew(n messages.Name, token string) (string, error) {
 	return refused("no present key of the site signed them for a user")
 }
 
-// Validity returns the times from and until which credentials say that they are valid; the zero time: without an end.
-// It checks no signature: the server does this, and the check would take a twentieth of the time of a short command.
+// Validity returns the times from and until which credentials say that they are valid. For expires, the zero time
+// means that they do not expire. It checks no signature: the server does this, and the check would take a twentieth of
+// the time of a short command.
 func Validity(token string) (issued, expires time.Time, err error) {
 	var claims jwt.ClaimsData
 	parts := strings.Split(token, ".")

@@ -102,8 +102,8 @@ func TestLastThird(t *testing.T) {
 	}
 }
 
-// TestRenewalsEnd checks that the same credentials can be renewed for four lives only. Each renewal knows the time of
-// the first issue.
+// TestRenewalsEnd checks that the same credentials can be renewed only for four times their validity. Each renewal
+// knows the time of the first issue.
 func TestRenewalsEnd(t *testing.T) {
 	a := opened(t)
 	a.SetLife(time.Hour)

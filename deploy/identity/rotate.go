@@ -21,7 +21,7 @@ const (
 	nextSuffix = ".next" // the next key
 )
 
-// bankFile has the key that signs for the site, if it is another one than the account's.
+// bankFile has the key that signs for the site, if this is not the account's key.
 const bankFile = "bank.nk"
 
 // Names of the keys that can be rotated. The names for roles are "user-role" and so on.
@@ -73,8 +73,8 @@ func (d *directory) Rotate(name string) (public string, err error) {
 	return publicKey(fresh), d.Reload()
 }
 
-// supersede keeps the present key as the old one and replaces it by a new one. It writes the old one first. So after
-// a crash in between, both files have the present key.
+// supersede keeps the current key as the old one and replaces it by a new one. It writes the old one first. So after a
+// crash in between, both files have the current key.
 func (d *directory) supersede(name, path string, seed []byte) error {
 	held := d.held.Load()
 	present := held.operator

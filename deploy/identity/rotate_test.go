@@ -256,7 +256,7 @@ func TestRotationOfTheBanksKey(t *testing.T) {
 
 // TestRotationOfTheAccountsKey rotates the account's key. Earlier credentials must stay valid, because the account's
 // name stays. A stolen key of the account must open nothing, before and after its rotation. What the old key endorses
-// after its end must not be accepted.
+// after the rotation must not be accepted.
 func TestRotationOfTheAccountsKey(t *testing.T) {
 	s := newSite(t)
 	name, stolen := s.AccountKey(), natstest.Seed(t, s.dir, "account.nk")
@@ -326,7 +326,8 @@ func TestRotateRefuses(t *testing.T) {
 	}
 }
 
-// TestChangesShow changes the keys in another process. The change must be seen from the time when the keys were read.
+// TestChangesShow changes the keys in another process. Changed must report the change, also if it came right after the
+// keys were read.
 func TestChangesShow(t *testing.T) {
 	a, dir := Made(t)
 	other, err := Open(dir)

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// trusted returns the operator's key for a public key. This is the present key or the earlier one.
+// trusted returns the operator's key for a public key. This is the current key or the earlier one.
 func (k *keys) trusted(public string) (nkeys.KeyPair, error) {
 	for _, pair := range []nkeys.KeyPair{k.operator, k.oldOperator} {
 		if pair != nil && publicKey(pair) == public {

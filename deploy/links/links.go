@@ -32,10 +32,10 @@ type Config struct {
 	// Host is this process's name in Hosts; "" without hosts.
 	Host  messages.Name
 	Hosts []messages.Name
-	// Peers returns the site's present peers, by the public key of the account shared with each.
+	// Peers returns the site's current peers, by the public key of the account shared with each.
 	Peers     func() map[string]messages.Name
 	Operators []messages.Name // accounts that may send requests
-	// Within is the longest wait for hosts and peers; default 2 s.
+	// Within is the longest wait for hosts and peers. The default is 1.5 s.
 	Within time.Duration
 }
 
@@ -109,7 +109,7 @@ func (l *Links) status(ctx context.Context, caller messages.Name, _ messages.Emp
 	return reply, err
 }
 
-// own returns the links of this host, when another host of the site asks for them.
+// own handles requests from other hosts of the site for the links of this host.
 func (l *Links) own(_ context.Context, caller messages.Name, _ messages.Empty) (clearing.LinksReply, error) {
 	if caller != messages.ServiceIdentity(messages.Links) {
 		return clearing.LinksReply{}, messages.Errorf(messages.PermissionDenied, "account %q may not ask a host: ask the site", caller)

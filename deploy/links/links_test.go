@@ -25,7 +25,6 @@ func (l leafs) Leafz(*server.LeafzOptions) (*server.Leafz, error) {
 	return &server.Leafz{Leafs: l}, nil
 }
 
-// host starts the service of a host.
 func host(t *testing.T, net *bus.Network, name messages.Name, l leafs) *Links {
 	t.Helper()
 	b := net.Connect(messages.ServiceIdentity(messages.Links))

@@ -17,8 +17,8 @@ import (
 // metric has the values of each label of a metric on a new site.
 type metric map[string][]string
 
-// fresh starts a site on which nothing has happened, and returns its metrics by name. A rule that needs an increase
-// cannot see the first event of a series that a new site lacks.
+// fresh starts a site on which nothing has happened, and returns its metrics by name. If a new site lacks a series, a
+// rule that looks for an increase cannot see the first event of this series.
 func fresh(t *testing.T) map[string]metric {
 	t.Helper()
 	c := embedded.Default()

@@ -133,7 +133,7 @@ func rewrite(file string, part []byte, at int) error {
 	return errors.Join(err, f.Close())
 }
 
-// clone copies the directory of a stopped site, without reserved space.
+// clone copies the directory of a stopped site, without the space that its files only reserve.
 func clone(t *testing.T, from, to string) {
 	t.Helper()
 	if err := os.RemoveAll(to); err != nil {
@@ -158,7 +158,6 @@ type patient struct {
 // hold of its job have expired, and the answers differ.
 const freshFor = 30 * time.Minute
 
-// begin starts the site.
 func (p *patient) begin() *await.Process {
 	p.Helper()
 	started := await.Start(p, exec.Command(p.binary, "up", "--nodes", "1", "--replicas", strconv.Itoa(p.replicas), "--listen", "127.0.0.1:0",
@@ -338,7 +337,7 @@ func (p *patient) unchecked(file string) bool {
 }
 
 // named reports whether a text names one of the files. For a log, its directory is enough; for JetStream, the word
-// depot, which users know.
+// depot is enough, because users know it.
 func named(text string, files []string) bool {
 	return slices.ContainsFunc(files, func(f string) bool {
 		return strings.Contains(text, f) ||
@@ -363,12 +362,11 @@ func (p *patient) alike(file string) (all []string) {
 	return all
 }
 
-// kinds are all kinds of damage.
 var kinds = []ruin{flipped, truncated, zeroed, deleted}
 
 // damagedFiles flips bits in files of a site, and truncates, zeroes and deletes files. It does so for a site of one
-// replica and for a site of three: for the files of one of them, and of all. By default it uses a few random files;
-// with CANDOR_DAMAGE=all it damages every file in each way.
+// replica and for a site of three. On the site of three, it damages a file at one replica or at all. By default it
+// uses a few random files; with CANDOR_DAMAGE=all it damages every file in each way.
 func damagedFiles(t *testing.T, binary string) {
 	seed, err := strconv.ParseUint(os.Getenv("CANDOR_FIRST_SEED"), 10, 64)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// ordinary is a user that every machine has and that runs nothing. The test of day one is this user in place of alice.
+// ordinary is a user that every machine has and that runs nothing. The test of day one works as this user in place of
+// alice.
 const ordinary = "games"
 
 // day is a site that is made from the lines of the runbook's section Day one.
@@ -94,8 +95,8 @@ func sectionBlocks(t *testing.T, title string) (blocks []string) {
 	return blocks
 }
 
-// types runs the lines of a block in a shell, as a user; nil: as root, who is the operator. A line with systemctl starts
-// all hosts, as the unit does.
+// types runs the lines of a block in a shell. It runs them as the given user, or as root, who is the operator, if as
+// is nil. A line with systemctl starts all hosts, as the unit does.
 func (d *day) types(as *syscall.Credential, block string) string {
 	d.Helper()
 	var script strings.Builder
@@ -136,7 +137,7 @@ func (d *day) give(path, name string) {
 	d.own(name, string(text))
 }
 
-// own writes a file that belongs to the ordinary user.
+// The method own writes a file that belongs to the ordinary user.
 func (d *day) own(name, text string) {
 	path := filepath.Join(d.home, name)
 	err := os.WriteFile(path, []byte(text), 0o600)

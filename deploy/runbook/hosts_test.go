@@ -32,7 +32,6 @@ func threeHosts(t *testing.T, binary string) {
 	r.do("bank verify", "The books verify", "signed by the site's key")
 }
 
-// work runs a job.
 func (r *racks) work() {
 	r.Helper()
 	if err := os.WriteFile(filepath.Join(r.dir, "job.sh"), []byte("echo hello\n"), 0o600); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// buildNext builds the release after this source: the same program with the next level. The file with the level is
-// replaced for the compiler alone.
+// buildNext builds the release after this source: the same program with the next level. The compiler reads another
+// file with the level in place of the real one.
 func buildNext(t *testing.T) string {
 	file, err := filepath.Abs("../../messages/level.go")
 	if err != nil {
@@ -40,7 +40,7 @@ func buildNext(t *testing.T) string {
 	return build(t, "-overlay", list, "-ldflags", "-X github.com/candor-grid/candor/messages.version=v9.0.0")
 }
 
-// install replaces the program on all hosts. Processes that run go on with the old one.
+// install replaces the program on all hosts. Processes that already run continue with the old program.
 func (r *racks) install(binary string) {
 	r.Helper()
 	if err := os.Rename(own(r.T, binary), r.binary); err != nil {
@@ -48,8 +48,8 @@ func (r *racks) install(binary string) {
 	}
 }
 
-// levelRises upgrades a site, host by host, to a release of the next level, and lets the level rise. Until then every
-// host may go back, and after that none may. Jobs run before, during and after.
+// levelRises upgrades a site, host by host, to a release of the next level, and lets the level rise. Before that,
+// every host may go back to the old release; after that, none may. Jobs run before, during and after.
 func levelRises(t *testing.T, binary string) {
 	next := buildNext(t)
 	r := newRacks(t, binary)
@@ -67,11 +67,11 @@ func levelRises(t *testing.T, binary string) {
 	r.install(next)
 	r.until("upgrade plan", "This program is candor v9.0.0", is, "1. On rack", "3. On rack", "4. Nodes on machines of their own (now of a lower level: node1, node2, node3; those in the hosts above are upgraded with these hosts)", "5. candor upgrade finish", "Install the earlier release again")
 	again("rack3")
-	// The leader refuses, or the command, if the leader is of the earlier release.
+	// If the leader has the earlier release, the command refuses. Otherwise, the leader refuses.
 	if out := r.try("upgrade finish"); !strings.Contains(out, is) || !strings.Contains(out, "exit status") || !strings.Contains(out, ": upgrade ") {
 		t.Errorf("the level rises before all hosts have the release:\n%s", out)
 	}
-	r.install(binary) // the way back is open
+	r.install(binary) // a host may still go back to the earlier release
 	again("rack3")
 	r.install(next)
 	for _, host := range []string{"rack3", "rack2", "rack1"} {
@@ -82,7 +82,7 @@ func levelRises(t *testing.T, binary string) {
 	r.until("upgrade plan", will, "Nothing is left to do", "can no longer be started here")
 	r.work()
 
-	// A host with the earlier release does not come back, and says what to start.
+	// A host with the earlier release does not start again, and says which release to start.
 	r.stop("rack3")
 	r.install(binary)
 	p := r.start("rack3", "site.yaml")

@@ -82,7 +82,6 @@ func (r *racks) write(file string) {
 	}
 }
 
-// start starts a host's process.
 func (r *racks) start(host, config string) *await.Process {
 	r.Helper()
 	p := await.Start(r, exec.Command(r.binary, "up", "--config", filepath.Join(r.dir, config), "--host", host, "--keys", filepath.Join(r.dir, "keys"),

@@ -82,7 +82,7 @@ func TestRunbook(t *testing.T) {
 	}
 }
 
-// own copies the program under another name, so that a test can distinguish its processes from others.
+// The function own copies the program under another name, so that a test can distinguish its processes from others.
 func own(t *testing.T, binary string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "candor")

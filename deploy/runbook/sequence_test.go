@@ -17,7 +17,8 @@ import (
 // runs the program once. So on a busy machine, the wait is longer.
 const patience = 400
 
-// turns calls done every turn until it returns true. It reports whether this happened in the given number of turns.
+// The method turns calls the function done once in each turn, until done returns true. It reports whether this
+// happened in the given number of turns.
 func (o *operator) turns(most int, done func() bool) bool {
 	o.Helper()
 	every := time.NewTicker(100 * time.Millisecond)
@@ -135,7 +136,7 @@ func addAndDrain(t *testing.T, binary string) {
 	o.do("bank verify", "The books verify")
 }
 
-// until repeats a command until it prints all of the texts. The width of columns does not matter.
+// The method until repeats a command until it prints all of the texts. The width of columns does not matter.
 func (o *operator) until(command string, wants ...string) string {
 	o.Helper()
 	var out, missing string
@@ -175,7 +176,8 @@ func (o *operator) run(command string) (string, error) {
 // commandEnds is the time after which a command counts as hung.
 const commandEnds = 10 * time.Minute
 
-// runAs runs a command as an account; "": as the account that the command chooses. It kills a command that hangs.
+// runAs runs a command as an account. If account is "", the command chooses the account. It kills a command that
+// hangs.
 func (o *operator) runAs(account, command string) (string, error) {
 	bounded, cancel := context.WithTimeout(o.Context(), commandEnds)
 	defer cancel()
@@ -222,7 +224,6 @@ func peerThatOwes(t *testing.T, binary string) {
 	partByAgreement(o)
 }
 
-// server returns the address on which the site listens.
 func (o *operator) server() string {
 	o.Helper()
 	text, err := os.ReadFile(filepath.Join(o.dir, "state", "site.json"))

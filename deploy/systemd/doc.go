@@ -1,14 +1,14 @@
-// Package systemd holds units that run Candor's processes as services, and checks them. Tasks keep
-// running over a restart: only the service's own process is ended (KillMode=process). The node's
-// executor continues, and the next process finds it.
+// Package systemd holds units that run Candor's processes as services, and checks them. Tasks keep running over a
+// restart: only the service's own process is ended (KillMode=process). The node's executor continues, and the next
+// process finds it.
 //
 // # Hardening
 //
 // Tasks are children of the service, so its settings bind them too. A setting is used if it takes away nothing that
-// tasks need or that package runner allows them. Examples: gaining privileges, 32-bit programs, setting the clock,
-// kernel modules, changing the host's name. /usr, /boot and /etc are read-only, except /etc/candor, where agents
-// write their credentials. A job that installs software below /usr needs ReadWritePaths= in a drop-in. In /proc a
-// task sees only the processes of its own account.
+// tasks need or that package runner allows them. Examples are gaining privileges, 32-bit programs, setting the clock,
+// kernel modules, changing the host's name. /usr, /boot and /etc are read-only, except /etc/candor, where agents write
+// their credentials. A job that installs software below /usr needs ReadWritePaths= in a drop-in. In /proc a task sees
+// only the processes of its own account.
 //
 // "systemd-analyze security" also suggests these settings. They are left out for the given reasons:
 //

@@ -30,9 +30,9 @@ func (r Rule) Check() error {
 		ScottFull, SilvermanFull, ScottDiag, SilvermanDiag, string(r))
 }
 
-// Bandwidth returns the bandwidth matrix H, the covariance of each kernel, by a rule. It is singular if the samples
-// lie in a plane; Regular repairs it. If the total weight is 1 or less, the samples have no spread, and Bandwidth
-// returns an error.
+// Bandwidth returns the bandwidth matrix H, the covariance of each kernel, by a rule. H is singular if the samples
+// lie in a plane; Regular repairs such a matrix. If the total weight is 1 or less, the samples have no spread, and
+// Bandwidth returns an error.
 func Bandwidth(d *Data, r Rule) (*mat.SymDense, error) {
 	if err := d.Check(); err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func Bandwidth(d *Data, r Rule) (*mat.SymDense, error) {
 	return r.of(c, n), nil
 }
 
-// of returns the bandwidth matrix that the rule gives for n samples with covariance c.
+// The method of returns the bandwidth matrix that the rule gives for n samples with covariance c.
 func (r Rule) of(c *mat.SymDense, n float64) *mat.SymDense {
 	l := float64(c.SymmetricDim())
 	f := math.Pow(n, -2/(l+4))
@@ -67,8 +67,8 @@ func (r Rule) of(c *mat.SymDense, n float64) *mat.SymDense {
 
 const (
 	// leastPivot is the smallest allowed squared pivot of the Cholesky factor of a correlation matrix. A squared
-	// pivot is the part of a coordinate's variance that the coordinates before it do not explain. With a smaller one
-	// the matrix counts as singular.
+	// pivot is the part of a coordinate's variance that the coordinates before it do not explain. With a smaller
+	// squared pivot the matrix counts as singular.
 	leastPivot = 1e-10
 	// leastWidth is a bandwidth as a part of a coordinate's scale. A smaller bandwidth counts as 0.
 	leastWidth = 1e-9
@@ -110,7 +110,6 @@ func Regular(h *mat.SymDense, scale []float64) (regular *mat.SymDense, mended bo
 	return regular, true, nil
 }
 
-// correlations returns the correlation matrix of a covariance matrix.
 func correlations(h mat.Symmetric) *mat.SymDense {
 	r := mat.NewSymDense(h.SymmetricDim(), nil)
 	for i := range h.SymmetricDim() {
@@ -128,8 +127,8 @@ func pivot(h mat.Symmetric) float64 {
 	return least
 }
 
-// factor returns the lower Cholesky factor of h, row by row. least is the smallest part of a coordinate's variance
-// that the coordinates before it do not explain. If h is not positive definite, it returns nil and 0.
+// factor returns the lower Cholesky factor of h, row by row. The result least is the smallest part of a coordinate's
+// variance that the coordinates before it do not explain. If h is not positive definite, it returns nil and 0.
 func factor(h mat.Symmetric) (lower []float64, least float64) {
 	l := h.SymmetricDim()
 	for i := range l {

@@ -26,7 +26,8 @@ func NewClass(c Config) (*Class, error) {
 }
 
 // Add adds the type that an account submitted, if it is within the template, and reports whether it is. If there are
-// more than Kernels/2 accounts, all later accounts, and the account "", count together as one account. O(Kernels·L).
+// more than Kernels/2 accounts, all later accounts, and the account "", count together as one account. Add takes
+// O(Kernels·L).
 func (c *Class) Add(account messages.Name, x []float64) (within bool) {
 	if within = c.config.Bounds.Contains(x); within {
 		c.store.add(account, x)
@@ -38,7 +39,7 @@ func (c *Class) Add(account messages.Name, x []float64) (within bool) {
 const Refresh = 1.0 / 32
 
 // Estimate returns the density of the samples. It computes a new density if there are 1/32 more samples than in the
-// present one, which takes up to O(Kernels²·L). Otherwise it returns the present density.
+// present one; this takes up to O(Kernels²·L). Otherwise it returns the present density.
 func (c *Class) Estimate() (*Density, error) {
 	if c.store.Count-c.builtAt >= max(1, Refresh*c.builtAt) {
 		if err := c.build(); err != nil {
@@ -77,7 +78,7 @@ func (c *Class) build() error {
 	return nil
 }
 
-// kept returns the kernels that were not screened out, with capped weights. count is their total weight.
+// kept returns the kernels that were not screened out, with capped weights. The result count is their total weight.
 func (c *Class) kept() (d *Data, count float64) {
 	all, owner := c.store.data()
 	weights := capped(owner, all.Weights, c.config.Influence)
@@ -146,7 +147,7 @@ type Summary struct {
 // movedDraws is the number of draws from which Moved is estimated.
 const movedDraws = 1000
 
-// Summary describes the class. It costs a thousand times O(Kernels·L).
+// Summary describes the class. The call costs a thousand times O(Kernels·L).
 func (c *Class) Summary() (*Summary, error) {
 	f, err := c.Estimate()
 	if err != nil {

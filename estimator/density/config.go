@@ -4,7 +4,7 @@ import "cmp"
 
 // Config configures a job profile class. [job.Profile.Validate] has checked it.
 type Config struct {
-	// Bounds of the template: finite and in order, one pair for each of L dimensions.
+	// Bounds are the bounds of the template: finite and in order, with one pair for each of L dimensions.
 	Bounds Bounds
 	// Prior has samples that are used until there are enough real ones, L numbers each. If it is nil, all types
 	// within the bounds have the same prior probability.

@@ -19,7 +19,7 @@ const (
 type Data struct {
 	Dimensions int       // number of coordinates of a sample, L
 	Values     []float64 // n·L, sample by sample
-	Weights    []float64 // n: how many samples each counts as, at least 0; nil: 1 each
+	Weights    []float64 // n: how many samples each counts as, at least 0; nil means 1 each
 }
 
 // Len returns the number of samples, n.

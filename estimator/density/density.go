@@ -25,8 +25,8 @@ type Density struct {
 // the result depends on rounding.
 const smallest = 1e-14
 
-// New returns the density of data with bandwidth matrix h, the covariance of each kernel. h must be positive
-// definite. Samples of weight 0 are left out. O(n·L²).
+// New returns the density of data with bandwidth matrix h, the covariance of each kernel. The matrix h must be
+// positive definite. Samples of weight 0 are left out. New takes O(n·L²).
 func New(d *Data, h mat.Symmetric) (*Density, error) {
 	if err := d.Check(); err != nil {
 		return nil, err
@@ -117,8 +117,8 @@ func (f *Density) whiten(x, z []float64) {
 	}
 }
 
-// CheckPoint returns an error if x does not have L finite coordinates. index is the position of x in a list, for the
-// error.
+// CheckPoint returns an error if x does not have L finite coordinates. The argument index is the position of x in a
+// list; the error names it.
 func (f *Density) CheckPoint(index int, x []float64) error {
 	if len(x) != f.dims {
 		return messages.Errorf(messages.Invalid, "points[%d]: must have %d coordinates as the samples have, has %d", index, f.dims, len(x))
@@ -141,7 +141,7 @@ const (
 )
 
 // Log returns the logarithm of the density at x, which has L coordinates. It is finite for every x: it does not
-// underflow, and if the squared distance overflows, it is −math.MaxFloat64. O(n·L), no allocation.
+// underflow, and if the squared distance overflows, it is −math.MaxFloat64. Log takes O(n·L) and allocates nothing.
 func (f *Density) Log(x []float64) float64 {
 	var point [MaxDimensions]float64
 	z := point[:f.dims]

@@ -161,7 +161,7 @@ func TestDuplicatesAreWeights(t *testing.T) {
 	}
 }
 
-// TestLogIsFinite: the logarithm must be finite at any point, also at points that are not numbers, and must fall with
+// TestLogIsFinite: the logarithm must be finite at any point, even at points that are not numbers, and must fall with
 // the distance.
 func TestLogIsFinite(t *testing.T) {
 	f := estimate(t, normal(100, 2, 7), ScottFull)

@@ -55,7 +55,7 @@ func (b *Bounds) reflect(x []float64) {
 // Redraws is how often a draw outside the bounds is repeated before it is reflected.
 const Redraws = 100
 
-// Draw draws a point from the density and writes it to x, which has L coordinates. O(L²).
+// Draw draws a point from the density and writes it to x, which has L coordinates. Draw takes O(L²).
 func (f *Density) Draw(r *rand.Rand, x []float64) {
 	k, n := f.pick.draw(r), len(f.logs)
 	var white [MaxDimensions]float64
@@ -71,9 +71,9 @@ func (f *Density) Draw(r *rand.Rand, x []float64) {
 	}
 }
 
-// DrawWithin draws a point from the density truncated to the bounds, and writes it to x: it repeats draws that fall
-// outside. If 100 draws in a row fall outside, the density is almost 0 within the bounds. Then DrawWithin reflects the
-// last draw at the bounds, and returns true.
+// DrawWithin draws a point from the density truncated to the bounds, and writes it to x. It repeats draws that fall
+// outside. If 100 draws in a row fall outside, the density is almost 0 within the bounds. Then DrawWithin reflects
+// the last draw at the bounds, and returns true.
 func (f *Density) DrawWithin(r *rand.Rand, b *Bounds, x []float64) (reflected bool) {
 	for range Redraws {
 		if f.Draw(r, x); b.Contains(x) {

@@ -10,9 +10,9 @@ import (
 // screen requires.
 const DefaultInfluence = 2
 
-// capped returns weights such that no account has more than `multiple` (at least 1) even shares of their sum. owner
-// has, for each sample, the number of its account. If an account is above this ceiling, the weights of all its samples
-// are multiplied by the same factor. Other samples keep their weights.
+// capped returns weights such that no account has more than `multiple` (at least 1) even shares of their sum. The
+// argument owner has, for each sample, the number of its account. If an account is above this ceiling, the weights of
+// all its samples are multiplied by the same factor. Other samples keep their weights.
 func capped(owner []int, weights []float64, multiple float64) []float64 {
 	totals := make([]float64, slices.Max(append([]int{-1}, owner...))+1)
 	out := slices.Clone(weights)

@@ -23,9 +23,10 @@ const (
 )
 
 // robust returns the samples whitened by a location and scatter that outliers do not influence: the mean and covariance
-// of the three quarters of the weight that lie closest together. They are scaled so that the median distance is as in a
-// normal distribution. The search begins with medians and deviations from the medians. Each step takes the samples that
-// are nearest by the location and scatter of the step before (fast minimum covariance determinant).
+// of the three quarters of the weight that lie closest together. The whitened samples are scaled so that the median
+// distance is as in a normal distribution. The search begins with medians and deviations from the medians. Each step
+// takes the samples that are nearest by the location and scatter of the step before (fast minimum covariance
+// determinant).
 func robust(d *Data, weights []float64) []float64 {
 	l, n := d.Dimensions, d.Len()
 	scale := make([]float64, l)

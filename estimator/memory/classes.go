@@ -17,7 +17,7 @@ type class struct {
 	density *density.Class
 	outside uint64 // number of samples outside the template
 
-	told *market.ClassEstimate // the latest answer of estimate; nil: none yet
+	told *market.ClassEstimate // the latest answer of estimate; nil means none yet
 	of   *density.Density
 }
 

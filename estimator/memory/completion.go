@@ -53,8 +53,8 @@ func (m *Memory) worth(account messages.Name, spec *job.JobSpec) (r market.Utili
 
 // stageDraws has the distributions with which a stage is simulated.
 type stageDraws struct {
-	task  *runtime.Distribution // seconds of a task; nil: nothing is known
-	slots *runtime.Distribution // average slots while the stage runs; nil: nothing is known
+	task  *runtime.Distribution // seconds of a task; nil means that nothing is known
+	slots *runtime.Distribution // average slots while the stage runs; nil means that nothing is known
 	tasks float64
 	most  float64 // the largest number of slots at once
 	after []int
@@ -115,7 +115,7 @@ func (m *Memory) play(account messages.Name, spec *job.JobSpec, draws []stageDra
 	return reply, nil
 }
 
-// once simulates the job once, and returns when it is complete.
+// The function once simulates the job once, and returns when it is complete.
 func once(r *rand.Rand, draws []stageDraws, order []int, begin float64, ends []float64) float64 {
 	last := begin
 	for _, i := range order {
@@ -144,7 +144,8 @@ func (d *stageDraws) span(r *rand.Rand) float64 {
 // leastSlots is the least average number of slots of a stage: that is, one slot for a hundredth of the time.
 const leastSlots = 0.01
 
-// ordered sorts the stages so that each comes after the stages that it waits for. ok is false if this is impossible.
+// ordered sorts the stages so that each comes after the stages that it waits for. The result ok is false if this is
+// impossible.
 func ordered(draws []stageDraws) (order []int, ok bool) {
 	placed := make([]bool, len(draws))
 	for range draws {

@@ -124,7 +124,7 @@ func spread(d *runtime.Distribution) market.Spread {
 // seconds converts seconds to a duration of at most 9e9 seconds, because a duration cannot be much longer.
 func seconds(x float64) messages.Duration { return messages.Duration(min(x, 9e9) * 1e9) }
 
-// spreadOf returns the spread of simulated times. It sorts times.
+// spreadOf returns the spread of simulated times. It sorts the list times.
 func spreadOf(times []float64) market.Spread {
 	slices.Sort(times)
 	at := func(part float64) messages.Duration { return seconds(times[int(part*float64(len(times)-1))]) }

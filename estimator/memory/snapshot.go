@@ -130,7 +130,7 @@ func (m *Memory) restoreClass(r *ClassRecord) error {
 	return nil
 }
 
-// mark notes that a job was observed. It returns false if it was observed before.
+// mark records that a job was observed. It returns false if it was observed before.
 func (m *Memory) mark(site messages.Name, job messages.JobID) bool {
 	jobs := m.seen[site]
 	if jobs == nil {

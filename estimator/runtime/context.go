@@ -15,7 +15,7 @@ type Run struct {
 const (
 	mostRuns   = 24 // largest number of runs of one context
 	mostValues = 4  // largest number of values of one run
-	// own is the weight of each run of a user, relative to the user's next run.
+	// The constant own is the weight of each run of a user, relative to the user's next run.
 	own = 0.8
 )
 
@@ -64,7 +64,7 @@ func (c *context) drop(owner uint64) bool {
 	return false
 }
 
-// weight returns the sums of fade^k and of fade^(2k) over the runs. k counts from the latest run.
+// weight returns the sums of fade^k and of fade^(2k) over the runs. The number k counts from the latest run.
 func (c *context) weight() (sum, squares float64) {
 	w := 1.0
 	for range c.runs {
@@ -78,8 +78,8 @@ func (c *context) weight() (sum, squares float64) {
 // atom is a run time and its probability.
 type atom struct{ value, part float64 }
 
-// atoms appends the run times to out, multiplied by scale and bounded by most. The probabilities of the appended run
-// times sum to total.
+// atoms appends the run times to the list out, multiplied by scale and bounded by the argument most. The
+// probabilities of the appended run times sum to the argument total.
 func (c *context) atoms(out []atom, total, scale, most float64) []atom {
 	sum, _ := c.weight()
 	w := total / sum
@@ -93,7 +93,8 @@ func (c *context) atoms(out []atom, total, scale, most float64) []atom {
 	return out
 }
 
-// middle returns the median of the runs, where each run counts with its middle value. O(mostRuns²), no allocation.
+// middle returns the median of the runs, where each run counts with its middle value. middle takes O(mostRuns²) and
+// allocates nothing.
 func (c *context) middle() float64 {
 	var sorted [mostRuns]atom
 	n, total, w := 0, 0.0, 1.0
@@ -122,7 +123,7 @@ func ownerOf(user string) uint64 {
 	return h.Sum64()
 }
 
-// few returns at most mostValues of the sorted values: it divides them into mostValues equal parts, and takes the
+// few chooses at most mostValues of the sorted values: it divides them into mostValues equal parts, and takes the
 // middle of each.
 func few(sorted []float64) []float64 {
 	if len(sorted) <= mostValues {

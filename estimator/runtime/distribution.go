@@ -57,7 +57,7 @@ func (d *Distribution) Mean() float64 {
 }
 
 // Samples returns n times with equal probabilities: it divides the distribution into n equal parts, and takes the
-// quantile in the middle of each. O(atoms+n).
+// quantile in the middle of each. Samples takes O(atoms+n).
 func (d *Distribution) Samples(n int) []float64 {
 	out := make([]float64, 0, n)
 	sum := 0.0

@@ -12,7 +12,7 @@ type Job struct {
 	Group   string  // the user's name for such jobs, or their queue
 	Command string  // the program that it runs
 	Size    int64   // number of processors, or of tasks
-	Limit   float64 // the user's own limit of the run time, in seconds; 0: no limit
+	Limit   float64 // the user's own limit of the run time, in seconds; 0 means no limit
 }
 
 // Limits of the accepted values:

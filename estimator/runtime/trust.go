@@ -15,7 +15,7 @@ const (
 	inherited = 2
 	// worst bounds a mean loss from above, so that its exponential does not underflow.
 	worst = 50.0
-	// narrow is the weight of each level relative to the next narrower level, if both are equally good.
+	// The constant narrow is the weight of each level relative to the next narrower level, if both are equally good.
 	narrow = 0.9
 	// tiny bounds a mean loss from below: levels with errors below 1 % count as equally good.
 	tiny = 0.01
@@ -26,9 +26,9 @@ func (t *trust) add(i int, loss, memory float64) {
 	t.Weight[i] = memory*t.Weight[i] + 1
 }
 
-// say returns the weight of each level in the estimate for a user's job: e^(1−loss/least). loss is the level's mean
-// loss, and least is the smallest mean loss of all levels. Weights are reduced for wider levels. user may be nil. A
-// level that was never judged counts as if it had the least loss.
+// say returns the weight of each level in the estimate for a user's job: e^(1−loss/least). Here, loss is the level's
+// mean loss, and least is the smallest mean loss of all levels. Weights are reduced for wider levels. The argument
+// user may be nil. A level that was never judged counts as if it had the least loss.
 func (t *trust) say(user *trust) (say [len(levels)]float64) {
 	best := worst
 	for i := range say {

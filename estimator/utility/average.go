@@ -50,7 +50,7 @@ func Average(segments []Segment) ([]float64, error) {
 }
 
 // check returns an error if a number is out of range, or if the segment has a different number of shares than the
-// segment before. before is the number of shares of that segment, or 0 for the first segment.
+// segment before. The argument before is the number of shares of that segment, or 0 for the first segment.
 func (s *Segment) check(place string, before int) error {
 	if !(s.Duration >= 0 && s.Duration <= Largest) {
 		return messages.Errorf(messages.Invalid, "%sduration: must be 0 or above and finite, is %g", place, s.Duration)
@@ -70,7 +70,7 @@ func checkShares(place string, shares []float64) error {
 	return nil
 }
 
-// features writes the variables of the regression to into: the average shares, or their logarithms.
+// features writes the variables of the regression, the average shares or their logarithms, to the slice into.
 func features(form Form, average, into []float64) error {
 	if err := checkShares("average", average); err != nil {
 		return err

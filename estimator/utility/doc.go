@@ -72,7 +72,7 @@
 // differentiation with service level objectives", section 5: definition 1 is
 // Average, equation 2 Fit. We differ as follows.
 //
-//   - The paper solves anew at each estimate, in O(k·m²); we update a triangular
+//   - The paper solves again at each estimate, in O(k·m²); we update a triangular
 //     factor by Givens rotations, and solve in O(m³).
 //   - It needs m runs before it gives an estimate, and may then give negative weights. Estimate needs no runs, and
 //     its weights are never negative.

@@ -21,7 +21,7 @@ type Fit struct {
 	// than weights.
 	StandardErrors []float64
 	// Condition is the condition number of the features, each scaled to length 1. Noise grows by about this factor.
-	// It is +Inf if the rank is below m.
+	// Condition is +Inf if the rank is below m.
 	Condition float64
 }
 
@@ -30,7 +30,7 @@ type Fit struct {
 // told apart.
 const rankTolerance = 1e-12
 
-// Fit solves the plain least squares, without intercept and without constraints. O(m³).
+// Fit solves the plain least squares, without intercept and without constraints. Fit takes O(m³).
 func (g *Regression) Fit() *Fit {
 	f := &Fit{Runs: g.runs, Weight: g.weight, RSS: g.rss, Condition: math.Inf(1)}
 	scaled, scale := g.scaled()

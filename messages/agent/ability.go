@@ -22,8 +22,8 @@ const (
 	// AbilityOutdated says that tasks run with an older build or configuration than the agent's, until the node is
 	// idle. Abilities that begin with "build-" and "tasks-" identify the build and the configuration that are in use.
 	AbilityOutdated = "outdated"
-	// AbilityFull, AbilityStalled and AbilityGPUs say that the node takes no tasks: because its disk is almost full,
-	// because its executor does not answer, or because its working GPUs are not the GPUs that it offers.
+	// AbilityFull, AbilityStalled and AbilityGPUs say that the node takes no tasks. The reasons are, in this order: its
+	// disk is almost full, its executor does not answer, or its working GPUs are not the GPUs that it offers.
 	AbilityFull    = "disk-full"
 	AbilityStalled = "executor-stalled"
 	AbilityGPUs    = "gpus-changed"
@@ -48,7 +48,7 @@ func Containment(abilities []messages.Name) int {
 	return 0
 }
 
-// Reach returns a phrase for what a task on such a node can reach.
+// Reach returns a phrase for what a task on a node with these abilities can reach.
 func Reach(abilities []messages.Name) string {
 	return [...]string{
 		"EVERYTHING of the user who runs the node: the site's keys and credentials, and every account's files and processes",
@@ -59,9 +59,9 @@ func Reach(abilities []messages.Name) string {
 	}[Containment(abilities)]
 }
 
-// Lingers returns how long a process of a task can run on such a node after the task has ended, as
-// a phrase. It returns "" if the node's control groups end the whole task at once, or if a task can
-// do everything that the node can.
+// Lingers returns how long a process of a task can run on a node with these abilities after the task has ended, as a
+// phrase. It returns "" if the node's control groups end the whole task at once, or if a task can do everything that
+// the node can.
 func Lingers(abilities []messages.Name) string {
 	until := "the last task on the node"
 	switch {
@@ -75,7 +75,7 @@ func Lingers(abilities []messages.Name) string {
 	return "without control groups, a process that hides from its task can run until " + until + " has ended"
 }
 
-// Unbounded names the bounds of a task that such a node cannot enforce, whatever the site's
+// Unbounded names the bounds of a task that a node with these abilities cannot enforce, whatever the site's
 // configuration says. It returns "" if the node can enforce all of them.
 func Unbounded(abilities []messages.Name) string {
 	var missing []string
@@ -90,8 +90,8 @@ func Unbounded(abilities []messages.Name) string {
 	return "nothing bounds how much a task uses of: " + strings.Join(missing, ", ")
 }
 
-// Nests returns a phrase for what tasks on such a node may do in namespaces of their own; "" if
-// nothing.
+// Nests returns a phrase for what tasks on a node with these abilities may do in namespaces of their own. It returns ""
+// if they may do nothing.
 func Nests(abilities []messages.Name) string {
 	if !slices.Contains(abilities, AbilityNamespaces) {
 		return ""
@@ -99,7 +99,8 @@ func Nests(abilities []messages.Name) string {
 	return "tasks may make user namespaces, for containers: they reach more of the kernel"
 }
 
-// Outdated returns a phrase that says that a node runs tasks with an older build or configuration; "" if it does not.
+// Outdated returns a phrase that says that a node runs tasks with an older build or configuration. It returns "" if the
+// node does not.
 func Outdated(abilities []messages.Name) string {
 	if !slices.Contains(abilities, AbilityOutdated) {
 		return ""
@@ -107,7 +108,7 @@ func Outdated(abilities []messages.Name) string {
 	return "tasks run under an older build or configuration than the agent's until no task runs there; candor node drain brings that about"
 }
 
-// Paused returns why a node takes no tasks although it is up; "" if it takes tasks.
+// Paused returns why a node takes no tasks although it is up. It returns "" if the node takes tasks.
 func Paused(abilities []messages.Name) string {
 	switch {
 	case slices.Contains(abilities, AbilityFull):

@@ -16,15 +16,15 @@ type RegisterRequest struct {
 	Running []messages.Attempt `json:"running"` // attempts that the agent still runs, or that wait there
 	// Abilities lists what the node can do with a task; the names are in ability.go.
 	Abilities []messages.Name `json:"abilities,omitempty"`
-	// Resources is everything that the node has. The slots of its classes are a part of it. nil: unknown.
+	// Resources is everything that the node has. The slots of its classes are a part of it. nil means unknown.
 	Resources *job.Resources `json:"resources,omitempty"`
 	// Labels are words that describe the node, such as infiniband. A stage can require some of
 	// them; see [job.Stage].
 	Labels []messages.Name `json:"labels,omitempty"`
-	// MostSuspended is how many suspended tasks the node keeps; 0: four for each slot.
+	// MostSuspended is how many suspended tasks the node keeps; 0 means four for each slot.
 	MostSuspended int `json:"most_suspended,omitempty"`
-	// Leaving is true if the agent ends and nothing runs on the node any more. Such a request ends the session, and
-	// begins none.
+	// Leaving is true if the agent ends and no task runs on the node any more. The request then ends the session, and
+	// no new session begins.
 	Leaving bool `json:"leaving,omitempty"`
 	// Level is the level of the agent's release; see [messages.Level].
 	Level int `json:"level,omitempty"`
@@ -41,14 +41,14 @@ type NodeMarket struct {
 	Name    messages.Name   `json:"name"`
 	Classes []messages.Name `json:"classes"`
 	// Ordered is true if tasks run in the order that the mechanism sets. Otherwise weights are shares of slot time, and
-	// tasks may be granted ahead.
+	// a task may be granted before a slot is free for it.
 	Ordered bool `json:"ordered,omitempty"`
 }
 
 // RegisterReply admits a node.
 type RegisterReply struct {
-	// Lease is how long the agent may run tasks after its last answered exchange. It must exchange well before the
-	// end.
+	// Lease is how long the agent may run tasks after its last answered exchange. The agent must exchange again well
+	// before that time is over.
 	Lease   messages.Duration  `json:"lease"`
 	Markets []NodeMarket       `json:"markets"`
 	Stop    []messages.Attempt `json:"stop"` // attempts of the agent that are no longer valid
@@ -70,7 +70,7 @@ type Exchange struct {
 type Claim struct {
 	Market messages.Name  `json:"market"`
 	Class  messages.Name  `json:"class"`
-	Job    messages.JobID `json:"job"` // the job drawn from the vector; 0: the next job in line for the slots that this exchange frees
+	Job    messages.JobID `json:"job"` // the job drawn from the vector; 0 means the next job in line for the slots that this exchange frees
 	Slots  int            `json:"slots"`
 	// Ahead is how many tasks of the class the node may hold in addition to the tasks on its slots. Those tasks wait
 	// on the node for the next free slot.
@@ -88,14 +88,14 @@ type Finished struct {
 	MaxRSS   int64             `json:"max_rss"`        // bytes
 	Detail   string            `json:"detail"`         // why it could not start, or why it was ended
 	Lost     int64             `json:"lost,omitempty"` // bytes of its output that were not kept
-	// Next is the attempt that got the slot of the ended attempt before this report; nil: none.
+	// Next is the attempt that got the slot of the ended attempt before this report; nil means none.
 	Next *Successor `json:"next,omitempty"`
 	// MemoryKilled is true if the attempt ended by itself, after its memory limit had ended one of its processes.
 	MemoryKilled bool `json:"memory_killed,omitempty"`
 }
 
-// Successor is an attempt that was granted ahead and has now got a slot. At is the time when it got the slot, on the
-// agent's clock: see [Exchange.Sent]. That clock may start at any time.
+// Successor is an attempt that was granted before a slot was free for it, and now has a slot. At is when it got the
+// slot, by the agent's clock, which may start at any time; see [Exchange.Sent].
 type Successor struct {
 	Attempt messages.Attempt `json:"attempt"`
 	At      messages.Time    `json:"at"`
@@ -127,8 +127,7 @@ func Outcomes() []Outcome {
 	return outcomes
 }
 
-// Limited reports whether a limit of the task ended the attempt: the next attempt would end in the
-// same way.
+// Limited reports whether a limit of the task ended the attempt. If so, the next attempt would end in the same way.
 func (o Outcome) Limited() bool {
 	return o == TimedOut || o == Exceeded || o == OutOfMemory || o == OutOfDisk
 }
@@ -144,8 +143,8 @@ func (o *Outcome) UnmarshalText(b []byte) error {
 	return messages.ReadName(o, "outcome", outcomeNames, b)
 }
 
-// ExchangeReply answers an exchange. If it has no grant for some of the claimed slots, there is no work for them: the
-// agent waits for the next vector.
+// ExchangeReply answers an exchange. If the reply has no grant for some of the claimed slots, there is no work for
+// these slots. The agent then waits for the next vector.
 type ExchangeReply struct {
 	Seq      uint64             `json:"seq"`
 	Grants   []Grant            `json:"grants"`
@@ -153,14 +152,14 @@ type ExchangeReply struct {
 	Stop     []messages.Attempt `json:"stop"`     // attempts of this node to end now
 	// Suspended lists all attempts of this node that must not run until a later list leaves them out. A running attempt
 	// is suspended, and an attempt that has not started waits. All attempts that are not listed may run. Version grows
-	// with every change. An agent ignores a lower version than the one that it has obeyed.
+	// with every change. An agent ignores a version that is lower than the last one it obeyed.
 	Suspended []messages.Attempt `json:"held,omitempty"`
 	Version   uint64             `json:"version,omitempty"`
-	// Markets are the markets that the node serves now, if they have changed since it registered; nil: no change. An
-	// agent ignores a market without classes.
+	// Markets are the markets that the node serves now, if they have changed since it registered; nil means no change.
+	// An agent ignores a market without classes.
 	Markets []NodeMarket `json:"markets,omitempty"`
 	// Last has one text for each attempt in Stop, such as "DUE TO BUDGET *** …". The text follows the time in the last
-	// line of the attempt's output; "": the output gets no such line.
+	// line of the attempt's output. "" means that the output gets no such line.
 	Last []string `json:"last,omitempty"`
 }
 
@@ -168,9 +167,10 @@ type ExchangeReply struct {
 type Grant struct {
 	Attempt messages.Attempt `json:"attempt"`
 	Array   int64            `json:"array"` // the task's array index
-	// Position is 1 + the position of the task that this task repeats; 0: it does not repeat one.
+	// Position is 1 + the position of the task that this task repeats; 0 means that it does not repeat one.
 	Position uint32 `json:"position,omitempty"`
-	// Ahead is true if the attempt has no slot yet. It starts on the next free slot, or is given back as stopped.
+	// Ahead is true if the attempt has no slot yet. The agent starts it on the next free slot, or reports it as
+	// Stopped.
 	Ahead bool `json:"ahead,omitempty"`
 	// Nodes lists the nodes of the task's allocation in the order of the tasks, separated by commas. Steps has the
 	// address and the token with which the task may start processes on these nodes. The agent adds both.
@@ -203,30 +203,30 @@ type Program struct {
 	Env       job.Env           `json:"env"` // the job's variables, replaced by the stage's where both have a name; see [SharedEnv]
 	Dir       string            `json:"dir"`
 	TimeLimit messages.Duration `json:"time_limit"`
-	// Memory is the limit of a task, in bytes; -1: all memory of the node; 0: the node's default.
+	// Memory is the limit of a task, in bytes; -1 means all memory of the node; 0 means the node's default.
 	Memory int64 `json:"memory,omitempty"`
-	// Width is how many slots a task has; 0: 1. Shape is the resources of these slots together, which is at least
-	// what the stage asks for. nil: slots of the class have no sizes.
+	// Width is how many slots a task has; 0 means 1. Shape is the resources of these slots together, which is at least
+	// what the stage asks for. nil means that slots of the class have no sizes.
 	Width     int            `json:"width,omitempty"`
 	Shape     *job.Resources `json:"shape,omitempty"`
 	Exclusive bool           `json:"exclusive,omitempty"` // the task has the whole node
-	// As in [job.Stage].
+	// See [job.Stage].
 	Allocation bool `json:"allocation,omitempty"`
-	// As in [job.Stage].
+	// See [job.Stage].
 	Inputs  []job.File `json:"inputs,omitempty"`
 	Outputs []string   `json:"outputs,omitempty"`
-	// As in [job.Stage].
+	// See [job.Stage].
 	Interactive *job.Interactive `json:"interactive,omitempty"`
 	Signal      *job.EarlySignal `json:"signal,omitempty"`
-	// As in [job.JobSpec].
+	// See [job.JobSpec].
 	Umask string `json:"umask,omitempty"`
-	// As in [job.Stage].
+	// See [job.Stage].
 	OOM job.OOM `json:"oom,omitempty"`
 }
 
 // SharedEnv is the stage number of a program that only carries the job's environment. An agent adds the Env of each
-// other program of the job to this environment; for a name in both, the Env of the program counts. So an answer
-// carries the environment of a job only once. Only agents with the ability AbilitySharedEnv get such programs.
+// other program of the job to this environment; for a name in both, the Env of the program counts. So a reply carries
+// the environment of a job only once. Only agents with the ability AbilitySharedEnv get such programs.
 const SharedEnv = math.MaxUint32
 
 // ShareEnv gives each program its whole environment.
@@ -252,14 +252,14 @@ func ShareEnv(programs []Program) {
 type Directive struct {
 	Term uint64             `json:"term"`
 	Stop []messages.Attempt `json:"stop"`
-	// As in [ExchangeReply].
+	// See [ExchangeReply].
 	Suspended []messages.Attempt `json:"held,omitempty"`
 	Version   uint64             `json:"version,omitempty"`
 	Markets   []NodeMarket       `json:"markets,omitempty"`
 	// Warn lists running attempts to which the agent sends a signal, because the budgets of their jobs are about to end.
 	// The leader sends each list once.
 	Warn []Warning `json:"warn,omitempty"`
-	// As in [ExchangeReply].
+	// See [ExchangeReply].
 	Last []string `json:"last,omitempty"`
 }
 
@@ -281,8 +281,8 @@ type Vector struct {
 	Classes []ClassVector `json:"classes"`
 }
 
-// ClassVector is one class of a vector. The sum of the weights may be any number: an agent draws job i with
-// probability Weight_i / Σ Weight. Pending and Idle let idle slots wake in proportion to the work.
+// ClassVector is one class of a vector. The sum of the weights may be any number: an agent draws job i with probability
+// Weight_i / Σ Weight. With Pending and Idle, agents wake idle slots in proportion to the work.
 type ClassVector struct {
 	Class   messages.Name `json:"class"`
 	Pending int           `json:"pending"` // tasks that could be claimed
@@ -291,8 +291,8 @@ type ClassVector struct {
 }
 
 // Same reports whether the only changes since the previous vector are jobs that left, and jobs that came back with
-// their old weights. Then a job that was drawn by the previous vector is also a valid draw by this one. The vector
-// marks this by a first entry without a job.
+// their old weights. Then a job that was drawn by the previous vector is also a valid draw by this one. The mark of
+// such a vector is a first entry without a job.
 func (v *ClassVector) Same() bool { return len(v.Jobs) > 0 && v.Jobs[0] == JobWeight{} }
 
 // SetSame marks the vector, so that [ClassVector.Same] returns true.

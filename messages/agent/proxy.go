@@ -13,7 +13,7 @@ type ProxyRequest struct {
 	Request []byte           `json:"request"` // payload of the verb's request
 }
 
-// ProxyReply has the reply of the verb.
+// ProxyReply has the auctioneer's reply to the request.
 type ProxyReply struct {
 	Account messages.Name `json:"account"` // owner of the job
 	Reply   []byte        `json:"reply"`

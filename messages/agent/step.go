@@ -39,5 +39,6 @@ type StepAnswer struct {
 // the name of an abstract socket, the number of the user that answers there, and the token in hexadecimal digits.
 const StepsVariable = "CANDOR_STEPS"
 
-// StepVariable is the variable that srun gives the ranks of a step. Its value is the number of the step in its job.
+// StepVariable is the variable that srun sets for the processes of a step. Its value is the number of the step in its
+// job.
 const StepVariable = "CANDOR_STEP"

@@ -33,7 +33,7 @@ type StreamBegin struct {
 // reader has not taken yet. So a slow reader slows the writer down.
 type StreamRequest struct {
 	Attempt messages.Attempt `json:"attempt"`
-	// Stream names the stream that Begin starts; "": the task's own stream.
+	// Stream names the stream that Begin starts; "" means the task's own stream.
 	Stream string       `json:"stream,omitempty"`
 	Begin  *StreamBegin `json:"begin,omitempty"`
 	// Client identifies the client. With Take, the client replaces the previous one, whose later requests are
@@ -44,7 +44,8 @@ type StreamRequest struct {
 	Input    []byte `json:"input,omitempty"`
 	InputAt  int64  `json:"input_at,omitempty"`
 	InputEnd bool   `json:"input_end,omitempty"`
-	// Poll asks for output and errors from these positions on. The client has received everything before them.
+	// Poll asks for output and errors from the positions OutputAt and ErrorsAt on. The client has received everything
+	// before these positions.
 	Poll     bool  `json:"poll,omitempty"`
 	OutputAt int64 `json:"output_at,omitempty"`
 	ErrorsAt int64 `json:"errors_at,omitempty"`
@@ -55,7 +56,7 @@ type StreamRequest struct {
 	Signal       string `json:"signal,omitempty"`
 	SignalNumber uint64 `json:"signal_number,omitempty"`
 	SignalFirst  bool   `json:"signal_first,omitempty"` // only to the task's first process, the script
-	SignalRest   bool   `json:"signal_rest,omitempty"`  // only to ranks that srun has started
+	SignalRest   bool   `json:"signal_rest,omitempty"`  // only to processes that srun has started
 	Rows         int    `json:"rows,omitempty"`         // the new size of the terminal
 	Columns      int    `json:"columns,omitempty"`
 	// Close is true if the client no longer needs the stream. The process that Begin started is then ended.

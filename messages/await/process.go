@@ -13,7 +13,7 @@ type Output struct {
 	mu     sync.Mutex
 	text   bytes.Buffer
 	sought string
-	found  chan struct{} // closed when the text contains sought; nil: it already does, or nothing is sought
+	found  chan struct{} // closed when the text contains sought; nil means that it already does, or nothing is sought
 }
 
 // Write appends b; it never fails.
@@ -59,8 +59,8 @@ type Process struct {
 	Ended  <-chan struct{} // closed when the process has ended
 }
 
-// Start starts a command. Found is closed when its output contains sought; "": no text is
-// sought.
+// Start starts a command. The channel Found is closed when the output contains the text sought. If sought is "", Found
+// is never closed.
 func Start(t testing.TB, command *exec.Cmd, sought string) *Process {
 	t.Helper()
 	found, ended := make(chan struct{}), make(chan struct{})

@@ -8,9 +8,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// These are the bounds for how long the first attempt of a request waits. It waits as long as recent answers took, or
-// firstAttempt before the first answer. So if a leader dies, the request soon goes to the next leader; and a slow site
-// does not get more requests.
+// These constants bound how long the first attempt of a request waits. It waits as long as recent answers took; before
+// the first answer it waits firstAttempt. So if a leader dies, the request soon goes to the next leader; and a slow
+// site does not get more requests.
 const (
 	leastAttempt = 500 * time.Millisecond
 	firstAttempt = time.Second
@@ -20,7 +20,7 @@ const (
 // trips (RFC 6298).
 type answerTime struct{ mean, deviation time.Duration }
 
-// after returns the mean and the deviation after one more answer.
+// after returns the estimate a, updated with the time of one more answer.
 func (a answerTime) after(took time.Duration) answerTime {
 	if a == (answerTime{}) {
 		return answerTime{took, took / 2}
@@ -61,7 +61,6 @@ func (a *answers) attempt(subject string) time.Duration {
 	return a.byVerb[verbOf(subject)].attempt()
 }
 
-// note records how long an answer took.
 func (a *answers) note(subject string, took time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -38,7 +38,7 @@ func TestAttemptsFollowAnswerTimes(t *testing.T) {
 	}
 }
 
-// relay passes connections on to a server until cut is set. After cut is set, it drops all bytes.
+// relay passes bytes on to a server until cut is set. Then it drops all bytes.
 func relay(t *testing.T, target string) (address string, cut *atomic.Bool) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -43,9 +43,9 @@ type Bus interface {
 // Subscription is something that can be stopped. Stop returns when no handler runs any more, or after a time limit.
 type Subscription interface{ Stop() error }
 
-// Service is a set of endpoints. A service replies only to subjects in the inbox of the caller. With Discoverable it
-// also answers NATS micro clients (ping, info, stats); such a service answers queries. A service that is not
-// Discoverable answers commands, only at the leader.
+// Service is a set of endpoints. A service replies only to subjects in the inbox of the caller. A discoverable service
+// answers queries, and also the discovery requests of NATS micro clients (ping, info, stats). A service that is not
+// discoverable answers commands, and runs only at the leader.
 type Service struct {
 	Name         string // e.g. candor-auctioneer
 	Version      string // semantic version
@@ -72,16 +72,16 @@ type Request struct {
 	Caller  messages.Name // the account that sent it: the last token of the subject
 	Payload []byte
 	Format  wire.Format
-	Proof   *messages.Proof // the proof that came with the request, not checked yet; nil: none
+	Proof   *messages.Proof // the proof that came with the request, not checked yet; nil means none
 }
 
 // Stream is a durable, ordered sequence of messages, each delivered at least once.
 type Stream interface {
-	// Append adds a message. It drops one whose id was appended within the last minutes.
+	// Append adds a message. It drops the message if one with the same id was appended within the last minutes.
 	Append(ctx context.Context, subject, id string, payload []byte) error
-	// Consume calls handle for every message after sequence number after, in order. handle gets
-	// the sequence number and must not fail. ctx bounds only the opening; messages come until
-	// the subscription is stopped.
+	// Consume calls handle, in order, for every message with a sequence number above after. The function handle gets
+	// the sequence number and must not fail. ctx bounds only the opening of the subscription; messages come until the
+	// subscription is stopped.
 	Consume(ctx context.Context, after uint64, handle func(seq uint64, subject string, payload []byte)) (Subscription, error)
 }
 

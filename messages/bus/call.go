@@ -11,28 +11,28 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// How long [Call] waits. An attempt waits attemptTimeout for its answer, or less if answers usually come sooner (see
-// [answers]), plus one second for each 100 kB of payload. For a [patient] request, earlier answers do not count.
-// After steadyAttempts without an answer, each attempt waits twice as long as the one before, but at most
-// RequestTimeout: every service answers within that time. So a slow site does not get more and more requests. A
-// refused attempt (nobody leads, for example) does not lengthen the wait. Between two attempts Call waits a random
-// time below a bound that doubles.
+// These constants set how long [Call] waits. An attempt waits attemptTimeout for its answer, or less if answers usually
+// come sooner (see [answers]), plus one second for each 100 kB of payload. For a [patient] request, earlier answers do
+// not count. After steadyAttempts without an answer, each attempt waits twice as long as the one before, but at most
+// RequestTimeout: every service answers within that time. So a slow site does not get more and more requests. A refused
+// attempt (nobody leads, for example) does not lengthen the wait. Between two attempts Call waits a random time below a
+// bound that doubles.
 const (
 	attemptTimeout = 2 * time.Second
 	bytesPerSecond = 100_000
-	// steadyAttempts is enough if a host has stopped: requests may go to that host again until the other servers
+	// Three attempts are enough if a host has stopped: requests may go to that host again until the other servers
 	// notice.
 	steadyAttempts = 3
 )
 
-// waits is the wait between the attempts of a call.
+// waits has the bounds of the pause between two attempts of a call.
 var waits = backoff.Backoff{First: 10 * time.Millisecond, Last: time.Second}
 
 // Call sends a request in msgpack and decodes the reply. While nobody can answer or the outcome is unknown (NotLeader,
-// Unavailable, Unknown), it sends the same request again, until ctx ends, or for RequestTimeout if ctx has no deadline.
-// So it must do no harm if a request is carried out twice. The error is the one of the last attempt. If an attempt may
-// have been carried out, the error is Unknown until a later attempt shows the outcome. Exhausted (a full disk) and
-// Internal (a failure) show no outcome.
+// Unavailable, Unknown), Call sends the same request again, until ctx ends, or for RequestTimeout if ctx has no
+// deadline. So a request that is carried out twice must do no harm. The error is the error of the last attempt. If an
+// attempt may have been carried out, the error is Unknown until a later attempt shows the outcome. Exhausted (a full
+// disk) and Internal (a failure) show no outcome.
 func Call[Reply any](ctx context.Context, b Bus, subject string, request any) (reply Reply, err error) {
 	err = CallInto(ctx, b, subject, request, &reply)
 	return reply, err
@@ -76,19 +76,18 @@ func CallInto(ctx context.Context, b Bus, subject string, request, reply any) er
 	return wire.UnmarshalReply(data, reply)
 }
 
-// attempts are the attempts of one call. An answer to an earlier attempt counts even after the
-// next one was sent, so a slow service is not asked for ever. A refused attempt is no longer in
-// doubt.
+// attempts has the state of all attempts of one call. An answer to an earlier attempt counts even after the next one
+// was sent, so a slow service is not asked for ever. A refused attempt is no longer in doubt.
 type attempts struct {
 	bus      Bus
 	subject  string
 	answered chan []byte  // the first answer to any attempt
-	times    *answers     // measures answer times; nil: they are not measured
+	times    *answers     // measures answer times; nil means that they are not measured
 	open     atomic.Int64 // number of attempts that were, or may still be, carried out
 }
 
-// send sends the request once more. It returns the first answer to any attempt, or the error of this attempt. late is
-// true if no answer came in time.
+// send sends the request once more. It returns the first answer to any attempt, or the error of this attempt. The
+// result late is true if no answer came in time.
 func (a *attempts) send(ctx context.Context, payload []byte, within time.Duration) (data []byte, late bool, err error) {
 	failed := make(chan error, 1)
 	a.open.Add(1)
@@ -154,7 +153,7 @@ func (a *attempts) retry(ctx context.Context, send func() ([]byte, error)) ([]by
 	}
 }
 
-// doubtful reports whether an attempt with this error was perhaps carried out, or may still be.
+// doubtful reports whether an attempt with this error may have been carried out, or may still be carried out.
 func doubtful(err error) bool {
 	kind := messages.KindOf(err)
 	return kind == messages.Unknown || kind == messages.Unavailable && !Unserved(err)

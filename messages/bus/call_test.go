@@ -246,7 +246,7 @@ func TestCallKeepsItsDoubt(t *testing.T) {
 	for name, test := range map[string]struct {
 		errs  []error
 		want  messages.Kind
-		asked int // number of attempts that must be made; 0: until the end
+		asked int // number of attempts that must be made; 0 means until the end
 	}{
 		"a full disk at once":               {[]error{refusal(messages.Exhausted)}, messages.Exhausted, 1},
 		"a full disk after no leader":       {[]error{refusal(messages.NotLeader), nobody("s"), refusal(messages.Exhausted)}, messages.Exhausted, 3},

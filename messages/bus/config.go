@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// Config says how to connect to NATS, and the name of the connection.
+// Config says how to connect to NATS, and has the name of the connection.
 type Config struct {
 	// URL is one server, or several separated by commas. It is not used with InProcess.
 	URL string
@@ -26,17 +26,17 @@ type Config struct {
 	// credentials the connection is anonymous.
 	CredsFile string
 	JWT, Seed string
-	// Renew returns the two parts each time a connection is made; nil: they do not change.
+	// Renew returns the two parts each time a connection is made; nil if they do not change.
 	Renew func() (token, seed string, err error)
 	// InProcess connects within this process, for example to a *Server of nats-server.
 	InProcess interface{ InProcessConn() (net.Conn, error) }
 	TLS       *tls.Config
-	// Retry makes Connect succeed although no server answers yet, and keep trying.
+	// If Retry is true, Connect succeeds although no server answers yet, and keeps trying to connect.
 	Retry bool
 	// StreamReplicas is how many servers store a new stream: 1 to 5, default 1.
 	StreamReplicas int
-	Log            *zap.Logger // nil: no log
-	Metrics        Metrics     // nil: no metrics
+	Log            *zap.Logger // nil means no log
+	Metrics        Metrics     // nil means no metrics
 }
 
 // Validate returns an error for a missing or contradictory field.

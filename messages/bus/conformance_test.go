@@ -112,7 +112,6 @@ func wantKind(t *testing.T, err error, kind messages.Kind) {
 	}
 }
 
-// receive takes n values from a channel.
 func receive[T any](t *testing.T, c <-chan T, n int) (got []T) {
 	t.Helper()
 	timeout := time.After(patience)

@@ -77,7 +77,6 @@ func checkStream(name string, subjects []string) error {
 	return nil
 }
 
-// awaitStop waits for a subscription's handler to return.
 func awaitStop(done <-chan struct{}) error {
 	if !waitFor(done, stopTimeout) {
 		return messages.Errorf(messages.Unavailable, "a handler still runs %v after the stop", stopTimeout)

@@ -35,7 +35,6 @@ func (x *index[T]) add(pattern string, listener T) {
 	}
 }
 
-// remove removes a listener that was added under the pattern.
 func (x *index[T]) remove(pattern string, listener T) {
 	token, after, more := strings.Cut(pattern, ".")
 	same := func(other T) bool { return other == listener }

@@ -39,7 +39,8 @@ type leaving struct {
 	last  time.Time
 }
 
-// after returns how long the present server may fail to reach a service. servers is the number of known servers.
+// after returns how long the present server may fail to reach a service. The argument servers is the number of known
+// servers.
 func (l *leaving) after(now time.Time, servers int) time.Duration {
 	if now.Sub(l.last) > leavingEnds {
 		l.times = 0
@@ -95,7 +96,7 @@ func (b *natsBus) serverAnswers() bool {
 	return true
 }
 
-// isLed reports whether the leader of a group serves a subject. Then a service must exist, now or soon.
+// isLed reports whether the leader of a group serves a subject. For such a subject a service must exist, now or soon.
 func isLed(subject string) bool {
 	tokens := strings.Split(subject, ".")
 	return len(tokens) == 5 && (tokens[2] == messages.Auctioneer || tokens[2] == messages.Bank)

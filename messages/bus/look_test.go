@@ -15,8 +15,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// sluggish is a NATS server that stops answering pings of its first connection after a request. Instead of each
-// answer it sends a part of the reply, or nothing if it is silent. It serves its other connections normally.
+// sluggish is a NATS server that stops answering pings of its first connection after a request. Instead of each such
+// answer it sends a part of the reply to the request, or nothing if it is silent. It serves its other connections
+// normally.
 type sluggish struct {
 	silent   bool
 	accepted atomic.Int32
@@ -105,7 +106,7 @@ func TestSlowServerIsNotCutOff(t *testing.T) {
 	}
 }
 
-// on returns the server of a connection.
+// on returns the id of the server that a bus is connected to.
 func on(b Bus) string { return b.(*natsBus).conn.ConnectedServerId() }
 
 // TestAServerThatDoesNotReachTheServiceIsLeft connects a client to a server that does not reach the service. The

@@ -28,7 +28,7 @@ type Network struct {
 // Access is what a connection asks to do.
 type Access struct {
 	Name    messages.Name // the name of the connection
-	Listen  bool          // true: subscribe or serve; false: publish or request
+	Listen  bool          // true means subscribe or serve, false means publish or request
 	Subject string
 }
 
@@ -38,8 +38,8 @@ func NewMemory() *Network {
 	return &Network{streams: make(map[string]*memoryStream), buckets: make(map[string]*memoryBucket), log: zap.NewNop()}
 }
 
-// Permit makes allow decide every later access. allow must be safe for concurrent calls. A publication that it
-// refuses is dropped, as NATS does.
+// Permit sets the function that allows or refuses every later access. It must be safe for concurrent calls. A message
+// whose publication is refused is dropped, as NATS does.
 func (n *Network) Permit(allow func(Access) bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -60,7 +60,7 @@ func (n *Network) ConnectAs(name messages.Name, identity *Identity) Bus {
 type memoryBus struct {
 	network *Network
 	name    messages.Name
-	proves  *Identity // nil: it sends no proofs
+	proves  *Identity // nil means that it sends no proofs
 	subscriptions
 }
 

@@ -5,7 +5,8 @@ import "sync"
 // maxPending is how many messages may wait for a subscriber; further messages are dropped.
 const maxPending = 1 << 16
 
-// memorySub is the queue of a subscription on a Network, or of a reader of a stream. deliver empties it.
+// memorySub is the queue of a subscription on a Network, or of a reader of a stream. The goroutine deliver empties the
+// queue.
 type memorySub struct {
 	most   int // most messages that may wait
 	handle func(memoryMessage)
@@ -65,7 +66,8 @@ func (s *memorySub) next() (memoryMessage, bool) {
 	return m, true
 }
 
-// open delivers messages until the subscription is stopped. leave removes the subscription from the network.
+// open delivers messages until the subscription is stopped. The function leave removes the subscription from the
+// network.
 func (s *memorySub) open(b *memoryBus, leave func()) (Subscription, error) {
 	go s.deliver()
 	return b.register(&subscription{&b.subscriptions, func() error {

@@ -30,7 +30,7 @@ type natsBus struct {
 	log      *zap.Logger
 	sampled  *zap.Logger // writes equal lines at most once a second
 	metrics  *metrics
-	proves   *Identity // nil: there are no credentials
+	proves   *Identity // nil if there are no credentials
 	watch    watch
 	answers  answers
 	remote   bool          // the server is in another process
@@ -124,7 +124,6 @@ func (b *natsBus) Publish(subject string, payload []byte) error {
 	return sendError(subject, b.conn.Publish(subject, payload))
 }
 
-// sendError returns the error for a message that could not be sent.
 func sendError(subject string, err error) error {
 	switch {
 	case err == nil:
@@ -172,7 +171,7 @@ func (b *natsBus) Request(ctx context.Context, subject string, payload []byte) (
 }
 
 // ask sends a request and waits for the answer. A service that asks in the name of a user gets the answer in that
-// user's inbox. The service may listen there. Nodes never answer there.
+// user's inbox. NATS permissions let the service listen to that inbox, but let no node publish to it.
 func (b *natsBus) ask(ctx context.Context, out *nats.Msg) (*nats.Msg, error) {
 	caller, prefix := messages.Caller(out.Subject), messages.ReplyPrefix(out.Subject)
 	inInbox, isService := prefix == messages.InboxPrefix(caller), strings.HasPrefix(b.name, "$")

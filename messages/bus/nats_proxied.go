@@ -13,7 +13,7 @@ import (
 // users, to subjects with a token of this connection. One subscription receives them all.
 type proxied struct {
 	mu      sync.Mutex
-	token   string // "": no request was made yet
+	token   string // "" means that no request was made yet
 	last    uint64
 	waiting map[string]chan *nats.Msg // by reply subject: the channel for the answer
 }

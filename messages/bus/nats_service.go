@@ -88,7 +88,6 @@ func (s *natsService) receive(e *endpoint, m *nats.Msg) {
 	})
 }
 
-// reply sends an answer to the reply subject of a request.
 func (b *natsBus) reply(subject string, answer *nats.Msg) {
 	if err := b.conn.PublishMsg(answer); err != nil {
 		b.log.Warn("cannot reply", zap.String("subject", subject), zap.Error(err))

@@ -20,8 +20,8 @@ const (
 	maxStreamBytes = 256 << 20
 )
 
-// A reader asks for messages for pullExpiry at a time. If two heartbeats are missing, the reader assumes that its
-// consumer on the server is lost, for example because a server restarted, and makes a new one.
+// Each pull request of a reader waits at most pullExpiry for messages. If two heartbeats are missing, the reader
+// assumes that its consumer on the server is lost, for example because a server restarted, and makes a new one.
 const (
 	pullExpiry    = 10 * time.Second
 	pullHeartbeat = time.Second

@@ -48,8 +48,8 @@ func watchKey(subject string) string {
 	return subject
 }
 
-// denied cancels the requests that a server's report concerns. If this connection may not listen to replies, it
-// cancels all.
+// denied cancels the requests that a server's report concerns. If the report says that this connection may not listen
+// to replies, denied cancels all requests.
 func (w *watch) denied(report error) {
 	subject := deniedSubject(report)
 	listening := strings.Contains(report.Error(), "Violation for Subscription")

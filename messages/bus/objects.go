@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Objects is a bucket of named byte strings. It keeps each for a limited time. The caller cuts objects that are
-// larger than a message into pieces. It is safe for concurrent use.
+// Objects is a bucket of named byte strings, each kept for a limited time. A caller must cut an object that is larger
+// than a message into pieces. Objects is safe for concurrent use.
 type Objects interface {
 	// Put stores an object and replaces an object with the same name. If the bucket is full, it returns Exhausted and
 	// stores nothing.

@@ -19,8 +19,8 @@ func bucket(t *testing.T, b Bus, name string, size int64) Objects {
 	return o
 }
 
-// TestObjects checks that one connection gets the bytes that another connection stored, whatever they are, and that a
-// later object replaces an earlier object with the same name.
+// TestObjects stores arbitrary bytes with one connection and reads them with another. An object must replace an earlier
+// object with the same name.
 func TestObjects(t *testing.T) {
 	eachBus(t, func(t *testing.T, connect grid) {
 		ctx := within(t)

@@ -139,7 +139,7 @@ func (p *pool) close() {
 	p.mu.Unlock()
 }
 
-// waitFor returns true if done is closed within a time.
+// waitFor waits for at most the time within. It reports whether done was closed.
 func waitFor(done <-chan struct{}, within time.Duration) bool {
 	select {
 	case <-done:

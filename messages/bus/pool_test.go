@@ -79,8 +79,8 @@ func TestFloodWaitsForItself(t *testing.T) {
 	}
 }
 
-// TestCallersOrderIsKept checks that the jobs of one caller run in the order in which they came, and that a full pool
-// refuses no job of a caller to make room for a caller with as many waiting jobs.
+// TestCallersOrderIsKept checks that the jobs of one caller run in the order in which they came. A full pool must not
+// refuse a job of one caller to make room for another caller with as many waiting jobs.
 func TestCallersOrderIsKept(t *testing.T) {
 	c := newCrowd(4)
 	for i := range 2 {

@@ -19,13 +19,13 @@ import (
 // Identity makes proofs that the requests of a connection come from its name.
 type Identity struct {
 	Principal func() (proof.Principal, error) // returns the present principal, because credentials are renewed
-	Clock     func() messages.Time            // nil: the wall clock
+	Clock     func() messages.Time            // nil means the wall clock
 
 	mu       sync.Mutex
 	sessions map[messages.Name]*session // open sessions, by site
 
-	// ahead is how far a bank's time is ahead of the clock, by site, according to the bank's last refusal. A bank's
-	// time never goes back, so it can be ahead of all clocks for days.
+	// ahead has, for each site, how far the bank's time is ahead of this clock, according to the bank's last refusal. A
+	// bank's time never goes back, so it can be ahead of all clocks for days.
 	ahead sync.Map
 }
 
@@ -87,7 +87,6 @@ func ReadPrincipal(file string) (p proof.Principal, err error) {
 	return p, nil
 }
 
-// now returns the time of the clock.
 func (i *Identity) now() messages.Time {
 	if i.Clock != nil {
 		return i.Clock()
@@ -95,14 +94,14 @@ func (i *Identity) now() messages.Time {
 	return messages.TimeOf(time.Now())
 }
 
-// at returns the time at the bank of a site, as far as it is known.
+// at returns the present time at the bank of a site, as far as it is known.
 func (i *Identity) at(site messages.Name) messages.Time {
 	ahead, _ := i.ahead.Load(site)
 	by, _ := ahead.(messages.Duration)
 	return i.now().Add(by)
 }
 
-// heard learns a bank's time from an error that refuses the time of a signature.
+// heard updates the field ahead from a bank's refusal of the time of a signature.
 func (i *Identity) heard(subject string, refusal error) {
 	site, _, _, wants := proof.Wants(subject)
 	if now, is := proof.Mistimed(refusal); is && wants && i != nil {

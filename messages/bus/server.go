@@ -113,8 +113,8 @@ func (e *endpoint) run(ctx context.Context, r Request) (data []byte, refusal *me
 	return data, nil
 }
 
-// stop refuses further requests and waits for the accepted ones. After half of the time it ends their contexts, so
-// that handlers which wait for others give up.
+// stop refuses further requests and waits for the accepted ones. After half of the time it ends their contexts, so that
+// handlers that wait for other actors stop waiting.
 func (s *server) stop() error {
 	s.pool.close()
 	ended := waitFor(s.pool.idle, stopTimeout/2)

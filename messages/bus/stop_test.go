@@ -12,7 +12,8 @@ import (
 )
 
 // TestStopEndsWaits stops a service while a handler waits for answers of other actors. The handler's context must end
-// after half of the time. If the handler ignores its context, Stop must return an error that says that it still runs.
+// after half of the time. If the handler ignores its context, Stop must return an error that says that a handler still
+// runs.
 func TestStopEndsWaits(t *testing.T) {
 	for name, c := range map[string]struct {
 		handle func(context.Context)

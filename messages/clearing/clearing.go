@@ -96,8 +96,8 @@ func (s *SignedAuthorisation) Validate() error { return s.Authorisation.Validate
 type AcceptRequest struct {
 	Purpose       string              `json:"purpose"`
 	Authorisation SignedAuthorisation `json:"authorisation"`
-	// Firm means that work is done for the authorisation from now on. The bank does not give the authorisation up if the
-	// issuer asks. Only a charge ends it; the charge may be 0.
+	// Firm means that work is done for the authorisation from now on. The bank then keeps the authorisation even if the
+	// issuer asks for it back. Only a charge, which may be 0, ends the authorisation.
 	Firm bool `json:"firm,omitempty"`
 }
 
@@ -109,20 +109,20 @@ func (r *AcceptRequest) Validate() error {
 	return cmp.Or(messages.CheckLine("purpose", r.Purpose, messages.MaxKey+64), r.Authorisation.Validate())
 }
 
-// AuthorisationHold followed by the identifier of an authorisation is the identifier of the hold that sets its
-// credits aside.
+// AuthorisationHold begins the identifier of the hold that sets the credits of an authorisation aside. The identifier
+// of the authorisation follows it.
 const AuthorisationHold = "clearing/authorisation/"
 
 // AuthoriseRequest sets credits aside for one charge by another site. Repeating the request with the same key and
 // content returns the same authorisation.
 type AuthoriseRequest struct {
 	Key      string            `json:"key"`
-	Account  messages.Name     `json:"account,omitempty"` // default: the caller's own
+	Account  messages.Name     `json:"account,omitempty"` // the default is the caller's own
 	Peer     messages.Name     `json:"peer"`
 	Amount   messages.Credits  `json:"amount"`
 	Interval messages.Duration `json:"interval"`
 	Reason   string            `json:"reason,omitempty"`
-	// Member is the account that is responsible for the hold; default: the caller's. Only services may set it.
+	// Member is the account that is responsible for the hold; the default is the caller's. Only services may set it.
 	Member messages.Name  `json:"member,omitempty"`
 	Job    messages.JobID `json:"job,omitempty"` // the job that the credits are for
 }
@@ -137,8 +137,8 @@ func (r *AuthoriseRequest) Validate() error {
 	)
 }
 
-// RevokeRequest asks the site that may charge an authorisation to give it up. When that site agrees, the credits are
-// free.
+// RevokeRequest asks the site that may charge an authorisation to give the authorisation up. When that site agrees, the
+// credits are free.
 type RevokeRequest struct {
 	ID string `json:"id"`
 	// The service that made the authorisation sets Ended after the other site has said that the job ended. The bank
@@ -157,7 +157,7 @@ func (r *RevokeRequest) Validate() error { return checkIdentifier(r.ID) }
 // that bank refuses, the credits are free again.
 type RemitRequest struct {
 	Key     string           `json:"key"`
-	Account messages.Name    `json:"account,omitempty"` // default: the caller's own
+	Account messages.Name    `json:"account,omitempty"` // the default is the caller's own
 	Peer    messages.Name    `json:"peer"`
 	Payee   messages.Name    `json:"payee"` // an account of the peer
 	Amount  messages.Credits `json:"amount"`
@@ -175,7 +175,7 @@ type ChargeRequest struct {
 	Issuer messages.Name    `json:"issuer"`
 	ID     string           `json:"id"`
 	Amount messages.Credits `json:"amount"`
-	Payee  messages.Name    `json:"payee,omitempty"` // default: the site's account
+	Payee  messages.Name    `json:"payee,omitempty"` // the default is the site's account
 	Job    messages.JobID   `json:"job,omitempty"`
 	Reason string           `json:"reason,omitempty"`
 }
@@ -192,8 +192,8 @@ func (r *ChargeRequest) Validate() error {
 	return cmp.Or(messages.NeedName("issuer", r.Issuer), payee, checkIdentifier(r.ID), amount, messages.CheckLine("reason", r.Reason, MaxClearingReason))
 }
 
-// ClearingReply answers a request that the bank of another site must hear of. Number is the number of the instruction
-// to that bank; 0 if it has been answered, or if there is none.
+// ClearingReply answers a request that must be passed on to the bank of another site. Number is the number of the
+// instruction to that bank; 0 if it has been answered, or if there is none.
 type ClearingReply struct {
 	Number uint64 `json:"number"`
 }
@@ -204,7 +204,7 @@ type PeerRequest struct {
 	Keys  []string         `json:"keys"`  // public nkeys; the peer's bank signs with any of them; the newest is last
 	Limit messages.Credits `json:"limit"` // the most that the peer may owe
 	// Share is a part of the reserve: the most that the peer may owe by settlements that are not paid yet outside the
-	// ledgers. Default: no change; for a new peer the limit.
+	// ledgers. If it is nil, the share of a known peer stays, and the share of a new peer is its limit.
 	Share *messages.Credits `json:"share,omitempty"`
 	// If Retire is true, keys that the request leaves out are never trusted again. Without Retire, a request that leaves
 	// a key out is refused.
@@ -237,7 +237,7 @@ type PeerReply struct {
 	Peer        messages.Name    `json:"peer"`
 	Keys        []string         `json:"keys"`
 	Limit       messages.Credits `json:"limit"`
-	Owed        messages.Credits `json:"owed"`              // What this site owes the peer; negative: the peer owes this site
+	Owed        messages.Credits `json:"owed"`              // What this site owes the peer; a negative value means that the peer owes this site
 	Held        messages.Credits `json:"held"`              // used part of the limit: authorisations, and charges not yet confirmed
 	Outstanding int              `json:"outstanding"`       // instructions that the peer has not answered
 	Sent        RunningTotal     `json:"sent"`              // instructions that the peer has answered
@@ -251,11 +251,11 @@ type PeerReply struct {
 	Settled     messages.Credits `json:"settled"`           // What the peer owes by settlements that are not paid yet
 	Retired     []string         `json:"retired,omitempty"` // keys that are never trusted again
 	Standing    PeerStanding     `json:"standing"`
-	Since       messages.Time    `json:"since,omitempty"`   // when the standing began; 0: from the beginning
+	Since       messages.Time    `json:"since,omitempty"`   // when the standing began; 0 means from the beginning
 	Lost        messages.Credits `json:"lost,omitempty"`    // debts of the peer that were written off
 	Leaving     bool             `json:"leaving,omitempty"` // the peer has settled everything, and is parting
 	// Restored is true if this site was restored from a backup, and does not know yet whether its books with the peer are
-	// complete. Incarnation is when the peer was last restored; 0: never.
+	// complete. Incarnation is when the peer was last restored; 0 means never.
 	Restored    bool   `json:"restored,omitempty"`
 	Incarnation uint64 `json:"incarnation,omitempty"`
 }
@@ -269,9 +269,9 @@ type PeersReply struct {
 	Refused []RefusalTally   `json:"refused"`
 	Key     string           `json:"key"`     // the site's public key, for its peers
 	Reserve messages.Credits `json:"reserve"` // the most that all other sites together may owe by settlements
-	Cycle   uint64           `json:"cycle"`   // the latest closed cycle; 0: none
-	Fault   string           `json:"fault"`   // the first command that the ledger refused although it should not; empty: none
-	// Incarnation is when the site was last restored from a backup, in microseconds since 1970; 0: never.
+	Cycle   uint64           `json:"cycle"`   // the latest closed cycle; 0 means none
+	Fault   string           `json:"fault"`   // the first command that the ledger refused although it should not; empty means none
+	// Incarnation is when the site was last restored from a backup, in microseconds since 1970; 0 means never.
 	Incarnation uint64 `json:"incarnation,omitempty"`
 	// Correction is the amount that was booked because this bank lost the numbers of instructions, after it was
 	// restored from a backup. A negative amount is a loss of this site.
@@ -293,9 +293,9 @@ type ReserveRequest struct {
 // Validate checks the fields of the request.
 func (r *ReserveRequest) Validate() error { return checkLimit(r.Limit) }
 
-// CloseRequest ends a cycle. The bank then offers each peer the amount that it owes the peer.
+// CloseRequest ends a cycle. The bank then offers each peer the amount that this bank owes to the peer.
 type CloseRequest struct {
-	Cycle uint64 `json:"cycle"` // 0: only return the state of the latest one
+	Cycle uint64 `json:"cycle"` // 0 means to return only the state of the latest one
 	// Correct takes back later cycles, which were closed by mistake. This is possible while no peer has accepted
 	// anything in them.
 	Correct bool `json:"correct,omitempty"`

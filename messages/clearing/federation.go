@@ -69,7 +69,7 @@ type Link struct {
 // PeerTrip is how long a request to a peer's bank takes now.
 type PeerTrip struct {
 	Peer    messages.Name     `json:"peer"`
-	Took    messages.Duration `json:"took"`    // 0: no answer came
+	Took    messages.Duration `json:"took"`    // 0 means that no answer came
 	Failure string            `json:"failure"` // why no answer came
 }
 

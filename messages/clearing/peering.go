@@ -26,10 +26,11 @@ func (r *ReconcileRequest) Validate() error { return messages.NeedName("peer", r
 type ReconcileReply struct {
 	Peer  messages.Name    `json:"peer"`
 	Books []ReconciledBook `json:"books"` // first this site's instructions, then the peer's
-	// Totals are this bank's totals, which its operator may confirm; Theirs are the peer's.
+	// Totals are this bank's totals, which its operator may confirm. The field Theirs has the peer's totals.
 	Totals Totals       `json:"totals"`
 	Theirs SignedTotals `json:"theirs"`
-	// Adoption is the change that adopting Theirs would make; nil: this bank lost nothing.
+	// Adoption is the change that this bank would make if it adopted the peer's totals. nil means that this bank lost
+	// nothing.
 	Adoption *Adoption `json:"adoption,omitempty"`
 	// Waits is true if this site was restored, and will trade with the peer only when nothing is missing.
 	Waits bool `json:"waits,omitempty"`
@@ -42,7 +43,7 @@ type ReconciledBook struct {
 	Sender     messages.Name   `json:"sender"` // the site that sent the instructions
 	Ours       uint64          `json:"ours"`   // the last number in this bank's book
 	Theirs     uint64          `json:"theirs"`
-	Difference *BookDifference `json:"difference,omitempty"` // nil: the books agree
+	Difference *BookDifference `json:"difference,omitempty"` // nil means that the books agree
 	LostHere   uint64          `json:"lost_here,omitempty"`  // how many numbers this bank lost and the peer has
 	LostThere  uint64          `json:"lost_there,omitempty"` // how many numbers the peer lost and this bank has
 }
@@ -62,5 +63,5 @@ type BookDifference struct {
 
 // CycleRequest asks about a closed cycle.
 type CycleRequest struct {
-	Cycle uint64 `json:"cycle,omitempty"` // default: the latest
+	Cycle uint64 `json:"cycle,omitempty"` // the default is the latest
 }

@@ -28,11 +28,11 @@ const (
 	MaxSites       = 256                               // most sites in one request
 )
 
-// OffersRequest asks several sites when a job would be complete there, and at what price. No credits are held.
+// OffersRequest asks several sites when they would complete a job, and at what price. No credits are set aside.
 type OffersRequest struct {
 	Spec   job.JobSpec       `json:"spec"`
-	Sites  []messages.Name   `json:"sites,omitempty"`  // empty: this site and all its peers
-	Within messages.Duration `json:"within,omitempty"` // how long to wait for answers; 0: 2 s
+	Sites  []messages.Name   `json:"sites,omitempty"`  // empty means this site and all its peers
+	Within messages.Duration `json:"within,omitempty"` // how long to wait for answers; 0 means 2 s
 }
 
 // Validate returns an error for the first fault of a request.
@@ -57,7 +57,7 @@ func (r OffersRequest) Waits() messages.Duration { return cmp.Or(r.Within, Quote
 type OffersReply struct {
 	Offers []Offer  `json:"offers"`
 	Silent []Silent `json:"silent"`
-	Best   int      `json:"best"` // the position in Offers of the offer that submit would choose; -1: none
+	Best   int      `json:"best"` // the position in Offers of the offer that submit would choose; -1 means none
 	Why    string   `json:"why"`
 }
 
@@ -67,29 +67,30 @@ type Silent struct {
 	Error *messages.Error `json:"error"`
 }
 
-// Offer is a completion time and a price for a job at a site. They are an estimate, or, with a Contract, binding.
+// Offer is a completion time and a price for a job at a site. With a Contract they are binding. Without one they are an
+// estimate.
 type Offer struct {
 	Site       messages.Name    `json:"site"`
 	Market     messages.Name    `json:"market"`
 	Mechanism  messages.Name    `json:"mechanism"`
-	Completion messages.Time    `json:"completion,omitempty"` // expected (median) time; 0: unknown
+	Completion messages.Time    `json:"completion,omitempty"` // expected (median) time; 0 means unknown
 	Low        messages.Time    `json:"low,omitempty"`        // one job in ten completes earlier
 	High       messages.Time    `json:"high,omitempty"`       // one job in ten completes later
 	Price      messages.Credits `json:"price"`
 	Budget     messages.Credits `json:"budget"`             // the least budget for a submission
-	Contract   string           `json:"contract,omitempty"` // identifier to submit with; "": the numbers are only estimates
+	Contract   string           `json:"contract,omitempty"` // identifier to submit with; "" means that the numbers are only estimates
 	Basis      string           `json:"basis"`              // a clause that says how the numbers were computed
 	Value      float64          `json:"value,omitempty"`    // credits: the worth of that completion by the job's valuation
 	// Free is the number of idle slots minus the number of waiting tasks, for the class of the job where this is
 	// smallest. It is negative if more tasks wait than slots are idle, and 0 if it is unknown.
 	Free int `json:"free,omitempty"`
-	// Start is when the first task is expected to start; 0: unknown.
+	// Start is when the first task is expected to start; 0 means unknown.
 	Start messages.Time `json:"start,omitempty"`
 	// Width is the largest number of slots that a task takes. SlotHour is the present price of an hour of such a
-	// slot; 0: it is free, or the market has no price for time.
+	// slot; 0 means that it is free, or the market has no price for time.
 	Width    int              `json:"width,omitempty"`
 	SlotHour messages.Credits `json:"slot_hour,omitempty"`
-	// Cheapest has an entry for each class of the job with prices of the last week that the user may know.
+	// Cheapest has an entry for each class of the job for which the user may know the prices of the last week.
 	Cheapest []CheapHour `json:"cheapest,omitempty"`
 }
 
@@ -100,7 +101,7 @@ type CheapHour struct {
 	Bids  bool              `json:"bids"`          // Price and Now are bids for Slots slots; false: the cost of an hour of these slots
 	Start messages.Time     `json:"start"`         // the beginning of the hour
 	Price messages.Credits  `json:"price"`         // the mean of the hour
-	Now   *messages.Credits `json:"now,omitempty"` // the present price; nil: it is sealed
+	Now   *messages.Credits `json:"now,omitempty"` // the present price; nil means that it is sealed
 }
 
 // PeerQuoteRequest asks another site for its offers to a user of the calling site.
@@ -161,8 +162,8 @@ type PeerSubmitReply struct {
 	Job job.JobSummary `json:"job"` // with its number at its home site
 }
 
-// PeerJobsRequest asks which of the caller's jobs have changed since a cursor. If none has, the answer waits until
-// one does. With a cursor from another epoch, for example from a former leader, all jobs are returned.
+// PeerJobsRequest asks which of the caller's jobs have changed since a cursor. If none has changed, the answer waits
+// until one changes. With a cursor from another epoch, for example from a former leader, all jobs are returned.
 type PeerJobsRequest struct {
 	Epoch uint64            `json:"epoch"`
 	After uint64            `json:"after"`

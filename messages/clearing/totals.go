@@ -21,7 +21,7 @@ type Totals struct {
 	Sent     RunningTotal  `json:"sent"`     // total of Site's instructions, up to the last one with a known outcome
 	Received RunningTotal  `json:"received"` // total of Peer's instructions
 	// Authorised is what Site may still charge from authorisations of Peer. Latest is the time when the latest of
-	// them was issued; 0: there is none.
+	// them was issued; 0 if there is none.
 	Authorised messages.Credits `json:"authorised"`
 	Latest     messages.Time    `json:"latest"`
 	Leaving    bool             `json:"leaving"`   // Site has said that it leaves
@@ -37,7 +37,7 @@ type SignedTotals struct {
 	Signature []byte `json:"signature"`
 }
 
-// ConfirmRequest makes a bank confirm the totals that its operator saw. The peer can then adopt them.
+// ConfirmRequest tells a bank to confirm the totals that its operator saw. The peer can then adopt them.
 type ConfirmRequest struct {
 	Totals Totals `json:"totals"`
 }
@@ -47,7 +47,7 @@ func (r *ConfirmRequest) Validate() error {
 	return cmp.Or(messages.NeedName("site", r.Totals.Site), messages.NeedName("peer", r.Totals.Peer))
 }
 
-// AdoptRequest makes a bank that lost instructions continue from the totals of its peer.
+// AdoptRequest tells a bank that lost instructions to continue from the totals of its peer.
 type AdoptRequest struct {
 	Totals SignedTotals `json:"totals"`
 	// Correction repeats the amount that the operator saw in [Adoption]. Only exactly this amount is booked.
@@ -66,7 +66,7 @@ func (r *AdoptRequest) Validate() error {
 // Adoption is the change that adopting a peer's totals makes, or would make.
 type Adoption struct {
 	Numbers uint64 `json:"numbers"` // how many numbers this bank lost, in both directions
-	// Correction is the amount that the correction account receives; below 0: the amount that it pays.
+	// Correction is the amount that the correction account receives. A negative amount is an amount that it pays.
 	Correction messages.Credits `json:"correction"`
 	Returned   messages.Credits `json:"returned"`   // credits returned to users, from payments whose outcome is unknown
 	Authorised messages.Credits `json:"authorised"` // the most that the peer may still charge; the correction account pays it

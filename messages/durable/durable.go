@@ -50,9 +50,9 @@ func ReadJSON(path string, into any) error {
 	return json.Unmarshal(text, into)
 }
 
-// Place returns where to write a new file that replaces path. If path is a link, the result is its target, so that
-// the link stays. If path is something else than a file, for example a device, Place returns an error, because a new
-// file would remove it.
+// Place returns where to write a new file that replaces path. If path is a link, the result is its target, so that the
+// link stays. If path is something else than a file, for example a device, Place returns an error, because a new file
+// would replace the device.
 func Place(path string) (string, error) {
 	place, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -64,7 +64,7 @@ func Place(path string) (string, error) {
 	return place, nil
 }
 
-// Rename renames a file or directory, durably. The disk must already have its content.
+// Rename renames a file or directory. When it returns, the new name is on the disk. The content must already be there.
 func Rename(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err

@@ -10,8 +10,8 @@ type test interface {
 	FailNow()
 }
 
-// Same fails the test if values differ from the wanted ones. It names each value that differs. values are triples: a
-// name, the value, and the wanted value. A wanted number is converted to the type of the value. For example,
+// Same fails the test if values differ from the wanted ones. It names each value that differs. The arguments values are
+// triples: a name, the value, and the wanted value. A wanted number is converted to the type of the value. For example,
 // expect.Same(t, "Held", j.Held, 100, "State", j.State, job.Waiting).
 func Same(t test, values ...any) {
 	t.Helper()

@@ -6,7 +6,7 @@ package heap
 // Order is the order of the values of a heap.
 type Order[T any] struct {
 	Before func(a, b T) bool
-	// Moved is called with a value and its new index, or −1 if the value was removed; nil: no call.
+	// Moved is called with a value and its new index, or −1 if the value was removed; nil means no call.
 	Moved func(v T, at int)
 }
 
@@ -16,7 +16,7 @@ func (o *Order[T]) Push(h *[]T, v T) {
 	o.up(*h, len(*h)-1, v)
 }
 
-// Pop removes and returns the first value. There must be one.
+// Pop removes and returns the first value. The heap must not be empty.
 func (o *Order[T]) Pop(h *[]T) T { return o.Remove(h, 0) }
 
 // Remove removes and returns the value at an index.
@@ -24,7 +24,7 @@ func (o *Order[T]) Remove(h *[]T, at int) T {
 	var none T
 	s, last := *h, len(*h)-1
 	gone, moved := s[at], s[last]
-	s[last] = none // or the old value would stay in memory
+	s[last] = none // otherwise the old value would stay in memory
 	*h = s[:last]
 	if at < last {
 		o.place(*h, at, moved)
@@ -38,7 +38,7 @@ func (o *Order[T]) Remove(h *[]T, at int) T {
 // Fix moves the value at an index to its right place after the value has changed.
 func (o *Order[T]) Fix(h []T, at int) { o.place(h, at, h[at]) }
 
-// place puts v at its right place. Only the index at is free; place moves other values as needed.
+// place puts v at its right place. The index at must be free; place moves other values as needed.
 func (o *Order[T]) place(h []T, at int, v T) {
 	if !o.up(h, at, v) {
 		o.down(h, at, v)

@@ -81,7 +81,7 @@ func (a Array) Positions(indices Array) (out Array, err error) {
 	return out, nil
 }
 
-// With returns the array with one more index, which is larger than all others. Indices with equal steps stay one
+// With adds an index that is larger than all others, and returns the new array. Indices at equal distances stay one
 // range.
 func (a Array) With(index int64) Array {
 	if n := len(a); n > 0 {
@@ -143,10 +143,9 @@ func (a Array) set() (out Array) {
 // maxArrayText bounds the text of an array, in bytes.
 const maxArrayText = 64 << 10
 
-// ParseArray reads an array as Slurm writes it: indices and ranges separated
-// by commas, "0-15", "1,3,5", with a step "0-15:4", and at the end how many
-// tasks may run at once, "%4", which is 0 if it is not given. Ranges may come
-// in any order and may overlap: "1-3,2-5" is the set of 1 to 5, as under Slurm.
+// ParseArray reads an array as Slurm writes it. The text has indices and ranges separated by commas: "0-15" or "1,3,5".
+// A range may have a step: "0-15:4". At the end, "%4" says how many tasks may run at once; without it, maxRunning is 0.
+// Ranges may come in any order and may overlap, as under Slurm: "1-3,2-5" is the set of 1 to 5.
 func ParseArray(text string) (a Array, maxRunning int, err error) {
 	refuse := func(format string, args ...any) (Array, int, error) {
 		e := messages.Errorf(messages.Invalid, format, args...)

@@ -6,8 +6,8 @@ import "github.com/candor-grid/candor/messages"
 type Away struct {
 	Site    messages.Name `json:"site"`
 	Phase   string        `json:"phase"`             // Authorising, Sending, There, Releasing, Ended
-	Known   messages.Time `json:"known,omitempty"`   // when the other site last reported on the job; 0: never
-	Trouble string        `json:"trouble,omitempty"` // why the site cannot be asked now; "": it answers
+	Known   messages.Time `json:"known,omitempty"`   // when the other site last reported on the job; 0 means never
+	Trouble string        `json:"trouble,omitempty"` // why the site cannot be asked now; "" means that it answers
 	Chosen  string        `json:"chosen,omitempty"`  // why the auctioneer chose that site, if it did
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// EndReason is why an attempt ended, or why it ended in this way. Users see the name as the reason of a task.
+// EndReason is why an attempt ended. Users see its name as the reason of a task.
 type EndReason uint8
 
 // The reasons why an attempt can end.
@@ -55,7 +55,7 @@ type Ending struct {
 	Node     messages.Name
 }
 
-// mute has the reasons for which the node's sentence is not shown, and the text that is shown instead.
+// mute has the text to show instead of the node's sentence, for the reasons for which that sentence is not shown.
 var mute = map[EndReason]string{
 	EndNodeLost:   "was lost with %s, which fell silent",
 	EndAgentLost:  "was lost when the agent of %s restarted",
@@ -70,7 +70,8 @@ var mute = map[EndReason]string{
 	EndTaskCancelled: "was ended on %s because it was cancelled",
 }
 
-// String says how the attempt ended, to follow the name of the task: "ended with exit code 2 on node1".
+// String says how the attempt ended, for example "ended with exit code 2 on node1". Callers put the name of the task
+// before this text.
 func (e Ending) String() string {
 	if e.Reason == EndTaskCancelled && e.Node == "" {
 		return "was cancelled before it began"
@@ -126,7 +127,7 @@ var signalNames = map[int]string{1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIG
 // MaxForeignText bounds a text of another site that is shown, in bytes.
 const MaxForeignText = 2048
 
-// Tamed returns an error of another site whose texts are made printable and short.
+// Tamed returns the error of another site with printable, short texts.
 func Tamed(err error) error {
 	said, ok := errors.AsType[*messages.Error](err)
 	if !ok {
@@ -135,7 +136,7 @@ func Tamed(err error) error {
 	return &messages.Error{Kind: said.Kind, Op: Printable(said.Op, 200), Message: Printable(said.Message, MaxForeignText)}
 }
 
-// Printable makes a text safe for one line on a terminal, and cuts it if it is too long: most is the limit in bytes.
+// Printable makes a text safe for one line on a terminal. It cuts a text that has more bytes than the limit most.
 // Invalid bytes, and characters that move the cursor, become dots.
 func Printable(text string, most int) string {
 	text = strings.Map(func(r rune) rune {

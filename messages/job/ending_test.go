@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// TestEndings checks the text for each reason, with its number and node. An attempt that never had a process must
-// show no exit code.
+// TestEndings checks the text for each reason, with its exit code or signal, and its node. An attempt that never had a
+// process must show no exit code.
 func TestEndings(t *testing.T) {
 	for want, e := range map[string]job.Ending{
 		"":                             job.Ending{Node: "n1"},
@@ -29,7 +29,7 @@ func TestEndings(t *testing.T) {
 	}
 }
 
-// TestFinishedReason checks which reason each report of a node has.
+// TestFinishedReason checks the reason that is derived from each report of a node.
 func TestFinishedReason(t *testing.T) {
 	for _, c := range []struct {
 		f    agent.Finished

@@ -33,8 +33,8 @@ const (
 	VerbDeliver = "deliver" // DeliverRequest → Empty: the files that the attempt left
 )
 
-// Verbs of the depot for the depot of another site. The caller is "$" and the name of that site. A job has the number
-// of its home site.
+// Verbs of the depot for the depot of another site. The caller is "$" and the name of that site. A job is named by its
+// number at its home site.
 const (
 	VerbPeerTake    = "peer-take"    // GetRequest → GetReply: an input of a job of this site that runs at the other site
 	VerbPeerOutputs = "peer-outputs" // OutputsRequest → OutputsReply: files that tasks of the other site's job have left
@@ -70,10 +70,10 @@ type PutReply struct {
 type GetRequest struct {
 	Digest string `json:"digest"`
 	Offset int64  `json:"offset,omitempty"` // a multiple of PieceSize
-	// Agents set the attempt that needs the input. Users set the attempt that left the file; without it, a file of a
-	// job at another site cannot be found.
+	// Agents set Attempt to the attempt that needs the input. Users set it to the attempt that left the file. If a user
+	// leaves it empty, a file of a job at another site cannot be found.
 	Attempt messages.Attempt `json:"attempt"`
-	// Account is the owner of the file. Only operators may set it; "": the caller.
+	// Account is the owner of the file. Only operators may set it; "" means the caller.
 	Account messages.Name `json:"account,omitempty"`
 }
 
@@ -95,7 +95,7 @@ type OutputsRequest struct {
 	Stage uint32         `json:"stage,omitempty"` // the stage's position in the job
 	From  uint32         `json:"from,omitempty"`  // first task index
 	Limit int            `json:"limit,omitempty"` // number of tasks to examine; default 100, at most 1000
-	// Account is the owner of the job. Only operators may set it; "": the caller.
+	// Account is the owner of the job. Only operators may set it; "" means the caller.
 	Account messages.Name `json:"account,omitempty"`
 }
 
@@ -176,8 +176,8 @@ func (s *Stage) validateFiles(path string) error {
 	return nil
 }
 
-// validateFiles checks the files and their names. Two files may not have the same name, and a file
-// may not have the name of another file's directory.
+// validateFiles checks the files and their names. Names must be unique, and no file may have the name of another file's
+// directory.
 func validateFiles(where string, files []File) error {
 	total := int64(0)
 	names := make(map[string]int, len(files))
@@ -217,7 +217,7 @@ func (f *File) validate(at string) error {
 	return checkDigest(at+".digest", f.Digest)
 }
 
-// CheckFileName returns an error unless a name is a file below a working directory. It refuses a name that is
+// CheckFileName returns an error unless a name leads to a file below a working directory. It refuses a name that is
 // absolute, leads out of the directory, or is not in its shortest form.
 func CheckFileName(at, name string) error {
 	if err := messages.CheckLine(at, name, MaxFileName); err != nil {

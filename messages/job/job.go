@@ -28,14 +28,14 @@ const (
 // JobSpec is what a user submits: the work, and its worth. In an optional field, the zero value means the default.
 type JobSpec struct {
 	Name    string           `json:"name,omitempty"`
-	Project messages.Name    `json:"project,omitempty"` // the account that pays; default: the submitter's own
-	Market  messages.Name    `json:"market,omitempty"`  // default: the site's first market
+	Project messages.Name    `json:"project,omitempty"` // the account that pays; the default is the submitter's own
+	Market  messages.Name    `json:"market,omitempty"`  // the default is the site's first market
 	Budget  messages.Credits `json:"budget"`            // the most the job may cost; held at submission
-	// Utility is the worth of a share of each class; nil: the estimator chooses it.
+	// Utility is the worth of a share of each class; nil means that the estimator chooses it.
 	Utility *Utility `json:"utility,omitempty"`
 	Stages  []Stage  `json:"stages"`
 	Env     Env      `json:"env,omitempty"`
-	// Dir is the working directory of every task; default: a new directory for each task.
+	// Dir is the working directory of every task; the default is a new directory for each task.
 	Dir string `json:"dir,omitempty"`
 
 	// The following fields are part of the bid. A job gives the fields that its market's mechanism asks
@@ -45,13 +45,14 @@ type JobSpec struct {
 	Value  messages.Credits  `json:"value,omitempty"`  // credits for the completion of the job
 	Delay  messages.Credits  `json:"delay,omitempty"`  // cost of a second of waiting
 	Length messages.Duration `json:"length,omitempty"` // run time of the job; where slots are sold one by one, of a task
-	// Deadline is when the job must have completed. A job that completes later is not worth Value.
+	// Deadline is when the job must have completed. Value counts only for a job that completes by then.
 	Deadline messages.Time `json:"deadline,omitempty"`
-	// Valuation is the worth of a completion at any time; for contracts.
+	// Valuation gives the worth of the job for each completion time. Markets of contracts use it.
 	Valuation *Valuation `json:"valuation,omitempty"`
 	Contract  string     `json:"contract,omitempty"` // the accepted contract of a quote
-	// The job waits for the jobs in the four lists below. No task starts before each of them is in the state that its
-	// list names. If one of AfterOK does not complete, or one of AfterFailed completes, the job ends without a start.
+	// The job waits for the jobs in the four lists below. No task starts before each of those jobs is in the state that
+	// its list names. If a job in AfterOK does not complete, or a job in AfterFailed completes, this job ends without a
+	// start.
 	AfterJobs   []messages.JobID `json:"after_jobs,omitempty"`   // have ended
 	AfterOK     []messages.JobID `json:"after_ok,omitempty"`     // have completed
 	AfterFailed []messages.JobID `json:"after_failed,omitempty"` // have ended, and have not completed
@@ -61,12 +62,13 @@ type JobSpec struct {
 	AfterAny bool `json:"after_any,omitempty"`
 	// StartDelay is how long the first task waits after the starts of the jobs in AfterStart.
 	StartDelay messages.Duration `json:"start_delay,omitempty"`
-	// AfterEach is an array job with the same array. Each task starts when the task of that job with the same index has
-	// completed, and is cancelled if that task did not complete. 0: none.
+	// AfterEach is an array job with the same array as this job. Each task of this job starts when the task of the
+	// other job with the same index has completed. If that task did not complete, the task of this job is cancelled. 0
+	// means none.
 	AfterEach messages.JobID `json:"after_each,omitempty"`
-	// Hold keeps the job without tasks until its owner, or an operator, releases it.
+	// If Hold is true, no task of the job starts until its owner or an operator releases the job.
 	Hold bool `json:"hold,omitempty"`
-	// RerunOf is an earlier job. This job runs again those tasks of the earlier job which did not end well. 0: none.
+	// RerunOf is an earlier job. This job repeats the tasks of the earlier job that did not end well. 0 means none.
 	RerunOf messages.JobID `json:"rerun_of,omitempty"`
 
 	// Labels and Comment are for people. They do not change how the job runs.
@@ -74,12 +76,12 @@ type JobSpec struct {
 	Comment string `json:"comment,omitempty"`
 	// Notify asks for notifications about the job, if the site sends them.
 	Notify []Notify `json:"notify,omitempty"`
-	// Begin is the earliest start of the first task; 0, or a time in the past: now.
+	// Begin is the earliest start of the first task; 0 or a time in the past means now.
 	Begin messages.Time `json:"begin,omitempty"`
-	// Umask is the umask of the tasks, three octal digits; default: 022.
+	// Umask is the umask of the tasks, three octal digits; the default is 022.
 	Umask string `json:"umask,omitempty"`
-	// Numbered gives each element of the array of the only stage a job number of its own: the job's number plus the
-	// element's position in the array.
+	// If Numbered is true, each element of the array of the job's only stage has a job number of its own: the job's
+	// number plus the element's position in the array.
 	Numbered bool `json:"numbered,omitempty"`
 	// Together makes one allocation of all stages, which may differ in class, resources and nodes: a heterogeneous job.
 	// All tasks start together. The first task of the first stage runs its command. When it has ended well, the others
@@ -98,7 +100,7 @@ func (s *JobSpec) Numbers() int {
 	return s.Stages[0].TaskCount()
 }
 
-// DefaultUmask is the umask of tasks whose job names none.
+// DefaultUmask is the umask of tasks whose job sets no umask.
 const DefaultUmask = 0o022
 
 // ParseUmask reads the umask of a job; "" is the default.
@@ -117,35 +119,36 @@ func ParseUmask(text string) (mask uint32, err error) {
 // Command and Script is set.
 type Stage struct {
 	Name  messages.Name `json:"name"`
-	Class messages.Name `json:"class,omitempty"` // default: the market's first class
-	Tasks int           `json:"tasks,omitempty"` // default: the number of Array's indices, or 1
+	Class messages.Name `json:"class,omitempty"` // the default is the market's first class
+	Tasks int           `json:"tasks,omitempty"` // the default is the number of Array's indices, or 1
 	// After names the stages that must finish before this one starts. A stage has finished when all its tasks have.
 	After   []messages.Name `json:"after,omitempty"`
 	Command []string        `json:"command,omitempty"`
 	// Script is written to a file. The interpreter in its first line runs it; without one, /bin/sh does.
 	Script    string            `json:"script,omitempty"`
 	Env       Env               `json:"env,omitempty"`
-	TimeLimit messages.Duration `json:"time_limit,omitempty"` // limit for one attempt; 0: the market's limit
-	// Attempts is how often a task may be tried. Attempts lost with a node do not count. 0: a task that fails is not
-	// tried again, and a task that cannot be started is tried 3 times.
+	TimeLimit messages.Duration `json:"time_limit,omitempty"` // limit for one attempt; 0 means the market's limit
+	// Attempts is how often a task may be tried. Attempts lost with a node do not count. 0 means that a task that fails
+	// is not tried again, and a task that cannot be started is tried 3 times.
 	Attempts int   `json:"attempts,omitempty"`
 	Array    Array `json:"array,omitempty"`
-	// MaxRunning bounds how many tasks of the stage run at the same time; 0: no bound.
+	// MaxRunning bounds how many tasks of the stage run at the same time; 0 means no bound.
 	MaxRunning int `json:"max_running,omitempty"`
-	// Gang makes all tasks of the stage start together, on as many slots. If there are not enough slots, none starts.
+	// Gang makes all tasks of the stage start together, on as many slots. If there are not enough slots, no task
+	// starts.
 	Gang bool `json:"gang,omitempty"`
 	// Allocation makes the tasks start together, each on a different node. The first task runs the command, and starts
 	// processes on the nodes of the other tasks as steps. The other tasks only hold their slots until the first task has
 	// ended.
 	Allocation bool `json:"allocation,omitempty"`
-	// Memory is the memory of each task in bytes, a limit where the node can enforce it. -1: all memory of a node. 0:
-	// the memory of the class's unit times the width of the task, or the node's default.
+	// Memory is the memory of each task in bytes. It is a limit on nodes that can enforce it. -1 means all memory of a
+	// node. 0 means the memory of the class's unit times the width of the task, or the node's default.
 	Memory int64 `json:"memory,omitempty"`
-	// CPUs, GPUs, GPUType and Disk (in bytes) are for each task, in a class that is sold in units. 0: the unit's, times
-	// the width of the task.
+	// CPUs, GPUs, GPUType and Disk (in bytes) are for each task, in a class that is sold in units. 0 means the unit's
+	// value times the width of the task.
 	CPUs    int           `json:"cpus,omitempty"`
 	GPUs    int           `json:"gpus,omitempty"`
-	GPUType messages.Name `json:"gpu_type,omitempty"` // "": any
+	GPUType messages.Name `json:"gpu_type,omitempty"` // "" means any
 	Disk    int64         `json:"disk,omitempty"`
 	// Exclusive gives each task a whole node.
 	Exclusive bool `json:"exclusive,omitempty"`
@@ -158,7 +161,7 @@ type Stage struct {
 	// them.
 	Licenses Licenses `json:"licenses,omitempty"`
 	// Width is how many slots of its class each task takes on one node: the smallest number that
-	// has room for its sizes. The site computes it, and ignores a value in a submission. 0: 1.
+	// has room for its sizes. The site computes it, and ignores a value in a submission. 0 means 1.
 	Width int `json:"width,omitempty"`
 	// Inputs are put into each task's working directory before it starts. The
 	// submitter has stored them at the depot.
@@ -166,25 +169,25 @@ type Stage struct {
 	// Outputs are patterns in the form of package path. When a task has ended well, the files of its working
 	// directory that match a pattern are stored at the depot.
 	Outputs []string `json:"outputs,omitempty"`
-	// OnFailure is what happens to the rest of the job when a task has failed in all its attempts. Default: [GoOn] if
-	// the tasks do not need one another, and [Stop] otherwise.
+	// OnFailure is what happens to the rest of the job when a task has failed in all its attempts. The default is
+	// [GoOn] if the tasks do not need one another, and [Stop] otherwise.
 	OnFailure OnFailure `json:"on_failure,omitempty"`
-	// Repeats says which tasks of an earlier job's stage these tasks repeat; nil: none.
+	// Repeats says which tasks of an earlier job's stage these tasks repeat; nil means none.
 	Repeats *Repeats `json:"repeats,omitempty"`
 	// Interactive streams the input and output of the stage's only task, or of the first task of an allocation, to and
-	// from the job's owner; nil: the task has no input, and its output is a log.
+	// from the job's owner; nil means that the task has no input, and its output is a log.
 	Interactive *Interactive `json:"interactive,omitempty"`
-	// Signal is sent to each task before its time limit, and before its job has spent its budget; nil: none.
+	// Signal is sent to each task before its time limit, and before its job has spent its budget; nil means none.
 	Signal *EarlySignal `json:"signal,omitempty"`
-	// OOM is the result of a task that exits with 0 although the memory limit killed one of its processes; default:
-	// [IgnoreOOM].
+	// OOM is the result of a task that exits with 0 although the memory limit killed one of its processes; the default
+	// is [IgnoreOOM].
 	OOM OOM `json:"oom,omitempty"`
 }
 
 // OOM says whether a task fails if the memory limit killed one of its processes, but the task itself continued.
 type OOM string
 
-// The results of such a task. The task's reason tells of the killed process in both cases.
+// The results of such a task. In both cases the task's reason mentions the killed process.
 const (
 	FailOOM   OOM = "fail"   // it failed, as if the memory limit had ended the whole task
 	IgnoreOOM OOM = "ignore" // the exit code decides
@@ -195,13 +198,13 @@ func (e *EarlySignal) Time() messages.Duration {
 	return cmp.Or(e.Before, messages.Duration(time.Minute))
 }
 
-// EarlySignal is a signal that tells a task that its time limit or the end of its budget is near, or that its node will
-// end it.
+// EarlySignal is a signal that a task gets before it is ended: shortly before its time limit, before the end of its
+// budget, or before its node ends it.
 type EarlySignal struct {
 	Name   string            `json:"name"`            // such as USR2
-	Before messages.Duration `json:"before"`          // how long before the time limit, or the end of the budget; 0: a minute
+	Before messages.Duration `json:"before"`          // how long before the time limit, or the end of the budget; 0 means a minute
 	First  bool              `json:"first,omitempty"` // only to the task's first process, the script
-	Rest   bool              `json:"rest,omitempty"`  // only to ranks that srun has started
+	Rest   bool              `json:"rest,omitempty"`  // only to processes that srun has started
 }
 
 // Repeats are tasks of an earlier job that run again. Each task finds in its environment its position in the earlier
@@ -211,8 +214,8 @@ type Repeats struct {
 	Positions Array `json:"positions"` // position of each task in the earlier stage
 }
 
-// Narrow reduces a copy of an earlier job's stage to the tasks at the given positions. all is the number of tasks of
-// that stage. The tasks keep the indices and positions that they had there.
+// Narrow reduces a copy of an earlier job's stage to the tasks at the given positions. The argument all is the number
+// of tasks of that stage. The tasks keep the indices and positions that they had in it.
 func (s *Stage) Narrow(positions []uint32, all int) error {
 	repeats := &Repeats{Tasks: all}
 	if s.Repeats != nil {
@@ -256,8 +259,8 @@ func (s *JobSpec) Independent(stage int) bool {
 	return !of.Gang && of.TaskCount() > 1
 }
 
-// Array is the array index of each task of a stage, as ascending ranges that do not overlap. Empty: task i has index
-// i.
+// Array is the array index of each task of a stage, as ascending ranges that do not overlap. Empty means that task i
+// has index i.
 type Array []Range
 
 // Range is the indices First, First+Step, … up to Last.
@@ -279,10 +282,10 @@ const (
 // Utility is the worth of a share of each class to a job. Only the ratios of the weights count: if all are doubled,
 // nothing changes.
 type Utility struct {
-	Form    Form    `json:"form,omitempty"` // default: linear
+	Form    Form    `json:"form,omitempty"` // the default is linear
 	Weights Weights `json:"weights"`
 	// Minimum is the utility below which the job is not served (its SLO). In a market with settle: on-completion, the
-	// job pays nothing if its utility is lower. 0: none.
+	// job pays nothing if its utility is lower. 0 means none.
 	Minimum float64 `json:"minimum,omitempty"`
 }
 

@@ -100,8 +100,8 @@ func (l Labels) validate(path string) error {
 // labelsMark separates a reason from the labels that follow it.
 const labelsMark = "; labels "
 
-// Labelled returns the reason of a job's charge followed by the job's labels. If the result is too long, Labelled cuts
-// the end of the reason, not a label. most is the limit in bytes.
+// Labelled returns the reason of a job's charge followed by the job's labels. If the result has more bytes than the
+// limit most, Labelled cuts the end of the reason, not a label.
 func (l Labels) Labelled(reason string, most int) string {
 	if len(l) == 0 {
 		return messages.Clip(reason, most)
@@ -126,7 +126,7 @@ func LabelsOf(reason string) (l Labels) {
 	return l
 }
 
-// CheckLabel returns an error for a label that Kubernetes would refuse too. A value may be empty.
+// CheckLabel returns an error for a label that breaks the rules of Kubernetes for labels. A value may be empty.
 func CheckLabel(name, value string) error {
 	const rule = "use at most 63 letters, digits, '-', '_' or '.', with a letter or digit first and last"
 	if name == "" || !labelText(name) {
@@ -175,8 +175,8 @@ func labelText(s string) bool {
 // AllOthers is the key in a table for all names that the table does not list.
 const AllOthers = "*"
 
-// Lookup returns the value for a name in the table. listed is true if the table has the name itself, and not only
-// [AllOthers].
+// Lookup returns the value for a name in the table. The result listed is true if the table has the name itself, and not
+// only [AllOthers].
 func (l Labels) Lookup(name string) (value string, listed, ok bool) {
 	if value, ok = l.Get(name); ok {
 		return value, true, true

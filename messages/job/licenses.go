@@ -13,7 +13,7 @@ const (
 	MaxLicenseCount = 1_000_000 // number of one licence
 )
 
-// License is a number of licences of one name, such as the seats of a program.
+// License is a number of licences of one name, for example for a program that at most 5 users may run at once.
 type License struct {
 	Name  messages.Name `json:"name"`
 	Count int           `json:"count"`
@@ -40,8 +40,8 @@ func (l Licenses) Names() []messages.Name {
 	return names
 }
 
-// Validate returns an error for the first licence that no site can have. path is the path of the field, for the
-// error.
+// Validate returns an error for the first licence that no site can have. The argument path is the path of the field,
+// for the error.
 func (l Licenses) Validate(path string) error {
 	if len(l) > MaxLicenses {
 		return messages.Errorf(messages.TooLarge, "%s: %d are more than the limit of %d", path, len(l), MaxLicenses)
@@ -62,7 +62,7 @@ func (l Licenses) Validate(path string) error {
 	return nil
 }
 
-// LicenseStatus has the number of licences of one name that a site has, and the number that its tasks have.
+// LicenseStatus has the number of licences of one name that a site has, and the number that its tasks use now.
 type LicenseStatus struct {
 	Name  messages.Name `json:"name"`
 	Total int           `json:"total"`

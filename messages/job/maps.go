@@ -79,8 +79,8 @@ func (l *Licenses) UnmarshalYAML(decode func(any) error) (err error) {
 	return err
 }
 
-// Overlaid returns the variables of e and over. If both have a name, it takes the value of over. Both must be sorted
-// by name, and so is the result.
+// Overlaid returns the variables of both lists. If a name is in both, it takes the value in the argument over. Both
+// lists must be sorted by name; the result is sorted too.
 func (e Env) Overlaid(over Env) Env {
 	out := make(Env, 0, len(e)+len(over))
 	for len(e) > 0 && len(over) > 0 {

@@ -18,7 +18,7 @@ const (
 type Notify struct {
 	// To is an e-mail address, or the URL of a webhook.
 	To string   `json:"to"`
-	On []string `json:"on,omitempty"` // values of NotifyEvents; default: end
+	On []string `json:"on,omitempty"` // values of NotifyEvents; the default is end
 }
 
 // The events of a job that a notification can be sent for.
@@ -100,6 +100,6 @@ type NoticeStatus struct {
 	To      string        `json:"to"`
 	Event   string        `json:"event"`
 	At      messages.Time `json:"at"`                // time of the event
-	Sent    messages.Time `json:"sent"`              // when the receiver accepted it; 0: not yet, or never
+	Sent    messages.Time `json:"sent"`              // when the receiver accepted it; 0 means not yet, or never
 	Refused string        `json:"refused,omitempty"` // why it will never be sent
 }

@@ -18,7 +18,7 @@ type StageWork struct {
 	Command   string            `json:"command"` // from CommandID
 	TimeLimit messages.Duration `json:"time_limit,omitempty"`
 	// Runtimes are the run times of accepted attempts, from claim to finish, in ascending order: all of them, or
-	// MostRuntimes evenly chosen ones.
+	// MostRuntimes of them at even distances.
 	Runtimes []messages.Duration `json:"runtimes,omitempty"`
 }
 
@@ -66,7 +66,7 @@ type Observation struct {
 	// Valuation is the job's declared valuation, if it has one. It is a sample of a job profile
 	// class.
 	Valuation *Valuation `json:"valuation,omitempty"`
-	// What the job declared to a batch queue.
+	// Value, the delay cost and the length are what the job declared to a batch queue.
 	Value  messages.Credits  `json:"value,omitempty"`
 	Delay  messages.Credits  `json:"delay,omitempty"` // cost of a second of waiting
 	Length messages.Duration `json:"length,omitempty"`

@@ -24,29 +24,29 @@ const Queued ValuationClass = "queued"
 var profileClasses = append(slices.Clone(ValuationClasses), Queued)
 
 // Profile is a job profile class: a template for the types that users declare for similar jobs. It has bounds for the
-// parameters, and assumptions for the time before there are enough samples.
+// parameters, and assumptions that are used until there are enough samples.
 type Profile struct {
 	Name  messages.Name  `json:"name"`  // shown with estimates
 	Class ValuationClass `json:"class"` // hard, recurrent, sigmoidal, linear-decay, custom or queued
-	// Bounds has the bounds of every parameter of the class. The parameters are max, and mu and delta (sigmoidal,
-	// linear-decay), deadline (hard), workload (recurrent), or at1, at2, … (custom: the times at which the value
-	// falls to the first, second, … of Parts). Queued has value, delay (credits a second) and length.
+	// Bounds has the bounds of every parameter of the class. Sigmoidal and linear-decay have max, mu and delta; hard
+	// has max and deadline; recurrent has max and workload. Custom has max and at1, at2, …: the times at which the
+	// value falls to the first, second, … of Parts. Queued has value, delay (credits a second) and length.
 	Bounds []ParameterBounds `json:"bounds"`
-	// Parts are the values of a custom valuation at its points, as parts of max, from 1 downwards.
+	// Parts are the values of a custom valuation at its points. Each is a fraction of max; they fall from 1.
 	Parts          []float64 `json:"parts,omitempty"`
 	Epsilon        float64   `json:"eps,omitempty"`              // as in Valuation; only for sigmoidal
 	SecondsPerUnit float64   `json:"seconds_per_unit,omitempty"` // seconds of work in a unit of the workload; only for recurrent
-	// Prior lists the types to assume until there are 20 samples, each with one number for each of Bounds. Empty: all
-	// types within the bounds are equally likely.
+	// Prior lists the types to assume until there are 20 samples, each with one number for each of Bounds. Empty means
+	// all types within the bounds are equally likely.
 	Prior []Sample `json:"prior,omitempty"`
 	// Bandwidth is the rule that sets the width of the kernels: scott_full (the default), silverman_full, scott_diag
 	// or silverman_diag.
 	Bandwidth string `json:"bandwidth,omitempty"`
 	// Influence bounds the weight of one account, as a multiple of an equal part. The default 0 means 2.
 	Influence float64 `json:"influence,omitempty"`
-	// Kernels bounds the number of kernels; above it, samples are merged. The default 0 means 1024.
+	// Kernels bounds the number of kernels. If there are more samples, they are merged. The default 0 means 1024.
 	Kernels int `json:"kernels,omitempty"`
-	// Market limits the samples to jobs of this market; "": all markets. A queued class needs a
+	// Market limits the samples to jobs of this market; empty means all markets. A queued class needs a
 	// market.
 	Market messages.Name `json:"market,omitempty"`
 }
@@ -61,7 +61,6 @@ type ParameterBounds struct {
 	High      float64 `json:"high"`      // largest value
 }
 
-// bandwidths are the rules that a profile may name.
 var bandwidths = []string{"scott_full", "silverman_full", "scott_diag", "silverman_diag"}
 
 // Parameters returns the names of the parameters of the profile's types, in the order of a Sample.

@@ -8,10 +8,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// State is the stage of a job's life.
+// State is the state of a job, from submission to the end.
 type State uint8
 
-// The states of a job. Completed and those after it are final.
+// The states of a job. Completed and the states after it are final.
 const (
 	Waiting   State = iota // no task has been claimed yet
 	Running                // a task has been claimed
@@ -43,11 +43,11 @@ type SubmitRequest struct {
 	Key    string  `json:"key"`
 	Spec   JobSpec `json:"spec"`
 	DryRun bool    `json:"dry_run,omitempty"` // check everything, but change nothing
-	// Site is the site that must run the job; default: the site that receives the request. With [clearing.AnySite] the
-	// auctioneer of that site chooses.
+	// Site is the site that must run the job; the default is the site that receives the request. If Site is
+	// [clearing.AnySite], the auctioneer of the receiving site chooses the site.
 	Site messages.Name `json:"site,omitempty"`
-	// Jobs replace Key and Spec; at most MaxSubmitted. Each job is accepted or refused by itself, as if it came in
-	// its own request.
+	// Jobs are sent instead of Key and Spec, at most MaxSubmitted in one request. Each job is accepted or refused by
+	// itself, as if it came in its own request.
 	Jobs []NewJob `json:"jobs,omitempty"`
 }
 
@@ -109,11 +109,11 @@ type SubmitReply struct {
 	Jobs []SubmitOutcome `json:"jobs,omitempty"`
 }
 
-// JobRequest names a job, for the queries job and why.
+// JobRequest names a job, for the queries "job" and "why".
 type JobRequest struct {
 	Job messages.JobID `json:"job"`
-	// Wait delays the answer to the query job until the job has ended, or for at most this time, up
-	// to MostWait; 0: no wait. A site with too many waiting requests answers at once.
+	// Wait lets the answer to the query "job" wait until the job has ended, but at most this long, and at most
+	// MostWait. 0 means no wait. A site with too many waiting requests answers at once.
 	Wait messages.Duration `json:"wait,omitempty"`
 }
 
@@ -131,7 +131,7 @@ type CancelRequest struct {
 	Job  messages.JobID   `json:"job,omitempty"`
 	Jobs []messages.JobID `json:"jobs,omitempty"` // instead of Job, at most MaxCancelled
 	// Tasks are positions in a stage of Job. Only these tasks are cancelled, and the job goes on. Stage is the
-	// position of the stage; default: the only stage.
+	// position of the stage; the default is the only stage.
 	Tasks Array `json:"tasks,omitempty"`
 	Stage *int  `json:"stage,omitempty"`
 }
@@ -176,7 +176,7 @@ type JobsRequest struct {
 	All     bool          `json:"all,omitempty"`
 	Account messages.Name `json:"account,omitempty"`
 	Active  bool          `json:"active,omitempty"` // only jobs that have not ended
-	// Before asks only for jobs with smaller numbers, the largest first.
+	// Before asks only for jobs with numbers below this number. The largest number comes first.
 	Before messages.JobID `json:"before,omitempty"`
 	Limit  int            `json:"limit,omitempty"` // default 100, at most 1000
 
@@ -191,11 +191,11 @@ type JobsRequest struct {
 	// was submitted before Until.
 	Since messages.Time `json:"since,omitempty"`
 	Until messages.Time `json:"until,omitempty"`
-	// Sort is one of JobSortings, with "-" before it for the largest first; default: -job.
+	// Sort is one of JobSortings, with "-" before it for the largest first; the default is -job.
 	Sort string `json:"sort,omitempty"`
-	// After is the Next of an earlier answer. The list continues after that answer.
+	// After is the field Next of an earlier reply. The list continues after that reply.
 	After string `json:"after,omitempty"`
-	// Jobs are the numbers of the jobs to list, at most MaxListed; empty: all jobs.
+	// Jobs are the numbers of the jobs to list, at most MaxListed; empty means all jobs.
 	Jobs []messages.JobID `json:"jobs,omitempty"`
 }
 
@@ -210,7 +210,7 @@ type JobsReply struct {
 	Jobs []JobSummary `json:"jobs"`
 	More bool         `json:"more"`           // there are more jobs after these
 	Next string       `json:"next,omitempty"` // value of After for the next page
-	// Complete is a time. The site lists every job that ended after it. 0: it lists all jobs.
+	// Complete is a time. The site can list every job that ended after this time. 0 means that it can list all jobs.
 	Complete messages.Time `json:"complete_since,omitempty"`
 	// Unreadable is the number of damaged records that were found now. They are left out.
 	Unreadable int `json:"unreadable,omitempty"`
@@ -225,7 +225,7 @@ type ArchiveRequest struct {
 // ArchiveReply has as many bytes of a file of the archive as fit into a reply.
 type ArchiveReply struct {
 	Segment  uint64        `json:"segment"`
-	Size     int64         `json:"size"` // bytes of the whole file; 0: there is no such file
+	Size     int64         `json:"size"` // bytes of the whole file; 0 if there is no such file
 	Data     []byte        `json:"data"`
 	Complete messages.Time `json:"complete_since"` // as in JobsReply
 }
@@ -273,7 +273,7 @@ type JobSummary struct {
 	Submitted messages.Time    `json:"submitted"`
 	Started   messages.Time    `json:"started"`
 	Ended     messages.Time    `json:"ended"`
-	ExitCode  Exit             `json:"exit_code"`       // exit code of the first task that failed in all attempts; NoExit: none
+	ExitCode  Exit             `json:"exit_code"`       // exit code of the first task that failed in all attempts; NoExit means none
 	Away      *Away            `json:"away,omitempty"`  // set if another site runs it
 	Visit     *Visit           `json:"visit,omitempty"` // set if it runs here for another site
 	// Suspended is how many of the Running tasks are suspended and have no slot.
@@ -288,8 +288,9 @@ type JobSummary struct {
 	Hold    string `json:"hold,omitempty"` // identifier of the job's hold at the bank
 	// Array has the indices of the tasks, if the job is an array job with one stage.
 	Array Array `json:"array,omitempty"`
-	// Nodes is the number of nodes of an allocation; 0: the job is no allocation, and each task runs on one node. CPUs
-	// is how many processors a task of the first stage asks for, or an allocation for all its nodes together; 0: none.
+	// Nodes is the number of nodes of an allocation. 0 means that the job is no allocation, and each task runs on one
+	// node. CPUs is how many processors a task of the first stage asks for. For an allocation, it is the sum over all
+	// its nodes. 0 means none.
 	Nodes int `json:"nodes,omitempty"`
 	CPUs  int `json:"cpus,omitempty"`
 	// Numbered is true if each element of the array has a job number of its own: the job's number plus the element's
@@ -325,8 +326,8 @@ type KeptReply struct {
 	Kept bool `json:"kept,omitempty"`
 }
 
-// ErrKept returns the error for a request to read outputs and logs of a job that is not settled. deadline is 0 if it
-// is unknown.
+// ErrKept returns the error for a request to read outputs and logs of a job that is not settled. The argument deadline
+// is 0 if it is unknown.
 func ErrKept(job messages.JobID, deadline messages.Time) error {
 	by := "its deadline"
 	if deadline != 0 {
@@ -380,7 +381,7 @@ type TasksRequest struct {
 	Stage *int           `json:"stage,omitempty"` // only tasks of this stage
 	From  uint32         `json:"from,omitempty"`  // first task index
 	Limit int            `json:"limit,omitempty"` // default 100, at most 1000
-	// Until is the first task index after the list; 0: no end. States and Node select attempts; empty: all.
+	// Until is the first task index after the list; 0 means no end. States and Node select attempts; empty means all.
 	Until  uint32        `json:"until,omitempty"`
 	States []string      `json:"states,omitempty"`
 	Node   messages.Name `json:"node,omitempty"`
@@ -420,7 +421,7 @@ type TaskStatus struct {
 	// sentence with numbers.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
-	// Ran is how long the task had its slot and ran. Suspended is how long it was suspended meanwhile.
+	// Ran is how long the task had its slot and ran. Suspended is how long it was suspended during this time.
 	Ran       messages.Duration `json:"ran"`
 	Suspended messages.Duration `json:"suspended"`
 	CPU       messages.Duration `json:"cpu"`     // processor time; only for an attempt that has ended

@@ -30,7 +30,7 @@ type Resources struct {
 	CPUs    int           `json:"cpus,omitempty"`     // processors
 	Memory  int64         `json:"memory,omitempty"`   // bytes; text such as 4G
 	GPUs    int           `json:"gpus,omitempty"`     // devices
-	GPUType messages.Name `json:"gpu_type,omitempty"` // type of the devices, such as a100; "": any
+	GPUType messages.Name `json:"gpu_type,omitempty"` // type of the devices, such as a100; empty means any
 	Disk    int64         `json:"disk,omitempty"`     // bytes; text such as 100G
 }
 
@@ -54,9 +54,9 @@ func (r *Resources) amounts() [4]struct {
 	return [4]amount{{"cpus", int64(r.CPUs), MaxCPUs}, {"memory", r.Memory, MaxMemory}, {"gpus", int64(r.GPUs), MaxGPUs}, {"disk", r.Disk, MaxDisk}}
 }
 
-// Width returns the smallest number of units that together have room for a shape, at least 1. ok is false if no
-// number is enough, because the unit lacks a requested resource or has GPUs of another type. A unit without a type of
-// GPU may have any type; its nodes decide.
+// Width returns the smallest number of units that together have room for a shape, at least 1. ok is false if no number
+// is enough, because the unit lacks a requested resource or has GPUs of another type. A unit without a type of GPU fits
+// every requested type, because its nodes may have any type.
 func (unit Resources) Width(shape Resources) (slots int, ok bool) {
 	if shape.GPUs > 0 && shape.GPUType != "" && unit.GPUType != "" && shape.GPUType != unit.GPUType {
 		return 0, false
@@ -94,7 +94,7 @@ func (r Resources) Holds(unit Resources) int {
 	return int(units)
 }
 
-// Of returns the unit, but with 0 for each kind of resource that is 0 in the parameter has.
+// Of returns a copy of the unit. A resource that is 0 in the argument is 0 in the copy.
 func (unit Resources) Of(has *Resources) Resources {
 	if has.CPUs == 0 {
 		unit.CPUs = 0
@@ -230,7 +230,7 @@ func (s *size) UnmarshalYAML(b []byte) error {
 	return err
 }
 
-// Validate checks the amounts of a node or of a unit. path is the path of the field, for errors.
+// Validate checks the amounts of a node or of a unit. The argument path is the path of the field, for errors.
 func (r *Resources) Validate(path string) error {
 	for _, a := range r.amounts() {
 		if a.value < 0 {

@@ -16,7 +16,7 @@ func TestWidthIsTheLeastNumberOfUnitsThatContainsTheShape(t *testing.T) {
 	gpu := job.Resources{CPUs: 8, Memory: 60 * gib, GPUs: 1, GPUType: "a100"}
 	for _, c := range []struct {
 		unit, shape job.Resources
-		width       int // 0: no width is enough
+		width       int // 0 means that no width is enough
 	}{
 		{cpu, job.Resources{}, 1},
 		{cpu, job.Resources{CPUs: 4}, 4},

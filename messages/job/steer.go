@@ -19,15 +19,15 @@ type HoldReply struct {
 	Job     messages.JobID `json:"job"`
 	State   State          `json:"state"`
 	Hold    bool           `json:"hold"`    // the job is on hold now
-	Changed bool           `json:"changed"` // false: the job was in this state already
+	Changed bool           `json:"changed"` // false means that the job was in this state already
 	Running int            `json:"running"` // number of tasks that go on running
 }
 
 // RequeueRequest ends running tasks of a job. Their next attempts run them again.
 type RequeueRequest struct {
 	Job   messages.JobID `json:"job"`
-	Stage *int           `json:"stage,omitempty"` // position of the stage; default: 0 if Task is set, otherwise all stages
-	Task  *uint32        `json:"task,omitempty"`  // position in the stage; default: all running tasks
+	Stage *int           `json:"stage,omitempty"` // position of the stage; the default is 0 if Task is set, otherwise all stages
+	Task  *uint32        `json:"task,omitempty"`  // position in the stage; the default is all running tasks
 }
 
 // RequeueReply has the number of tasks that were ended to run again.
@@ -48,10 +48,10 @@ type ChangeRequest struct {
 	// Budget and Rate can be raised, if the market's mechanism allows it.
 	Budget messages.Credits `json:"budget,omitempty"`
 	Rate   messages.Credits `json:"rate,omitempty"`
-	// Stage is the position of the stage to change; default: the only stage.
+	// Stage is the position of the stage to change; the default is the only stage.
 	Stage      *int              `json:"stage,omitempty"`
 	TimeLimit  messages.Duration `json:"time_limit,omitempty"`
-	MaxRunning *int              `json:"max_running,omitempty"` // 0: no bound
+	MaxRunning *int              `json:"max_running,omitempty"` // 0 means no bound
 	Comment    *string           `json:"comment,omitempty"`
 	// Waits replaces the conditions of the job's start, before a task has started.
 	Waits *Conditions `json:"waits,omitempty"`

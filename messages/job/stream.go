@@ -14,16 +14,16 @@ type Interactive struct {
 	Terminal bool `json:"terminal,omitempty"` // the streams are a terminal
 	Rows     int  `json:"rows,omitempty"`     // rows of the terminal
 	Columns  int  `json:"columns,omitempty"`
-	// Linger is how long the process goes on after its client's last request; 0: 5 minutes.
+	// Linger is how long the process goes on after its client's last request; 0 means 5 minutes.
 	Linger messages.Duration `json:"linger,omitempty"`
-	// Idle is how long the process goes on without input or output; 0: no limit.
+	// Idle is how long the process goes on without input or output; 0 means no limit.
 	Idle messages.Duration `json:"idle,omitempty"`
 }
 
 // MaxWindow is the largest number of rows or columns of a terminal.
 const MaxWindow = 10_000
 
-// Validate checks the fields of i; nil is valid.
+// Validate checks the fields. A nil pointer is valid.
 func (i *Interactive) Validate(path string) error {
 	switch {
 	case i == nil:

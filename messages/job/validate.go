@@ -26,9 +26,8 @@ func (r *SubmitRequest) Validate() error {
 	return cmp.Or(messages.CheckLine("key", r.Key, messages.MaxKey), messages.CheckName("site", r.Site), r.Spec.Validate())
 }
 
-// Validate returns an error for the first fault of a job that can be seen without knowing the site. The error's kind
-// is Invalid or TooLarge, and its message begins with the field's path. It takes at most the time to read the job
-// once.
+// Validate returns an error for the first fault of a job that can be seen without knowing the site. The error's kind is
+// Invalid or TooLarge, and its message begins with the field's path. It takes time linear in the size of the job.
 func (s *JobSpec) Validate() error {
 	return messages.FirstOf(
 		func() error { return messages.CheckLine("name", s.Name, MaxTextField) },
@@ -93,7 +92,7 @@ func (s *JobSpec) validateStages() error {
 	return cmp.Or(s.validateTogether(), s.validateOrder())
 }
 
-// Title returns a name of the job for statements: "job flights", or "a job" if it has no name.
+// Title returns a name of the job for account statements: "job flights", or "a job" if it has no name.
 func (s *JobSpec) Title() string {
 	const most = 100 // bytes
 	switch {
@@ -177,7 +176,7 @@ func (e Env) bytes() (n int) {
 	return n
 }
 
-// Validate returns why no task can have the variable; nil: tasks can.
+// Validate returns an error that says why no task can have the variable. It returns nil if tasks can have it.
 func (v *Variable) Validate() error { return v.check("env") }
 
 func (v *Variable) check(path string) error {

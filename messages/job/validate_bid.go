@@ -94,12 +94,12 @@ func (s *JobSpec) validateConditions() error {
 	return nil
 }
 
-// Awaited returns the jobs that the whole job waits for. If a job is in two lists, it is there twice.
+// Awaited returns the jobs that the whole job waits for. A job that is in two lists is returned twice.
 func (s *JobSpec) Awaited() []messages.JobID {
 	return slices.Concat(s.AfterJobs, s.AfterOK, s.AfterFailed, s.AfterStart)
 }
 
-// Predecessors returns the jobs that the job, or its single tasks, wait for. If a job is in two lists, it is there
+// Predecessors returns the jobs that the job, or its single tasks, wait for. A job that is in two lists is returned
 // twice.
 func (s *JobSpec) Predecessors() []messages.JobID {
 	all := s.Awaited()

@@ -181,7 +181,7 @@ func (s *JobSpec) validateOrder() error {
 	return nil
 }
 
-// cycle returns stages that wait for each other in a circle, with the first one again at the end; nil: there is no
+// cycle returns stages that wait for each other in a circle, with the first one again at the end; nil if there is no
 // circle. The depth of the search is at most MaxStages.
 func (s *JobSpec) cycle(position map[messages.Name]int) []messages.Name {
 	const (

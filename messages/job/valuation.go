@@ -40,7 +40,7 @@ type Valuation struct {
 
 	Mu    float64 `json:"mu,omitempty"`    // Sigmoidal, LinearDecay: seconds after which the value falls
 	Delta float64 `json:"delta,omitempty"` // Sigmoidal, LinearDecay: seconds that the fall takes
-	// Epsilon is the part of Max that a Sigmoidal has lost at Mu, and the part that it still has at Mu+Delta; 0:
+	// Epsilon is the part of Max that a Sigmoidal has lost at Mu, and the part that it still has at Mu+Delta. 0 means
 	// 0.01.
 	Epsilon float64 `json:"eps,omitempty"`
 

@@ -9,7 +9,6 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// valuations has one valuation of each class.
 var valuations = []Valuation{
 	{Class: Sigmoidal, Max: 100, Mu: 2000, Delta: 1000, Epsilon: 0.05},
 	{Class: Hard, Max: 66, Deadline: 283},

@@ -84,8 +84,9 @@ func savedAs(meta *raft.SnapshotMeta) Saved {
 	return s
 }
 
-// Plant makes the directory of a replica from a saved state. Replicas that are planted from the same state form a
-// group again. An old replica that still exists cannot join it. began is when the backup with the state began.
+// Plant makes the directory of a replica from a saved state. Replicas that are planted from the same state form a group
+// again. An old replica that still exists cannot join the new group. The argument began is when the backup with the
+// state began.
 func Plant(dir, id string, s Saved, began time.Time, state io.Reader) (err error) {
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		return messages.Errorf(messages.Conflict, "%s: exists already; put a saved state into a new directory", dir)
@@ -139,7 +140,7 @@ func plantPromises(c *Config, s Saved, began time.Time) error {
 	return errors.Join(p.lowered(s.Index, s.Term), p.close())
 }
 
-// group returns the members as Raft's configuration. It must contain the replica id.
+// group returns the members as Raft's configuration. The members must include the replica with the given id.
 func (s *Saved) group(id string) (c raft.Configuration, err error) {
 	found := false
 	for _, m := range s.Members {

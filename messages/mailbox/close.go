@@ -37,7 +37,7 @@ func (m *replicated) stop() error {
 	m.rounds.close(ErrClosed)
 	m.running.Wait()
 	if !stopped || !m.probed() {
-		// Something may still be writing: the files stay open and locked.
+		// A goroutine may still write, so the files stay open and locked.
 		return errors.Join(fmt.Errorf("mailbox: the log in %s does not stop; its disk may hang", m.config.Dir), cut)
 	}
 	return errors.Join(cut, m.release())
@@ -71,7 +71,7 @@ func (m *replicated) probed() bool {
 }
 
 // unsavedBytes is the largest size of entries, in bytes, that a start may have to apply again after a planned stop.
-// To apply them takes a fraction of a second.
+// Applying them takes a fraction of a second.
 const unsavedBytes = 256 << 10
 
 // setAside writes a snapshot if there are many entries since the last one. Otherwise the next start would have to

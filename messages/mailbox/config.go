@@ -29,8 +29,8 @@ type Config struct {
 	// processes.
 	Dir string
 
-	// Local connects the replicas of a group that all run in this process. No port is opened,
-	// and the fields up to TLS are unused.
+	// Local connects the replicas of a group that all run in this process. No port is opened, and the fields from
+	// Listen to TLS are unused.
 	Local *Local
 	// Listen is the TCP address on which the replica serves the group, such as "10.0.0.1:7000".
 	Listen string
@@ -65,10 +65,10 @@ type Config struct {
 	// MinFreeBytes is the least free space on the disk of Dir, in bytes. Below it, proposals are refused with
 	// ErrNoSpace. Default 256 MiB.
 	MinFreeBytes uint64
-	// Log is the logger; default: no log.
+	// Log is the logger; the default is no log.
 	Log *zap.Logger
-	// Metrics is where the metrics candor_<Name>_log_* are registered until Close, with a label for the replica;
-	// default: nowhere.
+	// Metrics is where the metrics candor_<Name>_log_* are registered until Close, with a label for the replica.
+	// By default they are not registered.
 	Metrics prometheus.Registerer
 
 	limits limits
@@ -94,16 +94,16 @@ type faults struct {
 	wrap    func(raft.LogStore) raft.LogStore        // wraps the store of the log
 	free    func(dir string) (bytes uint64, _ error) // returns the disk's free space
 	room    func(dir string, bytes int64) error      // returns an error if a file of a size has no room
-	segment func() error                             // called before a file of the log is made; nil: no call
-	// stuck is called once, when a write hangs or fails, or the state or the log is wrong. It
-	// logs the error and ends the process. If it returns, the replica leaves its group: its
-	// connections are closed, and every call fails.
+	segment func() error                             // called before a file of the log is made; nil means no call
+	// stuck is called once, when a write hangs or fails, or the state or the log is wrong. It logs the error and ends
+	// the process. If the function returns, the replica leaves its group: its connections are closed, and every call
+	// fails.
 	stuck     func(error)
 	listener  net.Listener      // used instead of Listen; closed with the mailbox
 	transport func(below) below // put between the gate and the network
 }
 
-// between returns the transport below the gate.
+// between returns the transport that the gate uses to reach the network.
 func (f *faults) between(t below) below {
 	if f.transport == nil {
 		return t
@@ -233,7 +233,6 @@ func (c *Config) fillFunctions() {
 	}
 }
 
-// resolve returns a replica's present address.
 func (c *Config) resolve(id string) (string, error) {
 	if c.Resolve == nil {
 		return "", fmt.Errorf("mailbox: no address is known for replica %q", id)

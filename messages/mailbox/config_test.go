@@ -83,7 +83,7 @@ func TestLogOfTheDroppedStoreIsRefused(t *testing.T) {
 	}
 }
 
-// TestLockIsGivenUpAtOnce closes a replica while a process is being started, which has the lock file open until it
+// TestLockIsGivenUpAtOnce closes a replica while a child process starts. The child has the lock file open until it
 // executes its program. The lock must be free at once.
 func TestLockIsGivenUpAtOnce(t *testing.T) {
 	dir := t.TempDir()

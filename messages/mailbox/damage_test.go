@@ -33,7 +33,6 @@ func files(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// edit changes a file's content.
 func edit(t *testing.T, path string, change func([]byte) []byte) {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -94,7 +93,6 @@ func (g *group) settled() {
 	})
 }
 
-// demote removes a replica's vote.
 func demote(m *replicated, id string) error {
 	if err := m.raft.DemoteVoter(raft.ServerID(id), 0, time.Second).Error(); err != nil {
 		return proposeError(err)
@@ -102,8 +100,8 @@ func demote(m *replicated, id string) error {
 	return nil
 }
 
-// TestVoteThatWasTakenAwayComesBack: a replica has no vote and does not know why, because its disk failed before it
-// stored the reason, or because the leader ended before it gave the vote back. The replica must get its vote again.
+// TestVoteThatWasTakenAwayComesBack has a replica without a vote that does not know the reason: its disk failed before
+// it stored the reason, or the leader ended before it returned the vote. The replica must get its vote again.
 func TestVoteThatWasTakenAwayComesBack(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
@@ -205,8 +203,8 @@ func TestFlippedEntryOfOneReplicaIsRefused(t *testing.T) {
 	}
 }
 
-// TestDamageBelowTheSnapshotIsMended damages the log of a replica without peers. Entries that the snapshot contains
-// must not matter; later entries must.
+// TestDamageBelowTheSnapshotIsMended damages the log of a replica without peers. Damage to entries that the snapshot
+// contains must not matter. Damage to later entries must matter.
 func TestDamageBelowTheSnapshotIsMended(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(dir string){
@@ -413,7 +411,7 @@ func heardOf(t *testing.T, dir string, index uint64) {
 }
 
 // TestUnreadableSnapshot makes snapshots unreadable. The log reaches back to the older snapshot. So a replica without
-// peers must survive the loss of the newest snapshot, and a replica with peers the loss of both.
+// peers must survive the loss of the newest snapshot, and a replica with peers must survive the loss of both.
 func TestUnreadableSnapshot(t *testing.T) {
 	t.Parallel()
 	break1 := func(t *testing.T, dir, file string) {
@@ -483,8 +481,8 @@ func TestUnreadableSnapshot(t *testing.T) {
 	})
 }
 
-// refuse gives a stopped replica a number of later snapshots, which are intact but which the machine refuses. The
-// replica keeps only its last two snapshots.
+// refuse adds newer snapshots to a stopped replica. They are intact, but the machine refuses them. The argument later
+// is their number. The replica keeps only its last two snapshots.
 func refuse(t *testing.T, dir string, later int) {
 	t.Helper()
 	files, err := raft.NewFileSnapshotStoreWithLogger(dir, retainedSnapshots, newRaftLog(zap.NewNop()))
@@ -706,7 +704,8 @@ func TestEntriesWithoutSealsAreRead(t *testing.T) {
 	g.agree(21)
 }
 
-// seeds returns how many random cases to try: usual, or the number in CANDOR_SEEDS.
+// seeds returns how many random cases to try. This is the number in CANDOR_SEEDS if it is set, and otherwise the
+// argument.
 func seeds(usual int) int {
 	if n, err := strconv.Atoi(os.Getenv("CANDOR_SEEDS")); err == nil && n > 0 {
 		return n

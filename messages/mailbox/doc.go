@@ -33,19 +33,20 @@
 // Config.Timeout (randomly up to three times as long) starts an election. A leader that does not hear from a majority
 // for Config.Timeout steps down. A leader that is stopped on purpose hands leadership over first.
 //
-// This package passes Raft's messages on unchanged, or refuses them. For everything else that replicas must know of
-// each other, they ask on separate connections (see exchange). A leader asks before it sends entries, and twice a
-// second; a replica asks before it asks for a vote.
+// This package passes Raft's messages on unchanged, or refuses them. Replicas exchange everything else that they must
+// know of each other on separate connections (see exchange). A leader asks the others before it sends entries, and
+// twice a second. A replica asks them before it requests a vote.
 //
 // # Disks
 //
-// A leader whose disk hangs would still send heartbeats and never commit. So a watchdog times every write and sync,
-// and probes the disk when it is idle. After a write has hung for two seconds, a leader stops sending heartbeats, so
-// that the others elect another. After twenty seconds, or when a write fails, the process ends. After a failed write
+// A leader whose disk hangs would still send heartbeats and never commit. So a watchdog times every write and sync, and
+// probes the disk when it is idle. After a write has hung for two seconds, a leader stops sending heartbeats, so that
+// the others elect another leader. After twenty seconds, or when a write fails, the process ends. After a failed write
 // nothing more is written: the memory pages that a failed sync leaves behind cannot be trusted, but a new process can
 // trust the files. When the disk is almost full, proposals are refused (ErrNoSpace) until there is space again; there
-// is still room for the accepted ones. A leader whose disk is almost full hands leadership to a replica with more
-// space, and answers ErrNotLeader meanwhile. So proposals are refused only if no disk of a possible leader has space.
+// is still room for the proposals that were accepted. A leader whose disk is almost full hands leadership to a replica
+// with more space, and answers ErrNotLeader meanwhile. So proposals are refused only if no disk of a possible leader
+// has space.
 //
 // # Exchanging replicas
 //
@@ -58,32 +59,32 @@
 // The replicas of a group agree on a level ([messages.Level]), and propose only commands that each release of that
 // level can carry out. Each replica tells the leader the level of its release. When all replicas have been able to work
 // with a higher level for a day, or when an operator asks for it, the leader raises the level by an entry of the log.
-// Until then, every replica can go back to the release before. A replica that finds, in its log or in a snapshot, that
-// the group agreed on a level that its release does not work with, ends with an error that names the release to start,
-// and its files stay unchanged.
+// Until then, every replica can go back to the release before. A replica may find in its log or in a snapshot that the
+// group agreed on a level with which its release cannot work. Then it ends with an error that names the release to
+// start, and its files stay unchanged.
 //
 // # Damage
 //
-// Each entry has a seal: a checksum that includes the seal of the entry before it. A replica checks its directory
-// when it starts and every hour, and each entry when it is read, arrives or is applied. Next to the log is a file of
-// promises: the votes, the end of the log, and a name of the disk, which the peers know too. A replica that has less
-// than it promised, or another disk than the peers know, takes no part in elections until a leader has brought it up
-// to date as a replica without a vote. Replicas compare their states through the log, whatever builds they run; a
-// replica that differs from a majority stops. A replica with a damaged log continues from its latest snapshot and the
-// entries after it. If these are damaged too, it puts its directory aside and begins anew from its peers; without
-// peers it does not start.
+// Each entry has a seal: a checksum that includes the seal of the entry before it. A replica checks its directory when
+// it starts and every hour, and each entry when it is read, arrives or is applied. Next to the log is a file of
+// promises: the votes, the end of the log, and a name of the disk, which the peers know too. If a replica has less than
+// it promised, or its disk is not the disk that the peers know, the replica takes no part in elections. First a leader
+// must bring it up to date as a replica without a vote. Replicas compare their states through the log, whatever builds
+// they run; a replica that differs from a majority stops. A replica with a damaged log continues from its latest
+// snapshot and the entries after it. If these are damaged too, it moves its directory aside and gets a new state from
+// its peers; without peers it does not start.
 //
 // # Replicas that were put back
 //
 // A replica follows a leader only when it knows that the leader's log has all that was acknowledged here: both must
-// have the last such entry in the same reign, which is the part of the log that one leader wrote. Leaders tell this
-// on separate connections before they send anything else. If the leader's log lacks the entry, a majority lost its
-// disks or came back with older copies. Then neither of the two leads or follows, no log is cut, and the group stops
-// until an operator says which log is right. A new leader begins to serve when each replica that can be reached has
+// have the last such entry in the same reign, which is the part of the log that one leader wrote. Leaders send this
+// information on separate connections before they send anything else. If the leader's log lacks the entry, a majority
+// lost its disks or came back with older copies. Then neither of the two leads or follows, no log is cut, and the group
+// stops until an operator says which log is right. A new leader begins to serve when every reachable replica has
 // answered it.
 //
-// A group that was restored from a backup ([Plant]) has a mark in its log. A replica without
-// the mark neither votes for nor follows a replica with it, and the group continues without it.
+// A group that was restored from a backup ([Plant]) has a mark in its log. A replica without the mark neither votes for
+// nor follows a replica with the mark. The group continues without such a replica.
 //
 // # Identity and addresses
 //

@@ -9,12 +9,12 @@ import (
 	"go.uber.org/zap"
 )
 
-// engine is the running Raft of this replica, and how far its start or stop is.
+// engine has the running Raft of this replica, and records how far its start or stop has got.
 type engine struct {
 	config *Config
 	guard  *guard
 	raft   *raft.Raft   // nil until it was opened
-	lacks  func() error // returns why the machine should not lead; nil: it may
+	lacks  func() error // returns why the machine should not lead; nil if it may
 	check  func(command []byte) (level int, err error)
 
 	opened   chan struct{} // closed when OpenRaft has returned
@@ -23,7 +23,8 @@ type engine struct {
 	unknown  chan struct{} // closed when everything still in flight is given up
 }
 
-// orClosed returns why the mailbox is closed or its disk failed; if neither is the case, it returns err.
+// orClosed returns why the mailbox is closed or why its disk failed. If it is not closed and the disk works, orClosed
+// returns err.
 func (e *engine) orClosed(err error) error {
 	if broken := e.guard.broken.Load(); broken != nil {
 		return fmt.Errorf("%w: %w", ErrClosed, *broken)
@@ -60,7 +61,6 @@ func (e *engine) isMember(id string) bool {
 	return slices.ContainsFunc(e.servers(), func(s raft.Server) bool { return string(s.ID) == id })
 }
 
-// voters lists the replicas that have a vote.
 func (e *engine) voters() (ids []string) {
 	for _, s := range e.servers() {
 		if s.Suffrage == raft.Voter {

@@ -24,7 +24,6 @@ var (
 // newEntry starts an entry with room for size bytes of commands.
 func newEntry(size int) []byte { return append(make([]byte, 0, size+1), entryVersion) }
 
-// appendCommand adds a command to an entry.
 func appendCommand(entry, command []byte) []byte {
 	return append(binary.AppendUvarint(entry, uint64(len(command))), command...)
 }

@@ -41,7 +41,7 @@ func TestEntryHoldsCommandsInOrder(t *testing.T) {
 	}
 }
 
-// garbage is malformed entries. Each must be refused as a whole.
+// garbage has malformed entries. Each must be refused as a whole.
 var garbage = []struct {
 	name  string
 	entry []byte

@@ -23,8 +23,8 @@ const mostTold = 64 << 10
 // askFor bounds the time of a question. A handshake takes long on a busy machine.
 const askFor = time.Second
 
-// exchange asks other replicas questions and answers theirs, on separate connections, so that Raft's messages stay
-// unchanged. A connection stays open for the next question.
+// exchange asks other replicas questions and answers their questions, on separate connections, so that Raft's messages
+// stay unchanged. A connection stays open for the next question.
 type exchange struct {
 	stream *stream
 	answer func(from string, q hello) hello
@@ -36,12 +36,12 @@ type exchange struct {
 // line is a connection to a replica, for one question at a time.
 type line struct {
 	mu   sync.Mutex
-	conn net.Conn // nil: none is open
+	conn net.Conn // nil means that none is open
 }
 
 // hello is what one replica tells another about its log and disk.
 type hello struct {
-	Leads      uint64 `json:",omitempty"` // the term in which the sender leads; 0: the sender is a candidate
+	Leads      uint64 `json:",omitempty"` // the term in which the sender leads; 0 means that the sender is a candidate
 	Introduces bool   `json:",omitempty"` // the sender leads, and describes its log in the fields after the report
 	Notice     leaderNotice
 	Report     standingReport
@@ -50,8 +50,8 @@ type hello struct {
 	Settled uint64  // index of the last entry that it knows to be committed
 	Origin  origin  // the restore from a backup in its log's history
 	Reigns  []reign `json:",omitempty"`
-	// The replica asked for the checksum of entry Asked, and Sum is that checksum in the leader's log. "": the log
-	// does not go back so far.
+	// The replica asked for the checksum of entry Asked, and Sum is that checksum in the leader's log. If Sum is "",
+	// that log does not go back so far.
 	Asked uint64 `json:",omitempty"`
 	Sum   string `json:",omitempty"`
 

@@ -44,7 +44,7 @@ func (f *faultyLog) fail(err error) {
 	f.err.Store(&err)
 }
 
-// faultyGroup returns a group whose logs can be made to fail. stuck receives the errors of faults.stuck.
+// faultyGroup returns a group whose logs can be made to fail. The channel stuck receives the errors of faults.stuck.
 func faultyGroup(t *testing.T, n int) (g *group, logs map[string]*faultyLog, stuck chan error) {
 	logs, stuck = map[string]*faultyLog{}, make(chan error, n)
 	g = newGroup(t, n, func(c *Config) {
@@ -223,7 +223,7 @@ func TestFullDiskIsWaitedOut(t *testing.T) {
 
 // TestFullDiskAfterACutIsWaitedOut: a follower has cut entries from the end of its log, because another leader's
 // entries replace them. The disk has no room for the new entries. The follower must wait, and write them as soon as
-// there is room. With an error, Raft would wait for the cut entries for ever.
+// there is room. If it returned an error, Raft would wait for the cut entries for ever.
 func TestFullDiskAfterACutIsWaitedOut(t *testing.T) {
 	t.Parallel()
 	c := newGroup(t, 1, nil).configWithDefaults()
@@ -349,7 +349,7 @@ func TestLowSpaceRefusesProposals(t *testing.T) {
 }
 
 // TestWritesHaveTheSpaceLookedAt checks that a write makes the guard measure the free space if the last measurement is
-// old, and that not every write does.
+// old, and only then.
 func TestWritesHaveTheSpaceLookedAt(t *testing.T) {
 	c := &Config{Dir: t.TempDir(), Log: zap.NewNop()}
 	c.faults.free = func(string) (uint64, error) { return 1, nil }
@@ -396,7 +396,7 @@ func TestSpaceMarkDoesNotFlicker(t *testing.T) {
 }
 
 // TestRefusedWriteWaitsForRoom checks that, after a write that had no room, proposals are refused until a file has
-// room. The free space does not show a quota.
+// room. A full quota does not change the free space that the system reports.
 func TestRefusedWriteWaitsForRoom(t *testing.T) {
 	t.Parallel()
 	c := newGroup(t, 1, nil).configWithDefaults()
@@ -445,7 +445,7 @@ func TestHangingProbeIsOverdue(t *testing.T) {
 	}
 }
 
-// exit receives a signal instead of the end of the process.
+// exit is closed where the process would end.
 type exit chan struct{}
 
 func (e exit) OnWrite(*zapcore.CheckedEntry, []zapcore.Field) { close(e) }

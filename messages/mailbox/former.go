@@ -25,7 +25,6 @@ func (f *former) note(members raft.Configuration) {
 	}
 }
 
-// had reports whether a replica was a member.
 func (f *former) had(id string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

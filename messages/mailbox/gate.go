@@ -37,8 +37,8 @@ type gate struct {
 
 	refusals atomic.Uint64 // number of refused messages of elections
 
-	// catching has the IDs of replicas without a vote, according to the committed configuration. They may catch up.
-	// It is emptied when a tenure begins.
+	// catching has the IDs of replicas without a vote, according to the committed configuration. They may catch up. It
+	// is emptied when this replica begins to lead.
 	catching sync.Map
 	exchange *exchange
 	// introduced has, for each replica, the latest term in which that replica knows that this leader has every entry
@@ -277,8 +277,9 @@ func (g *gate) RequestPreVote(id raft.ServerID, to raft.ServerAddress, q *raft.R
 	return g.below.RequestPreVote(id, to, q, p)
 }
 
-// mayAsk returns an error if this replica, whose log ends at last, may not ask another replica for its vote. On a
-// loaded machine Raft can ask before NewRaft has returned; then the standing is not known yet.
+// mayAsk returns an error if this replica may not ask another replica for its vote. The argument last is the index of
+// the last entry in this replica's log. On a loaded machine Raft can ask before NewRaft has returned; then the standing
+// is not known yet.
 func (g *gate) mayAsk(id raft.ServerID, to raft.ServerAddress, last uint64) error {
 	if !g.open.Load() {
 		return errNotRunning

@@ -112,7 +112,7 @@ func TestCloseWaitsForHeartbeats(t *testing.T) {
 }
 
 // TestNobodyIsAskedBeforeRaftIsOpen checks that no vote is asked for before NewRaft has returned. On a loaded machine
-// Raft's goroutines try to.
+// Raft's goroutines try to ask earlier.
 func TestNobodyIsAskedBeforeRaftIsOpen(t *testing.T) {
 	g := newGate(&beating{})
 	g.engine = &engine{}

@@ -39,7 +39,7 @@ type tally struct {
 	images atomic.Int64                  // number of images that it restored
 }
 
-// laterRules is the beginning of commands of rules that a build may not know yet.
+// laterRules begins the commands whose rules an older build does not know.
 const laterRules = "later:"
 
 func (t *tally) Check(command []byte) (int, error) {
@@ -144,12 +144,12 @@ func (t *tally) hold() (release func()) {
 	})
 }
 
-// group is replicas in one process, each with its own directory. They are connected in memory or, with an authority,
-// over TCP like separate processes.
+// group is a set of replicas in one process, each with its own directory. They are connected in memory or, with an
+// authority, over TCP like separate processes.
 type group struct {
 	t      testing.TB
 	local  *Local
-	issuer *authority // nil: connected in memory
+	issuer *authority // nil means connected in memory
 	ids    []string
 	dirs   map[string]string
 	adjust func(*Config)
@@ -257,7 +257,6 @@ func (g *group) start(ids ...string) {
 	}
 }
 
-// stop closes running replicas.
 func (g *group) stop(ids ...string) {
 	for _, id := range ids {
 		g.mu.Lock()
@@ -326,8 +325,8 @@ func (g *group) propose(command string) place {
 	}
 }
 
-// agree waits until all running replicas have the same state, with at least atLeast commands, and returns its hash.
-// The state has at least as many commands as at the last call, because replicas that start pass through all earlier
+// agree waits until all running replicas have the same state, with at least atLeast commands, and returns its hash. The
+// state must have at least as many commands as at the last call, because replicas that start pass through all earlier
 // states.
 func (g *group) agree(atLeast uint64) uint64 {
 	g.t.Helper()
@@ -351,7 +350,7 @@ func (g *group) agree(atLeast uint64) uint64 {
 }
 
 // handOver makes a leader give its leadership away. A transfer that fails, for example under load, is tried again. A
-// transfer that timed out may have succeeded all the same.
+// transfer that timed out may still have succeeded.
 func (g *group) handOver(transfer func() raft.Future) {
 	g.t.Helper()
 	eventually(g.t, "leadership handed over", func() bool {

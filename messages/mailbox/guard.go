@@ -77,8 +77,9 @@ func (g *guard) overdue(now time.Time, most time.Duration) error {
 	return nil
 }
 
-// write runs a write of the log and times it. If the disk is full, it sets low: nothing was written, and there may be
-// room later. After any other error the guard permits no more writes, because the content of the disk is unknown.
+// write runs a write of the log and times it. If the disk is full, it sets low, because nothing was written and there
+// may be room later. After any other error the guard permits no more writes, because the content of the disk is
+// unknown.
 func (g *guard) write(name string, f func() error) error {
 	if err := g.broken.Load(); err != nil {
 		return *err
@@ -180,9 +181,9 @@ func (g *guard) probe(stop <-chan struct{}) {
 	}
 }
 
-// lookAtSpace sets low when less than MinFreeBytes is free, and clears it an eighth above that, so that low does not
-// change all the time. After a write that had no room, it clears low only when a new file of the log has room: the
-// free space does not show a quota.
+// lookAtSpace sets low when less than MinFreeBytes is free, and clears low when an eighth more than this is free. So
+// low does not change all the time. After a write that had no room, it clears low only when a new file of the log has
+// room: a full quota does not change the free space that the system reports.
 func (g *guard) lookAtSpace() {
 	g.looked.Store(time.Now().UnixNano())
 	end := g.begin("statfs")
@@ -201,7 +202,7 @@ func (g *guard) lookAtSpace() {
 	}
 }
 
-// setLow sets low, and wakes the yielder.
+// setLow sets low. If low becomes true, it wakes the yielder, which may hand leadership over.
 func (g *guard) setLow(low bool) {
 	if low && !g.low.Load() {
 		g.since.Store(time.Now().UnixNano())
@@ -215,7 +216,6 @@ func (g *guard) setLow(low bool) {
 	}
 }
 
-// lowFor returns how long low has been set.
 func (g *guard) lowFor() time.Duration { return time.Since(time.Unix(0, g.since.Load())) }
 
 // hasRoom returns whether there is room for a file of the log, after a write that had no room.

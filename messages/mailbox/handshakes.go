@@ -13,9 +13,9 @@ import (
 
 const (
 	handshakeTimeout = 5 * time.Second
-	// maxHandshakes bounds the connections that have not proved yet who they are, and maxHandshakesFrom those of one
-	// address. A replica's handshake takes milliseconds. So if there are too many, the oldest connection does not
-	// belong to a replica.
+	// maxHandshakes bounds the connections that have not proved yet who they are, and maxHandshakesFrom bounds the same
+	// for one address. A replica's handshake takes milliseconds. So if there are too many, the oldest connection does
+	// not belong to a replica.
 	maxHandshakes     = 64
 	maxHandshakesFrom = 16
 )
@@ -27,7 +27,7 @@ func handshake(c *tls.Conn, within time.Duration) error {
 	return c.HandshakeContext(ctx)
 }
 
-// handshakes has the connections whose handshake is under way. If a new connection makes them too many, the oldest
+// handshakes has the connections whose handshake is under way. If a new connection is one too many, the oldest
 // connection from the same address is closed, or the oldest of all. So connections that send nothing cannot keep a
 // replica out.
 type handshakes struct {
@@ -60,7 +60,6 @@ func (g *handshakes) drop(i int) {
 	g.open = slices.Delete(g.open, i, i+1)
 }
 
-// end removes a connection whose handshake has ended.
 func (g *handshakes) end(c net.Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -82,7 +81,7 @@ type refusals struct {
 	silent int // refusals that were not logged since the last log line
 }
 
-// next reports whether to log a refusal. silent is how many were not logged since the last log line.
+// next reports whether to log a refusal. The result silent is how many were not logged since the last log line.
 func (r *refusals) next(now time.Time) (silent int, log bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,7 +93,6 @@ func (r *refusals) next(now time.Time) (silent int, log bool) {
 	return silent, true
 }
 
-// refused counts a refused connection, and logs it.
 func (s *stream) refused(from net.Addr, err error) {
 	s.refusedTotal.Add(1)
 	if silent, log := s.refusals.next(time.Now()); log {

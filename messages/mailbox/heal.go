@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// healer brings doubtful replicas and replicas without a vote up to date, while this replica leads.
+// healer brings doubtful replicas (see standing) and replicas without a vote up to date, while this replica leads.
 type healer struct {
 	*engine
 	leadership *leadership
@@ -18,8 +18,8 @@ type healer struct {
 	gate       *gate
 }
 
-// heal removes the vote of each doubtful replica, waits until it has caught up, and returns the vote. It also brings up
-// to date, and returns the vote of, a replica that lost its vote and whose disk no longer has the reason.
+// heal removes the vote of each doubtful replica, waits until it has caught up, and returns the vote. It does the same
+// for a replica that has no vote and whose disk no longer has the reason for this.
 func (h *healer) heal() {
 	tick := time.NewTicker(h.config.Timeout)
 	defer tick.Stop()
@@ -59,8 +59,8 @@ func hasVote(all []Member, id string) bool {
 	return i >= 0 && all[i].Votes
 }
 
-// aloneFor is how long a doubtful replica waits for a leader before it logs this, as a number of timeouts. mostAlone
-// bounds that time.
+// aloneFor is the number of timeouts for which a doubtful replica waits for a leader before it logs that it found none.
+// mostAlone bounds that time.
 const (
 	aloneFor  = 10
 	mostAlone = 10 * time.Second

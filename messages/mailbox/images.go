@@ -8,10 +8,10 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// sentImage is an image that a replica gets or got from this leader.
+// sentImage is an image that this leader sends or has sent to a replica.
 type sentImage struct {
 	index    uint64    // the image has the log's entries up to this one
-	restored time.Time // when the replica had restored it; zero: not yet
+	restored time.Time // when the replica had restored it; zero means not yet
 }
 
 // catchUpWithin is how long a replica that has restored an image may take to catch up with the log.
@@ -54,7 +54,7 @@ func (t *transport) needed() (index uint64) {
 }
 
 // sighting is what a replica's answers show: when the latest answer arrived, and the last entry of the replica's log at
-// that time. It also has the latest request that the replica accepted, as its term and mark.
+// that time. The fields term and mark identify the latest request that the replica accepted.
 type sighting struct {
 	at         time.Time
 	last       uint64

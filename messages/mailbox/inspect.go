@@ -28,10 +28,10 @@ var (
 // accepts its files as complete. It does so only once.
 const acceptFile = "accept"
 
-// inspect opens the files of a directory, compares them, and checks that the replica has all that it promised. If
-// files are damaged, but the latest snapshot and the entries after it contain everything promised, the replica
-// continues with them. Otherwise, if there are peers, inspect moves the files aside, and the replica starts again
-// without a vote. Without peers it returns the damage as an error.
+// inspect opens the files of a directory, compares them, and checks that the replica has all that it promised. Files
+// may be damaged although the latest snapshot and the entries after it contain everything promised. The replica then
+// continues with this snapshot and these entries. Otherwise, if there are peers, inspect moves the files aside, and the
+// replica starts again without a vote. Without peers it returns the damage as an error.
 func (d *disk) inspect(c *Config) error {
 	err := d.tryOpen(c)
 	if _, found := errors.AsType[*damage](err); !found {
@@ -109,7 +109,6 @@ func (d *disk) tryOpen(c *Config) (err error) {
 	return d.keepVotes()
 }
 
-// openFiles opens the stores of the log and of the snapshots.
 func (d *disk) openFiles(c *Config) error {
 	files, err := raft.NewFileSnapshotStoreWithLogger(c.Dir, retainedSnapshots, newRaftLog(c.Log))
 	if err != nil {
@@ -224,7 +223,7 @@ func orNone(err error) error {
 	return errors.New("there is none")
 }
 
-// scan reads the whole log and checks that every entry is there and follows the one before.
+// scan reads the whole log and checks that no entry is missing, and that each follows the previous entry.
 func (s *sealedLog) scan() (last tail, first uint64, err error) {
 	var end uint64
 	err = safely(func() (err error) {
@@ -415,8 +414,8 @@ func (d *disk) beginLog(c *Config, r *record, entries []*raft.Log) error {
 	return nil
 }
 
-// complete returns the latest snapshot and the entries after it, if together they contain everything that this
-// replica promised; otherwise an error. Entries before the snapshot are not needed.
+// complete returns the latest snapshot and the entries after it, if together they contain everything that this replica
+// promised. Otherwise it returns an error. Entries before the snapshot are not needed.
 func (d *disk) complete(c *Config) (snapshot uint64, entries []*raft.Log, err error) {
 	if d.promises == nil || d.snapshots == nil {
 		return 0, nil, errors.New("there are no promises to compare with")

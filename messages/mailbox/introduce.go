@@ -125,7 +125,7 @@ func (g *gate) tell() {
 // tellEvery is the time between two calls of tell by a leader.
 const tellEvery = 500 * time.Millisecond
 
-// askEvery: a replica that does not lead asks the others once in askEvery·tellEvery.
+// A replica that does not lead asks the others once in askEvery·tellEvery, which is 2 s.
 const askEvery = 4
 
 // tellOne tells one replica, to which this leader has introduced itself.
@@ -142,8 +142,8 @@ func (g *gate) tellOne(id raft.ServerID, to raft.ServerAddress, term uint64) {
 	}
 }
 
-// InstallSnapshot sends a snapshot. The replica also needs the reigns of the snapshot's entries, so this leader sends
-// them first.
+// InstallSnapshot sends a snapshot. The replica also needs to know which leaders wrote the snapshot's entries (the
+// reigns), so this leader sends this first.
 func (g *gate) InstallSnapshot(id raft.ServerID, to raft.ServerAddress, q *raft.InstallSnapshotRequest, p *raft.InstallSnapshotResponse, image io.Reader) error {
 	g.introduced.Delete(id)
 	if err := g.introduce(id, to, q.Term); err != nil {

@@ -91,13 +91,13 @@ func (l *leadership) announce(change Leadership) {
 const barrierRetry = 20 * time.Millisecond
 
 // A new leader begins to serve when each other replica has answered it or cannot be reached. It waits at most
-// mostSilence. The reason: one of these replicas may have acknowledged entries that this leader lacks.
+// mostSilence. The reason is that one of these replicas may have acknowledged entries that this leader lacks.
 const (
 	mostSilence = 300 * time.Millisecond
 	heardEvery  = 2 * time.Millisecond
 )
 
-// enter applies the barrier of a new tenure, then sends the tenure to entered.
+// enter applies the barrier of a new tenure, then sends the tenure to the channel entered.
 func (l *leadership) enter(o *tenure, entered chan<- *tenure) {
 	began := time.Now()
 	for !l.tryBarrier(o) {

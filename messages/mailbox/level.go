@@ -16,7 +16,7 @@ import (
 // each host can go back to the release before.
 const raiseAfter = 24 * time.Hour
 
-// agreeOn records that the replicas agreed on a level; 0: on none yet.
+// agreeOn records that the replicas agreed on a level; 0 means that they agreed on none yet.
 func (a *applier) agreeOn(level int) error {
 	if level == 0 {
 		return nil
@@ -39,11 +39,10 @@ type levels struct {
 	raising sync.Mutex
 }
 
-// agreed returns the level that the replicas agreed on.
 func (v *levels) agreed() int { return max(1, int(v.applier.level.Load())) }
 
-// lowest returns the lowest level of all replicas' releases. silent are the replicas that have not told their level
-// within the time lately; lower are the replicas whose level is lower than wanted.
+// lowest returns the lowest level of all replicas' releases. The result silent lists the replicas that have not told
+// their level recently. The result lower lists the replicas whose level is below the argument wanted.
 func (v *levels) lowest(wanted int) (level int, silent, lower []string) {
 	level = v.config.limits.level
 	for _, s := range v.servers() {
@@ -64,7 +63,7 @@ func (v *levels) lowest(wanted int) (level int, silent, lower []string) {
 	return level, silent, lower
 }
 
-// refusal returns the error for a command that needs a higher level than the one that the replicas agreed on.
+// refusal returns the error for a command that needs a higher level than the replicas agreed on.
 func (v *levels) refusal(needs int) error {
 	_, silent, lower := v.lowest(needs)
 	do := "all replicas can work with it: type candor upgrade finish"
@@ -90,11 +89,11 @@ func (v *levels) begin(o *tenure) bool {
 	return true
 }
 
-// watch raises the level while this replica leads, after all replicas could work with a higher level for raiseAfter. On
-// each replica it writes a snapshot after the level was raised. So the release after the next one, which cannot work
-// with entries of the lower level, can start with the files.
+// watch raises the level while this replica leads, after all replicas could work with a higher level for raiseAfter.
+// After the level was raised to n, it writes a snapshot on each replica. Without the snapshot, a release of level n+1
+// could not start with the files, because they would still have entries of level n−1.
 func (v *levels) watch() {
-	var since time.Time // when all replicas could first work with a higher level; zero: they cannot
+	var since time.Time // when all replicas could first work with a higher level; zero means that they cannot
 	every := min(v.config.limits.raiseAfter, time.Second)
 	for {
 		select {
@@ -119,7 +118,6 @@ func (v *levels) watch() {
 	}
 }
 
-// raise makes the replicas agree on a level.
 func (v *levels) raise(level int) error {
 	v.raising.Lock()
 	defer v.raising.Unlock()

@@ -36,8 +36,8 @@ func (l *levelled) upgrade(id string, level int) {
 	l.start(id)
 }
 
-// refuses starts a stopped replica with a release of a level. The start or the running replica must end with an error
-// that contains the sentence.
+// refuses starts a stopped replica with a release of the given level. The start or the running replica must end with an
+// error that contains the sentence.
 func (l *levelled) refuses(id string, level int, sentence string) {
 	l.t.Helper()
 	l.stop(id)

@@ -33,7 +33,6 @@ func (l *Local) join(s *stream) error {
 	return nil
 }
 
-// leave removes a replica that joined.
 func (l *Local) leave(s *stream) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -42,8 +41,8 @@ func (l *Local) leave(s *stream) {
 	}
 }
 
-// connect makes a pipe, gives one end to replica id and returns the other end. own says that the pipe is for
-// questions of this package, and not for Raft.
+// connect makes a pipe, gives one end to replica id and returns the other end. The argument own is true for a pipe for
+// questions of this package, and false for a pipe for Raft.
 func (l *Local) connect(from, id string, timeout time.Duration, own bool) (net.Conn, error) {
 	l.mu.Lock()
 	s := l.streams[id]

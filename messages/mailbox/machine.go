@@ -38,7 +38,7 @@ type applier struct {
 	unable    func(error) // called once, when this build cannot carry out an entry
 
 	own   int          // level of this release
-	level atomic.Int64 // level that the replicas agreed on; 0: none yet, because there were no commands
+	level atomic.Int64 // level that the replicas agreed on; 0 means none yet, because there were no commands
 	kept  atomic.Int64 // level in the latest snapshot
 
 	former  former
@@ -94,15 +94,14 @@ func (a *applier) applyOne(l *raft.Log) any {
 	return nil
 }
 
-// stop stops the applier for ever: if an entry were skipped, this replica's state would differ
-// from the others'.
+// stop stops the applier for ever: if an entry were skipped, this replica's state would differ from the states of the
+// others.
 func (a *applier) stop(tell func(error), err error) {
 	if a.stopped.CompareAndSwap(nil, &err) {
 		tell(err)
 	}
 }
 
-// advance records the index of the last applied entry.
 func (a *applier) advance(index uint64) {
 	if index > a.index.Load() {
 		a.index.Store(index)
@@ -113,7 +112,6 @@ func (a *applier) advance(index uint64) {
 	}
 }
 
-// applyEntry carries out an entry's commands.
 func (a *applier) applyEntry(l *raft.Log) ([]any, error) {
 	a.entries.Add(1)
 	a.pending.Add(uint64(len(l.Data)))

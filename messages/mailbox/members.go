@@ -20,8 +20,8 @@ type Member struct {
 	Votes       bool
 	Answers     bool   // it has answered recently
 	Last        uint64 // index of the last entry of its log, at its last answer
-	Weak        string // why it should not lead, as it said itself; "": it may
-	Level       int    // level of its release, at its last answer; 0: unknown
+	Weak        string // why it should not lead, as it said itself; "" means that it may
+	Level       int    // level of its release, at its last answer; 0 means unknown
 	Release     string // its release, at its last answer
 }
 
@@ -69,9 +69,9 @@ func (m *members) Members() ([]Member, error) {
 }
 
 // Add adds a replica to the group, and gives it a vote when it has all that was committed when Add was called. The
-// replica must run, with an empty Dir and without Bootstrap. address is the address where it serves the group, for
-// replicas whose Config does not have it; "": all replicas have it. If ctx ends before the replica has caught up, the
-// leader gives it the vote later (see healer), and another Add waits for that.
+// replica must run, with an empty Dir and without Bootstrap. The argument address is the address where it serves the
+// group, for replicas whose Config does not have it; "" means that all replicas have it. If ctx ends before the replica
+// has caught up, the leader gives it the vote later (see healer), and another Add waits for that.
 func (m *members) Add(ctx context.Context, id, address string) error {
 	all, err := m.Members()
 	if err != nil {
@@ -167,8 +167,8 @@ func (m *members) committed() error {
 	return nil
 }
 
-// Spare returns how many of the answering replicas the group can lose and still have a majority; negative: it has no
-// majority now.
+// Spare returns how many of the answering replicas the group can lose and still have a majority. A negative result
+// means that it has no majority now.
 func Spare(all []Member) int {
 	voters, answer := 0, 0
 	for _, one := range all {
@@ -185,8 +185,8 @@ func Spare(all []Member) int {
 	return answer - voters/2 - 1
 }
 
-// change waits until a change of the group is done. If ctx ends first, the change may still happen; a repeated
-// request finds out.
+// change waits until a change of the group is done. If ctx ends first, the change may still happen; a repeated request
+// shows whether it did.
 func (m *members) change(ctx context.Context, f raft.IndexFuture) error {
 	done := make(chan error, 1)
 	go func() { done <- await(f, m.gone) }()
@@ -231,8 +231,8 @@ func splitAddress(a raft.ServerAddress) (id, address string) {
 // again.
 const regroupWithin = 1500 * time.Millisecond
 
-// Regroup answers an operator's request about a group's replicas. change is nil if the operator
-// only asks.
+// Regroup answers an operator's request about a group's replicas. The argument change is nil if the operator only asks
+// for the members.
 func Regroup(ctx context.Context, actor string, box Mailbox, change *messages.ReplicaRequest) (reply messages.ReplicasReply, err error) {
 	g, ok := box.(*replicated)
 	if !ok {

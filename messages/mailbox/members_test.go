@@ -31,7 +31,8 @@ func (g *group) startNew(id string) (address string) {
 	return g.addresses[id]
 }
 
-// led calls do with the present leader. If leadership changes meanwhile, it calls do again with the new leader.
+// led calls the function do with the present leader. If leadership changes meanwhile, it calls do again with the new
+// leader.
 func (g *group) led(do func(*replicated) error) error {
 	g.t.Helper()
 	for {
@@ -67,13 +68,13 @@ func (g *group) silent(id string) {
 	})
 }
 
-// TestReplaceADeadReplica adds a new replica with an empty disk in place of a lost one. It must get a snapshot for
-// the entries that the log no longer has, be found although no configuration has its address, and then count towards
-// majorities.
+// TestReplaceADeadReplica adds a new replica with an empty disk in place of a lost one. The new replica must get a
+// snapshot for the entries that the log no longer has. The others must find it although no configuration has its
+// address, and it must then count towards majorities.
 func TestReplaceADeadReplica(t *testing.T) {
 	t.Parallel()
-	// Entries that were cut off stay readable until their segment is full. So the segments are small, and the
-	// commands large.
+	// Entries that were cut off stay readable until their segment is full. So the segments are small, and the commands
+	// are large.
 	g := newSecureGroup(t, 3, func(c *Config) { c.TrailingEntries, c.SegmentBytes = 1, 64<<10 })
 	g.start(g.ids...)
 	for i := range 40 {
@@ -171,8 +172,8 @@ func TestGroupKeepsItsMajority(t *testing.T) {
 	g.propose("still")
 }
 
-// TestRepeatedRemovalAtTheNextLeader repeats a removal whose answer was lost. It must succeed, also at the next
-// leader, but not for a name that no replica had.
+// TestRepeatedRemovalAtTheNextLeader repeats a removal whose answer was lost. The repetition must succeed, also at the
+// next leader. A removal of a name that no replica had must fail.
 func TestRepeatedRemovalAtTheNextLeader(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 4, nil)

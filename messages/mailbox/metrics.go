@@ -6,7 +6,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// meters are the metrics of a replica.
 type meters struct {
 	commit prometheus.Histogram
 	all    *prometheus.Registry

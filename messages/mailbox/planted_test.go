@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// begin makes a replica's log begin right after its snapshot, after an election of a term. The log gets an entry at
-// index that no other replica has, or none if index is 0.
+// begin makes the log of a stopped replica begin right after its snapshot, and stores the given term. The log gets an
+// entry at index that no other replica has, or none if index is 0.
 func (g *group) begin(id string, index, term uint64) {
 	g.t.Helper()
 	c := g.config(id)

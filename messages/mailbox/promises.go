@@ -18,16 +18,15 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// The file of promises is separate from the log. It holds what a replica has promised its peers: the name of its
-// disk, its votes, the end of its log, and what it knows of the other replicas. If the log ends before the promised
-// end, it has lost entries.
+// The file of promises is separate from the log. It holds what a replica has promised its peers: the name of its disk,
+// its votes, the end of its log, and what it knows of the other replicas. If the log ends before the promised end, it
+// has lost entries.
 //
-// The file has two slots for the record, and two for the end of the log, which changes with
-// every write. Each slot has a number and a checksum. The valid slot with the higher number
-// counts, so after a torn write the previous slot counts. The record is synced before the
-// replica acts on it. The end of the log is written after each sync of the log and before the
-// entries are acknowledged, and synced within a second. So it survives the end of the process.
-// It also survives a loss of power, except for the last second, which the peers remember.
+// The file has two slots for the record, and two for the end of the log, which changes with every write. Each slot has
+// a number and a checksum. The valid slot with the higher number counts, so after a torn write the previous slot
+// counts. The record is synced before the replica acts on it. The end of the log is written after each sync of the log
+// and before the entries are acknowledged, and synced within a second. So the promised end survives the end of the
+// process. A loss of power can undo only the last second, which the peers remember.
 const (
 	promisesFile   = "promises"
 	recordSlot     = 16 << 10
@@ -207,7 +206,6 @@ func (p *promises) settled() uint64 {
 	return p.record.Settled
 }
 
-// promised returns the promised end of the log.
 func (p *promises) promised() uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -300,9 +298,9 @@ func (p *promises) close() error {
 	return errors.Join(p.flush(), p.file.Close())
 }
 
-// begin makes a new replica whole because it votes. It gives its vote only to candidates of a group that is beginning.
-// If the first leader is lost before another replica has heard from it, the next election needs the votes of such
-// replicas for a log that is no longer empty.
+// begin makes a new replica whole when the replica votes. Such a replica votes only for candidates of a group that is
+// beginning. If the first leader is lost before another replica has heard from this leader, the next election needs the
+// votes of such replicas, although the log is no longer empty.
 func (r *record) begin() {
 	if r.Standing == standingNew {
 		r.Standing = standingWhole

@@ -22,9 +22,9 @@ const (
 // company is the context key for how long commands may wait; see [Patiently].
 type company struct{}
 
-// Patiently returns a context for patient commands: a patient command may wait, at most for the time within, until it
-// can share the log entry of a command that is not patient. An entry costs each replica about the same, however many
-// commands it has.
+// Patiently returns a context for patient commands. A patient command may wait until it can share the log entry of a
+// command that is not patient. The argument within bounds this wait. An entry costs each replica about the same,
+// however many commands it has.
 func Patiently(ctx context.Context, within time.Duration) context.Context {
 	return context.WithValue(ctx, company{}, within)
 }
@@ -54,12 +54,12 @@ type queue struct {
 	due     bool // one of the commands is not patient
 	bytes   int
 	usual   int           // bytes of the last batch; the next one will probably be similar
-	newest  chan struct{} // closed when the newest batch has its results; nil: there was no batch
-	room    chan struct{} // closed when bytes shrinks; nil: nobody waits for this
+	newest  chan struct{} // closed when the newest batch has its results; nil if there was no batch
+	room    chan struct{} // closed when bytes shrinks; nil means that nobody waits for this
 	closed  error
 }
 
-// add copies a command into the last batch with room. waits is how long the command may wait
+// add copies a command into the last batch with room. The argument waits is how long the command may wait
 // for others. If the queue is full, add returns a channel to wait on.
 func (q *queue) add(command []byte, waits time.Duration) (b *batch, i int, full <-chan struct{}, err error) {
 	q.mu.Lock()
@@ -369,5 +369,4 @@ func proposeError(err error) error {
 	}
 }
 
-// notAppended returns ErrNotLeader together with its cause.
 func notAppended(cause error) error { return fmt.Errorf("%w: %w", ErrNotLeader, cause) }

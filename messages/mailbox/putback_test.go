@@ -98,7 +98,6 @@ func (c *copies) keeps(g *group, id string) {
 	}
 }
 
-// lacks reports whether a replica's state lacks acknowledged commands.
 func (c *copies) lacks(g *group, id string) bool {
 	return g.machines[id].count(strconv.Itoa(c.commands-1)) == 0
 }
@@ -126,8 +125,8 @@ func (g *group) stuck() bool {
 }
 
 // TestTheGoodReplicaOfThree brings two of three replicas back in every combination of states and in every order; the
-// third is good. While the third runs, no replica may lead that lacks acknowledged commands, and the third must keep
-// them. If no possible leader has them, there must be no majority.
+// third is good. While the third runs, no replica that lacks acknowledged commands may lead, and the third must keep
+// these commands. If no possible leader has them, there must be no majority.
 func TestTheGoodReplicaOfThree(t *testing.T) {
 	t.Parallel()
 	c := twoMoments(t)
@@ -150,7 +149,7 @@ func (c *copies) start(t *testing.T, states map[string]string, order []string) {
 	})
 }
 
-// begin starts replicas in their states, and calls between after each start.
+// begin starts replicas in their states. After each start it calls the function between.
 func (c *copies) begin(t *testing.T, states map[string]string, order []string, between func(*group)) {
 	g, _ := stopping(t, quick)
 	for id, state := range states {

@@ -161,7 +161,7 @@ func raftSettings(c *Config) *raft.Config {
 	r.SnapshotThreshold = snapshotEntries
 	r.TrailingLogs = c.TrailingEntries
 	r.NoLegacyTelemetry = true
-	// With false, the channel is unbuffered. So Raft answers every entry that it accepts, even when it stops.
+	// If this is false, the channel is unbuffered. So Raft answers every entry that it accepts, even when it stops.
 	r.BatchApplyCh = false
 	return r
 }
@@ -209,8 +209,8 @@ const (
 )
 
 // compact writes a snapshot when the log has grown by SnapshotBytes. It also writes one when the entries took long to
-// apply, because a start would take as long: at least snapshotSpent, and at least snapshotShare times as long as the
-// last snapshot took to write. Raft itself writes a snapshot after snapshotEntries entries.
+// apply, because a start would take as long. Long means at least snapshotSpent, and at least snapshotShare times the
+// time that it took to write the last snapshot. Raft itself writes a snapshot after snapshotEntries entries.
 func (m *replicated) compact() {
 	var took time.Duration // how long the last snapshot took to write
 	for {

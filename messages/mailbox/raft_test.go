@@ -35,8 +35,8 @@ func TestReplicasAgree(t *testing.T) {
 	}
 }
 
-// checkResults runs callers in parallel. Each caller checks that every result belongs to its own command, and that
-// its commands were applied in the order in which it sent them.
+// checkResults runs callers in parallel. Each caller checks that every result belongs to its own command, and that its
+// commands were applied in the order of sending.
 func checkResults(t *testing.T, g *group, callers, each int) {
 	g.leader()
 	var wg sync.WaitGroup
@@ -215,11 +215,11 @@ func TestStateSurvivesRestart(t *testing.T) {
 }
 
 // TestSnapshotReachesWhoLagged cuts the log while a replica is stopped, so that the replica needs a snapshot to catch
-// up. It must get the state from the snapshot, without applying most of the commands.
+// up. The replica must get the state from the snapshot, without applying most of the commands.
 func TestSnapshotReachesWhoLagged(t *testing.T) {
 	t.Parallel()
-	// Whole segments of the log are removed. So they are small, and the commands large. At level 1 no replica writes a
-	// snapshot because the level was raised.
+	// Whole segments of the log are removed. So the segments are small, and the commands are large. At level 1 no
+	// replica writes a snapshot because the level was raised.
 	g := newGroup(t, 3, func(c *Config) { c.TrailingEntries, c.SegmentBytes, c.limits.level = 1, 64<<10, 1 })
 	g.start(g.ids...)
 	g.propose("seen by all")
@@ -267,7 +267,8 @@ func TestSnapshotReachesWhoLagged(t *testing.T) {
 // that follow it.
 func TestALongRestoreIsAwaited(t *testing.T) {
 	t.Parallel()
-	// At level 1 no replica writes a snapshot because the level was raised, which it would restore when it starts.
+	// At level 1 no replica writes a snapshot because the level was raised. A replica that starts would restore such a
+	// snapshot.
 	g := newGroup(t, 3, func(c *Config) { c.TrailingEntries, c.SegmentBytes, c.limits.level = 1, 64<<10, 1 })
 	g.start(g.ids...)
 	g.propose("seen by all")

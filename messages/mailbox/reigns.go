@@ -25,12 +25,12 @@ type reign struct {
 // and the leader's are the same.
 const mostReigns = 64
 
-// origin is the latest restore from a backup in a log's history; zero: there was none. The first entry after the
-// restore identifies it; before that entry exists, the backup does.
+// origin is the latest restore from a backup in a log's history. The zero value means that there was none. The first
+// entry after the restore identifies the restore. Before that entry exists, the backup identifies it.
 type origin struct {
 	At    int64  `json:",omitempty"` // when the leader's directory was restored, in nanoseconds
 	From  int64  `json:",omitempty"` // when the backup began, in nanoseconds
-	First uint64 `json:",omitempty"` // index of the first entry after the restore; 0: none yet
+	First uint64 `json:",omitempty"` // index of the first entry after the restore; 0 means none yet
 	Sum   string `json:",omitempty"` // checksum of that entry
 }
 
@@ -48,9 +48,9 @@ func (o origin) of(settled uint64) origin {
 	return o
 }
 
-// apart reports whether a replica must stay out of the leader's group, because only one of the two, the replica or the
-// group, was restored from a backup. If the leader has the older log, the replica is not apart: then it is the leader
-// that lacks entries which were acknowledged since the restore.
+// apart reports whether a replica must stay out of the leader's group, because either the replica or the group was
+// restored from a backup without the other. If the leader has the older log, the replica is not apart, because then the
+// leader lacks entries that were acknowledged since the restore.
 func (o origin) apart(leader origin) bool {
 	return !o.same(leader) && (o.From != 0 && o.Sum == "" || o.At < leader.At)
 }
@@ -91,7 +91,7 @@ func reignOf(l *raft.Log) reign {
 	return r
 }
 
-// reignAt returns the reign of the entry at an index. known is false if it is not in the list.
+// reignAt returns the reign of the entry at an index. The result known is false if it is not in the list.
 func reignAt(all []reign, index uint64) (r reign, known bool) {
 	for _, one := range all {
 		if one.First <= index {
@@ -147,15 +147,15 @@ func (r *record) adopt(theirs []reign, last uint64) {
 	}
 }
 
-// adoptOrigin copies a leader's origin if the snapshot up to entry last includes it.
+// adoptOrigin copies a leader's origin if the snapshot up to entry last includes that origin.
 func (r *record) adoptOrigin(theirs origin, last uint64) {
 	if theirs.First <= last {
 		r.Origin = theirs
 	}
 }
 
-// meet reads what a leader or candidate says about its log, and returns the answer. last is the index of the last
-// entry in this replica's log.
+// meet reads what a leader or candidate says about its log, and returns the answer. The argument last is the index of
+// the last entry in this replica's log.
 func (s *standing) meet(leader string, q hello, last uint64) (a hello) {
 	settled := s.settled() // read this first: another message of the leader may raise it meanwhile
 	a = s.tellsLog(last)
@@ -220,7 +220,7 @@ func (s *standing) adopt(last uint64) error {
 	})
 }
 
-// tellsLog returns what this replica tells others about its log. last is the index of its last entry.
+// tellsLog returns what this replica tells others about its log. The argument last is the index of its last entry.
 func (s *standing) tellsLog(last uint64) hello {
 	r, settled := s.promises.now(), s.settled()
 	return hello{Last: last, Settled: settled, Origin: r.Origin.of(settled), Reigns: r.Reigns}
@@ -237,18 +237,18 @@ func (s *standing) leave(leader string) error {
 	return err
 }
 
-// stays returns why this replica stays out of its group; nil: it takes part.
+// stays returns why this replica stays out of its group; nil if it takes part.
 func (s *standing) stays() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.apart
 }
 
-// sameLog compares a leader's log with what was acknowledged here: entries up to settled, of a log that ends at entry
-// end. same is false without an error if, after many elections, the leader no longer has the reign in its list. An
-// error says that the leader lacks acknowledged entries. If the two replicas have different reigns for an entry, one of
-// the lists may only be incomplete. Then asks is the entry whose checksum the leader must send: a checksum covers all
-// entries before.
+// sameLog compares a leader's log with what was acknowledged here. Entry settled is the last acknowledged entry, and
+// entry end is the last one of the log here. The result same is false without an error if, after many elections, the
+// leader no longer has the reign in its list. An error says that the leader lacks acknowledged entries. If the two
+// replicas have different reigns for an entry, one of the lists may only be incomplete. Then the result asks is the
+// index of the entry whose checksum the leader must send. A checksum covers all earlier entries.
 func (s *standing) sameLog(leader string, q hello, settled, end uint64) (same bool, asks uint64, err error) {
 	at := min(settled, end)
 	own, known := reignAt(s.promises.now().Reigns, at)

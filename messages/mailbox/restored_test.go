@@ -174,7 +174,7 @@ func TestPutBackToBeforeARestore(t *testing.T) {
 }
 
 // TestFirstEntryAfterARestoreThatWasNotCommitted: after a restore, the first leader wrote an entry that was not
-// committed. The others continue without it. When that replica comes back, all must agree.
+// committed. The others continue without it. When the first leader comes back, all must agree.
 func TestFirstEntryAfterARestoreThatWasNotCommitted(t *testing.T) {
 	t.Parallel()
 	g, b := saved(t)

@@ -15,9 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// scrubber slowly reads and checks all files of this replica, again and again. So damage on the disk is found while
-// the state in memory and the peers still have the damaged data. (Models: TigerBeetle's grid scrubber, and etcd's
-// corruption check.)
+// scrubber slowly reads and checks all files of this replica, again and again. So damage on the disk is found while the
+// memory and the peers still have the right data. (Models: TigerBeetle's grid scrubber, and etcd's corruption check.)
 type scrubber struct {
 	*engine
 	standing *standing
@@ -136,7 +135,7 @@ func (s *scrubber) moveDamaged() (moved bool, err error) {
 	return true, s.disk.snapshots.moveAside(s.config, bad, cause, "put damaged snapshots aside, and write a new one")
 }
 
-// checkLog checks the votes, and the log up to the last applied entry; the state in memory already has these entries.
+// checkLog checks the votes, and the log up to the last applied entry. The state in memory already has these entries.
 // If the log is damaged and the group can lose this replica, the replica stops; its next start copies everything from
 // the others. Otherwise, if this replica is alone in its group, or if all replicas run in this process, it writes a
 // snapshot, from which its next start continues.
@@ -170,7 +169,6 @@ func (s *scrubber) writeAside(damage error) error {
 	return fmt.Errorf("%w; what is in memory is right and was written aside, and the next start goes on from there: look at the disk, and restart the site", damage)
 }
 
-// majorityWithoutUs reports whether the other replicas of the group have a majority.
 func (s *scrubber) majorityWithoutUs() bool {
 	_, leader := s.raft.LeaderWithID()
 	return leader != "" && s.standing.spare.Load()

@@ -19,7 +19,7 @@ func often(c *Config) {
 }
 
 // rot changes a byte of a file of a running replica. The byte is where the given text begins, or in the middle of the
-// file if the text is "". mend puts the byte back.
+// file if the text is "". The function mend restores the byte.
 func rot(t *testing.T, path, text string) (mend func()) {
 	t.Helper()
 	content, err := os.ReadFile(path)

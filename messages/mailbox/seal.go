@@ -12,10 +12,10 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// A seal is the checksum of an entry, made by the leader and stored in the entry's Extensions on every disk. It has
-// one byte of version, the sum of the entry before (zero if that has no seal), and the sum of the entry itself. That
-// sum covers the sum before and the entry's index, term, type and data. So if two logs have equal sums at an index,
-// all their sealed entries up to it are equal. Raft passes Extensions on unchanged.
+// A seal is the checksum of an entry, made by the leader and stored in the entry's Extensions on every disk. It has one
+// byte of version, the sum of the entry before (zero if that entry has no seal), and the sum of the entry itself. The
+// second sum covers the first sum and the entry's index, term, type and data. So if two logs have equal sums at an
+// index, all their sealed entries up to it are equal. Raft passes Extensions on unchanged.
 const (
 	sealVersion = 1
 	sealBytes   = 1 + 2*sumBytes
@@ -31,7 +31,7 @@ var (
 	errChain    = errors.New("it does not follow the entry before it: their checksums differ")
 )
 
-// newSeal returns the seal of an entry. before is the sum of the entry before it.
+// newSeal returns the seal of an entry. The argument before is the sum of the previous entry.
 func newSeal(before sum, l *raft.Log) []byte {
 	own := sumOf(before, l)
 	s := append(make([]byte, 0, sealBytes), sealVersion)
@@ -100,7 +100,7 @@ func (t tail) chains() sum {
 	return t.sum
 }
 
-// checkChain returns an error for a sealed entry that does not follow t, if t has a seal too.
+// checkChain returns an error if both t and the entry have a seal and the entry does not follow t.
 func (t tail) checkChain(l *raft.Log) error {
 	before, _ := sums(l)
 	follows := t.chains()
@@ -110,7 +110,6 @@ func (t tail) checkChain(l *raft.Log) error {
 	return errChain
 }
 
-// damagedEntry returns the error for a damaged entry of a log.
 func damagedEntry(place string, index uint64, cause error) error {
 	return fmt.Errorf("mailbox: entry %d of the log in %s is damaged: %w", index, place, cause)
 }

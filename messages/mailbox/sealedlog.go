@@ -89,8 +89,8 @@ func (s *sealedLog) check(l *raft.Log) error {
 // StoreLog writes one entry.
 func (s *sealedLog) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{l}) }
 
-// StoreLogs seals this leader's own entries, which have no seal yet, writes all entries, and promises them. After a
-// cut of the log's end it waits until there is room. If it returned an error instead, Raft would believe that the cut
+// StoreLogs adds seals to this leader's own entries, writes all entries, and promises them. If the end of the log was
+// cut before, StoreLogs waits until there is room. If it returned an error instead, Raft would believe that the cut
 // entries still exist, and would accept no more entries until the next start.
 func (s *sealedLog) StoreLogs(logs []*raft.Log) error {
 	for {
@@ -141,8 +141,7 @@ func (s *sealedLog) store(logs []*raft.Log) error {
 	return s.promises.reached(last.index, last.term)
 }
 
-// termBefore returns the term of the entry before the one at index. That entry is the last one of the log, or in a
-// snapshot.
+// termBefore returns the term of the entry at index − 1. That entry is the last entry of the log, or is in a snapshot.
 func (s *sealedLog) termBefore(index uint64, last tail) uint64 {
 	if index == last.index+1 {
 		return last.term
@@ -174,7 +173,7 @@ func (s *sealedLog) sumAt(index uint64) (text string, has bool) {
 // settled returns the last entry that is known to be committed, even from before the start.
 func (s *sealedLog) settled() uint64 { return max(s.applied(), s.promises.settled()) }
 
-// nextTo returns t if l is the entry right after t; otherwise the position before l, without a sum.
+// nextTo returns t if l is the entry right after t. Otherwise it returns the position before l, without a sum.
 func (t tail) nextTo(l *raft.Log) tail {
 	if l.Index == t.index+1 {
 		return t
@@ -245,7 +244,7 @@ func (s *sealedLog) end() (index, term uint64) {
 func (s *sealedLog) IsMonotonic() bool { return true }
 
 // safely runs f on files that may be damaged, and returns panics as errors. The store's library panics on some broken
-// pages and lengths; if a mapped file is shorter than it says, the access faults.
+// pages and lengths; if a mapped file is shorter than its header says, reading it faults.
 func safely(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -87,7 +87,7 @@ func (l *lateSegment) Sealed() (bool, uint64, error) {
 	return false, 0, nil
 }
 
-// LastIndex returns the last entry; 0: there is none.
+// LastIndex returns the last entry; 0 if there is none.
 func (l *lateSegment) LastIndex() uint64 {
 	if w := l.made.Load(); w != nil {
 		return (*w).LastIndex()

@@ -95,7 +95,7 @@ func (s *sealedSnapshots) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, er
 	return meta, state, nil
 }
 
-// newest returns the latest snapshot; index 0: there is none.
+// newest returns the latest snapshot; index 0 if there is none.
 func (s *sealedSnapshots) newest() (index, term uint64) {
 	all, err := s.List()
 	if err != nil || len(all) == 0 {
@@ -114,8 +114,8 @@ func (s *sealedSnapshots) oldest() uint64 {
 	return all[len(all)-1].Index
 }
 
-// unreadable lists the directories of snapshots that cannot be read; Raft skips these. usable is the latest snapshot
-// that can be read; nil: none.
+// unreadable lists the directories of snapshots that cannot be read; Raft skips these. The result usable is the latest
+// snapshot that can be read; nil means none.
 func (s *sealedSnapshots) unreadable() (damaged []string, usable *raft.SnapshotMeta, cause error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -148,7 +148,7 @@ func (s *sealedSnapshots) unreadable() (damaged []string, usable *raft.SnapshotM
 	return damaged, usable, cause
 }
 
-// moveAside moves unreadable snapshots into a directory of their own. It logs the text what.
+// moveAside moves unreadable snapshots into a directory of their own. It logs the argument what.
 func (s *sealedSnapshots) moveAside(c *Config, names []string, cause error, what string) error {
 	c.Log.Error(what, zap.Strings("snapshots", names), zap.Error(cause))
 	aside, err := asideDir(c)
@@ -189,9 +189,8 @@ func (d *disk) continues(snapshot uint64) bool {
 	return err == nil && first > 0 && first <= snapshot+1 && last >= d.promises.promised()
 }
 
-// refusedSnapshot moves aside a snapshot that the leader sent and the machine refused, so that it does not replace
-// good ones. It ends the replica, because the leader would send the same snapshot again, unless the cause is
-// temporary.
+// refusedSnapshot moves aside a snapshot that the leader sent and the machine refused, so that it does not replace good
+// ones. Unless the cause is temporary, it also ends the replica, because the leader would send the same snapshot again.
 func (m *replicated) refusedSnapshot(why error) {
 	if messages.KindOf(why) != messages.Unavailable {
 		defer m.applier.stop(m.applier.unable, fmt.Errorf("mailbox: the leader sent what this replica cannot read: %w. This replica ends, and what it has itself stays as it is: run one release on every replica", why))

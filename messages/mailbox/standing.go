@@ -11,13 +11,12 @@ import (
 	"go.uber.org/zap"
 )
 
-// standing decides whether a replica may vote and lead, from the replica's promises and from
-// what its peers know of its disk. A replica is doubtful if its disk is not the one that the
-// peers know, or if its log is shorter than the peers saw. A doubtful replica neither votes,
-// campaigns nor acknowledges entries, until a leader has removed its vote with the consent of a
-// majority of the others, brought it up to date, and returned the vote. Then the peers know the
-// new disk. (Alagappan et al., Protocol-Aware Recovery for Consensus-Based Storage, FAST 2018:
-// a lossy log takes no part in elections.)
+// standing decides whether a replica may vote and lead, from the replica's promises and from what its peers know of its
+// disk. A replica is doubtful if its disk is not the disk that the peers know, or if its log is shorter than the peers
+// saw. A doubtful replica neither votes, campaigns nor acknowledges entries, until a leader has done three things: it
+// has removed the replica's vote with the consent of a majority of the others, brought the replica up to date, and
+// returned the vote. Then the peers know the new disk. (Alagappan et al., Protocol-Aware Recovery for Consensus-Based
+// Storage, FAST 2018: a lossy log takes no part in elections.)
 type standing struct {
 	id       string
 	promises *promises
@@ -31,8 +30,8 @@ type standing struct {
 	outTerm  uint64                // the term whose leader removed this replica's vote
 	sameIn   uint64                // the term whose leader has every entry that was acknowledged here
 	theirs   hello                 // that leader's report about its log
-	apart    error                 // why this replica stays out of its group; nil: it takes part
-	strange  atomic.Uint64         // the term whose leader lacks entries acknowledged here; 1: outside of its group; 0: neither
+	apart    error                 // why this replica stays out of its group; nil means that it takes part
+	strange  atomic.Uint64         // term whose leader lacks entries acknowledged here; 1: outside its group; 0: neither
 	doubtful map[string]toldReport // doubtful replicas that reported to this leader, by ID
 	marks    map[string]mark       // the latest state hash that each replica reported, by ID
 	acked    map[string]uint64     // the last entry of this leader's log that each replica has on its disk, by ID
@@ -85,7 +84,7 @@ func (s *standing) keep(change func(*record)) bool {
 	return err == nil
 }
 
-// doubts returns why this replica is doubtful; nil: it is not doubtful.
+// doubts returns why this replica is doubtful; nil if it is not doubtful.
 func (s *standing) doubts() error {
 	r := s.promises.now()
 	if r.Standing != standingDoubtful {
@@ -120,7 +119,7 @@ func (s *standing) mayFollow(term uint64, heartbeat bool) error {
 	return s.doubts()
 }
 
-// mayMeet returns an error if the disk of a candidate is older than the one that this replica knows.
+// mayMeet returns an error if the disk of a candidate is older than the disk that this replica knows.
 func (s *standing) mayMeet(id string, q standingReport) error {
 	r := s.promises.now()
 	if known, has := r.known(id); has && q.Version < known.Version && q.Disk != known.Disk {
@@ -129,8 +128,8 @@ func (s *standing) mayMeet(id string, q standingReport) error {
 	return nil
 }
 
-// mayVote returns an error if this replica may not vote for a candidate. last is the index of the last entry in the
-// candidate's log.
+// mayVote returns an error if this replica may not vote for a candidate. The argument last is the index of the last
+// entry in the candidate's log.
 func (s *standing) mayVote(id string, last uint64) error {
 	r := s.promises.now()
 	stays := s.stays()
@@ -147,7 +146,7 @@ func (s *standing) mayVote(id string, last uint64) error {
 	return nil
 }
 
-// mayCampaign returns an error if this replica may not ask for votes. last is the last entry of
+// mayCampaign returns an error if this replica may not ask for votes. The argument last is the last entry of
 // its log.
 func (s *standing) mayCampaign(last uint64) error {
 	if err := s.stays(); err != nil {
@@ -160,8 +159,8 @@ func (s *standing) mayCampaign(last uint64) error {
 	return s.doubts()
 }
 
-// noteLeader reads the notice of the leader of a term. last is the index of the last entry in this replica's log. It
-// returns false if the leader must introduce itself first.
+// noteLeader reads the notice of the leader of a term. The argument last is the index of the last entry in this
+// replica's log. It returns false if the leader must introduce itself first.
 func (s *standing) noteLeader(l leaderNotice, term, last uint64) bool {
 	s.mu.Lock()
 	same := s.sameIn == term
@@ -201,7 +200,7 @@ func (s *standing) noteLeader(l leaderNotice, term, last uint64) bool {
 	return true
 }
 
-// become records that this replica is whole, and the version of its disk that the group knows.
+// become records that this replica is whole, and which version of its disk the group knows.
 func (s *standing) become(version uint64) {
 	r := s.promises.now()
 	if r.Standing == standingWhole && r.Version == version {
@@ -229,7 +228,7 @@ func (s *standing) leads() {
 	})
 }
 
-// tells returns what this replica, as leader, tells about all disks, including its own.
+// tells returns what this replica, as leader, tells the others about all disks, including its own.
 func (s *standing) tells() record {
 	r := s.promises.now()
 	me, _ := r.known(s.id)
@@ -238,7 +237,6 @@ func (s *standing) tells() record {
 	return r
 }
 
-// report returns what this replica tells about itself.
 func (s *standing) report(last, lastTerm uint64, m *mark) standingReport {
 	r := s.promises.now()
 	return standingReport{Disk: r.Disk, Standing: r.Standing, Version: r.Version, Why: r.Why, Last: last, LastTerm: lastTerm, Mark: m}
@@ -309,7 +307,6 @@ func (s *standing) noteFloors(committed uint64) {
 	})
 }
 
-// noteDisk records a replica's disk and its version.
 func (s *standing) noteDisk(id, disk string, version uint64) {
 	s.keep(func(r *record) { r.note(diskOf{ID: id, Disk: disk, Version: version}) })
 }

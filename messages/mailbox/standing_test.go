@@ -83,8 +83,8 @@ func TestOlderCopyOfADoubtfulReplica(t *testing.T) {
 	}
 }
 
-// TestAcknowledgedEntriesAreRemembered checks that, as soon as a command is answered, the others know which entries
-// each disk acknowledged, including the leader's. They must know this before the next heartbeat.
+// TestAcknowledgedEntriesAreRemembered checks what the other replicas know as soon as a command is answered, before the
+// next heartbeat. They must know which entries each disk acknowledged, also for the leader's disk.
 func TestAcknowledgedEntriesAreRemembered(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) { c.Timeout = 10 * time.Second })
@@ -150,8 +150,8 @@ func TestOlderCopyOfALeader(t *testing.T) {
 }
 
 // TestAGroupThatBeganAnewIsNotFollowed removes the disks of two of three replicas, which then begin a new group. The
-// third replica must not lose any data to the new group, whether the new group's log goes back to its beginning or only
-// to a snapshot, and an operator must be told.
+// third replica must not lose any data to the new group. This must hold if the new group's log goes back to its
+// beginning, and if it goes back only to a snapshot. An operator must be told.
 func TestAGroupThatBeganAnewIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	for _, trailing := range []uint64{1000, 1} {
@@ -227,9 +227,9 @@ func (u *unheard) AppendEntriesPipeline(id raft.ServerID, to raft.ServerAddress)
 	return u.below.AppendEntriesPipeline(id, to)
 }
 
-// TestFirstLeaderWithoutAnAnswer makes the first leader of a group lose leadership at a moment when one of the other
-// two replicas has its first entry, and the leader does not know this. The group must elect again. The replicas that
-// heard no leader have voted, so they do not count as replicas that lost their disks.
+// TestFirstLeaderWithoutAnAnswer makes the first leader of a group lose leadership after one of the other two replicas
+// has stored its first entry, and before the leader knows this. The group must elect again. The replicas that heard no
+// leader have voted, so they do not count as replicas that lost their disks.
 func TestFirstLeaderWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	var on atomic.Bool
@@ -302,7 +302,7 @@ func TestALeadersEntryDecidesWhereReignsDiffer(t *testing.T) {
 	gap := []reign{all[0], all[2]}
 	for what, c := range map[string]struct {
 		last    uint64 // index of the last entry of the leader's log
-		sum     string // that the leader shows; "": it has the entry no more
+		sum     string // that the leader shows; "" means that it has the entry no more
 		refutes bool
 	}{
 		"the leader has the entry":                 {last: 40, sum: "s20"},

@@ -94,8 +94,8 @@ func lockDir(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// unlock releases a lock at once. To close the file is not enough: a process that is just being started has the file
-// open too.
+// unlock releases a lock at once. Closing the file is not enough, because a process that is just being started has the
+// file open too.
 func unlock(f *os.File) error {
 	return errors.Join(unix.Flock(int(f.Fd()), unix.LOCK_UN), f.Close())
 }

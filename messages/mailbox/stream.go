@@ -136,12 +136,13 @@ func (s *stream) isMember(id string) bool {
 	return member != nil && (*member)(id)
 }
 
-// Dial connects to the replica with the ID to. If to has an @, the ID ends there.
+// Dial connects to a replica. The address to is the replica's ID. An @ and the address with which the replica was added
+// may follow the ID.
 func (s *stream) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	return s.dial(to, timeout, false)
 }
 
-// dial connects for Raft, or, if own is set, for questions of this package.
+// dial connects to a replica. If own is set, the connection is for questions of this package; otherwise it is for Raft.
 func (s *stream) dial(to raft.ServerAddress, timeout time.Duration, own bool) (net.Conn, error) {
 	id, added := splitAddress(to)
 	if s.config.Local == nil {
@@ -223,8 +224,8 @@ func (s *stream) Close() error {
 // Addr returns the replica's ID: Raft's configuration has no addresses.
 func (s *stream) Addr() net.Addr { return idAddr(s.config.ID) }
 
-// track keeps a connection in the list until it is closed. from is the replica that opened it, or "". If the stream
-// is closed already, track closes the connection.
+// track keeps a connection in the list until it is closed. The argument from is the replica that opened it, or "". If
+// the stream is closed already, track closes the connection.
 func (s *stream) track(c net.Conn, from string) (*trackedConn, error) {
 	t := &trackedConn{Conn: c, stream: s, from: from}
 	s.mu.Lock()
@@ -241,7 +242,7 @@ func (s *stream) track(c net.Conn, from string) (*trackedConn, error) {
 type trackedConn struct {
 	net.Conn
 	stream *stream
-	from   string // the replica that opened it, proven by its certificate; "": this replica
+	from   string // the replica that opened it, proven by its certificate; "" means this replica
 }
 
 func (t *trackedConn) Close() error {

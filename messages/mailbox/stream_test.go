@@ -172,8 +172,8 @@ type addressed struct {
 func (c *addressed) RemoteAddr() net.Addr { return idAddr(c.from + ":7") }
 func (c *addressed) Close() error         { c.closed = true; return nil }
 
-// TestEachAddressMakesRoomForItself checks which connection is closed: with too many connections from one address,
-// the oldest of that address; with too many from different addresses, the oldest of all.
+// TestEachAddressMakesRoomForItself checks which connection is closed if there are too many. If they come from one
+// address, it must be the oldest of that address. If they come from different addresses, it must be the oldest of all.
 func TestEachAddressMakesRoomForItself(t *testing.T) {
 	g := new(handshakes)
 	replica := &addressed{from: "10.0.0.2"}

@@ -102,7 +102,7 @@ func (v *verifier) verify() {
 }
 
 // verifyOnce reads by Raft's read index: it records the commit index, waits for answers of a majority, and then waits
-// until all entries up to that index are applied here. To know the commit index is not enough: a replica that led
+// until all entries up to that index are applied here. Knowing the commit index is not enough: a replica that led
 // before may have answered from entries that this leader has not applied yet.
 func (v *verifier) verifyOnce() error {
 	o := v.leadership.current.Load()

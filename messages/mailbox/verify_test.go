@@ -165,7 +165,6 @@ func ended(done <-chan struct{}) bool {
 	}
 }
 
-// raise sets v to n if n is larger.
 func raise(v *atomic.Uint64, n uint64) {
 	for old := v.Load(); n > old && !v.CompareAndSwap(old, n); old = v.Load() {
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/candor-grid/candor/messages/beat"
 )
 
-// A replica is weak if its disk has no room, if its writes hang, if it lacks a file that replicas get from their
-// leader, or if it cannot reach an actor that a leader needs. A weak leader would refuse everything, or make the
-// group wait, although other replicas could work. So it hands leadership to a replica that is not weak. A leader
-// whose writes hang cannot do this, because Raft itself waits for the disk. It stops its heartbeats instead, so that
-// the others elect another leader.
+// A replica is weak if its disk has no room or its writes hang. It is also weak if it lacks a file that replicas get
+// from their leader, or cannot reach an actor that a leader needs. A weak leader would refuse everything, or make the
+// group wait, although other replicas could work. So it hands leadership to a replica that is not weak. A leader whose
+// writes hang cannot do this, because Raft itself waits for the disk. It stops its heartbeats instead, so that the
+// others elect another leader.
 
-// weak returns why this replica should not lead; nil: it may.
+// weak returns why this replica should not lead; nil if it may.
 func (e *engine) weak() error {
 	if err := e.hangs(); err != nil {
 		return err
@@ -31,7 +31,7 @@ func (e *engine) weak() error {
 	return nil
 }
 
-// hangs returns an error if a write has hung longer than a leader's write may.
+// hangs returns an error if a write has hung longer than a leader's write is allowed to.
 func (e *engine) hangs() error { return e.guard.overdue(time.Now(), e.config.limits.slowAfter) }
 
 // yielder hands leadership over while this replica is weak.
@@ -56,7 +56,7 @@ func (y *yielder) yield() {
 	}
 }
 
-// handOver hands leadership to another replica. why says what is wrong with this replica.
+// handOver hands leadership to another replica. The argument why says what is wrong with this replica.
 func (y *yielder) handOver(why error) {
 	if why == nil || y.hangs() != nil {
 		return

@@ -12,8 +12,8 @@ import (
 )
 
 // TestFullDiskHandsOver fills the disk of a leader. It must hand over to a replica with room, and must not lead again
-// while another replica has room. Commands must be refused only when no disk has room. With room again, they must be
-// accepted, whoever leads.
+// while another replica has room. Commands must be refused only when no disk has room. When there is room again,
+// commands must be accepted, whoever leads.
 func TestFullDiskHandsOver(t *testing.T) {
 	t.Parallel()
 	free := map[string]*atomic.Uint64{}
@@ -62,8 +62,8 @@ func TestFullDiskHandsOver(t *testing.T) {
 	})
 }
 
-// TestReluctantLeaderHandsOver makes the machine of the leader lack something. It must hand over to a replica that
-// lacks nothing; if each replica lacks something, one must lead all the same.
+// TestReluctantLeaderHandsOver makes the machine of the leader lack something. The leader must hand over to a replica
+// that lacks nothing; if each replica lacks something, one of them must still lead.
 func TestReluctantLeaderHandsOver(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)

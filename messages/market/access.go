@@ -8,7 +8,7 @@ import (
 )
 
 // Takes reports whether the fields Allow and Deny let the market take the jobs of an account that a project pays for.
-// project is "" if the account pays itself.
+// The argument project is "" if the account pays itself.
 func (m *Market) Takes(account, project messages.Name) bool {
 	if names(m.Deny, account, project) {
 		return false
@@ -16,7 +16,7 @@ func (m *Market) Takes(account, project messages.Name) bool {
 	return len(m.Allow) == 0 || names(m.Allow, account, project)
 }
 
-// DefaultOf reports whether DefaultFor sends the jobs of an account or project here if they name no market.
+// DefaultOf reports whether DefaultFor sends the jobs of an account or project to this market if they name no market.
 func (m *Market) DefaultOf(account, project messages.Name) bool {
 	return names(m.DefaultFor, account, project)
 }

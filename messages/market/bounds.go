@@ -8,23 +8,23 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Bound is the most that tasks have at once; 0: any number.
+// Bound limits what tasks have at the same time. 0 means no limit.
 type Bound struct {
-	Slots int `json:"slots,omitempty"` // slots in use at once, at most; 0: any number
-	GPUs  int `json:"gpus,omitempty"`  // GPUs in use at once, at most; 0: any number
-	Tasks int `json:"tasks,omitempty"` // tasks that run at once, at most; 0: any number
+	Slots int `json:"slots,omitempty"` // slots in use at once, at most; 0 means any number
+	GPUs  int `json:"gpus,omitempty"`  // GPUs in use at once, at most; 0 means any number
+	Tasks int `json:"tasks,omitempty"` // tasks that run at once, at most; 0 means any number
 }
 
-// OwnerBound is the bound of one account or project. Example: physics, 512 slots.
+// OwnerBound is the bound of one account or project. For example, physics may have at most 512 slots.
 type OwnerBound struct {
 	Name  messages.Name `json:"name"`            // an account, a project, or a site such as "@west"
-	Slots int           `json:"slots,omitempty"` // slots in use at once, at most; 0: any number
-	GPUs  int           `json:"gpus,omitempty"`  // GPUs in use at once, at most; 0: any number
-	Tasks int           `json:"tasks,omitempty"` // tasks that run at once, at most; 0: any number
+	Slots int           `json:"slots,omitempty"` // slots in use at once, at most; 0 means any number
+	GPUs  int           `json:"gpus,omitempty"`  // GPUs in use at once, at most; 0 means any number
+	Tasks int           `json:"tasks,omitempty"` // tasks that run at once, at most; 0 means any number
 }
 
-// AtOnce is the most that the tasks of each account and of each project have at once in a market. A task counts
-// for its account, and for the project that pays for it. All accounts of another site count as one account.
+// AtOnce bounds what the tasks of each account and of each project have at the same time in a market. A task counts for
+// its account, and for the project that pays for it. All accounts of another site count as one account.
 type AtOnce struct {
 	Account Bound        `json:"account,omitempty,omitzero"` // the bound of each account
 	Project Bound        `json:"project,omitempty,omitzero"` // the bound of each project

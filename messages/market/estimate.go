@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Further verbs of the estimator, next to VerbUtility.
+// Verbs of the estimator in addition to VerbUtility.
 const (
 	VerbRuntime  = "runtime"  // RuntimeRequest → RuntimeReply
 	VerbEstimate = "estimate" // EstimateRequest → EstimateReply
@@ -45,13 +45,13 @@ func (r *UtilityReply) Basis() string {
 
 // RuntimeRequest asks how long the tasks of a job's stages take.
 type RuntimeRequest struct {
-	Account messages.Name    `json:"account,omitempty"` // default: the caller
+	Account messages.Name    `json:"account,omitempty"` // the default is the caller
 	Name    string           `json:"name,omitempty"`    // name of the job
 	Stages  []job.StageShape `json:"stages"`
-	// Part is the quantile of the robust demand, in (0, 1); 0: 0.9.
+	// Part is the quantile of the robust demand, in (0, 1); 0 means 0.9.
 	Part float64 `json:"part,omitempty"`
-	// Divergence bounds how far the true distribution may be from the estimate, in nats: the robust demand covers the
-	// worst distribution within it. nil: it depends on the number of observations.
+	// Divergence bounds, in nats, how far the true distribution may be from the estimate. The robust demand covers the
+	// worst distribution within this bound. nil means a bound that depends on the number of observations.
 	Divergence *float64 `json:"divergence,omitempty"`
 }
 
@@ -104,7 +104,7 @@ type RuntimeEstimate struct {
 	Source  string    `json:"source"`
 }
 
-// Spread is three quantiles of a time, and its mean.
+// Spread has three quantiles of a time, and its mean.
 type Spread struct {
 	Low    messages.Duration `json:"low"` // one time in ten is lower
 	Median messages.Duration `json:"median"`
@@ -114,7 +114,7 @@ type Spread struct {
 
 // EstimateRequest asks for an estimate of a job that is not submitted.
 type EstimateRequest struct {
-	Account messages.Name `json:"account,omitempty"` // default: the caller
+	Account messages.Name `json:"account,omitempty"` // the default is the caller
 	Spec    job.JobSpec   `json:"spec"`
 }
 
@@ -124,7 +124,7 @@ type EstimateReply struct {
 	Declared bool              `json:"declared"` // Utility is the one that the job declares
 	Stages   []RuntimeEstimate `json:"stages"`   // run times of one task each
 	Wait     Spread            `json:"wait"`     // from submission to the first claim
-	// Completion is from submission to the end of the last task.
+	// Completion is the time from submission to the end of the last task.
 	Completion Spread  `json:"completion"`
 	Runs       float64 `json:"runs"` // number of observed jobs behind Wait and the pace; old ones count less
 	Source     string  `json:"source"`
@@ -136,8 +136,8 @@ type ClassesReply struct {
 	Classes []ClassEstimate `json:"classes"`
 }
 
-// ClassEstimate is what the estimator knows about a job profile class. Users see the profile, the number of samples
-// and of their accounts, and the weight of the prior.
+// ClassEstimate is what the estimator knows about a job profile class. Users see the profile, the number of samples,
+// the number of accounts that they come from, and the weight of the prior.
 type ClassEstimate struct {
 	Profile   job.Profile `json:"profile"`
 	Samples   float64     `json:"samples"`           // number of accepted samples
@@ -151,8 +151,8 @@ type ClassEstimate struct {
 	Bandwidth []float64 `json:"bandwidth,omitempty"`
 	Mean      []float64 `json:"mean,omitempty"`      // mean of each parameter
 	Deviation []float64 `json:"deviation,omitempty"` // standard deviation of each parameter
-	// Moved is how far the estimate is from the one before it, as a divergence in nats. MovedBy is the standard error
-	// of Moved. Both are 0 before there are two estimates.
+	// Moved is how far the estimate is from the previous estimate, as a divergence in nats. MovedBy is the standard
+	// error of Moved. Both are 0 before there are two estimates.
 	Moved   float64 `json:"moved,omitempty"`
 	MovedBy float64 `json:"moved_by,omitempty"`
 }
@@ -175,7 +175,7 @@ func (r *SamplesRequest) Validate() error {
 	return nil
 }
 
-// SamplesReply is types drawn from a class. The same seed gives the same types, until the estimator learns something
+// SamplesReply has types drawn from a class. The same seed gives the same types, until the estimator learns something
 // new.
 type SamplesReply struct {
 	Class      messages.Name   `json:"class"`
@@ -186,8 +186,8 @@ type SamplesReply struct {
 	Prior      float64         `json:"prior"`      // part of the estimate that comes from the prior
 }
 
-// UtilityRequest asks the estimator for a utility function of a job that has none: the worth of each class that it
-// uses.
+// UtilityRequest asks the estimator for a utility function of a job that declares none. The function is the worth of
+// each class that the job uses.
 type UtilityRequest struct {
 	Account messages.Name   `json:"account"`
 	Name    string          `json:"name"`
@@ -200,8 +200,8 @@ type UtilityRequest struct {
 type UtilityReply struct {
 	Utility job.Utility `json:"utility"`
 	Runs    int         `json:"runs"`
-	// Default is the part of the weights that comes from the default, and not from the runs: 1 without runs, near 0
-	// with many.
+	// Default is the part of the weights that comes from the default, and not from the runs. It is 1 without runs, and
+	// near 0 with many runs.
 	Default    float64 `json:"default"`
 	Determined bool    `json:"determined"` // the runs alone determine the weights
 	// Residual is the root mean square of the differences between the runs and the fit, divided by the root mean

@@ -9,14 +9,14 @@ import (
 // VerbHistory asks the auctioneer for the history of a market or a node.
 const VerbHistory = "history" // HistoryRequest → HistoryReply
 
-// MaxHistory is how far back a history reaches at most.
+// MaxHistory is the longest time that a history covers.
 const MaxHistory = messages.Duration(7 * 24 * time.Hour)
 
 // HistoryRequest asks for the history of a market or of a node. Exactly one of the two is set.
 type HistoryRequest struct {
 	Market messages.Name     `json:"market,omitempty"`
 	Node   messages.Name     `json:"node,omitempty"`
-	Over   messages.Duration `json:"over,omitempty"` // how far back, at most 7 days; 0: an hour
+	Over   messages.Duration `json:"over,omitempty"` // how far back, at most 7 days; 0 means an hour
 }
 
 // Validate returns an error for the first fault of a request.
@@ -72,7 +72,7 @@ type PastReply struct {
 	Now   messages.Time `json:"now"`   // the histories are complete up to this time
 	Since messages.Time `json:"since"` // as in HistoryReply
 	Parts []Past        `json:"parts"`
-	Next  string        `json:"next,omitempty"` // "": this is the last page
+	Next  string        `json:"next,omitempty"` // "" means that this is the last page
 }
 
 // Past is a part of the history of a market or a node.
@@ -94,9 +94,9 @@ type PastSteps struct {
 	Steps []PastStep `json:"steps"`
 }
 
-// PastStep is the sums of the samples in one step.
+// PastStep has the sums of the samples in one step.
 type PastStep struct {
 	At      messages.Time `json:"at"` // when the step begins
 	Samples int64         `json:"samples"`
-	Sums    []int64       `json:"sums"` // -1: hidden
+	Sums    []int64       `json:"sums"` // -1 means hidden
 }

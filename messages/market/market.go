@@ -34,7 +34,7 @@ const (
 	PreemptCancel  = "cancel"  // the job of the task is ended
 )
 
-// PricePivot is the price rule of highest-bid under which the truth is the best bid; see Market.Price.
+// PricePivot is the price rule of highest-bid under which the best bid is the true value; see Market.Price.
 const PricePivot = "pivot"
 
 // ModeFixed makes a reservation market choose among timetables that do not depend on what jobs declare.
@@ -55,93 +55,94 @@ type Market struct {
 	Name      messages.Name     `json:"name"`                 // name by which jobs choose the market
 	Mechanism messages.Name     `json:"mechanism"`            // a mechanism from the README's table
 	Classes   []messages.Name   `json:"classes"`              // the classes of slots that the market has; the first one is the default
-	TimeLimit messages.Duration `json:"time_limit,omitempty"` // the time limit of an attempt if the job names none; 0: no limit
+	TimeLimit messages.Duration `json:"time_limit,omitempty"` // the time limit of an attempt if the job names none; 0 means no limit
 	// Units say what one slot of a class contains, if the site's classes say so. A class without a unit has no sizes:
 	// each of its tasks takes one slot.
 	Units []job.ClassUnit `json:"units,omitempty"`
-	// Alpha is a number in [0, 1]. In proportional it is the exponent of the share, and in karma the part of the
-	// slots that is guaranteed. nil: 1/2.
+	// Alpha is a number in [0, 1]. In proportional, it is the exponent of the share. In karma, it is the part of the
+	// slots that is guaranteed. If it is left out, it is 1/2.
 	Alpha *float64 `json:"alpha,omitempty"`
 
-	// Nodes are the nodes whose slots the market allocates; empty: all nodes with its
+	// Nodes are the nodes whose slots the market allocates; empty means all nodes with its
 	// classes.
 	Nodes []messages.Name `json:"nodes,omitempty"`
 	// Reserve is the least price of a slot-second. In markets with a posted price it is the price. A text can give it
-	// for a slot-hour: "1/h". nil: a credit for a slot-hour.
+	// for a slot-hour: "1/h". If it is left out, it is a credit for a slot-hour.
 	Reserve    *messages.Price `json:"reserve,omitempty"`
 	Algorithm  string          `json:"algorithm,omitempty"`  // highest-bid: HB (default), NPHB or WSEPT
 	Price      string          `json:"price,omitempty"`      // highest-bid: kth (default), first or pivot
 	Capped     bool            `json:"capped,omitempty"`     // highest-bid: no job pays more than its own bid
 	Preemption string          `json:"preemption,omitempty"` // suspend (default), requeue or cancel
 
-	Lambda *float64          `json:"lambda,omitempty"` // deadline: how much finished work protects a job, in [0, 1]; nil: 0.6
-	Slot   messages.Duration `json:"slot,omitempty"`   // the unit of time of decisions; deadline, 0: 10 s; karma, 0: a minute
-	Scale  float64           `json:"scale,omitempty"`  // deadline: a typical length in slots; 0: 32
+	Lambda *float64          `json:"lambda,omitempty"` // deadline: how much finished work protects a job, in [0, 1]; 0.6 if left out
+	Slot   messages.Duration `json:"slot,omitempty"`   // unit of time of decisions; 0: 10 s in deadline, 1 min in karma
+	Scale  float64           `json:"scale,omitempty"`  // deadline: a typical length in slots; 0 means 32
 
 	// The meaning of Mode depends on the mechanism:
 	//   - backfill: easy (default) or conservative.
 	//   - batch-queue: what counts as unknown about others. priority (default): their values and
 	//     costs of delay; full: their lengths and widths, too.
 	//   - reservation: search (default) chooses among timetables made for the bids; fixed chooses
-	//     among timetables that do not depend on declarations. With fixed the truth is also best
+	//     among timetables that do not depend on declarations. With fixed, the truth is also best
 	//     about lengths, widths and deadlines, but the timetable has less value.
 	Mode  string            `json:"mode,omitempty"`
-	Draws int               `json:"draws,omitempty"` // batch-queue: random draws for an expected value; 0: 1,000, fewer in a long queue
-	Cycle messages.Duration `json:"cycle,omitempty"` // reservation: the period that is sold together; 0: a day
-	// Granule is the unit of time of reservations. A cycle has at most 1,048,576 granules. 0: 15 min.
+	Draws int               `json:"draws,omitempty"` // batch-queue: random draws for an expected value; 0 means 1,000, fewer in a long queue
+	Cycle messages.Duration `json:"cycle,omitempty"` // reservation: the period that is sold together; 0 means a day
+	// Granule is the unit of time of reservations. A cycle has at most 1,048,576 granules. 0 means 15 min.
 	Granule messages.Duration `json:"granule,omitempty"`
-	Orders  int               `json:"orders,omitempty"` // reservation: the number of candidate schedules; 0: 2,000
+	Orders  int               `json:"orders,omitempty"` // reservation: the number of candidate schedules; 0 means 2,000
 
-	HalfLife messages.Duration `json:"half_life,omitempty"` // fairshare: the time after which past use counts only half; 0: a day
-	// GangTimeout is how long claimed tasks of a gang wait for the others. After that they are given back. 0: 10 s.
+	HalfLife messages.Duration `json:"half_life,omitempty"` // fairshare: the time after which past use counts only half; 0 means a day
+	// GangTimeout is how long claimed tasks of a gang wait for the others. After that they are given back. 0 means 10
+	// s.
 	GangTimeout messages.Duration `json:"gang_timeout,omitempty"`
 
-	Quote    messages.Duration `json:"quote,omitempty"`     // contract: how long a menu is valid; 0: 5 min
-	Replicas int               `json:"replicas,omitempty"`  // contract: number of types in a matching; 0: the mechanism's default
+	Quote    messages.Duration `json:"quote,omitempty"`     // contract: how long a menu is valid; 0 means 5 min
+	Replicas int               `json:"replicas,omitempty"`  // contract: number of types in a matching; 0 means the mechanism's default
 	LateOnly bool              `json:"late_only,omitempty"` // contract: a job that is early pays only the agreed price
 
-	MaxJobs  int `json:"max_jobs,omitempty"`  // most active jobs of an account; 0: no bound
-	MaxTasks int `json:"max_tasks,omitempty"` // most tasks of one job; 0: no bound
+	MaxJobs  int `json:"max_jobs,omitempty"`  // most active jobs of an account; 0 means no bound
+	MaxTasks int `json:"max_tasks,omitempty"` // most tasks of one job; 0 means no bound
 
-	// Allow lists the accounts and projects whose jobs the market takes; empty: all. "alice@west" is an account of
+	// Allow lists the accounts and projects whose jobs the market takes; empty means all. "alice@west" is an account of
 	// another site, and "@west" means all accounts of site west.
 	Allow []messages.Name `json:"allow,omitempty"`
 	// Deny lists accounts and projects whose jobs the market refuses, even if Allow names them.
 	Deny []messages.Name `json:"deny,omitempty"`
 	// DefaultFor lists accounts and projects whose jobs go to this market if they name no market.
 	DefaultFor []messages.Name `json:"default_for,omitempty"`
-	// AtOnce is how much the tasks of an account, and of a project, have at once at most.
+	// AtOnce bounds what the tasks of an account, and of a project, have at the same time.
 	AtOnce AtOnce `json:"at_once,omitempty,omitzero"`
 
-	// Prior lists the types that a contract market assumes while nothing is known of a job's class of valuation.
-	// Empty: values from 1 to 100 credits, times from ten seconds to a day.
+	// Prior lists the types that a contract market assumes while nothing is known of a job's class of valuation. If it
+	// is empty, the market assumes values from 1 to 100 credits, and times from ten seconds to a day.
 	Prior []job.Valuation `json:"prior,omitempty"`
 	// PriorJobs lists the declarations that a batch-queue market assumes while it has seen too few jobs. It can be
 	// left out only with pricing pivot.
 	PriorJobs []QueuedType `json:"prior_jobs,omitempty"`
 	// Weights are the weights of accounts in fairshare. All accounts of another site share one weight, under a name
-	// such as "@west". Default: 1.
+	// such as "@west". The default is 1.
 	Weights job.Weights `json:"weights,omitempty"`
 
 	// Settle applies to proportional and deadline. With "on-completion", the rule of the paper, a job pays only for
-	// tasks that completed, with any exit code. Empty: it pays for the slots that it had.
+	// tasks that completed, with any exit code. If Settle is empty, a job pays for the slots that it had.
 	Settle string `json:"settle,omitempty"`
-	// Horizon is for highest-bid with price pivot: how long after its submission the waiting time of a job counts in
-	// its price; 0: a day. The budget of a job must cover that time at the job's rate.
+	// Horizon applies to highest-bid with price pivot. It is how long after its submission the waiting time of a job
+	// counts in its price. 0 means a day. The budget of a job must cover that time at the job's rate.
 	Horizon messages.Duration `json:"horizon,omitempty"`
 	// Pricing applies to batch-queue. With externality, the default, a job pays the expected loss that it causes to
 	// others. With pivot, a job pays the loss that its declaration causes to others, and gets most of it back.
 	Pricing string `json:"pricing,omitempty"`
-	// HandOver is for deadline: when the owner of a job can read its outputs and logs. With deadline, the default,
-	// this is when the job is settled, which is at its deadline if it has ended by then. With end, it is as soon as
-	// the job has ended.
+	// HandOver applies to deadline. It says when the owner of a job can read its outputs and logs. The default,
+	// "deadline", means when the job is settled, which is at its deadline if it has ended by then. The value "end"
+	// means as soon as the job has ended.
 	HandOver string `json:"hand_over,omitempty"`
-	// DefaultBudget is the budget for each task of a job that names no budget. 0: the cost of the task's slots at the
-	// reserve, for the time that the job asks for, or for an hour if it asks for none. Markets without a reserve use a
-	// credit for a slot-hour.
+	// DefaultBudget is the budget for each task of a job that names no budget. 0 means the cost of the task's slots at
+	// the reserve, for the time that the job asks for, or for an hour if it asks for none. Markets without a reserve
+	// use a credit for a slot-hour.
 	DefaultBudget messages.Credits `json:"default_budget,omitempty"`
-	// DefaultRate is for highest-bid: the rate of a job that names none, written like a reserve. 0: a job that names
-	// a budget must also name a rate, and other jobs bid the reserve.
+	// DefaultRate applies to highest-bid. It is the rate of a job that names no rate, written like a reserve. If it is
+	// 0, a job that names a budget must also name a rate, and other jobs bid the reserve.
 	DefaultRate messages.Price `json:"default_rate,omitempty"`
 	// Closed means that the market takes no new jobs, while its jobs go on. Close a market before you remove it: a
 	// market can be removed only when it has no active jobs.
@@ -153,8 +154,8 @@ type QueuedType struct {
 	Value  messages.Credits  `json:"value,omitempty"`  // worth of the completion
 	Delay  messages.Credits  `json:"delay,omitempty"`  // cost of a second of waiting
 	Length messages.Duration `json:"length,omitempty"` // run time
-	Width  int               `json:"width,omitempty"`  // number of slots; 0: 1
-	Weight float64           `json:"weight,omitempty"` // relative likelihood; 0: 1
+	Width  int               `json:"width,omitempty"`  // number of slots; 0 means 1
+	Weight float64           `json:"weight,omitempty"` // relative likelihood; 0 means 1
 }
 
 // Limits on a market's parameters.
@@ -296,7 +297,8 @@ func (m *Market) validatePivot() error {
 	return nil
 }
 
-// MaxGranules is the largest number of granules in a cycle of reservations. With more, a decision takes too long.
+// MaxGranules is the largest number of granules in a cycle of reservations. With more granules, a decision takes too
+// long.
 const MaxGranules = 1 << 20
 
 // validateCycle checks that a cycle consists of whole granules.

@@ -78,7 +78,7 @@ func TestMarketParameters(t *testing.T) {
 	}
 }
 
-// TestSerial checks which jobs run at most one task at a time: those whose stages each follow the one before.
+// TestSerial checks which jobs run at most one task at a time: jobs whose stages each follow the stage before.
 func TestSerial(t *testing.T) {
 	for name, c := range map[string]struct {
 		stages []job.Stage

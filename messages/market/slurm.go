@@ -11,17 +11,17 @@ import (
 // SlurmNames gives names in scripts written for Slurm a meaning at this site. In each table "*" stands for all names
 // that are not listed. A name that is in no table keeps its usual meaning.
 type SlurmNames struct {
-	// Partitions gives the market for a partition; "" means the first market whose slots are large enough for the
+	// Partitions gives the market for a partition; empty means the first market whose slots are large enough for the
 	// job.
 	Partitions job.Labels `json:"partitions,omitempty"`
-	// Accounts gives the project for the name of an account; "" means the submitter's own account.
+	// Accounts gives the project for the name of an account; empty means the submitter's own account.
 	Accounts job.Labels `json:"accounts,omitempty"`
-	// QOS gives, for a quality of service, a market, or a duration that bounds the time limit of a job; "": nothing
-	// changes.
+	// QOS gives the meaning of a quality of service: a market, or a duration that bounds the time limit of a job.
+	// Empty means that the quality of service changes nothing.
 	QOS job.Labels `json:"qos,omitempty"`
 	// Reservations gives the same for a reservation.
 	Reservations job.Labels `json:"reservations,omitempty"`
-	// Clusters gives the site for a cluster; "" means this site.
+	// Clusters gives the site for a cluster; empty means this site.
 	Clusters job.Labels `json:"clusters,omitempty"`
 }
 

@@ -20,9 +20,9 @@ type WhyReply struct {
 // ClassPrice is the present price of a class of slots.
 type ClassPrice struct {
 	Class messages.Name `json:"class"`
-	// Price is in credits. If the market sells time, that is, if its tariffs have prices, it is the price of a
-	// slot-second. Otherwise it is an amount for all bidders together; in a proportional market this is the sum of the
-	// sub-budgets that are bid for the class.
+	// Price is in credits. If the market's tariffs have prices, it is the price of a slot-second. Otherwise it is an
+	// amount for all bidders together; in a proportional market this is the sum of the sub-budgets that are bid for the
+	// class.
 	Price   float64 `json:"price,omitempty"`
 	Slots   int     `json:"slots"`
 	Idle    int     `json:"idle"`
@@ -47,25 +47,25 @@ type NodeStatus struct {
 	State string           `json:"state"` // Up, Lost, Stopped, Draining, Quarantined
 	Slots []job.ClassSlots `json:"slots"`
 	Used  []job.ClassSlots `json:"used"`
-	// Resources is everything that the node has, and Sold the part that its tasks' slots have; nil: unknown.
+	// Resources is everything that the node has, and Sold the part that its tasks' slots have; nil means unknown.
 	Resources *job.Resources  `json:"resources,omitempty"`
 	Sold      *job.Resources  `json:"sold,omitempty"`
 	Labels    []messages.Name `json:"labels,omitempty"` // words by which jobs can choose the node
 	Since     messages.Time   `json:"since"`
 	Finished  uint64          `json:"finished"` // number of attempts that ended there, well or not
-	// DrainBy is when the site ends the remaining tasks of a draining node; 0: they run to their
+	// DrainBy is when the site ends the remaining tasks of a draining node; 0 means that they run to their
 	// end.
 	DrainBy messages.Time `json:"drain_by,omitempty"`
 	// Abilities says what the node can do with a task; the names are in ability.go.
 	Abilities []messages.Name `json:"abilities,omitempty"`
-	// Suspended is the number of suspended tasks on the node; it keeps at most MostSuspended.
+	// Suspended is the number of suspended tasks on the node; the node keeps at most MostSuspended.
 	Suspended     int `json:"suspended,omitempty"`
 	MostSuspended int `json:"most_suspended,omitempty"`
 	// Reason says why the node is in quarantine or drains, or why it is not in quarantine although tasks fail there.
 	// ProbeAt is the time of the next probe.
 	Reason  string        `json:"reason,omitempty"`
 	ProbeAt messages.Time `json:"probe_at,omitempty"`
-	// Window is the number of the maintenance window that drains the node; 0: none does.
+	// Window is the number of the maintenance window that drains the node; 0 means that none does.
 	Window uint32 `json:"window,omitempty"`
 	// Level is the level of the release that its agent runs; see [messages.Level].
 	Level int `json:"level,omitempty"`
@@ -75,7 +75,7 @@ type NodeStatus struct {
 type MarketsReply struct {
 	Markets []MarketStatus `json:"markets"`
 	Version uint64         `json:"version"` // version of the site's markets; see ApplyRequest
-	// Slurm says which names of Slurm have a special meaning at this site; nil: none.
+	// Slurm says which names of Slurm have a special meaning at this site; nil means none.
 	Slurm *SlurmNames `json:"slurm,omitempty"`
 }
 
@@ -103,8 +103,8 @@ type MarketStatus struct {
 	Promises *Promises `json:"promises,omitempty"`
 }
 
-// Promises counts the completion times that a market sold since it began, kept and broken. A completion time counts
-// as kept if the job is late by at most a second, or a hundredth of the promised time.
+// Promises counts the completion times that a market sold since it began. It counts kept and broken ones separately. A
+// completion time counts as kept if the job is late by at most a second, or a hundredth of the promised time.
 type Promises struct {
 	Kept   uint64 `json:"kept"`
 	Broken uint64 `json:"broken"`
@@ -124,8 +124,8 @@ type SlotTariff struct {
 	Price  messages.Credits  `json:"price,omitempty"`   // the price for all jobs, unless a field below says otherwise
 	OwnBid bool              `json:"own_bid,omitempty"` // each job pays its own bid instead
 	Length messages.Duration `json:"length,omitempty"`  // the price is for a job of this length; a longer job pays more in proportion
-	// Contention is for proportional, which has no price: the part of a slot-second for which jobs compete, in [0,
-	// 1].
+	// Contention is set for proportional, which has no price. It is the part of a slot-second for which jobs compete,
+	// in [0, 1].
 	Contention *float64 `json:"contention,omitempty"`
 	// Sealed means that the price is hidden, because it follows from the bids of one other account.
 	Sealed bool `json:"sealed,omitempty"`

@@ -18,7 +18,7 @@ const (
 )
 
 // QuoteRequest asks a market that sells completion times for a menu of contracts for a job. The job declares its
-// valuation, its length and its tasks. No credits are held.
+// valuation, its length and its tasks. No credits are set aside.
 type QuoteRequest struct {
 	Spec job.JobSpec `json:"spec"`
 }
@@ -60,8 +60,8 @@ type ReservationsRequest struct {
 	Market messages.Name `json:"market,omitempty"`
 }
 
-// ReservationsReply lists the jobs that have a place in the timetable and have not ended, by start. Everybody may see
-// how many slots are taken at each time. Only the owners and operators see the jobs.
+// ReservationsReply lists the jobs that have a place in the timetable and have not ended, ordered by start. Everybody
+// may see how many slots are taken at each time. Only the owners and operators see the jobs.
 type ReservationsReply struct {
 	Reservations []ReservedSlots `json:"reservations"`
 }
@@ -84,10 +84,10 @@ type ApplyRequest struct {
 	Markets []Market `json:"markets"`
 	DryRun  bool     `json:"dry_run,omitempty"` // check everything, but change nothing
 	// Key is chosen by the client, once for each change. Repeating a key with the same markets returns the same
-	// answer and has no further effect. Empty: every request is a new change.
+	// answer and has no further effect. Empty means that every request is a new change.
 	Key string `json:"key,omitempty"`
 	// Version is the markets version that the change is made for. If the site has another version, nothing changes.
-	// 0: any version.
+	// 0 means any version.
 	Version uint64 `json:"version,omitempty"`
 }
 
@@ -116,9 +116,9 @@ type ApplyReply struct {
 	Version uint64          `json:"version"` // the markets version after the change
 }
 
-// DrainRequest stops new work on a node. Its running tasks go on until they end, but at most for Notice. Then the
-// site ends them and runs them on other nodes. Undo lets the node work again. Remove removes a node that is down from
-// the list.
+// DrainRequest stops new work on a node. Its running tasks go on until they end, but at most for Notice. Then the site
+// ends them and runs them on other nodes. Undo lets the node work again. Remove takes a node off the list; the node
+// must be down.
 type DrainRequest struct {
 	Node   messages.Name      `json:"node"`
 	Notice *messages.Duration `json:"notice,omitempty"`
@@ -150,7 +150,7 @@ func (r *DrainRequest) Validate() error {
 // DrainReply says how many tasks a node has now, and how long they may run.
 type DrainReply struct {
 	Node     messages.Name `json:"node"`
-	Draining bool          `json:"draining"`        // false: the node takes work, or was removed
+	Draining bool          `json:"draining"`        // false means that the node takes work, or was removed
 	Until    messages.Time `json:"until,omitempty"` // when the remaining tasks are ended; 0: they run to their end
 	Tasks    int           `json:"tasks"`
 }

@@ -8,7 +8,7 @@ const VerbWhatIf = "whatif" // WhatIfRequest → WhatIfReply
 // WhatIfRequest asks what another bid for the caller's job would change now. It changes nothing.
 type WhatIfRequest struct {
 	Job messages.JobID   `json:"job"`
-	Bid messages.Credits `json:"bid,omitempty"` // the other bid; 0: the present bid
+	Bid messages.Credits `json:"bid,omitempty"` // the other bid; 0 means the present bid
 }
 
 // Validate returns an error for the first fault of a request.
@@ -33,7 +33,7 @@ const (
 type WhatIfReply struct {
 	Job     messages.JobID `json:"job"`
 	Term    string         `json:"term"`    // field of the bid: [TermBudget] or [TermRate]
-	Message string         `json:"message"` // why there is no answer; "": there is one
+	Message string         `json:"message"` // why there is no answer; "" if there is one
 	Now     *BidOutcome    `json:"now,omitempty"`
 	Then    *BidOutcome    `json:"then,omitempty"`
 }

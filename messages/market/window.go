@@ -18,7 +18,7 @@ type Window struct {
 	Nodes []messages.Name `json:"nodes"`
 	From  messages.Time   `json:"from"`
 	To    messages.Time   `json:"to"`
-	// Notice is how long tasks that still run at the beginning may go on; nil: to their end.
+	// Notice is how long tasks that still run at the beginning may go on; nil means until they end.
 	Notice *messages.Duration `json:"notice,omitempty"`
 	Reason string             `json:"reason,omitempty"` // shown to everybody
 }

@@ -57,8 +57,8 @@ type CheckpointsRequest struct {
 	Replica string      `json:"replica,omitempty"` // the replica that has it
 }
 
-// BankStopped is the beginning of an error of kind Unavailable. With it, a bank refuses to move credits because the
-// site has signed other books than the bank has.
+// BankStopped begins the text of an error of kind Unavailable. A bank returns this error instead of moving credits if
+// the site has signed other books than the bank has.
 const BankStopped = "the bank moves no credits until an operator has looked"
 
 // CheckpointsReply lists signed checkpoints.

@@ -43,8 +43,9 @@ type Transfer struct {
 	Credit  messages.Name    `json:"credit,omitempty"`
 	Amount  messages.Credits `json:"amount"`
 	Pending string           `json:"pending,omitempty"` // ID of the hold for Post, Void or Extend
-	Expires messages.Time    `json:"expires,omitempty"` // when a Hold or Extend expires; 0: never
-	// Member is the account that is responsible for the hold: the debit account or one of its members. Only for Hold.
+	Expires messages.Time    `json:"expires,omitempty"` // when a Hold or Extend expires; 0 means never
+	// Member is the account that is responsible for the hold: the debit account or one of its members. It is set only
+	// for Hold.
 	Member messages.Name  `json:"member,omitempty"`
 	Job    messages.JobID `json:"job,omitempty"`
 	Reason string         `json:"reason,omitempty"`
@@ -102,8 +103,9 @@ type GrantRequest struct {
 	Account messages.Name    `json:"account"`
 	Amount  messages.Credits `json:"amount"`
 	Reason  string           `json:"reason,omitempty"`
-	// Expires is when the unspent part goes back to the issuer; 0: never, or Lasts after the grant was made. Lasts
-	// lets a request that is repeated later have the same content.
+	// Expires is when the unspent part goes back to the issuer. If it is 0, the part goes back when Lasts has passed
+	// after the grant was made; if Lasts is 0 too, it never goes back. With Lasts, a request that is repeated later has
+	// the same content.
 	Expires messages.Time     `json:"expires,omitempty"`
 	Lasts   messages.Duration `json:"lasts,omitempty"`
 }
@@ -116,11 +118,12 @@ type MemberRequest struct {
 	Remove  bool          `json:"remove,omitempty"`
 
 	Role *Role `json:"role,omitempty"`
-	// Limit bounds what the member has ever spent from the project, plus what it holds in the project now; 0: no bound.
+	// Limit bounds the sum of what the member has ever spent from the project and what it has set aside there now. 0
+	// means no bound.
 	Limit *messages.Credits `json:"limit,omitempty"`
 }
 
-// AccountRequest names an account; empty: the caller's own. Only its members and operators may see it.
+// AccountRequest names an account; empty means the caller's own. Only its members and operators may see it.
 type AccountRequest struct {
 	Account messages.Name `json:"account,omitempty"`
 	Holds   bool          `json:"holds,omitempty"` // also list the holds, at most MaxPendingHolds of them
@@ -133,11 +136,11 @@ const MaxPendingHolds = 200
 type PendingHold struct {
 	ID      string           `json:"id"`
 	Amount  messages.Credits `json:"amount"`
-	Expires messages.Time    `json:"expires"` // when it expires; 0: never
+	Expires messages.Time    `json:"expires"` // when it expires; 0 means never
 	Job     messages.JobID   `json:"job,omitempty"`
 	By      messages.Name    `json:"by"`     // the account that made it
 	Member  messages.Name    `json:"member"` // the account that is responsible for it
-	Payee   messages.Name    `json:"payee"`  // the only account that it can be paid to; "": any account
+	Payee   messages.Name    `json:"payee"`  // the only account that it can be paid to; "" means any account
 }
 
 // AccountReply is an account as the bank sees it. The lists Members, Roles and Expiring are only in answers to
@@ -156,7 +159,7 @@ type AccountReply struct {
 	Project  bool             `json:"project"`          // the account was made as a project
 	Title    string           `json:"title,omitempty"`  // title of a project
 	Roles    []Membership     `json:"roles"`            // every account with a role in the project, by name
-	Frozen   messages.Name    `json:"frozen,omitempty"` // who froze it; "": it is not frozen
+	Frozen   messages.Name    `json:"frozen,omitempty"` // who froze it; "" means that it is not frozen
 	Why      string           `json:"why,omitempty"`    // why it was frozen
 	Expiring []Expiring       `json:"expiring"`         // grants that expire, by expiry
 	// Pending lists holds, the newest first, if the request asked for them.
@@ -205,7 +208,7 @@ type Entry struct {
 	Reason   string           `json:"reason"`
 	Pending  string           `json:"pending,omitempty"` // the hold that it ends, the grant it returns, or the transfer it corrects
 	Member   messages.Name    `json:"member,omitempty"`  // the account that was responsible for the hold
-	By       messages.Name    `json:"by,omitempty"`      // the account that asked for it; "": the bank itself
+	By       messages.Name    `json:"by,omitempty"`      // the account that asked for it; "" means the bank itself
 }
 
 // BooksReply is the bank's own check of its books.

@@ -41,7 +41,7 @@ func (r *Role) UnmarshalText(b []byte) error { return messages.ReadName(r, "role
 type Membership struct {
 	Member messages.Name    `json:"member"`
 	Role   Role             `json:"role"`
-	Limit  messages.Credits `json:"limit"` // limit of Spent + Held; 0: none
+	Limit  messages.Credits `json:"limit"` // limit of Spent + Held; 0 means none
 	Spent  messages.Credits `json:"spent"` // charged for its jobs, minus corrections
 	Held   messages.Credits `json:"held"`  // held for its jobs
 }
@@ -67,7 +67,7 @@ type ProjectRequest struct {
 // expiry.
 type PayRequest struct {
 	Key    string           `json:"key"`
-	From   messages.Name    `json:"from,omitempty"` // default: the caller's own
+	From   messages.Name    `json:"from,omitempty"` // the default is the caller's own
 	To     messages.Name    `json:"to"`
 	Amount messages.Credits `json:"amount"`
 	Reason string           `json:"reason,omitempty"`
@@ -101,7 +101,7 @@ type WithdrawRequest struct {
 // corrected once, and so can its correction.
 type CorrectRequest struct {
 	Transfer string           `json:"transfer"`         // its identifier, as statements show it
-	Amount   messages.Credits `json:"amount,omitempty"` // default: the whole amount
+	Amount   messages.Credits `json:"amount,omitempty"` // the default is the whole amount
 	Reason   string           `json:"reason"`
 }
 
@@ -126,7 +126,7 @@ type BooksRequest struct {
 	Full bool `json:"full,omitempty"`
 }
 
-// Affords returns why an amount cannot be held on the account for a member now; nil: it can.
+// Affords returns an error if an amount cannot be set aside on the account for a member now.
 func (r *AccountReply) Affords(member messages.Name, amount messages.Credits) error {
 	if r.Frozen != "" {
 		return messages.Errorf(messages.PermissionDenied, "account %q is frozen by %q: nothing can be held on it until it is thawed", r.Account, r.Frozen)

@@ -1,7 +1,7 @@
 // Package program runs programs of the site: the filter for submissions, and the prolog and epilog of nodes.
 //
-// A program runs as the user of this process, in the directory /, with PATH and the variables that it is given, in a
-// process group of its own. All processes of the group end with it.
+// A program runs as the user of this process, in the directory /, in its own process group. Its environment has PATH
+// and the given variables. All processes of the group end with the program.
 package program
 
 import (

@@ -16,5 +16,6 @@
 // compute a secret that is never sent ([Agree]). Each transfer then has a mark: the first 16 bytes of an HMAC-SHA256
 // with this secret, of the bank's own encoding of the transfer ([AppendTransfer]). In a chain, a mark also covers the
 // mark before it. So nobody can make a part of a chain, or another chain, from known marks. The bank's private key is
-// derived from the private key of the site's account. Whoever has it can check each mark, even years later.
+// derived from the private key of the site's account. Whoever has the account's private key can check each mark, even
+// years later.
 package proof

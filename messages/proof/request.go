@@ -60,19 +60,19 @@ var verbs = []string{
 	clearing.VerbAdopt,
 }
 
-// Wants splits the subject of a request. wants is true if the request goes to a bank and needs a proof.
+// Wants splits the subject of a request, and reports whether the request goes to a bank and needs a proof.
 func Wants(subject string) (site messages.Name, verb string, caller messages.Name, wants bool) {
 	site, verb, caller = ofBank(subject)
 	return site, verb, caller, slices.Contains(verbs, verb)
 }
 
-// OfTransfers splits the subject of a request. is reports whether the request is for transfers.
+// OfTransfers splits the subject of a request, and reports whether the request is for transfers.
 func OfTransfers(subject string) (site, caller messages.Name, is bool) {
 	site, verb, caller := ofBank(subject)
 	return site, caller, verb == messages.VerbTransfer
 }
 
-// ofBank splits the subject of a request to a bank; verb is "" for other subjects.
+// ofBank splits the subject of a request to a bank; the result verb is "" for other subjects.
 func ofBank(subject string) (site messages.Name, verb string, caller messages.Name) {
 	parts := strings.Split(subject, ".")
 	if len(parts) != 5 || parts[0] != "candor" || parts[2] != messages.Bank {

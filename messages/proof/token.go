@@ -19,7 +19,7 @@ type Token struct {
 	Name    messages.Name // in the form used in subjects
 	Issuer  string        // public key that signed the claim
 	Account string        // public key of the site's account
-	Expires messages.Time // 0: never
+	Expires messages.Time // 0 means never
 }
 
 // ReadToken reads a claim (a JSON Web Token in NATS's form) and checks that its issuer signed

@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// node is a JSON Schema, with the keywords that ours use.
+// node is a JSON Schema, with the keywords that our schemas use.
 type node struct {
 	Schema      string           `json:"$schema,omitempty"`
 	ID          string           `json:"$id,omitempty"`

@@ -101,8 +101,8 @@ func TestCheckRefusesWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// TestSeveralJobsFitTheSchema checks the request for several jobs from the page for other clients. It has no key and
-// no spec.
+// TestSeveralJobsFitTheSchema checks the example of a request for several jobs in the documentation for other clients.
+// The example has no key and no spec.
 func TestSeveralJobsFitTheSchema(t *testing.T) {
 	several := `{"jobs":[{"key":"a","spec":{"budget":1,"stages":[{"name":"main","command":["hostname"]}]}}]}`
 	schema := load(t, "SubmitRequest")
@@ -138,7 +138,7 @@ func parse(t *testing.T, data []byte) (v any) {
 	return v
 }
 
-// check returns why a value does not fit a schema; nil: it fits. It knows the keywords that generate uses.
+// check returns an error if a value does not fit a schema. It knows the keywords that generate uses.
 func (n *node) check(v any, defs map[string]*node) error {
 	if n.Ref != "" {
 		n = defs[strings.TrimPrefix(n.Ref, "#/$defs/")]

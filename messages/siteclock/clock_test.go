@@ -61,7 +61,7 @@ func contains(list []int, i int) bool {
 func (b *bench) off(host int) messages.Duration { return b.hosts[host].Now().Sub(b.now()) }
 
 // TestOneWrongClockChangesNothing sets the clock of one of three hosts by up to an hour, for ever or for a while. The
-// time of each host must stay right, even of one that is cut off meanwhile.
+// time of each host must stay right, even if the host is cut off meanwhile.
 func TestOneWrongClockChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBench(3)
@@ -188,7 +188,7 @@ func TestANewStateWaitsForTheTime(t *testing.T) {
 }
 
 // TestAClockIsSetBetweenTwoStarts sets a clock between two starts of a host. The host must treat this as if the clock
-// had been set while it ran, and the time of the state must report how far it was moved in one step.
+// had been set while it ran, and the time of the state must report the size of the step.
 func TestAClockIsSetBetweenTwoStarts(t *testing.T) {
 	for hosts, wait := range map[int]messages.Duration{1: Patience, 3: 2 * second} {
 		b := newBench(hosts)
@@ -220,8 +220,8 @@ func TestAClockIsSetBetweenTwoStarts(t *testing.T) {
 	}
 }
 
-// TestTimeOfAStateIsSteady checks that, whatever the clock shows, the time never goes back behind a committed time,
-// and passes at fifteen sixteenths of its pace or more.
+// TestTimeOfAStateIsSteady checks the time of a state while its clock shows anything. The time must never go back
+// behind a committed time, and must pass at 15/16 of the usual pace or more.
 func TestTimeOfAStateIsSteady(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mono, set := second, messages.Duration(0)
@@ -261,8 +261,8 @@ func TestTimeAheadIsCaughtUpWith(t *testing.T) {
 	}
 }
 
-// TestALeapIsSaid checks that a clock that was set ahead counts as a leap until a commit reports it, whoever leads,
-// and that time that really passed is not a leap.
+// TestALeapIsSaid checks that setting a clock ahead counts as a leap until a commit reports the leap, whoever leads.
+// Time that really passed must not count as a leap.
 func TestALeapIsSaid(t *testing.T) {
 	mono, set := second, messages.Duration(0)
 	clock := func() messages.Time { return epoch.Add(mono + set) }

@@ -6,9 +6,10 @@
 //   - [Host] is the time of a site according to one host: its wall clock, as long as the other hosts agree with it.
 //     Hosts send each other their wall clocks, and believe the median. Between two readings time passes at the pace of
 //     the monotonic clock. So if the clock of one host of three is set, nothing changes. If no majority agrees, as on a
-//     site of one host, a new time is believed after it has lasted for [Patience]; so a step forth and back changes
-//     nothing either. A host that starts does not know the time until it has compared its clock with the clocks of a
-//     majority. The exception is a host that continues from an earlier process since the same boot of the machine.
+//     site of one host, a new time is believed after it has lasted for [Patience]; so a clock that is set, and soon set
+//     back, changes nothing either. A host that starts does not know the time until it has compared its clock with the
+//     clocks of a majority. The exception is a host that continues from an earlier process since the same boot of the
+//     machine.
 //   - [Steady] is the time of one replicated state. It never goes back behind a committed time, and never stops. If
 //     the log has times that are ahead of the clocks, time continues from there, a sixteenth more slowly, until the
 //     clocks have caught up. So the site never waits for the clocks. While the leader's host does not know the time,

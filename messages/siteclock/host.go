@@ -33,7 +33,7 @@ type Host struct {
 	first    messages.Duration // monotonic time of the first reading
 	offset   messages.Duration // the offset that the host believes
 	doubtful messages.Duration // a different offset that the host does not believe yet
-	since    messages.Duration // monotonic time when doubtful was first seen; 0: there is none
+	since    messages.Duration // monotonic time when doubtful was first seen; 0 if there is none
 	heard    map[messages.Name]reading
 }
 
@@ -42,8 +42,8 @@ type reading struct {
 	at     messages.Duration // time of the reading, by this host's monotonic clock
 }
 
-// NewHost returns the time of a host. wall is its wall clock, which somebody may set. mono is its monotonic clock,
-// which begins above 0.
+// NewHost returns the time of a host. The function wall is its wall clock, which somebody may set. The function mono is
+// its monotonic clock, which begins above 0.
 func NewHost(hosts int, wall func() messages.Time, mono func() messages.Duration) *Host {
 	return &Host{hosts: hosts, wall: wall, mono: mono, heard: map[messages.Name]reading{}}
 }
@@ -57,7 +57,7 @@ func (h *Host) Resume(offset messages.Duration) {
 	h.began, h.compared, h.first, h.offset = true, true, h.mono(), offset
 }
 
-// Offset returns the time minus the monotonic clock. known is the result of [Host.Known].
+// Offset returns the time minus the monotonic clock. The result known is what [Host.Known] returns.
 func (h *Host) Offset() (offset messages.Duration, known bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -92,7 +92,7 @@ func (h *Host) Known() bool {
 	return known
 }
 
-// Ahead returns the host's wall clock minus the time; negative: the clock is behind.
+// Ahead returns the host's wall clock minus the time. A negative result means that the clock is behind.
 func (h *Host) Ahead() messages.Duration {
 	now := h.Now()
 	return h.wall().Sub(now)
@@ -126,9 +126,9 @@ func (h *Host) believe(own, now messages.Duration) {
 }
 
 // median returns the median of the offsets of this host and of the hosts that it heard lately. If this host's own
-// offset agrees with the median, median returns the own offset instead. heard is the number of offsets. The last result
-// says whether a majority of all hosts, and more than one host, agree. Readings of others are late by their delay on
-// the network.
+// offset agrees with the median, median returns the own offset instead. The result heard is the number of offsets. The
+// last result says whether a majority of all hosts, and more than one host, agree. Readings of others are late by their
+// delay on the network.
 func (h *Host) median(own, now messages.Duration) (median messages.Duration, heard int, sure bool) {
 	all := []messages.Duration{own}
 	for _, r := range h.heard {

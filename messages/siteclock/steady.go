@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// slower: while the time is ahead of the clock, it passes more slowly by 1/slower.
+// While the time is ahead of the clock, it passes more slowly by 1/slower.
 const slower = 16
 
 // leastLeap is the least step that counts as a leap. It is more than the small differences between the clocks of
@@ -23,15 +23,16 @@ type Steady struct {
 	mu      sync.Mutex
 	reached messages.Time     // latest committed time
 	at      messages.Duration // when it was committed, by the monotonic clock
-	// A leap is measured from even, the time of the site when the monotonic clock showed evenAt. 0: no leap can be
-	// measured.
+	// A leap is measured from the moment when the time of the site was even and the monotonic clock showed evenAt. 0
+	// means that no leap can be measured.
 	even    messages.Time
 	evenAt  messages.Duration
 	carried bool // even was set by a leader that did not know the time
 }
 
-// NewSteady returns the time of a state. clock is a clock that may go back. known reports whether clock is known to
-// be right (nil: it always is). mono is a monotonic clock (nil: the one of the process).
+// NewSteady returns the time of a state. The function clock may go back. The function known reports whether clock is
+// known to be right (nil means that it always is). The function mono is a monotonic clock (nil means the clock of the
+// process).
 func NewSteady(clock func() messages.Time, known func() bool, mono func() messages.Duration) *Steady {
 	if known == nil {
 		known = func() bool { return true }
@@ -45,7 +46,7 @@ func NewSteady(clock func() messages.Time, known func() bool, mono func() messag
 
 // Ready reports whether commands can have a time: one was committed before, or the clock is known to be right. A leader
 // of a new state waits for this. Otherwise the state would begin with the time of its clock, which may be an hour
-// ahead, and a state never goes back.
+// ahead, and the time of a state never goes back.
 func (s *Steady) Ready() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,8 +60,8 @@ func (s *Steady) Now() messages.Time {
 	return now
 }
 
-// Stamp returns Now, and the part of the time since the latest commit that is a leap: the clock was set ahead by that
-// much, and the time did not really pass. The leap is 0 or more than [leastLeap]. carried is true if now only
+// Stamp returns Now. It also returns the leap since the latest commit, which is how far the clock was set ahead without
+// time having passed. The leap is 0 or more than [leastLeap]. The result carried is true if the result now only
 // continues the time of the latest commit, because the clock is not known to be right or is behind by more than
 // [leastLeap].
 func (s *Steady) Stamp() (now messages.Time, leap messages.Duration, carried bool) {
@@ -74,8 +75,8 @@ func (s *Steady) Stamp() (now messages.Time, leap messages.Duration, carried boo
 	return now, leap, carried
 }
 
-// Reached takes the latest time in the applied commands. leapt says that one of the commands reports a leap. carried
-// says that the last command only continues an earlier time.
+// Reached takes the latest time in the applied commands. The argument leapt says that one of the commands reports a
+// leap. The argument carried says that the last command only continues an earlier time.
 func (s *Steady) Reached(t messages.Time, leapt, carried bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

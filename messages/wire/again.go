@@ -14,9 +14,9 @@ type parts struct {
 	used int             // how many of them the present payload uses
 }
 
-// Decode does the same as [Unmarshal], but reuses memory. Texts and byte strings in the value are pieces of data.
-// Lists, and values behind pointers, belong to the decoder: they are valid until the next call, if data does not
-// change.
+// Decode does the same as [Unmarshal], but reuses memory. Texts and byte strings in the value share the memory of the
+// argument data. Lists, and values behind pointers, belong to the decoder: they are valid until the next call, if data
+// does not change.
 func (d *Decoder) Decode(data []byte, v any) error {
 	for _, p := range d.parts {
 		p.used = 0

@@ -65,7 +65,7 @@ func Marshal(v any, f Format) ([]byte, error) {
 
 var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
-// Encode is Marshal without the bound of the size.
+// Encode does the same as Marshal, without a bound on the size.
 func Encode(v any, f Format) ([]byte, error) {
 	rv := reflect.ValueOf(v)
 	for rv.Kind() == reflect.Pointer && !rv.IsNil() {
@@ -103,14 +103,14 @@ func Unmarshal(data []byte, f Format, v any) error {
 	return err
 }
 
-// UnmarshalLevel is Unmarshal, and returns the level that a reader needs for the fields in the payload: the highest
-// one in their tags, or 1.
+// UnmarshalLevel does the same as Unmarshal. It also returns the level that a reader needs for the fields in the
+// payload: the highest level in their tags, or 1.
 func UnmarshalLevel(data []byte, f Format, v any) (level int, err error) {
 	return unmarshal(data, f, v, &reader{})
 }
 
-// UnmarshalReply is Unmarshal for replies and for published messages. It detects the format, and passes over fields
-// that this release does not know: the sender may already be of the next release.
+// UnmarshalReply does the same as Unmarshal, for replies and for published messages. It detects the format, and skips
+// fields that this release does not know: the sender may already run the next release.
 func UnmarshalReply(data []byte, v any) error {
 	_, err := unmarshal(data, Detect(data, ""), v, &reader{lenient: true})
 	return err

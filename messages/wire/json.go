@@ -364,8 +364,8 @@ func jsonMisfit(err error) error {
 	return unfit("%v", err)
 }
 
-// jsonFound returns a phrase for a JSON value of the wrong kind. sort is encoding/json's word for it: "string", or
-// "number -1".
+// jsonFound returns a phrase for a JSON value of the wrong kind. The argument sort is encoding/json's word for it:
+// "string", or "number -1".
 func jsonFound(sort string) string {
 	if number, ok := strings.CutPrefix(sort, "number "); ok {
 		return messages.Clipped(number)

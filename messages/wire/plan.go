@@ -12,7 +12,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
 
-// plan is how values of a type are written and read. It is computed once for each type, so that messages are encoded
+// plan says how values of a type are written and read. It is computed once for each type, so that messages are encoded
 // without reflection on types.
 type plan struct {
 	write func(b []byte, v reflect.Value) []byte
@@ -24,10 +24,10 @@ type field struct {
 	plan
 	index int
 	name  string // its name in JSON
-	// zero is the encoding of the field's zero value, if that is one byte; otherwise 0xc1, a byte that begins no
-	// value.
+	// zero is the encoding of the field's zero value if that is one byte. Otherwise it is 0xc1, which begins no value.
 	zero byte
-	// since is the level of the first release that knows the field; see [messages.Level]. 0: every release does.
+	// since is the level of the first release that knows the field; see [messages.Level]. 0 means that every release
+	// does.
 	since int
 }
 
@@ -45,7 +45,8 @@ func planOf(t reflect.Type) (*plan, error) {
 	return p, nil
 }
 
-// makePlan computes the plan of a type. within are the types that contain it, whose plans are being computed.
+// makePlan computes the plan of a type. The argument within lists the types that contain it, whose plans are being
+// computed.
 func makePlan(t reflect.Type, within []reflect.Type) (*plan, error) {
 	if slices.Contains(within, t) {
 		return nil, fmt.Errorf("%v contains itself", t)
@@ -126,7 +127,7 @@ func planStruct(t reflect.Type, within []reflect.Type) (*plan, error) {
 	return &plan{writeStruct(fields), readStruct(fields)}, nil
 }
 
-// sinceOf returns the level in a field's tag, as in `since:"2"`; 0: there is none.
+// sinceOf returns the level in a field's tag, as in `since:"2"`; 0 if there is none.
 func sinceOf(f reflect.StructField) (int, error) {
 	tag := f.Tag.Get("since")
 	if tag == "" {
@@ -139,7 +140,7 @@ func sinceOf(f reflect.StructField) (int, error) {
 	return level, nil
 }
 
-// zeroOf returns the encoding of a type's zero value if that is one byte, otherwise 0xc1.
+// zeroOf returns the encoding of a type's zero value if that is one byte, and otherwise 0xc1.
 func zeroOf(t reflect.Type) byte {
 	switch {
 	case t.Kind() == reflect.Bool:

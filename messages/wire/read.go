@@ -21,8 +21,9 @@ type reader struct {
 	at     int
 	budget int // bytes that may still be allocated for lists and for values behind pointers
 	recent [8]string
-	again  *Decoder // allocates the values; nil: use new memory
-	// level is the highest level of the fields that were read. lenient: skip fields that this release does not know.
+	again  *Decoder // allocates the values; nil means to use new memory
+	// level is the highest level of the fields that were read. If lenient is true, fields that this release does not
+	// know are skipped.
 	level   int
 	lenient bool
 }
@@ -41,7 +42,7 @@ type misfit struct {
 
 func (m *misfit) Error() string { return m.why }
 
-// under adds a step to the beginning of an error's path: ".name" or "[3]".
+// under puts a step, such as ".name" or "[3]", before the path of an error.
 func under(step string, err error) error {
 	if m, ok := errors.AsType[*misfit](err); ok {
 		m.path = step + m.path
@@ -89,7 +90,7 @@ func (r *reader) spend(bytes int) error {
 	return nil
 }
 
-// head reads the first byte of a value of the class want, and the count that follows from it.
+// head reads the first byte of a value, whose class must be want, and the count that follows from it.
 func (r *reader) head(want class) (count int, ok bool) {
 	c := codes[r.data[r.at]]
 	if c.class != want {
@@ -361,7 +362,6 @@ func readStruct(fields []field) func(*reader, reflect.Value) error {
 	}
 }
 
-// skip passes over n values.
 func (r *reader) skip(n int) {
 	for ; n > 0; n-- {
 		c := &codes[r.data[r.at]]

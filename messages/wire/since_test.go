@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// before is a struct of the first release. after is the same struct two releases later.
+// The type before is a struct of the first release. The type after is the same struct two releases later.
 type before struct {
 	A int      `json:"a"`
 	L []string `json:"l"`

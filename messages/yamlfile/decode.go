@@ -72,7 +72,7 @@ func (r *Reader) Decode(v any) {
 	}
 }
 
-// value decodes a node into v. path is the place of the node, such as "markets[0].name".
+// value decodes a node into v. The argument path is the place of the node, such as "markets[0].name".
 func (r *Reader) value(n ast.Node, v reflect.Value, path string) {
 	n = r.Plain(n)
 	if n == nil || n.Type() == ast.NullType {
@@ -187,7 +187,7 @@ func refuseFractions(n ast.Node) error {
 	return nil
 }
 
-// expectation returns a phrase for what a value should have been, after err.
+// expectation returns a phrase for the value that was expected where err occurred.
 func expectation(v reflect.Value, err error) string {
 	if d, ok := v.Interface().(Described); ok {
 		must, _ := d.Described()

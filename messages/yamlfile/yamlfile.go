@@ -23,7 +23,7 @@ import (
 // File is a parsed file.
 type File struct {
 	Name      string
-	Root      ast.Node // nil: the file is empty
+	Root      ast.Node // nil means that the file is empty
 	Documents int      // number of documents in the file; Root is the last one
 	anchors   map[string]ast.Node
 }
@@ -78,8 +78,8 @@ func (f *File) Find(path string) (ast.Node, bool) {
 	return n, n != nil
 }
 
-// Only returns the file with only one of its keys, and with the anchors of the whole file. Without that key, Root is
-// nil.
+// Only returns a file with a single key of this file, and with the anchors of the whole file. If this file lacks the
+// key, Root is nil.
 func (f *File) Only(key string) *File {
 	only := &File{Name: f.Name, Documents: f.Documents, anchors: f.anchors}
 	for _, pair := range Pairs(f.Root) {
@@ -171,7 +171,7 @@ func Strict(text []byte, v any) error { return NewDecoder(text).Decode(v) }
 // Decoder decodes the documents of a text one after another.
 type Decoder struct {
 	documents *yaml.Decoder
-	unread    error // why the text must not be decoded; nil: it is within the bounds
+	unread    error // why the text must not be decoded; nil means that it is within the bounds
 }
 
 // NewDecoder makes a decoder that refuses unknown keys.

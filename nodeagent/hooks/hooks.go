@@ -10,9 +10,9 @@
 //
 // # What fails
 //
-// If the prolog fails, or does not end within 5 minutes, the tasks that wait for it do not start. Once a prolog has begun, the epilog
-// runs, whatever became of the prolog. An epilog that failed runs again before the next task starts, of any job; if it fails
-// again, the task does not start. The leader puts such a node in quarantine, and runs the tasks elsewhere.
+// If the prolog fails, or does not end within 5 minutes, the tasks that wait for it do not start. Once a prolog has
+// begun, the epilog runs, even if the prolog failed. A failed epilog runs again before the next task of any job starts.
+// If it fails again, the task does not start. The leader puts such a node in quarantine, and runs the tasks elsewhere.
 package hooks
 
 import (
@@ -36,7 +36,7 @@ import (
 
 // Config names the programs to run.
 type Config struct {
-	Prolog, Epilog string // paths; "": none
+	Prolog, Epilog string // paths; "" means none
 	Node           messages.Name
 	Dir            string // directory with the notes of jobs whose prolog has run
 	Log            *zap.Logger
@@ -68,7 +68,7 @@ type job struct {
 	why    error // why the prolog failed at that time
 }
 
-// Open returns the hooks of a node; nil if there are no programs. The hooks stop when the context life ends.
+// Open returns the hooks of a node, or nil if there are no programs. The hooks stop when the context life ends.
 func Open(life context.Context, c Config) (*Hooks, error) {
 	if c.Prolog == "" && c.Epilog == "" {
 		return nil, nil
@@ -115,8 +115,8 @@ func (h *Hooks) enter(id messages.JobID) *job {
 // Adopt counts a task that an earlier agent started, so the prolog of its job has run. Call it before Enter.
 func (h *Hooks) Adopt(id messages.JobID) { h.enter(id).ready = true }
 
-// Enter counts a task, and returns when the prolog of its job has run. Unless it returns an error, the caller must
-// call Leave when the task has ended.
+// Enter counts a task, and returns when the prolog of its job has run. If it returns no error, the caller must call
+// Leave when the task has ended.
 func (h *Hooks) Enter(ctx context.Context, p *agent.Program) error {
 	came := time.Now()
 	if err := h.settle(ctx); err != nil {
@@ -204,7 +204,7 @@ func (h *Hooks) Leave(id messages.JobID) {
 	}
 }
 
-// over runs the epilog of a job, unless the job has got a new task meanwhile.
+// Runs the epilog of a job, unless the job has got a new task meanwhile.
 func (h *Hooks) over(j *job) {
 	if j.take(h.life) != nil {
 		return
@@ -234,7 +234,7 @@ func (h *Hooks) used(j *job) bool {
 	return j.tasks > 0
 }
 
-// end runs the epilog of a job. The caller has the job's lock.
+// Runs the epilog of a job. The caller has the job's lock.
 func (h *Hooks) end(ctx context.Context, j *job) error {
 	j.ready = false
 	err := h.run(ctx, "epilog", h.c.Epilog, j.env)
@@ -250,7 +250,7 @@ func (h *Hooks) end(ctx context.Context, j *job) error {
 	return os.Remove(h.note(j.id))
 }
 
-// run runs the prolog or the epilog.
+// Runs the prolog or the epilog.
 func (h *Hooks) run(ctx context.Context, what, path string, env []string) error {
 	if path == "" {
 		return nil

@@ -32,7 +32,7 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// program makes a program that records how it was called, and then runs the lines in more.
+// program makes a script that records how it was called. The text more has further lines of the script.
 func (s *site) program(name, more string) {
 	s.t.Helper()
 	text := "#!/bin/sh\necho " + name + " $CANDOR_JOB $SLURM_JOB_ACCOUNT >> " + s.dir + "/said\n" + more + "\n"

@@ -22,8 +22,8 @@ func name(a messages.Attempt) string {
 }
 
 // form is the format of a file: the attempt and the end of the lease in nanoseconds. A checksum of both follows. All
-// files have the same length, so a write replaces everything. A reader who comes in the middle of a write finds a
-// wrong checksum.
+// files have the same length, so a write replaces everything. If a file is read in the middle of a write, its checksum
+// is wrong.
 const form = "%-64s %020d"
 
 // Tell writes that an attempt is current until a given time since the machine was started.
@@ -59,9 +59,9 @@ func read(path string) (who string, until time.Duration, err error) {
 	return "", 0, messages.Errorf(messages.Unavailable, "%s cannot be read", path)
 }
 
-// Alive returns nil if value, a value of [Variable], names an attempt that is current now, and whose lease lasts at
-// least as long as the duration in yet. Somebody may still stop the attempt before. The error has kind Fenced if the
-// attempt is not current, and Unavailable if this is unknown. now is the machine's time since boot.
+// Alive returns nil if the attempt in value, a value of [Variable], is current now, and its lease lasts at least for the
+// duration yet. Somebody may still stop the attempt earlier. The error has kind Fenced if the attempt is not current,
+// and Unavailable if this is unknown. The argument now is the machine's time since boot.
 func Alive(value string, now, yet time.Duration) error {
 	at := strings.LastIndexByte(value, ':')
 	if at < 0 {

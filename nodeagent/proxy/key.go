@@ -79,7 +79,7 @@ func nameOf(a messages.Attempt) string {
 	return fmt.Sprintf("%d.%d.%d.%d", a.Task.Job, a.Task.Stage, a.Task.Index, a.Number)
 }
 
-// attempt returns the attempt that a token proves; nil: the token is not one of this node.
+// attempt returns the attempt that a token proves, or nil if the token is not from this node.
 func (k Key) attempt(name, token string) *messages.Attempt {
 	if !hmac.Equal([]byte(k.hash(name)), []byte(token)) {
 		return nil

@@ -24,7 +24,7 @@ type answer struct {
 	Error *messages.Error `json:"error,omitempty"`
 }
 
-// Limits of a server.
+// These are the limits of a server.
 const (
 	mostCalls   = 64 // calls at the same time
 	mostBytes   = 8 << 20

@@ -7,12 +7,13 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// tellRarely bounds how often tasks are told the end of the lease: only when it has become later by 1/tellRarely of
-// the lease. A node with short tasks renews the lease with each exchange, which is far more often.
+// tellRarely bounds how often tasks are told the end of the lease. They are told only when the end has become later by
+// at least 1/tellRarely of the lease's length. A node with short tasks renews the lease with each exchange, which is
+// far more often.
 const tellRarely = 16
 
-// TellAnew reports whether tasks must be told the end of a lease again. told is the end that they know, and until is
-// the present one. A task that is not told assumes that the lease ends a little too early.
+// TellAnew reports whether tasks must be told the end of a lease again. The argument told is the end that the tasks
+// know, and until is the present end. A task that is not told assumes that the lease ends a little too early.
 func TellAnew(told, until time.Duration) bool {
 	grown := until - told
 	return grown < 0 || grown > 0 && grown >= (until-boottime.Now())/tellRarely

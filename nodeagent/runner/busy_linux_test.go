@@ -35,7 +35,6 @@ func makeEmpty() error {
 	}
 }
 
-// busy keeps all processors busy.
 func busy(t *testing.T) {
 	for range runtime.NumCPU() {
 		c := exec.Command("sh", "-c", "while :; do :; done")

@@ -18,13 +18,13 @@ import (
 type Config struct {
 	Site messages.Name
 	Node messages.Name
-	// Dir is the state directory, made if need be.
+	// Dir is the state directory. It is created if needed.
 	Dir string
 	// Grace is the time from SIGTERM to SIGKILL at a task's time limit; default 5 s.
 	Grace time.Duration
-	// OutputLimit bounds the kept part of each output of a task, in bytes; default 64 MiB. If an output is longer,
-	// its beginning and its end are kept, each half of the limit and rounded up to blocks, and the task continues. A
-	// file may be larger for up to CheckEvery.
+	// OutputLimit bounds the kept part of each output of a task, in bytes; default 64 MiB. If an output is longer, its
+	// beginning and its end are kept, and the task continues. Each kept part is half of the limit, rounded up to
+	// blocks. A file may be larger for up to CheckEvery.
 	OutputLimit int64
 	// OutputLimits gives classes limits of their own, instead of OutputLimit.
 	OutputLimits map[messages.Name]int64
@@ -37,9 +37,9 @@ type Config struct {
 	// limit; if they exceed it, all these tasks are ended.
 	DirLimit int64
 	// KeptLimit bounds what the ended tasks of an account keep here, in directories and outputs together, in bytes.
-	// Above it the oldest output is removed first. Default: a tenth of the disk of Dir, at least 256 MiB.
+	// Above it the oldest output is removed first. The default is a tenth of the disk of Dir, at least 256 MiB.
 	KeptLimit int64
-	// KeepFree is how much tasks leave free on the disk of Dir, in bytes; default: a twentieth of
+	// KeepFree is how much tasks leave free on the disk of Dir, in bytes; the default is a twentieth of
 	// the disk, between 512 MiB and 8 GiB.
 	KeepFree int64
 	// CheckEvery is how often the output and memory of running tasks are
@@ -48,26 +48,26 @@ type Config struct {
 	// KeepJobs is how many jobs that have no task running keep their
 	// directories, the latest first; default 1000.
 	KeepJobs int
-	// Limits bounds each task, if the node can enforce it. Memory applies if the stage gives none. If Pids is 0,
-	// tasks with more than [cell.DefaultPids] processes are ended.
+	// Limits bounds each task, if the node can enforce it. Its field Memory applies if the stage gives no limit. If
+	// Pids is 0, tasks with more than [cell.DefaultPids] processes are ended.
 	Limits cell.Limits
-	// Memory is the memory limit of a task of a class, in bytes, if its stage gives none; it
-	// replaces the one of Limits. MostMemory is the largest limit that a task can get; 0: no bound.
+	// Memory is the memory limit of a task of a class, in bytes, if its stage gives no limit. It replaces
+	// Limits.Memory. MostMemory is the largest limit that a task can get; 0 means no bound.
 	Memory, MostMemory map[messages.Name]int64
-	// User is the user that tasks run as: a name, "account" for the user with the name of the job's
-	// account, or a range such as "100000-165535" with one number for each account. It needs root,
-	// in the first user namespace or in one of its own. Default: the user of this process.
+	// User is the user that tasks run as: a name, "account" for the user with the name of the job's account, or a range
+	// such as "100000-165535" with one number for each account. The runner must then be root, in the first user
+	// namespace or in one of its own. The default is the user of this process.
 	User string
 	// Users is the file that records which account has which number of a range. All nodes of a machine use the same
-	// file. Default: users in Dir.
+	// file. The default is users in Dir.
 	Users string
-	// Apart gives the tasks of an account namespaces; if accounts have no users of their own, it gives them to the
-	// tasks of a job. These tasks see only their own processes, shared memory and temporary directories, and in the
-	// directories of Hide only their own files. Default of Hide: Dir. It needs Inside, the command that calls
-	// [room.Inside], and the permission to make namespaces. Without them, tasks start without namespaces, and the node
-	// lacks [agent.AbilityApart].
+	// Apart gives the tasks of each account their own namespaces. If accounts have no users of their own, it gives the
+	// tasks of each job their own namespaces. These tasks see only their own processes, shared memory and temporary
+	// directories, and in the directories of Hide only their own files. Default of Hide: Dir. It needs Inside, the
+	// command that calls [room.Inside], and the permission to make namespaces. Without them, tasks start without
+	// namespaces, and the node lacks [agent.AbilityApart].
 	Apart bool
-	// Private means Apart, and a network that has only a loopback. If that is impossible, making the runner fails. It
+	// Private means Apart, and a network that has only a loopback. If that is impossible, [NewProcesses] fails. Private
 	// needs a User.
 	Private bool
 	Hide    []string
@@ -77,20 +77,20 @@ type Config struct {
 	// namespaces of networks and IPC.
 	Namespaces bool
 	// Mapped is the user namespace of the process that runs the tasks of an unprivileged node. The process needs the
-	// rights that it has there to separate the tasks. "self": with this user only; "range": with its subordinate
-	// users too. Empty: it has no namespace of its own.
+	// rights that it has in this namespace to separate the tasks. "self" is a namespace with only this user, and
+	// "range" one with its subordinate users too. Empty means that the process has no namespace of its own.
 	Mapped string
-	// Alone says that this process starts nothing but tasks. So every process that the kernel gives it because the
-	// parent ended belongs to one of its tasks.
+	// Alone says that this process starts nothing but tasks. So each orphan that the kernel gives to this process
+	// belongs to one of its tasks.
 	Alone bool
 	// Machine is the part of the machine that tasks with sizes divide.
 	Machine machine.Machine
-	// Proxy makes the tokens with which tasks send requests to their site (package proxy); nil:
-	// they cannot.
+	// Proxy makes the tokens with which tasks send requests to their site (package proxy). If it is nil, tasks cannot
+	// send any.
 	Proxy proxy.Key
 	// NoCells says not to use control groups, even if there are some.
 	NoCells bool
-	// Clock returns the time for reports; nil: the wall clock. Limits and graces always use real time.
+	// Clock returns the time for reports; nil means the wall clock. Limits and graces always use real time.
 	Clock func() messages.Time `json:"-"`
 }
 
@@ -170,7 +170,6 @@ func withoutLinks(dirs []string) []string {
 	return real
 }
 
-// mostOutput returns the largest limit of an output, in bytes.
 func (c *Config) mostOutput() int64 {
 	most := c.OutputLimit
 	for _, l := range c.OutputLimits {
@@ -187,7 +186,7 @@ func (c *Config) outputLimit(class messages.Name) int64 {
 	return c.OutputLimit
 }
 
-// shared returns the limit of a room's shared memory, in bytes; 0: no bound. It is the limit of one task, because
+// shared returns the limit of a room's shared memory, in bytes; 0 means no bound. It is the limit of one task, because
 // shared memory outlives the tasks that fill it.
 func (c *Config) shared() int64 {
 	most := c.Limits.Memory

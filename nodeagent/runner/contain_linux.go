@@ -20,8 +20,9 @@ import (
 const UserSelf = "self"
 
 // Contain sets the fields that separate tasks from the site and from one another. It chooses the best separation that
-// this machine and the rights of this process allow. choice is a value of [Config.User], empty for the best possible,
-// or [UserSelf] for no separation. executors says whether a separate process starts the tasks.
+// this machine and the rights of this process allow. The argument choice is a value of [Config.User], empty for the
+// best possible, or [UserSelf] for no separation. The argument executors says whether a separate process starts the
+// tasks.
 func (c *Config) Contain(choice string, executors bool) error {
 	c.Hide = withoutLinks(c.Hide) // before a task can change a link
 	switch {
@@ -57,8 +58,8 @@ func (c *Config) containAsRoot(choice string) error {
 	return nil
 }
 
-// containMapped chooses the best separation that an ordinary user can have: in a user namespace with subordinate
-// users, else in one with this user only, else none.
+// containMapped chooses the best separation that an ordinary user can have. It tries a user namespace with subordinate
+// users, and then a namespace with this user only. If both are impossible, it chooses no separation.
 func (c *Config) containMapped() error {
 	if numbers, _, err := SubordinateUsers(); err == nil && mapsUsers(MappedRange) {
 		c.Mapped, c.User = MappedRange, numbers.String()
@@ -75,8 +76,8 @@ func (c *Config) containMapped() error {
 	return nil
 }
 
-// sessionDirs returns the directories where the programs of a user's session listen, such as systemd and D-Bus. For
-// every process of that user, these programs start processes outside of any room.
+// sessionDirs returns the directories where the programs of a user's session listen, such as systemd and D-Bus. These
+// programs start processes outside of any room for every process of that user.
 func sessionDirs(uid int, runtimeDir string) []string {
 	dirs := []string{"/run/user/" + strconv.Itoa(uid)}
 	if access.Beneath(access.Real(runtimeDir), "/run") && access.Real(runtimeDir) != "/run" && runtimeDir != dirs[0] {

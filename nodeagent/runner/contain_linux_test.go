@@ -20,8 +20,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/room"
 )
 
-// TestMain makes the test binary the holder of a room when a runner starts it as one, and the attacker when a task
-// runs it.
+// TestMain lets the test binary run as the holder of a room if a runner starts it for that, and as the attacker if a
+// task runs it.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "inside" {
 		if err := room.Inside(os.Args[2:]); err != nil {
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// attack tries system calls that no task may make, and prints the ones that worked.
+// attack tries system calls that no task may make, and prints the calls that worked.
 func attack() {
 	var sets [2]unix.CapUserData
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
@@ -164,7 +164,7 @@ func strangers(t *testing.T, change func(*runner.Config)) *bench {
 	return b
 }
 
-// of sets the account and the job of a program.
+// of returns a program with the given account and job.
 func of(account messages.Name, job messages.JobID, p agent.Program) agent.Program {
 	p.Account, p.Job = account, job
 	return p
@@ -383,8 +383,8 @@ func TestTheNodesEnvironmentIsNoTasks(t *testing.T) {
 	}
 }
 
-// TestWorkingDirectoriesAreTheirOwners checks that only the account that an access list names can use a directory
-// below one of root, and that no account can use the site's state.
+// TestWorkingDirectoriesAreTheirOwners uses a directory below a directory of root. Only the account that its access
+// list names may use it, and no account may use the site's state.
 func TestWorkingDirectoriesAreTheirOwners(t *testing.T) {
 	b := strangers(t, nil)
 	closed := t.TempDir()

@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// measuring is the state of measuring a running task's disk space.
+// measuring has the results of measuring a running task's disk space.
 type measuring struct {
 	underWay bool
 	next     time.Time // earliest time of the next measurement
@@ -27,12 +27,11 @@ type measuring struct {
 // measureShare bounds the cost of measuring a task: it takes at most 1/measureShare of a processor's time.
 const measureShare = 5
 
-// restAfter returns the pause until the next measurement of a task. took is the duration of the last measurement, and
-// used is its processor time. If the measurement had to wait for the disk or a processor, the pause is no longer than
-// took: a task could fill the disk in that time.
+// restAfter returns the pause until the next measurement of a task. The argument took is the duration of the last
+// measurement, and used is its processor time. If the measurement had to wait for the disk or a processor, the pause is
+// no longer than took: a task could fill the disk in that time.
 func restAfter(took, used time.Duration) time.Duration { return max(took, (measureShare-1)*used) }
 
-// threadTime returns the processor time of this thread.
 func threadTime() time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_THREAD, &u) != nil {
@@ -52,7 +51,7 @@ func (t *process) startMeasuring() {
 	go t.measure(dir, t.processes())
 }
 
-// ownDir returns the working directory that the runner made for the task; "": it has none. The caller holds t.mu.
+// ownDir returns the working directory that the runner made for the task; "" if it has none. The caller holds t.mu.
 func (t *process) ownDir() string {
 	if t.task.Program.Dir != "" {
 		return ""

@@ -14,10 +14,10 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// A task can make 200,000 empty files a second, which count as 3 GB. To measure which task fills the disk can take
-// longer than the task needs to fill it, above all while the processors are busy. So when the disk is almost full, all
-// tasks are suspended first. Nobody writes while the runner measures which tasks use the most space. The runner ends
-// these tasks, and resumes the other tasks.
+// A task can make 200,000 empty files a second, which count as 3 GB. Measuring which task fills the disk can take
+// longer than the task needs to fill the disk, especially while the processors are busy. So when the disk is almost
+// full, all tasks are suspended first. Nobody writes while the runner measures which tasks use the most space. The
+// runner ends these tasks, and resumes the other tasks.
 
 // brakeFor bounds how long all tasks are suspended for a survey. After that the runner decides with the measurements
 // that it has.
@@ -26,8 +26,8 @@ const brakeFor = time.Second
 // lateBy is how long tasks may still write until they are suspended, because the processors are busy.
 const lateBy = 100 * time.Millisecond
 
-// speed returns how fast the disk has filled since the last look, in bytes per nanosecond, at most fastest. The
-// caller holds p.following.
+// speed returns how fast the disk has filled since the last check, in bytes per nanosecond, at most fastest. The caller
+// holds p.following.
 func (p *Processes) speed(free int64, now time.Time) float64 {
 	fell, passed := p.looked.free-free, max(now.Sub(p.looked.at), time.Millisecond)
 	p.looked.free, p.looked.at = free, now
@@ -60,8 +60,8 @@ func (p *Processes) stopFilling(free int64, now time.Time) {
 	}
 }
 
-// endFillers measures the suspended tasks, ends the tasks that keep the most, and resumes the others. fast is true if
-// the disk would be full before the tasks could be suspended again.
+// endFillers measures the suspended tasks, ends the tasks that keep the most, and resumes the others. The argument fast
+// is true if the disk would be full before the tasks could be suspended again.
 func (p *Processes) endFillers(fast bool) {
 	defer p.tasks.Done()
 	p.survey(time.Now().Add(brakeFor))
@@ -131,8 +131,8 @@ func (p *Processes) survey(until time.Time) {
 	walks.Wait()
 }
 
-// surveyed records the disk space of a task. whole is true if all of it was measured. If something cannot be read, the
-// task counts as using too much.
+// surveyed records the disk space of a task. The argument whole is true if all of it was measured. If something cannot
+// be read, the task counts as using too much.
 func (t *process) surveyed(own, shared tree.Usage, whole bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -148,17 +148,17 @@ func (t *process) surveyed(own, shared tree.Usage, whole bool) {
 	t.measuring.grew, t.measuring.sharedGrew = t.measuring.bytes-before.bytes, t.measuring.shared-before.shared
 }
 
-// filler is a task that uses much disk space, or all tasks of one room whose temporary directories use much.
+// filler is a task that uses much disk space, or all tasks of one room whose temporary directories use much space.
 type filler struct {
 	tasks []*process
-	room  *room.Room // room with the temporary directories; nil: the files are in a task's own directory
+	room  *room.Room // room with the temporary directories; nil means that the files are in a task's own directory
 	bytes int64
 	grew  int64 // growth since the measurement before the last survey, in bytes
 }
 
-// endLargest ends the tasks that use the most space on an almost full disk, until their files together make up for
-// the missing space. While space becomes free, it ends only one. On a disk that fills fast, it ends the task that
-// grew the most. It kills tasks, because they could go on writing after SIGTERM.
+// endLargest ends the tasks that use the most space on an almost full disk, until their files together make up for the
+// missing space. While space becomes free, it ends only one task. On a disk that fills fast, it ends the task that grew
+// the most. It kills tasks, because they could go on writing after SIGTERM.
 func (p *Processes) endLargest(fast bool) {
 	reserve, free := p.config.KeepFree, freeBytes(p.config.Dir)
 	if !fast && free >= leastFree(reserve) {

@@ -40,8 +40,8 @@ func Soon(dir string, bytes int64, most time.Duration) time.Duration {
 // Takes returns the least free space with which a node claims tasks, in bytes.
 func Takes(reserve int64) int64 { return reserve / 4 * 3 }
 
-// Full reports whether a node must claim no tasks because its disk is almost full. was is the last result: the node
-// claims tasks again only after more space has become free.
+// Full reports whether a node must claim no tasks because its disk is almost full. The argument was is the last result:
+// the node claims tasks again only after more space has become free.
 func Full(dir string, reserve int64, was bool) bool {
 	enough := Takes(reserve)
 	if was {

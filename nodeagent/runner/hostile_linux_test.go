@@ -60,8 +60,7 @@ func TestMemoryHogIsReported(t *testing.T) {
 }
 
 // TestKilledProcessOfATaskThatEndsWell runs a script that ends with 0 although the memory limit killed one of its
-// processes. The report must tell of the killed process. If the stage asks to fail then (oom: fail), the task must
-// fail.
+// processes. The report must mention the killed process. If the stage has "oom: fail", the task must fail.
 func TestKilledProcessOfATaskThatEndsWell(t *testing.T) {
 	b := newBench(t, nil)
 	if !b.can(agent.AbilityMemory) {
@@ -114,7 +113,7 @@ func TestDirectoryIsBounded(t *testing.T) {
 }
 
 // TestDirectoryLimitIsNotFooled checks that a task cannot hide files from the limit: in any form of directory, in a
-// file without a name, in a directory that it closed, or by an end before the first measurement.
+// file without a name, in a directory that it closed, or by ending before the first measurement.
 func TestDirectoryLimitIsNotFooled(t *testing.T) {
 	const fill = "head -c 3000000 /dev/zero"
 	for name, c := range map[string]struct {
@@ -282,7 +281,7 @@ func TestSuperUserIsRefused(t *testing.T) {
 }
 
 // TestHoldAndResume suspends and resumes a task a thousand times. The task prints the numbers from 1 to 30,000. Each
-// must be in its output once.
+// number must be in its output once.
 func TestHoldAndResume(t *testing.T) {
 	for _, l := range []cell.Limits{{}, {Pids: 100}} {
 		holdsAndResumes(t, l)

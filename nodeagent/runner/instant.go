@@ -8,7 +8,7 @@ import (
 )
 
 // Instant is a [Runner] whose tasks end successfully as soon as they start. Clock returns the time for its reports;
-// nil: the wall clock.
+// nil means the wall clock.
 type Instant struct {
 	Clock func() messages.Time
 }

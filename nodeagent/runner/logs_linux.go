@@ -43,7 +43,7 @@ func (p *Processes) ReadLog(ctx context.Context, r agent.LogsRequest) (agent.Log
 	}
 	changed, stop := p.watchOutput(task, &r)
 	defer stop()
-	// The task may have written between the first look and the watch.
+	// The task may have written between the first read and the watch.
 	if reply, task, err = p.readLog(&r); err != nil || task == nil || len(reply.Data) > 0 {
 		return reply, err
 	}
@@ -102,7 +102,6 @@ func (p *Processes) readLog(r *agent.LogsRequest) (reply agent.LogsReply, task *
 	return reply, task, err
 }
 
-// openOutput opens an output of the task for reading.
 func (t *process) openOutput(i int) (*os.File, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

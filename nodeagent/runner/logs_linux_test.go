@@ -146,8 +146,8 @@ func TestLogsSurviveRestart(t *testing.T) {
 	}
 }
 
-// TestReusedJobNumber makes a job directory of another account, as from an earlier life of the site. Its output must
-// not be shown to the account whose job has the number now.
+// TestReusedJobNumber makes a job directory of another account, as an earlier installation of the site may have left
+// it. The output in it must not be shown to the account whose job has the number now.
 func TestReusedJobNumber(t *testing.T) {
 	b := newBench(t, nil)
 	s := b.start(sh("echo secret"))
@@ -202,8 +202,8 @@ func TestRemovalsAreFinishedAtTheNextStart(t *testing.T) {
 	})
 }
 
-// TestJobsOfAUserShareLanes checks that a job uses the lane files that an earlier job left empty, and not files with
-// output, a directory that is not empty, or one with changed permissions.
+// TestJobsOfAUserShareLanes checks which lane files of an earlier job a job uses. It must use files that are empty. It
+// must not use files with output, a directory that is not empty, or a directory with changed permissions.
 func TestJobsOfAUserShareLanes(t *testing.T) {
 	b := strangers(t, func(c *runner.Config) { c.CheckEvery = 10 * time.Millisecond })
 	first := b.start(of("ann", 7, sh("true")))

@@ -26,7 +26,7 @@ const (
 	margin  = 64 // of an account, above the limits of its tasks
 )
 
-// leaving are programs that leave memory behind that outlives them.
+// leaving has programs that leave memory behind, which outlives them.
 var leaving = map[string]func() error{
 	"segment": func() error { // shared memory of System V
 		id, err := unix.SysvShmGet(unix.IPC_PRIVATE, leaves*mib, unix.IPC_CREAT|0o600)
@@ -103,7 +103,7 @@ func passOn(fds ...int) error {
 }
 
 // fillBuffers sends this number of bytes through connections from which nobody reads, and returns both ends of each
-// connection. most bounds the number of connections.
+// connection. The argument most bounds the number of connections.
 func fillBuffers(bytes, most int) (fds []int, err error) {
 	listener, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err != nil {
@@ -239,7 +239,6 @@ func TestGroupsOfAccountsGo(t *testing.T) {
 	await.Until(t, "no more groups than before", func() bool { return accountGroups() <= before })
 }
 
-// accountGroups returns the number of groups of accounts.
 func accountGroups() (n int) {
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(_ string, d fs.DirEntry, _ error) error {
 		if d != nil && strings.HasPrefix(d.Name(), "account-") {

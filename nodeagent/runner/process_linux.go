@@ -33,8 +33,8 @@ type process struct {
 	done   func(agent.Finished)
 	job    *store.Job
 	cell   *cell.Cell       // nil until it has one
-	has    *machine.Portion // its part of the machine; nil: any free part
-	room   *room.Room       // nil: it runs in the namespaces of this process
+	has    *machine.Portion // its part of the machine; nil means any free part
+	room   *room.Room       // nil means that it runs in the namespaces of this process
 	opened chan struct{}    // closed when the output files exist
 	ended  chan struct{}    // closed when it is removed from the runner
 	// finished is the report of its end. Only the goroutine that works on the task at the moment may use it.
@@ -53,7 +53,7 @@ type process struct {
 	asked     bool                    // its processes got SIGTERM
 	grace     time.Duration           // the shortest grace that it was given
 	why       agent.Outcome
-	last      string // what its last line says when Stop ends it; "": it has none
+	last      string // what its last line says when Stop ends it; "" means that it has none
 	suspended bool   // it must not run until it is resumed
 	braked    bool   // it must not run while the runner measures who fills the disk
 	freezing  bool   // a goroutine moves its processes into the frozen group
@@ -79,8 +79,8 @@ func (t *process) prompt() bool {
 	return len(p.Inputs) == 0 && p.Interactive == nil && !t.runner.loose && t.runner.store.Prompt(t.task.Attempt.Task.Job, p)
 }
 
-// begin starts the task. finish is called when its first process has exited, and leave when all its processes have
-// ended.
+// begin starts the task. The method finish is called when its first process has exited, and the method leave when all
+// its processes have ended.
 func (t *process) begin() {
 	t.job = t.runner.store.Acquire(t.task.Attempt.Task.Job, t.task.Program.Account)
 	t.finished = agent.Finished{Attempt: t.task.Attempt, Started: t.runner.config.Clock()}
@@ -118,8 +118,8 @@ func (t *process) prepare(p *program.Program) (why string) {
 	if t.cell, err = t.runner.cells.Take(t.limits(), t.room.Counted()); err != nil {
 		return messages.Detail(err)
 	}
-	// A terminal belongs to the room. If there is no room, the files are opened all the same: the client of a stream
-	// then hears the error.
+	// A terminal belongs to the room. If there is no room, the files are still opened: the client of a stream then gets
+	// the error.
 	files, theirs, err := t.openFiles(p)
 	if err = cmp.Or(roomless, err); err == nil && !t.arm() {
 		err = errors.New("stopped")
@@ -207,8 +207,8 @@ func (t *process) report() {
 	}()
 }
 
-// refuse reports that the task has no process: none could be started, or the task was stopped before. If none could be
-// started, it also writes the reason to the task's error output, where its owner looks for it.
+// refuse reports that the task has no process, because no process could be started or the task was stopped before. If
+// no process could be started, it also writes the reason to the task's error output, where its owner looks for it.
 func (t *process) refuse(why string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -239,7 +239,6 @@ func (t *process) leaveLane() (left bool) {
 	return t.files.Leave(t.job.Note)
 }
 
-// workingDir returns the task's working directory.
 func (t *process) workingDir(p *program.Program) (string, error) {
 	if p.Dir != "" {
 		return p.Dir, nil
@@ -247,8 +246,8 @@ func (t *process) workingDir(p *program.Program) (string, error) {
 	return t.files.WorkingDir(p.As)
 }
 
-// openFiles opens the files of the task's process: its stream, or an empty input and its output files. theirs are the
-// files that the caller must close after the start, because only the process should keep them open.
+// openFiles opens the files of the task's process: its stream, or an empty input and its output files. The result
+// theirs lists the files that the caller must close after the start, because only the process should keep them open.
 func (t *process) openFiles(p *program.Program) (files []uintptr, theirs []*os.File, err error) {
 	defer close(t.opened)
 	if t.task.interactive() != nil {
@@ -269,7 +268,7 @@ func (t *process) openFiles(p *program.Program) (files []uintptr, theirs []*os.F
 	return files, nil, nil
 }
 
-// takeRoom returns the room in which the task runs; nil: in the namespaces of this process.
+// takeRoom returns the room in which the task runs. It returns nil if the task runs in the namespaces of this process.
 func (t *process) takeRoom(p *program.Program) (*room.Room, error) {
 	c, rooms := &t.runner.config, t.runner.rooms
 	if rooms == nil {
@@ -303,7 +302,7 @@ func (t *process) fork(p *program.Program, dir string, files []uintptr) (launch.
 	return t.launch.Spawn(path, argv, t.env(p, dir), dir, p.Umask, files, sys)
 }
 
-// place returns the room of the task for the forge; nil: there is none.
+// place returns the room of the task for the forge; nil if there is none.
 func (t *process) place() launch.Place {
 	if t.room == nil {
 		return nil
@@ -311,13 +310,13 @@ func (t *process) place() launch.Place {
 	return t.room
 }
 
-// env returns the environment of a process of the task.
 func (t *process) env(p *program.Program, dir string) []string {
 	return append(p.Env(&t.task.Grant, t.files.Alive(), dir), t.has.Variables(t.runner.cells.Holds(cell.Devices))...)
 }
 
-// limits returns the limits of the task. The memory limit is the one of the stage, else of the class, else of the
-// node, and at most MostMemory of the class. A task with a part of the machine gets its processors and devices.
+// limits returns the limits of the task. The memory limit is the first one that is set of the limits of the stage, the
+// class and the node. It is at most MostMemory of the class. A task with a part of the machine gets its processors and
+// devices.
 func (t *process) limits() cell.Limits {
 	c, p := &t.runner.config, t.task.Program
 	l := c.Limits
@@ -332,7 +331,7 @@ func (t *process) limits() cell.Limits {
 	case p.Shape != nil && p.Shape.Memory > 0:
 		l.Memory = p.Shape.Memory
 	}
-	if most := c.MostMemory[p.Class]; most > 0 && (l.Memory == 0 || l.Memory > most) { // 0: not bounded
+	if most := c.MostMemory[p.Class]; most > 0 && (l.Memory == 0 || l.Memory > most) { // 0 means no bound
 		l.Memory = most
 	}
 	if t.has != nil {

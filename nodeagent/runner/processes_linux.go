@@ -43,7 +43,7 @@ type Processes struct {
 	watch  lane.Watcher
 	forge  *launch.Forge
 	ends   *launch.Ends
-	rooms  *room.Rooms  // nil: tasks have the namespaces of this process
+	rooms  *room.Rooms  // nil means that tasks have the namespaces of this process
 	loose  bool         // tasks are not in control groups
 	lacks  error        // why there are no rooms although Config.Apart asks for them
 	adopts bool         // the kernel makes orphans of its descendants its children
@@ -212,7 +212,7 @@ func keepInherited() error {
 	return err
 }
 
-// Lacks returns why tasks have no namespaces although the configuration asks for them; otherwise nil.
+// Lacks returns an error if tasks have no namespaces although the configuration asks for them.
 func (p *Processes) Lacks() error { return p.lacks }
 
 // needsRooms reports whether only namespaces can separate tasks as the configuration asks.
@@ -293,7 +293,6 @@ func (p *Processes) enter(t *process) error {
 	return nil
 }
 
-// leave removes a task that has ended.
 func (p *Processes) leave(t *process) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -331,7 +330,6 @@ func (p *Processes) lookup(a messages.Attempt) *process {
 	return p.running[a]
 }
 
-// runs reports whether an attempt runs.
 func (p *Processes) runs(a messages.Attempt) bool { return p.lookup(a) != nil }
 
 func (p *Processes) tasksNow() []*process {

@@ -49,7 +49,6 @@ func newBench(t testing.TB, change func(*runner.Config)) *bench {
 	return &bench{Processes: r, t: t, dir: c.Dir, stages: map[string]uint32{}}
 }
 
-// started is a task that was started.
 type started struct {
 	runner.Process
 	t       testing.TB
@@ -261,8 +260,8 @@ func TestProcessLeadsItsOwnSession(t *testing.T) {
 	}
 }
 
-// inTime repeats a test in which something happens a set time after the start of a task. try returns false if the
-// task had not begun by then; inTime then doubles the time.
+// inTime repeats a test in which something happens a set time after the start of a task. The function try returns false
+// if the task had not begun by then; inTime then doubles the time.
 func inTime(t *testing.T, limit time.Duration, try func(limit time.Duration) bool) {
 	t.Helper()
 	for ; !try(limit); limit *= 2 {
@@ -590,7 +589,7 @@ func TestConfigIsChecked(t *testing.T) {
 }
 
 // TestLeaseIsToldRarely renews the lease often, by a little each time, as on a node with short tasks. Tasks must be
-// told only some of the times.
+// told of only some of the renewals.
 func TestLeaseIsToldRarely(t *testing.T) {
 	now := boottime.Now()
 	for _, c := range []struct {

@@ -19,8 +19,8 @@ type Task struct {
 // holds reports whether the task runs no command, but only holds its slots for the first task of its allocation.
 func (t *Task) holds() bool { return t.Nodes != "" && t.Place() > 0 }
 
-// interactive returns how the task's input and output are streamed; nil: not at all. In an allocation only the first
-// task has a stream.
+// interactive returns how the task's input and output are streamed; nil if they are not streamed. In an allocation only
+// the first task has a stream.
 func (t *Task) interactive() *jobmsg.Interactive {
 	if t.holds() {
 		return nil
@@ -33,8 +33,9 @@ var holding = []string{"/bin/sh", "-c", "exec sleep infinity"}
 
 // Runner runs tasks. It is safe for concurrent use.
 type Runner interface {
-	// Start starts a task and returns without waiting. done is called exactly once, when the task has ended, or could
-	// not be started; perhaps from another goroutine, perhaps before Start returns. It must return at once.
+	// Start starts a task and returns without waiting. It calls done exactly once, when the task has ended or could not
+	// be started. The call may come from another goroutine, and before Start returns. The function done must return at
+	// once.
 	Start(task Task, done func(agent.Finished)) Process
 	// Close kills the running tasks and returns after every done was called.
 	Close() error
@@ -85,26 +86,27 @@ func NoOutput(job messages.JobID) error {
 // lease ends, unless Keep is called again.
 type Lasting interface {
 	Real
-	// Adopt takes over the running tasks. done is called when one of them ends, perhaps before Adopt returns. Adopt
-	// may be called once.
+	// Adopt takes over the running tasks. The function done is called when one of them ends, perhaps before Adopt
+	// returns. Adopt may be called once.
 	Adopt(done func(agent.Finished)) []Adopted
 	// Detach leaves the tasks to the next agent.
 	Detach() error
-	// Notify calls f now and after each change. able is true if tasks can be started. Notify makes one call at a time,
-	// and may itself be called only once.
+	// Notify calls f now and after each change. The argument able is true if tasks can be started. Notify makes one
+	// call at a time, and may itself be called only once.
 	Notify(f func(able bool))
 	// Follow makes a task wait for the slot of another task of its class. When a task without files ends, the waiting
-	// task starts on its slot. The runner then calls turned instead of done of the ended task, with the report of that
-	// end, and with the time of the change in the time of package boottime. If the report was lost, turned gets an empty
-	// report. Do not call Follow with a task that has files. Follow returns false if the runner cannot do this now.
+	// task starts on its slot. The runner then calls turned instead of the ended task's done. The arguments are the
+	// report of that end, and when the slot changed hands, in the time of package boottime. If the report was lost,
+	// turned gets an empty report. Do not call Follow with a task that has files. Follow returns false if the runner
+	// cannot do this now.
 	Follow(task Task, done func(agent.Finished), turned func(ended agent.Finished, at time.Duration)) (Follower, bool)
 }
 
-// Follower is a task that waits for a slot. [Runner.Start] starts it at once.
+// Follower is a task that waits for a slot. Calling [Runner.Start] with the same task starts it at once.
 type Follower interface {
 	Process
-	// Withdraw asks the runner not to start the waiting task. done is then called with the outcome Stopped; if the
-	// task has started already, turned is called instead.
+	// Withdraw asks the runner not to start the waiting task. The function done is then called with the outcome
+	// Stopped. If the task has started already, turned is called instead.
 	Withdraw()
 }
 

@@ -38,7 +38,6 @@ func (f *follower) ask(change func(*agent.StreamRequest)) agent.StreamReply {
 	return reply
 }
 
-// write sends a whole text to the process.
 func (f *follower) write(text string, end bool) {
 	for rest := text; rest != "" || end; {
 		reply := f.ask(func(r *agent.StreamRequest) {
@@ -73,8 +72,8 @@ func interactive(script string, i job.Interactive) agent.Program {
 	return agent.Program{Script: script, Interactive: &i}
 }
 
-// TestStream checks that input and output of a task arrive, that a repeated request has no second effect, that a
-// second client replaces the first, and that the end says how the task ended.
+// TestStream checks that input and output of a task arrive, that a repeated request has no second effect, that a second
+// client replaces the first, and that the last reply says how the task ended.
 func TestStream(t *testing.T) {
 	b := newBench(t, nil)
 	task := b.start(interactive("read a; echo got $a; echo oops >&2; cat; exit 5\n", job.Interactive{}))
@@ -136,8 +135,8 @@ func TestStreamIsBounded(t *testing.T) {
 	<-task.done
 }
 
-// TestExecBesideATask runs a command next to a task, with and without a stream of the task. It must have the task's
-// variables, report its exit code, and end with the task.
+// TestExecBesideATask runs a command next to a task, with and without a stream of the task. The command must have the
+// task's variables, report its exit code, and end with the task.
 func TestExecBesideATask(t *testing.T) {
 	b := newBench(t, nil)
 	task := b.start(agent.Program{Script: "sleep 1000\n"})
@@ -171,8 +170,8 @@ func TestExecBesideATask(t *testing.T) {
 	}
 }
 
-// TestTaskWithoutAClientEnds checks that an interactive task ends when its client has been away too long, and that
-// its end says so.
+// TestTaskWithoutAClientEnds checks that an interactive task ends when its client has been away too long, and that the
+// report of its end gives this reason.
 func TestTaskWithoutAClientEnds(t *testing.T) {
 	b := newBench(t, func(c *runner.Config) { c.CheckEvery = 1e6 })
 	for _, i := range []job.Interactive{{Linger: 1e6}, {Idle: 1e6}} {
@@ -195,8 +194,8 @@ func TestTerminal(t *testing.T) {
 	<-task.done
 }
 
-// TestTerminalsAreTheRoomsOwn checks that a task can open its terminal by name, and that it can take only the
-// terminals of its room, not those of the machine.
+// TestTerminalsAreTheRoomsOwn checks that a task can open its terminal by name. It must be able to open the terminals
+// of its room, and not the terminals of the machine.
 func TestTerminalsAreTheRoomsOwn(t *testing.T) {
 	b := strangers(t, nil)
 	task := b.start(interactive("echo by its name >$(tty)\n", job.Interactive{Terminal: true, Rows: 20, Columns: 70}))

@@ -59,7 +59,6 @@ func (p *Processes) stream(ctx context.Context, r *agent.StreamRequest) (*stream
 	return nil, messages.Errorf(messages.NotFound, "attempt %d of task %v does not run here, and its stream has ended", r.Attempt.Number, r.Attempt.Task)
 }
 
-// signalTask sends a signal to the processes of a running task.
 func (p *Processes) signalTask(r *agent.StreamRequest) error {
 	t := p.lookup(r.Attempt)
 	if t == nil {
@@ -68,7 +67,6 @@ func (p *Processes) signalTask(r *agent.StreamRequest) error {
 	return t.send(&jobmsg.EarlySignal{Name: r.Signal, First: r.SignalFirst, Rest: r.SignalRest})
 }
 
-// send sends a signal to the task's processes.
 func (t *process) send(w *jobmsg.EarlySignal) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,7 +80,7 @@ func (t *process) send(w *jobmsg.EarlySignal) error {
 	return nil
 }
 
-// inside returns a function that calls other functions inside the task's room; nil: the task has no room.
+// inside returns a function that calls other functions inside the task's room; nil if the task has no room.
 func (t *process) inside() func(func() error) error {
 	if t.room == nil {
 		return nil
@@ -90,7 +88,7 @@ func (t *process) inside() func(func() error) error {
 	return t.room.Inside
 }
 
-// openStream opens the stream of an interactive task. theirs are the files for its process.
+// openStream opens the stream of an interactive task. The result theirs has the files for its process.
 func (t *process) openStream(as *syscall.Credential) (theirs []*os.File, err error) {
 	s := stream.New(*t.task.interactive())
 	theirs, ours, err := s.Process(as, t.inside())
@@ -147,8 +145,7 @@ func (p *Processes) beginStream(key stream.Key, t *process, b *agent.StreamBegin
 	return s, nil
 }
 
-// joinable returns why nothing can be started next to the task; nil: it can, because the task runs. The caller holds
-// t.mu.
+// joinable returns an error unless the task runs, so that something can be started next to it. The caller holds t.mu.
 func (t *process) joinable() error {
 	switch {
 	case t.child.PID == 0:
@@ -338,7 +335,8 @@ func (w taskStream) Owns(sockets []stream.Listener) error {
 	return stream.OwnedBy(sockets, nil, t.members())
 }
 
-// members returns the processes of a task: the processes in its cell, or, without a cell, in its session.
+// members returns the processes in a task's cell. If the task has no cell, it returns the processes in the task's
+// session.
 func (t *process) members() []int {
 	if inside, known := t.cell.Processes(); known {
 		return inside

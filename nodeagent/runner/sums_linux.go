@@ -16,7 +16,7 @@ import (
 // reserve, the account that keeps the most loses its oldest files first. If that is not enough, the tasks that use
 // the most space are ended.
 
-// The shortest pause between measurements of ended tasks' files, and between looks at the free space while no task
+// The shortest pause between measurements of ended tasks' files, and between checks of the free space while no task
 // runs.
 const (
 	sumEvery  = 4 // times Config.CheckEvery
@@ -84,7 +84,7 @@ func hurry() {
 
 // lookAtSpace reads the free space once. If less than the reserve is free, it measures the tasks and starts to free
 // space. It does so at most every actAgain, unless the free space has fallen by half of leastEnded since the last
-// time. It returns the pause before the next look. goOn is false if the runner is closed.
+// time. It returns the pause before the next look. The result goOn is false if the runner is closed.
 func (p *Processes) lookAtSpace() (wait time.Duration, goOn bool) {
 	p.following.Lock()
 	defer p.following.Unlock()
@@ -116,7 +116,7 @@ func (p *Processes) lookAtSpace() (wait time.Duration, goOn bool) {
 	return idleEvery, !p.closed
 }
 
-// alarm wakes a thread without the Go scheduler, which may have to wait for a processor.
+// alarm wakes a thread without the help of the Go scheduler. The scheduler may have to wait for a processor first.
 type alarm int
 
 func newAlarm() (alarm, error) {
@@ -156,7 +156,6 @@ func (p *Processes) relieve() {
 	p.relieving = false
 }
 
-// closing reports whether the runner is being closed.
 func (p *Processes) closing() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

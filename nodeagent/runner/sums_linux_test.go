@@ -100,8 +100,8 @@ func bounded(limit int64) func(*runner.Config) {
 	return func(c *runner.Config) { c.KeptLimit, c.CheckEvery = limit, 10*time.Millisecond }
 }
 
-// TestAccountKeepsNoMoreThanItsSum leaves more files than an account may keep. The oldest must be removed, and no
-// file of another account.
+// TestAccountKeepsNoMoreThanItsSum leaves more files than an account may keep. The oldest must be removed. No file of
+// another account may be removed.
 func TestAccountKeepsNoMoreThanItsSum(t *testing.T) {
 	b := newBench(t, bounded(3*mib))
 	other := b.start(of("bob", 99, sh("echo mine; head -c 2000000 /dev/urandom >file")))
@@ -255,8 +255,8 @@ func TestWhoDidNotFillTheDiskKeepsLogs(t *testing.T) {
 	for job := range messages.JobID(2) { // when the next file is removed, everything for the one before is done
 		b.start(of("zed", 60+job, sh("head -c 17825792 /dev/zero >file"))).wait()
 		await.Until(t, "what zed keeps is removed", func() bool { return b.keptOf("zed") < mib })
-		// A file no longer counts for its account before the kernel has freed its blocks, which the next task needs.
-		// With less than 16 MiB, zed would count as an account that did not fill the disk.
+		// A file stops counting for its account before the kernel has freed its blocks, which the next task needs. With
+		// less than 16 MiB, zed would count as an account that did not fill the disk.
 		await.Until(t, "its blocks are free", func() bool { return free() > before-mib })
 	}
 	if b.keptOf("bob") < 2*mib {

@@ -117,7 +117,7 @@ func (t *process) alert(w *jobmsg.EarlySignal) {
 
 // limit is a timer that can be paused, and then continues with the time that is left.
 type limit struct {
-	left  time.Duration // 0: there is no limit
+	left  time.Duration // 0 if there is no limit
 	from  time.Time     // when it was last started or continued
 	over  func()
 	timer *time.Timer // nil while it is paused

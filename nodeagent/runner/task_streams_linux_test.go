@@ -22,8 +22,8 @@ for n in cgroup ipc mnt net pid user uts; do readlink /proc/self/ns/$n; done
 env | grep -E '^(CANDOR|CUDA|ROCR|OMP|HOME|USER|PATH|TMPDIR|PWD)' | sort; echo end
 `
 
-// TestACommandBesideATaskIsHeldAsTheTaskIs runs held in a task, by candor exec, and in the rank of a step on another
-// node, and checks that all three print the same.
+// TestACommandBesideATaskIsHeldAsTheTaskIs runs the script held in a task, with candor exec, and in a step on another
+// node. All three must print the same.
 func TestACommandBesideATaskIsHeldAsTheTaskIs(t *testing.T) {
 	gpus := func(c *runner.Config) {
 		twoGPUs(c)

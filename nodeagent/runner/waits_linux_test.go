@@ -83,8 +83,8 @@ func delay(how string, args []string) {
 // account.
 var waits = []struct {
 	name string
-	// attack makes the node do the delayed work, while the task holder delays it. said is the line that holder has
-	// printed; dir is the account's directory.
+	// attack makes the node do the delayed work, while the task holder delays it. The argument said is the line that
+	// holder has printed; the argument dir is the account's directory.
 	attack func(b *bench, dir string, holder *started, said string)
 	delay  func(dir string) string // command of the holder
 	limits cell.Limits

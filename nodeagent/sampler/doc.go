@@ -6,11 +6,11 @@
 // A [Sampler] holds pairs of a job and a weight. [Sampler.Sample] maps a number u, uniform in [0, 1), to job i with
 // probability w_i / Σ w.
 //
-// A [Stride] holds the same pairs. It draws so that the slot time of each job is in proportion to its weight. The
-// number of tasks that a job starts need not be (after C. Waldspurger and W. Weihl, Stride scheduling, MIT, 1995). A
-// job's pass is the slot time that it received, divided by its weight. Virtual time is the slot time that all jobs
-// with a weight received together, divided by the sum of their weights. A job is ahead of its share by (pass − virtual
-// time) times its weight, in slot time. A job is drawn in proportion to
+// A [Stride] holds the same pairs. It draws so that the slot time of each job is in proportion to its weight, but not
+// the number of its tasks (after C. Waldspurger and W. Weihl, Stride scheduling, MIT, 1995). A job's pass is the slot
+// time that it received, divided by its weight. Virtual time is the slot time that all jobs with a weight received
+// together, divided by the sum of their weights. A job is ahead of its share by (pass − virtual time) times its weight,
+// in slot time. A job is drawn in proportion to
 //
 //	w / τ · max(0, 1 − ahead / 10 τ̄)
 //
@@ -18,12 +18,12 @@
 // weighted by w. Because a task may take long, ahead is measured at the middle of the job's next task. If all jobs are
 // far ahead, the job that is least ahead is drawn.
 //
-//   - A job pays for a task's usual length when it claims the task, and for more as soon as the task takes longer. So
-//     a long task counts while it runs, and many slots that draw at the same time do not all draw the job that is
-//     behind.
-//   - A job without a weight is away. When it comes back it may be ahead, and is never behind. A job whose claim got
-//     no task has no tasks for this node, and is not behind either. But if its tasks take several slots, the node may
-//     still be collecting slots for one, so the job may stay behind by some tasks.
+//   - A job is charged for a task's usual length when it claims the task, and for more as soon as the task takes
+//     longer. So a long task counts while it runs, and many slots that draw at the same time do not all draw the job
+//     that is behind.
+//   - A job without a weight is away. When it comes back it may be ahead, but it is never behind. A job whose claim got
+//     no task has no tasks for this node, so it is not behind either. There is one exception: if its tasks take several
+//     slots, the node may still be collecting slots for a task, so the job may stay behind by some tasks.
 //   - A job whose weight changes is ahead by as much slot time as before.
 //   - The memory for jobs that are away is bounded, and is lost when the agent ends.
 //
@@ -32,8 +32,8 @@
 // or one only for jobs that are ahead, would favour jobs with small shares on nodes that start only a few tasks of
 // each job.
 //
-// A limit: if a job has fewer tasks than there are nodes, no node sees two of its tasks. Then its tasks start in
-// proportion to its weight, whatever their length.
+// There is a limit: if a job has fewer tasks than there are nodes, no node may see two of its tasks. Then its tasks start
+// in proportion to its weight, whatever their length.
 //
 // # Cost
 //

@@ -8,15 +8,15 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 )
 
-// group is how many neighbouring jobs share one leaf of the tree of sums. Their weights fill a cache line or two; to
-// scan them is faster than to descend a deeper tree.
+// group is how many neighbouring jobs share one leaf of the tree of sums. Their weights fill one or two cache lines. A
+// scan of them is faster than the descent of a deeper tree.
 const group = 32
 
 // Sampler draws jobs in proportion to their weights. The zero value is empty
 // and ready. It is not safe for concurrent use.
 type Sampler struct {
 	jobs    []messages.JobID // ascending
-	weights []float32        // 0: removed, kept until the next compaction
+	weights []float32        // 0 means removed, kept until the next compaction
 	live    int              // number of weights above 0
 	// sums is a binary tree: the root is node 1, node i has the children 2i and 2i+1, and group g is node leaves+g.
 	sums   []float64
@@ -79,7 +79,7 @@ func (s *Sampler) Sample(u float64) messages.JobID {
 	for node < s.leaves {
 		left, right := s.sums[2*node], s.sums[2*node+1]
 		node *= 2
-		// After a rounding, x may lie beyond the last weight: never enter an empty half.
+		// After a rounding, x may be beyond the last weight. So an empty half is never entered.
 		if x >= left && right > 0 {
 			x -= left
 			node++
@@ -151,7 +151,6 @@ func (s *Sampler) refresh(g int) {
 	}
 }
 
-// insert adds new jobs.
 func (s *Sampler) insert(fresh []agent.JobWeight) {
 	if len(fresh) == 0 {
 		return

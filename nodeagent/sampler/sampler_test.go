@@ -107,7 +107,7 @@ func compare(t *rapid.T, fast *sampler.Sampler, slow scan) {
 }
 
 // TestFrequencies draws 100,000 times and compares how often each job was drawn with its weight. A correct sampler
-// fails each case with a chance of one in a thousand; with the fixed seeds it does not.
+// fails each case with a chance of one in a thousand. With the fixed seeds it does not fail.
 func TestFrequencies(t *testing.T) {
 	for _, n := range []int{2, 10, 33, 1000} {
 		t.Run(fmt.Sprintf("%d jobs", n), func(t *testing.T) {

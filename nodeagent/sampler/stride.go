@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// gentle is the part by which a job's chance falls if it is ahead by one task of the usual length. With tasks of
-	// equal length it has almost no effect: see the package's doc.
+	// gentle is the part by which a job's chance falls if the job is ahead by one task of the usual length. If all tasks
+	// have the same length, it has almost no effect: see the package's doc.
 	gentle = 0.1
 	// mostKnown bounds the jobs that a Stride remembers. One message has at most a quarter of this number.
 	mostKnown = 4096
 	// memory is the number of a job's last tasks over which their length is averaged.
 	memory = 16
 	// wideBehind is for jobs whose tasks take several slots. If such a job is granted fewer tasks than were drawn, it
-	// may stay behind by this number of tasks: the node may be collecting slots for it, or the job may have no task
-	// for it.
+	// may stay behind by this number of tasks: the node may be collecting slots for one, or the job may have no task
+	// for the node.
 	wideBehind = 4
 	// shortest is the least length that a task is counted with, in seconds.
 	shortest = 1e-6
@@ -35,14 +35,14 @@ type Stride struct {
 	known   []known          // sorted by number: all jobs with a weight, and others that are ahead or have tasks
 	virtual float64          // virtual time: slot seconds that all jobs with a weight received, for each unit of weight
 	behind  float64          // average pass of these jobs minus virtual, if that is negative; otherwise 0
-	usual   float64          // usual length of a task, in seconds; 0: unknown
+	usual   float64          // usual length of a task, in seconds; 0 means unknown
 	any     mean             // mean length over the tasks of all jobs
 	stale   bool             // behind and usual must be computed again
 	drawn   []messages.JobID // jobs drawn since the last Settle
 	parts   []float64        // buffer of draw, for reuse
 }
 
-// known is what a Stride remembers about a job.
+// known is the data that a Stride keeps about a job.
 type known struct {
 	job     messages.JobID
 	weight  float64 // its last weight above 0
@@ -173,8 +173,8 @@ func (s *Stride) Draw(rng *rand.Rand) messages.JobID {
 	return k.job
 }
 
-// draw draws a job in proportion to its odds. If all jobs are far ahead, it returns the one that is least ahead. u is
-// uniform in [0, 1).
+// Draws a job in proportion to its odds. If all jobs are far ahead, it returns the one that is least ahead. The
+// argument u is uniform in [0, 1).
 func (s *Stride) draw(u float64) *known {
 	total, parts, sum := 0.0, s.parts[:0], s.Total()
 	for i := range s.known {
@@ -204,8 +204,9 @@ func (s *Stride) leastAhead() (least *known) {
 	return least
 }
 
-// ahead returns by how many slot seconds a job will be ahead of its share in the middle of its next task. So on
-// average a job is not above its share, whatever the length of its tasks. sum is the sum of all weights.
+// Returns by how many slot seconds a job will be ahead of its share in the middle of its next task. With this
+// point in time, a job is on average not above its share, whatever the length of its tasks. The argument sum is the sum
+// of all weights.
 func (s *Stride) ahead(k *known, sum float64) float64 {
 	return k.weight*(k.pass-s.virtual-s.behind) + (s.expected(k)-s.usual)/2*(1-k.weight/sum)
 }
@@ -223,7 +224,7 @@ func (s *Stride) expected(k *known) float64 {
 	return s.any.seconds
 }
 
-// charge adds slot seconds to what a job has received. A negative number takes back an earlier charge.
+// charge adds slot seconds to the slot time that a job has received. A negative number takes back an earlier charge.
 func (s *Stride) charge(k *known, seconds float64) {
 	k.pass += seconds / k.weight
 	if k.present {
@@ -233,8 +234,8 @@ func (s *Stride) charge(k *known, seconds float64) {
 
 // refresh charges the time that is due, and computes the average position of the jobs and the usual length of a task.
 // Virtual time is never below the average pass of the jobs: after jobs with less time have left, the remaining jobs
-// must not all count as ahead. The usual length is a harmonic mean in which each job's tasks have the job's weight: the mean
-// length of the tasks that would be drawn if all jobs received their shares.
+// must not all count as ahead. The usual length of a task is a harmonic mean, weighted by the jobs' weights. It is the
+// mean length of the drawn tasks if all jobs receive their shares.
 func (s *Stride) refresh() {
 	if !s.stale {
 		return
@@ -267,8 +268,8 @@ func (s *Stride) refresh() {
 	}
 }
 
-// Settle reports the results of all draws since the last call: granted returns how many slots each job was granted.
-// Call Begin for each granted task. A job without a task for this node does not count as behind.
+// Settle reports the results of all draws since the last call. The function granted returns how many slots a job was
+// granted. Call Begin for each granted task. A job without a task for this node does not count as behind.
 func (s *Stride) Settle(granted func(messages.JobID) int) {
 	for _, job := range s.drawn {
 		k := s.find(job)
@@ -288,8 +289,8 @@ func (s *Stride) Settle(granted func(messages.JobID) int) {
 	s.drawn = s.drawn[:0]
 }
 
-// Begin charges a job for a granted task of some slots, and returns the length that it charged for. ok is false if
-// the job is unknown; then do not call End for the task.
+// Begin charges a job for a granted task of some slots, and returns the length that it charged for. The result ok is
+// false if the job is unknown; then do not call End for the task.
 func (s *Stride) Begin(job messages.JobID, slots int) (charged time.Duration, ok bool) {
 	k := s.find(job)
 	if k == nil {
@@ -311,8 +312,8 @@ func (s *Stride) Owe(job messages.JobID, by time.Duration) {
 	}
 }
 
-// End ends a task of a job. charged is the time that the job was charged for the task. took is how long the task ran,
-// or below 0 if it did not run.
+// End ends a task of a job. The argument charged is the time that the job was charged for the task. The argument took is
+// how long the task ran, or a negative number if it did not run.
 func (s *Stride) End(job messages.JobID, charged, took time.Duration) {
 	s.Owe(job, max(0, took)-charged)
 	k := s.find(job)

@@ -7,9 +7,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// account records what a job was charged for one task, in slot time.
+// account records the charge of a job for one task, in slot time.
 type account struct {
-	by      *sampler.Stride // nil: nobody charges
+	by      *sampler.Stride // nil means nobody charges
 	job     messages.JobID
 	charged time.Duration
 	slots   time.Duration // number of the task's slots; a task of n slots takes n times its length
@@ -30,7 +30,8 @@ func (c *account) reach(took time.Duration) {
 	}
 }
 
-// close corrects the charge of an ended task. took is how long the task ran; it is negative if the task did not run.
+// close corrects the charge of an ended task. The argument took is how long the task ran; it is negative if the task did
+// not run.
 func (c *account) close(took time.Duration) {
 	if took > 0 {
 		took *= c.slots

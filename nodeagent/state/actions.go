@@ -5,17 +5,18 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 )
 
-// Actions lists what the shell must do now. The order does not matter, unless a field says so.
+// Actions lists the steps that the caller must carry out now. Their order does not matter, unless a field says so.
 type Actions struct {
-	// Request must be sent to the leader; nil: none.
+	// Request must be sent to the leader. nil means that there is none.
 	Request *Request
-	// Fetch names the markets whose complete vector the shell must request. Answer with Fetched or FetchFailed.
+	// Fetch names the markets whose complete vector the caller must request. Answer with Fetched or FetchFailed.
 	Fetch []messages.Name
 	// Start lists tasks to start. When one ends, answer with Ended.
 	Start []Start
 	// Follow lists tasks to give to the runner. The runner starts each task when another task of its class ends, on the
-	// slot of the ended task. Answer with Turned, or at once with Keep. A later Start may also name such a task. Withdraw
-	// lists tasks to take back from the runner. Answer with Ended or Turned.
+	// slot of the ended task. Answer with Turned when the task has started, or at once with Keep if the runner does not
+	// accept it. A later Start may also name such a task. Withdraw lists tasks to take back from the runner. Answer with
+	// Ended or Turned.
 	Follow   []Start
 	Withdraw []messages.Attempt
 	// Stop lists tasks to end. First carry out Withdraw.
@@ -24,13 +25,13 @@ type Actions struct {
 	Suspend, Resume []messages.Attempt
 	// Reported lists ended tasks whose end the leader has confirmed.
 	Reported []messages.Attempt
-	// Markets lists the markets to subscribe to from now on; nil: no change.
+	// Markets lists the markets to subscribe to from now on; nil means no change.
 	Markets []messages.Name
 	// Closed is true if all tasks have ended and their ends were reported.
 	Closed bool
 }
 
-// Request is a registration or an exchange to send once. The shell calls Registered, Answered or Failed with the ID of
+// Request is a registration or an exchange to send once. The caller calls Registered, Answered or Failed with the ID of
 // the request before the request's time is over. The state ignores answers to earlier requests.
 type Request struct {
 	ID       uint64
@@ -49,5 +50,5 @@ type Start struct {
 type Stop struct {
 	Attempt messages.Attempt
 	Kill    bool   // kill at once, without grace
-	Last    string // what the last line of its output says; see [agent.ExchangeReply]
+	Last    string // text for the last line of its output; see [agent.ExchangeReply]
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 )
 
-// AheadWithin is how long a task may wait on the node for a slot. After that it is given back to the leader. An agent
-// whose tasks take longer claims none in advance.
+// AheadWithin is how long a task may wait on the node for a slot. After that it is given back to the leader. If tasks
+// take longer than AheadWithin, an agent claims none in advance.
 const AheadWithin = 40 * time.Millisecond
 
-// SetAhead replaces [AheadWithin] by another time; 0: no task is claimed in advance.
+// SetAhead replaces [AheadWithin] by another time. 0 means that no task is claimed in advance.
 func (s *State) SetAhead(within time.Duration) { s.tasks.setAhead(within) }
 
 func (k *tasks) setAhead(within time.Duration) {
@@ -24,19 +24,19 @@ func (k *tasks) setAhead(within time.Duration) {
 	}
 }
 
-// stock is the tasks of a class that wait on the node for a slot. With these tasks, a slot need not be idle until the
+// stock has the tasks of a class that wait on the node for a slot. With these tasks, a slot need not be idle until the
 // next exchange is answered. The leader knows these tasks, but does not count them as running or charge for them.
 type stock struct {
 	waits  []messages.Attempt // the first one starts next
-	run    time.Duration      // average time that a task keeps its slot; 0: unknown
+	run    time.Duration      // average time that a task keeps its slot; 0 means unknown
 	began  messages.Time      // when a task last started
 	within time.Duration      // how long a task may wait here
 }
 
-// wanted returns two numbers of waiting tasks of a class. The number all is how many tasks should wait on the node: as
+// Returns two numbers of waiting tasks of a class. The number all is how many tasks should wait on the node: as
 // many as its slots use up during an exchange, and until the next exchange. The cost of an exchange hardly depends on
-// its contents, so it should report as many ends as can be collected while slots are supplied. All waiting tasks
-// should get a slot in time. When only the number low of tasks is left, the agent must claim again.
+// its contents, so one exchange should report many ends. But all waiting tasks must get a slot in time. When only low
+// tasks are left, the agent must claim again.
 func (c *class) wanted(trip time.Duration) (all, low int) {
 	if c.run <= 0 || c.run > c.within {
 		return 0, 0
@@ -101,8 +101,8 @@ func (k *tasks) follow() {
 	}
 }
 
-// followed records that the runner has started a task on the slot of an ended task. It returns false if that is
-// impossible, or if there is no slot for the task.
+// Records that the runner has started a task on the slot of an ended task. It returns false if that cannot be
+// true, or if there is no slot for the task.
 func (k *tasks) followed(f *agent.Finished, class int, at messages.Time, a messages.Attempt) bool {
 	t, c := k.hand[a], &k.slots[class]
 	if t == nil || !t.ahead || t.ended || t.class != class || k.halts(a) || c.tasks >= c.slots {
@@ -118,8 +118,8 @@ func (k *tasks) followed(f *agent.Finished, class int, at messages.Time, a messa
 	return true
 }
 
-// evict ends a task that the runner has started without a free slot: meanwhile a decision gave the slot to another
-// task.
+// evict ends a task that the runner has started although its slot is not free: meanwhile, the leader gave the slot to
+// another task.
 func (k *tasks) evict(a messages.Attempt) {
 	t := k.hand[a]
 	if t == nil || !t.ahead || t.ended {
@@ -142,8 +142,8 @@ func (k *tasks) withdraw(a messages.Attempt, t *task) {
 	k.out.Withdraw = append(k.out.Withdraw, a)
 }
 
-// refill starts a waiting task on a free slot, if the slot became free before the task was granted and the leader
-// does not know yet that it is free.
+// refill starts a waiting task on a free slot. It does so only if the slot became free before the task was granted, and
+// the leader does not know yet that the slot is free.
 func (k *tasks) refill(class int) {
 	for i := range k.finished {
 		f := &k.finished[i]
@@ -161,8 +161,8 @@ func (k *tasks) leave(a messages.Attempt, t *task) {
 	c.waits = slices.DeleteFunc(c.waits, func(w messages.Attempt) bool { return w == a })
 }
 
-// giveBack gives the first n waiting tasks of a class back to the leader: a decision was made since they were
-// claimed, or they have waited too long.
+// giveBack gives the first n waiting tasks of a class back to the leader. The reason is that a decision was made since
+// they were claimed, or that they have waited too long.
 func (k *tasks) giveBack(class, n int) {
 	for _, a := range slices.Clone(k.slots[class].waits[:n]) {
 		if t := k.hand[a]; t.left {
@@ -180,8 +180,8 @@ func (k *tasks) giveBackAll() {
 }
 
 // expire gives back tasks that have waited too long. If other tasks of the class started meanwhile, tasks only take
-// longer than expected, and fewer will be claimed in advance. If none started, none will be claimed in advance until
-// the running tasks are short again.
+// longer than expected, and fewer will be claimed in advance. If no task started, no task will be claimed in advance
+// until the running tasks are short again.
 func (k *tasks) expire(now messages.Time) {
 	for class := range k.slots {
 		c := &k.slots[class]
@@ -201,7 +201,7 @@ func (k *tasks) expire(now messages.Time) {
 	}
 }
 
-// expiry returns when the first waiting task will have waited too long; 0: none waits.
+// expiry returns when the first waiting task will have waited too long, or 0 if none waits.
 func (k *tasks) expiry() (at messages.Time) {
 	for class := range k.slots {
 		if c := &k.slots[class]; len(c.waits) > 0 {

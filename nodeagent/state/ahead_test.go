@@ -11,7 +11,7 @@ import (
 
 const milli = messages.Duration(time.Millisecond)
 
-// ahead returns an agent with two slots. Its tasks take a millisecond and its exchanges take two. Tasks 0 and 1 run,
+// Returns an agent with two slots. Its tasks take a millisecond and its exchanges take two. Tasks 0 and 1 run,
 // and tasks 2 to 1+n were granted in advance.
 func ahead(t *testing.T) (a *agent, n int) {
 	a = newAgent(t, 2, 1)
@@ -77,8 +77,8 @@ func TestSlotIsFedAtOnce(t *testing.T) {
 	t.Fatal("claimed nothing though tasks run out")
 }
 
-// TestAheadIsGivenBack checks that a decision, or the end of the waiting time, gives waiting tasks back, and that
-// running tasks go on.
+// TestAheadIsGivenBack checks that waiting tasks are given back after a decision, and after the waiting time. Running
+// tasks must continue.
 func TestAheadIsGivenBack(t *testing.T) {
 	for name, happens := range map[string]func(a *agent) *state.Request{
 		"new weights": func(a *agent) *state.Request {
@@ -188,8 +188,9 @@ func TestStoppedAheadNeverStarts(t *testing.T) {
 	}
 }
 
-// TestGrantAheadTakesASlotThatIsFreeSince frees a slot while a grant in advance is on its way. The leader does not
-// know of the free slot, so the task must start at once. It must not take a slot that the leader knows to be free.
+// TestGrantAheadTakesASlotThatIsFreeSince frees a slot after the leader has granted a task in advance, but before the
+// grant arrives. The leader does not know of the free slot, so the task must start on it at once. The task must not take
+// a slot that the leader knows to be free.
 func TestGrantAheadTakesASlotThatIsFreeSince(t *testing.T) {
 	a := running(t, 2)
 	a.end(0, agentmsg.Exited)

@@ -11,9 +11,9 @@ import (
 // mostClaims bounds the claims of one exchange. Further slots wait for the next vector.
 const mostClaims = 1024
 
-// claims draws a job for every awake slot, and for the tasks that should wait on the node. A slot goes to sleep if
-// there is no work for it. ends is the number of ended tasks that the exchange reports. In a market that directs, the
-// agent also claims a free slot for each of these ends: only the leader knows which job is next.
+// claims draws a job for every awake slot, and for the tasks that should wait on the node. A slot goes to sleep if there
+// is no work for it. The argument ends is the number of ended tasks that the exchange reports. In a market that directs
+// (see directing), the agent also claims for each slot that these tasks freed: only the leader knows which job is next.
 func (k *markets) claims(trip time.Duration, ends int) (claims []agent.Claim) {
 	for _, m := range k.all {
 		for at := range m.classes {
@@ -50,8 +50,8 @@ func (k *markets) claims(trip time.Duration, ends int) (claims []agent.Claim) {
 	return claims
 }
 
-// directing returns the market of a class if it is the only one and directs: it decides itself which job gets a free
-// slot.
+// directing returns the market of a class if it is the only one, and if it directs. A market that directs decides itself
+// which job gets a free slot.
 func (k *markets) directing(at int) (only *market) {
 	for _, m := range k.all {
 		switch {
@@ -65,9 +65,8 @@ func (k *markets) directing(at int) (only *market) {
 	return only
 }
 
-// ahead returns how many more tasks of a class the agent should claim without a slot, and how many it should hold in
-// all. It returns 0 unless every slot has a task, idle slots elsewhere leave work, and all markets of the class grant
-// tasks in advance.
+// Returns how many more tasks of a class the agent should claim without a slot, and how many it should hold in
+// all. It returns 0 unless idle slots leave work, and all markets of the class grant tasks in advance.
 func (k *markets) ahead(at int, trip time.Duration) (more, most int) {
 	c := &k.slots[at]
 	most, _ = c.wanted(trip)
@@ -87,7 +86,7 @@ func (k *markets) ahead(at int, trip time.Duration) (more, most int) {
 	return max(0, min(most-len(c.waits), left)), most
 }
 
-// low reports whether the slots of a class will use up its waiting tasks during one exchange.
+// Reports whether the slots of a class will use up its waiting tasks during one exchange.
 func (k *markets) low(trip time.Duration) bool {
 	for at := range k.slots {
 		c := &k.slots[at]
@@ -100,8 +99,7 @@ func (k *markets) low(trip time.Duration) bool {
 	return false
 }
 
-// draw draws a market for a slot in proportion to the work pending there; nil if there
-// is none.
+// Draws a market for a slot, in proportion to the markets' pending work. It returns nil if there is no work.
 func (k *markets) draw(at int) *market {
 	all := 0
 	for _, m := range k.all {
@@ -130,9 +128,9 @@ func add(claims []agent.Claim, c agent.Claim) []agent.Claim {
 	return append(claims, c)
 }
 
-// dryUp records the classes in which fewer tasks were granted than claimed. The answer does not say which market ran
-// out of work, so all asked markets count as dry until their next vector. If a vector came while the exchange was
-// under way, the idle slots decide again with it. A market that directs decides about a slot only after
+// dryUp records the classes in which fewer tasks were granted than claimed. The answer does not say which market has no
+// more work, so all asked markets count as having none until their next vector. If a vector came while the exchange was
+// under way, the idle slots decide again with this vector. A market that directs decides about a slot only after
 // it knows that the slot is free: after an exchange that reported ends, the idle slots claim once more, and the
 // leader lets them wait for the decision.
 func (k *markets) dryUp(asked *agent.Exchange, r *agent.ExchangeReply) {
@@ -156,7 +154,7 @@ func (k *markets) dryUp(asked *agent.Exchange, r *agent.ExchangeReply) {
 	}
 }
 
-// settle ends the draws of the claims in the last exchange; r is its answer.
+// settle ends the draws of the claims in the last exchange. The argument r is the answer to the exchange.
 func (k *markets) settle(r *agent.ExchangeReply) {
 	granted := map[messages.JobID]int{}
 	for i := range r.Grants {
@@ -173,7 +171,7 @@ func (k *markets) settle(r *agent.ExchangeReply) {
 	}
 }
 
-// sharing returns the Stride that draws jobs for the market of a granted task; nil: that market does not share slot
+// sharing returns the Stride that draws jobs for the market of a granted task, or nil if that market does not share slot
 // time.
 func (k *markets) sharing(class int, job messages.JobID) *sampler.Stride {
 	for _, m := range k.all {
@@ -202,7 +200,7 @@ func granted(r *agent.ExchangeReply, class messages.Name) (n int) {
 	return n
 }
 
-// programOf returns the program of an attempt from the grants of an answer; nil: there is none.
+// programOf returns the program of an attempt from the grants of an answer, or nil if there is none.
 func programOf(r *agent.ExchangeReply, a messages.Attempt) *agent.Program {
 	for i := range r.Programs {
 		if p := &r.Programs[i]; p.Job == a.Task.Job && p.Stage == a.Task.Stage {
@@ -229,7 +227,7 @@ func (k *markets) wake(at int, m *marketClass) {
 	c.awake += woken
 }
 
-// freed wakes a slot that became free if the last vector has work left for it. It also wakes the slot of a market that
+// Wakes a slot that became free if the last vector has work left for it. It also wakes the slot of a market that
 // gives directives, because the vectors of such a market have work only for idle slots.
 func (k *markets) freed(at int) {
 	c := &k.slots[at]

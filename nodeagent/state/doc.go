@@ -1,13 +1,13 @@
-// Package state holds what a node agent knows, and makes its decisions. It knows the agent's slots, its unfinished
-// attempts, the latest vectors, the exchange under way and the lease. It is pure: time and random numbers are
-// arguments, and it returns the agent's next steps as [Actions].
+// Package state holds a node agent's knowledge, and makes its decisions. It knows the agent's slots, its unfinished
+// attempts, the latest vectors, the lease and the current exchange: a request in which the agent reports ended tasks and
+// claims new ones. It is pure: time and random numbers are arguments, and it returns the agent's next steps as [Actions].
 //
 // # Use
 //
 // Only one goroutine at a time may call a [State]. The caller tells it what happened ([State.Registered],
-// [State.Answered], [State.Failed], [State.Vector], [State.Ended], …), then calls [State.Act] and carries out what it
-// returns. It calls Act again at [State.Wake] at the latest. All times are from one clock, which never goes back and
-// goes on while the machine sleeps; it may start at any time.
+// [State.Answered], [State.Failed], [State.Vector], [State.Ended], …), then calls [State.Act] and carries out the
+// returned actions. It calls Act again at [State.Wake] at the latest. All times are from one clock. This clock never goes
+// back, and continues while the machine sleeps. Its zero may be any time.
 //
 // # Guarantees
 //
@@ -16,8 +16,8 @@
 //   - The lease counts from the time at which the answered exchange was first sent. This is the earliest
 //     time at which the leader can have renewed it.
 //   - If the lease has passed, or the leader says Fenced, all tasks are killed without grace. When they have
-//     ended, the node registers under a new session. Ends that were not reported by then are reported
-//     there. The leader knows which attempts are still valid, and accepts only those.
+//     ended, the node registers under a new session. Ends that were not reported by then are reported in the new
+//     session. The leader knows which attempts are still valid, and accepts only their ends.
 //   - An attempt is started at most once. Its end is reported under every session until an exchange with
 //     it is answered.
 //   - A slot that becomes free while work is pending claims in the exchange that reports the end of its
@@ -33,35 +33,35 @@
 // of the ended tasks, when the agent claims again. The agent also reports when the slot went from one task to the
 // next, and the leader divides the slot's time accordingly.
 //
-// If the runner is able to ([State.SetFeeds]), the agent passes these tasks to it, in their order. The runner starts
-// the next task as soon as a task with a slot has ended, and then tells the agent both events and their times. Before
-// the agent gives a task back to the leader, it asks the runner for it. If the runner has not started the task, the
-// agent gives it back. If the runner has started it, the task keeps the slot. If a decision gave the slot to another
-// task meanwhile, the started task is killed, and reported as stopped.
+// If the runner accepts waiting tasks ([State.SetFeeds]), the agent passes these tasks to the runner, in their order.
+// The runner starts the next task as soon as a task with a slot has ended, and then tells the agent both events and
+// their times. Before the agent gives a task back to the leader, it asks the runner for the task. If the runner has not
+// started the task, the agent gives it back. If the runner has started it, the task keeps the slot. If a decision gave
+// the slot to another task meanwhile, the started task is killed, and reported as stopped.
 //
 // Tasks without a slot are given back at once when the weights of their class change, when the leader suspends or
-// resumes a task, when there is no executor, and at the latest [AheadWithin] after they were granted. A job that
-// left, or that came back unchanged, does not count as a change of weights, because the shares of the other jobs in
-// the rest stay the same. If tasks waited too long, the agent then keeps fewer tasks of the class in advance, or none
-// if no task started meanwhile, until its tasks are short again. The leader counts a task without a slot as pending,
-// so it costs nothing. If it is given back, only its attempt number shows that it was claimed. Only proportional
+// resumes a task, and when there is no executor. They are given back at the latest [AheadWithin] after they were
+// granted. A job that left, or that came back unchanged, does not count as a change of weights, because the other jobs
+// keep the same proportions. If tasks waited too long, the agent keeps fewer tasks of the class in advance. If no task
+// started meanwhile, it keeps none until its tasks are short again. The leader counts a task without a slot as pending,
+// so the task costs nothing. If it is given back, only its attempt number shows that it was claimed. Only proportional
 // markets grant tasks in advance: the other markets need to know what runs at each moment.
 //
 // # Waking idle slots
 //
 // When a vector says that P tasks are pending in a class and I slots of the site are idle, each idle slot
-// here claims with probability min(1, (P + 2√P + 3) / I). So P + 2√P + 3 claims are expected: P, plus two
-// standard deviations so that too few claims are unlikely, plus three for cases with few tasks. If
-// work stays unclaimed, the leader publishes a vector again.
+// here claims with probability min(1, (P + 2√P + 3) / I). So P + 2√P + 3 claims are expected. The number is P, plus two
+// standard deviations so that too few claims are unlikely, plus three for cases with few tasks. If work stays unclaimed,
+// the leader publishes a vector again.
 //
-// A slot that becomes free later claims if there were fewer idle slots than work in that vector. Otherwise it waits
-// for the next vector, as the idle slots do. A market that directs chooses the job for each free slot itself. Its
-// vectors have work only for idle slots, and it decides about a slot after it knows that the slot is free. There a
-// slot that becomes free always claims, but for no particular job: the leader knows which job is next. If the claim
-// gets nothing, the slot claims once more while the vector has work.
+// A slot that becomes free later claims if that vector had more work than idle slots. Otherwise it waits for the next
+// vector, as the idle slots do. A market that directs chooses the job for each free slot itself. Its vectors have work
+// only for idle slots, and it decides about a slot after it knows that the slot is free. In such a market, a slot that
+// becomes free always claims, but for no particular job: the leader knows which job is next. If the claim gets nothing,
+// the slot claims once more while the vector has work.
 //
-// If several markets allocate a class, a slot draws its market in proportion to the pending tasks
-// there, and then the job from that market's vector. In a proportional market the weights are shares of
-// slot time: each draw makes up for what jobs received on this node, whatever the length of their tasks
+// If several markets allocate a class, a slot draws its market in proportion to the markets' pending tasks, and then the
+// job from that market's vector. In a proportional market the weights are shares of slot time: each draw takes into
+// account the slot time that jobs received on this node, so the length of their tasks does not matter
 // ([sampler.Stride]). Under other mechanisms weights say which job is next, and are used unchanged.
 package state

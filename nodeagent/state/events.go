@@ -24,8 +24,8 @@ func (s *State) Registered(now messages.Time, id uint64, r *agent.RegisterReply)
 	s.session.registered(r)
 	s.slots.sleep()
 	s.tasks.version = 0
-	// The leader may still count an attempt as claimed that it wants to end. It waits for the report of the attempt's
-	// end, so report ends again that were reported before.
+	// The leader may still count an attempt as claimed, and want to end it. It waits for the report of the attempt's
+	// end, so the end is reported again even if it was reported before.
 	for _, a := range r.Stop {
 		s.tasks.stop(a, true, "")
 	}
@@ -97,8 +97,8 @@ func (s *State) Failed(now messages.Time, id uint64, err error) {
 	}
 }
 
-// withdraw drops the claims of the current exchange, because the leader may have refused the exchange for them. The
-// reports are sent again under a new number. The slots wait for the next vector.
+// withdraw drops the claims of the current exchange, because they may be the reason why the leader refused the exchange.
+// The reports are sent again under a new number. The slots wait for the next vector.
 func (s *State) withdraw() bool {
 	asked := s.session.request.Exchange
 	if asked == nil || len(asked.Claims) == 0 {
@@ -116,7 +116,8 @@ func (s *State) withdraw() bool {
 // Ended handles the end of a task.
 func (s *State) Ended(f agent.Finished) { s.tasks.ended(f) }
 
-// Turned handles the end of a task whose slot the runner gave to a waiting task. at is when it did.
+// Turned handles the end of a task whose slot the runner gave to the waiting task next. The argument at is the time of
+// this change.
 func (s *State) Turned(at messages.Time, f agent.Finished, next messages.Attempt) {
 	s.tasks.turned(at, f, next)
 }
@@ -139,9 +140,9 @@ func (s *State) Directive(now messages.Time, d *agent.Directive) {
 	s.serve(now, d.Markets)
 }
 
-// Adopt adds a task that an earlier run of the agent started. width is the number of its slots, and held is true if
-// the task is suspended. Call it before the first Act. It returns false if the node no longer has the slots. If the
-// leader does not list the task as suspended, its first answer resumes it.
+// Adopt adds a task that an earlier run of the agent started. The argument width is the number of its slots, and held is
+// true if the task is suspended. Call Adopt before the first Act. It returns false if the node no longer has the slots.
+// If the leader does not list the task as suspended, the leader's first answer resumes it.
 func (s *State) Adopt(a messages.Attempt, class messages.Name, width int, held bool) bool {
 	at := s.slots.index(class)
 	return at >= 0 && s.tasks.adopt(a, at, width, held)

@@ -53,8 +53,8 @@ func TestFinishAndClaimShareOneExchange(t *testing.T) {
 	}
 }
 
-// TestAFreedSlotClaimsOnceMoreWhereTheMarketDirects checks that a slot claims again after its first claim got
-// nothing: only with the first claim did the market learn that the slot is free.
+// TestAFreedSlotClaimsOnceMoreWhereTheMarketDirects checks that a slot claims again after its first claim got nothing:
+// the market learns only from the first claim that the slot is free.
 func TestAFreedSlotClaimsOnceMoreWhereTheMarketDirects(t *testing.T) {
 	for _, mechanism := range []messages.Name{market.Proportional, market.HighestBid} {
 		a := running(t, 2)
@@ -95,9 +95,9 @@ func TestAFreedSlotClaimsThoughIdleOnesTakeTheWork(t *testing.T) {
 	}
 }
 
-// TestEndsClaimTheirSlotsWhereTheMarketDirects checks that a reported end claims its slot although the agent knows of
-// no work, because only the leader knows which job is next. If the answer grants nothing, the agent sends nothing
-// more.
+// TestEndsClaimTheirSlotsWhereTheMarketDirects reports the end of a task. The agent must claim the task's slot in the
+// same exchange, although it knows of no work, because only the leader knows which job is next. If the answer grants
+// nothing, the agent sends nothing more.
 func TestEndsClaimTheirSlotsWhereTheMarketDirects(t *testing.T) {
 	for _, mechanism := range []messages.Name{market.Proportional, market.HighestBid} {
 		for _, passedOn := range []int{0, 1, 2} {
@@ -183,7 +183,7 @@ func TestUnansweredExchangeIsRepeatedUnchanged(t *testing.T) {
 	}
 }
 
-// repeats reports whether an exchange repeats another one, with a new time.
+// Reports whether an exchange repeats another one, with a new time.
 func (a *agent) repeats(again, first *agentmsg.Exchange) bool {
 	want := *first
 	want.Sent = a.now

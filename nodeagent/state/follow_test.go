@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// followers returns the agent of ahead, after it has passed its waiting tasks to the runner.
+// followers returns the same agent as the function ahead, after it has passed its waiting tasks to the runner.
 func followers(t *testing.T) (a *agent, n int) {
 	a, n = ahead(t)
 	a.SetFeeds()
@@ -36,8 +36,8 @@ func (a *agent) turn(i, next int, ago messages.Duration) {
 	a.Turned(a.now.Add(-ago), agentmsg.Finished{Attempt: attempt(i), Outcome: agentmsg.Exited}, attempt(next))
 }
 
-// TestRunnerFeedsSlots lets the runner start waiting tasks. The runner tells the agent late, and of several starts at
-// once. The leader must get the time of each change, and no task may start twice.
+// TestRunnerFeedsSlots lets the runner start waiting tasks. The runner tells the agent late, and about several starts at
+// the same time. The leader must get the time of each change, and no task may start twice.
 func TestRunnerFeedsSlots(t *testing.T) {
 	a, n := followers(t)
 	from := a.now
@@ -92,7 +92,7 @@ func TestFollowersAreAskedBack(t *testing.T) {
 				t.Error("asked back again")
 			}
 			a.now = a.now.Add(milli)
-			a.turn(0, 2, milli/2) // this one has started already
+			a.turn(0, 2, milli/2) // this task has already started
 			for i := 3; i < 2+n; i++ {
 				a.Ended(agentmsg.Finished{Attempt: attempt(i), Outcome: agentmsg.Stopped})
 			}

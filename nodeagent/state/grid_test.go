@@ -31,7 +31,7 @@ type event struct {
 	do func()
 }
 
-// node is an agent with one class of slots, and its shell.
+// node is an agent with one class of slots. The function act carries out its actions.
 type node struct {
 	name    string
 	state   *state.State
@@ -112,7 +112,7 @@ func (g *grid) step() {
 	do()
 }
 
-// act carries out a node's actions, like the shell.
+// act carries out a node's actions.
 func (g *grid) act(n *node) {
 	do := n.state.Act(g.now)
 	for _, s := range do.Start {

@@ -68,7 +68,7 @@ func (a *agent) request() *state.Request {
 	return r
 }
 
-// silent checks that the state makes no request now.
+// Checks that the state makes no request now.
 func (a *agent) silent() {
 	a.t.Helper()
 	if r := a.act().Request; r != nil {
@@ -76,7 +76,6 @@ func (a *agent) silent() {
 	}
 }
 
-// join registers the agent.
 func (a *agent) join() {
 	a.t.Helper()
 	r := a.request()
@@ -129,7 +128,6 @@ func attempt(i int) messages.Attempt {
 	return messages.Attempt{Task: messages.TaskRef{Job: 7, Index: uint32(i)}, Number: 1}
 }
 
-// end ends a started task.
 func (a *agent) end(i int, outcome agentmsg.Outcome) {
 	a.t.Helper()
 	if _, ok := a.starts[attempt(i)]; !ok {

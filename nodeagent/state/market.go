@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// market is what the agent knows about one market: its latest vector, for the classes of this node.
+// market has the agent's knowledge about one market: its latest vector, for the classes of this node.
 type market struct {
 	name      messages.Name
 	ahead     bool // it grants tasks in advance, before they have a slot
@@ -16,7 +16,7 @@ type market struct {
 	classes   []marketClass // in the order of the node's classes
 	// early are changes that arrived before the vector that they change. They wait for the complete vector.
 	early    []*agent.Vector
-	fetchAt  messages.Time // when to request the complete vector; 0: no request is planned
+	fetchAt  messages.Time // when to request the complete vector; 0 means no request is planned
 	fetching bool
 	failures int
 }
@@ -27,7 +27,7 @@ type marketClass struct {
 	pending, idle int
 	// rest is the number of the vector's tasks that the idle slots leave for slots that become free later.
 	rest int
-	// dry is true if a claim found less work than the vector had. No slot claims again before the next vector.
+	// dry is true if a claim found less work than the vector had. Then no slot claims again before the next vector.
 	dry  bool
 	jobs sampler.Stride
 	// claimed is true if an exchange under way has claims that were drawn from this vector.
@@ -56,8 +56,8 @@ func (m *market) wait(v *agent.Vector) {
 	m.early = append(m.early, v)
 }
 
-// update replaces the class by the class of a complete vector, or applies a change; nil: the vector has nothing for
-// the class.
+// update replaces the class by the class v of a complete vector, or applies the change v. If v is nil, the vector has
+// nothing for the class.
 func (c *marketClass) update(v *agent.ClassVector, whole bool) error {
 	if v == nil {
 		v = &agent.ClassVector{}
@@ -69,19 +69,20 @@ func (c *marketClass) update(v *agent.ClassVector, whole bool) error {
 	return c.jobs.Update(v.Jobs)
 }
 
-// wanted returns the number of claims that all idle slots together should make.
+// Returns the number of claims that all idle slots together should make.
 func (c *marketClass) wanted() float64 {
 	p := float64(c.pending)
 	return p + 2*math.Sqrt(p) + 3
 }
 
-// share computes rest, the tasks that idle slots leave over. own is the number of idle slots of this node.
+// share computes rest, the number of tasks that idle slots leave over. The argument own is the number of idle slots of
+// this node.
 func (c *marketClass) share(own int) {
 	claims := min(float64(max(c.idle, own)), c.wanted())
 	c.rest = max(0, c.pending-int(claims))
 }
 
-// work returns the known number of pending tasks; 0 if a claim found none.
+// work returns the known number of pending tasks. It returns 0 if a claim found none.
 func (c *marketClass) work() int {
 	if c.dry || c.jobs.Len() == 0 {
 		return 0

@@ -17,14 +17,14 @@ type session struct {
 	phase   phase
 	term    uint64 // the highest term of a leader's message to this node
 	lease   messages.Duration
-	renewed messages.Time // the lease began then
+	renewed messages.Time // when the lease began
 	beat    messages.Time // when to send an exchange even if there is nothing to report
 	joinAt  messages.Time // when to register
 
-	request   *Request      // the current request, sent or waiting to be sent again; nil: none
+	request   *Request      // the current request, sent or waiting to be sent again; nil means none
 	seq       uint64        // number of the last exchange
 	firstSent messages.Time // when the present content of the request was first sent
-	waiting   bool          // true: wait for an answer; false: wait until retryAt
+	waiting   bool          // true means wait for an answer; false means wait until retryAt
 	retryAt   messages.Time // when to send the request again
 	failures  int           // failed requests since the last answer
 	trip      time.Duration // average time from the first sending of an exchange to its answer
@@ -43,9 +43,9 @@ const (
 // repeats bounds the pause before a request is repeated.
 var repeats = backoff.Backoff{First: 20 * time.Millisecond, Last: time.Second}
 
-// Further bounds of that pause, and of the wait for one answer.
+// These are further bounds of that pause, and bounds of the wait for one answer.
 const (
-	// refusedBackoff is the shortest pause after an error that will hardly pass by itself.
+	// refusedBackoff is the shortest pause after an error that a repetition will hardly remove.
 	refusedBackoff = time.Second
 	registerWithin = 5 * time.Second
 	leastWithin    = 100 * time.Millisecond
@@ -63,10 +63,9 @@ func (s *session) begin() {
 // drop removes the request under way. Its answer will be ignored.
 func (s *session) drop() { s.request, s.waiting, s.retryAt = nil, false, 0 }
 
-// expects reports whether this request is still waiting for its answer.
+// Reports whether this request is still waiting for its answer.
 func (s *session) expects(id uint64) bool { return s.request != nil && s.waiting && s.request.ID == id }
 
-// expiry returns when the lease ends.
 func (s *session) expiry() messages.Time { return s.renewed.Add(s.lease) }
 
 // renew starts the lease at the time when the answered request was first sent. It sets the next heartbeat to a random
@@ -85,7 +84,7 @@ func (s *session) took(now messages.Time) {
 	s.trip += (d - s.trip) / 8
 }
 
-// registered begins the lease of a new session.
+// Begins the lease of a new session.
 func (s *session) registered(r *agent.RegisterReply) {
 	s.phase, s.lease, s.term = joined, r.Lease, max(s.term, r.Term)
 	s.renew()
@@ -102,12 +101,12 @@ func (s *session) exchange(e *agent.Exchange) *Request {
 	return &Request{Within: s.within(), Exchange: e}
 }
 
-// within returns how long to wait for one answer while the node holds a lease.
+// Returns how long to wait for one answer while the node holds a lease.
 func (s *session) within() messages.Duration {
 	return messages.Duration(max(leastWithin, min(s.lease.Std()/4, registerWithin)))
 }
 
-// transmit returns the request under way for one more sending.
+// transmit returns the request under way, so that it is sent once more.
 func (s *session) transmit(now messages.Time) *Request {
 	s.ids++
 	s.waiting = true
@@ -130,9 +129,9 @@ func (s *session) failed(kind messages.Kind) messages.Duration {
 	return s.backoff(kind)
 }
 
-// backoff returns the pause before a request is repeated. It doubles with each failure, or is refusedBackoff after an
-// error that is not retriable. With a lease it is at most an eighth of the lease. It is multiplied by a random factor
-// from a half to one and a half.
+// backoff returns the pause before a request is repeated. The pause doubles with each failure. After an error that is not
+// retriable, it is refusedBackoff. While the node holds a lease, it is at most an eighth of the lease. It is multiplied by
+// a random factor between 0.5 and 1.5.
 func (s *session) backoff(k messages.Kind) messages.Duration {
 	wait := repeats.Bound(s.failures)
 	if !k.Retriable() {

@@ -7,10 +7,10 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// slots are the slots of the node, one class after another; their number never changes.
+// slots has the classes of slots of the node. Their number never changes.
 type slots []class
 
-// class is the slots of one class. Every slot is free, claimed for, or occupied by a task.
+// class has the slots of one class. Every slot is free, or waits for the answer to a claim, or has a task.
 type class struct {
 	name     messages.Name
 	slots    int
@@ -28,7 +28,7 @@ func newSlots(offered []job.ClassSlots) slots {
 	return all
 }
 
-// free returns the slots without a task or a claim.
+// Returns the slots without a task or a claim.
 func (c *class) free() int { return max(0, c.slots-c.tasks-c.claiming) }
 
 // index returns the position of a class, or -1.
@@ -52,7 +52,7 @@ func (s slots) sleep() {
 	}
 }
 
-// answered ends the claims of the exchange that was answered.
+// Ends the claims of the exchange that was answered.
 func (s slots) answered() {
 	for i := range s {
 		s[i].claiming = 0

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// State is what a node agent knows. It is not safe for concurrent use.
+// State is the knowledge of a node agent. It is not safe for concurrent use.
 type State struct {
 	abilities []messages.Name
 	offered   []job.ClassSlots
@@ -39,8 +39,8 @@ func New(offered []job.ClassSlots, rng *rand.Rand) *State {
 	return s
 }
 
-// SetAbilities sets what the node can do with tasks. If the node holds a lease, it tells the leader at once, by a
-// registration in the same session, which keeps the tasks.
+// SetAbilities sets the abilities of the node. If the node holds a lease, it tells the leader at once, by a registration
+// in the same session, which keeps the tasks.
 func (s *State) SetAbilities(can []messages.Name) { s.abilities, s.tells = can, true }
 
 // SetFeeds says that the runner accepts tasks that wait for a slot.
@@ -103,7 +103,7 @@ func (s *State) closed() bool {
 	return s.closing && s.Running() == 0 && (!s.Joined() || reported)
 }
 
-// silent reports whether the agent must not send anything now.
+// Reports whether the agent must not send anything now.
 func (s *State) silent() bool {
 	return s.session.waiting || s.session.phase == leaving || s.session.phase == joining && s.closing
 }
@@ -132,8 +132,8 @@ func (s *State) send(now messages.Time) {
 	s.out.Request = s.session.transmit(now)
 }
 
-// due reports whether an exchange must be sent now: for a heartbeat, for claims of slots that did not become free by
-// a reported end, or for ends of tasks.
+// Reports whether an exchange must be sent now. The reason may be a heartbeat, ends of tasks, or a claim for a slot that
+// did not become free by a reported end.
 func (s *State) due(now messages.Time) bool {
 	claims := !s.closing && (s.slots.awake() > len(s.tasks.finished) || s.markets.low(s.session.trip))
 	return now >= s.session.beat || claims || s.tasks.due(now, s.closing, s.session.trip)
@@ -176,7 +176,7 @@ func (s *State) lose() {
 	s.tasks.stopAll(true)
 }
 
-// Wake returns when the caller must call Act even if nothing happens; 0: never.
+// Wake returns the time at which the caller must call Act even if nothing happens. 0 means never.
 func (s *State) Wake() messages.Time {
 	var at messages.Time
 	sooner := func(t messages.Time) { at = messages.Earlier(at, t) }

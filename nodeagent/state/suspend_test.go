@@ -140,8 +140,8 @@ func TestAdoptedSuspendedTaskGoesOn(t *testing.T) {
 	}
 }
 
-// TestAdoptedSuspendedTaskGoesOnUnderALeaderThatHoldsNothing adopts a suspended task under a leader that has never
-// suspended a task. The first answer must resume it.
+// TestAdoptedSuspendedTaskGoesOnUnderALeaderThatHoldsNothing adopts a suspended task. The leader has never suspended a
+// task. Its first answer must resume the task.
 func TestAdoptedSuspendedTaskGoesOnUnderALeaderThatHoldsNothing(t *testing.T) {
 	a := newAgent(t, 1, 1)
 	a.Adopt(attempt(3), "cpu", 1, true)

@@ -18,7 +18,7 @@ type tasks struct {
 	slots slots
 	out   *Actions
 	freed func(class int) // called when the end of a task has freed a slot of a class
-	// sharing returns the Stride that shares slot time in the market of a job; nil: there is none.
+	// sharing returns the Stride that shares slot time in the market of a job, or nil if there is none.
 	sharing func(class int, job messages.JobID) *sampler.Stride
 
 	hand      map[messages.Attempt]*task
@@ -26,7 +26,7 @@ type tasks struct {
 	suspended []messages.Attempt // attempts that the leader suspends, sorted; some may not be granted yet
 	version   uint64             // version of the leader's list
 	finished  []agent.Finished   // reports of ended attempts that are in no exchange yet
-	gathers   messages.Time      // until when finished waits for more ends; 0: it does not wait
+	gathers   messages.Time      // the reports in finished wait for more ends until this time; 0 means they do not wait
 	over      []*task            // ended tasks whose times are not recorded yet
 	turns     []*agent.Successor // successors whose times are not known yet
 	within    time.Duration      // how long a task may wait here for a slot
@@ -47,8 +47,8 @@ type task struct {
 	left      bool          // the runner has it, and starts it by itself
 	kept      bool          // the runner did not accept it: the agent must start it
 	withdrawn bool          // it was asked back from the runner
-	until     messages.Time // end of its wait for a slot; or the time of its end, if known
-	since     messages.Time // when it started; 0: not during this run of the agent
+	until     messages.Time // when its wait for a slot ends; for an ended task, when it ended, if known
+	since     messages.Time // when it started; 0 means not during this run of the agent
 	account   account
 }
 
@@ -135,7 +135,7 @@ func (k *tasks) halts(a messages.Attempt) bool {
 }
 
 // turn suspends a running task, or resumes a suspended one. A suspended task gives up its slot. A resumed task takes a
-// slot, even if more tasks than slots then run: the leader decides how many run at once.
+// slot, even if more tasks than slots then run: the leader decides how many run at the same time.
 func (k *tasks) turn(a messages.Attempt, t *task) {
 	t.suspended = !t.suspended
 	switch c := &k.slots[t.class]; {
@@ -151,14 +151,13 @@ func (k *tasks) turn(a messages.Attempt, t *task) {
 	}
 }
 
-// stopAll ends every task.
 func (k *tasks) stopAll(kill bool) {
 	for _, a := range k.list() {
 		k.stop(a, kill, "")
 	}
 }
 
-// stopThese ends tasks, with the last words of each.
+// stopThese ends tasks. The list last has the text for the last line of each task's output.
 func (k *tasks) stopThese(all []messages.Attempt, last []string) {
 	for i, a := range all {
 		words := ""
@@ -187,10 +186,9 @@ func (k *tasks) stop(a messages.Attempt, kill bool, last string) {
 	k.out.Stop = append(k.out.Stop, Stop{Attempt: a, Kill: kill, Last: last})
 }
 
-// ended records and reports the end of a task.
 func (k *tasks) ended(f agent.Finished) { k.turned(0, f, messages.Attempt{}) }
 
-// turned records and reports the end of a task after the runner started the task next on its slot.
+// Records and reports the end of a task after the runner started the task next on its slot.
 func (k *tasks) turned(at messages.Time, f agent.Finished, next messages.Attempt) {
 	defer k.evict(next)
 	t := k.hand[f.Attempt]
@@ -234,7 +232,7 @@ func (k *tasks) report(f agent.Finished) {
 	k.finished = append(k.finished, f)
 }
 
-// reported removes tasks after the leader has confirmed their end.
+// Removes tasks after the leader has confirmed their end.
 func (k *tasks) reported(ends []agent.Finished) {
 	for _, f := range ends {
 		delete(k.hand, f.Attempt)
@@ -242,7 +240,6 @@ func (k *tasks) reported(ends []agent.Finished) {
 	}
 }
 
-// list returns all attempts, sorted.
 func (k *tasks) list() []messages.Attempt { return sorted(k.hand) }
 
 func sorted[V any](attempts map[messages.Attempt]V) []messages.Attempt {
@@ -258,7 +255,7 @@ const (
 	gatherWithin = 6 * time.Millisecond
 )
 
-// due reports whether the ended tasks must be reported now. They wait at most as long as an exchange takes, or longer
+// Reports whether the ended tasks must be reported now. They wait at most as long as an exchange takes, or longer
 // while waiting tasks fill the slots.
 func (k *tasks) due(now messages.Time, closing bool, trip time.Duration) bool {
 	within, fed := min(cmp.Or(trip, gatherWithin), gatherWithin), k.fed()
@@ -276,7 +273,7 @@ func (k *tasks) due(now messages.Time, closing bool, trip time.Duration) bool {
 	return now >= k.gathers
 }
 
-// fed reports whether there are waiting tasks for all slots that will become free.
+// Reports whether there are waiting tasks for all slots that will become free.
 func (k *tasks) fed() bool {
 	fed := false
 	for i := range k.slots {
@@ -293,7 +290,7 @@ func (k *tasks) fed() bool {
 // fit into one message.
 const mostFinished = 4096
 
-// drain removes and returns the ends for the next exchange, as many as fit. all reports whether it returned every
+// drain removes and returns the ends for the next exchange, as many as fit. The result all is true if it returned every
 // end.
 func (k *tasks) drain() (ends []agent.Finished, all bool) {
 	n := min(len(k.finished), mostFinished)

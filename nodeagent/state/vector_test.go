@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// claimed returns the job that an idle agent with one slot claims next; 0 if none.
+// claimed returns the job that an idle agent with one slot claims next, or 0 if there is none.
 func (a *agent) claimed() messages.JobID {
 	a.t.Helper()
 	r := a.act().Request
@@ -179,7 +179,7 @@ func busy(t *testing.T, seed uint64) *agent {
 }
 
 // TestBusyNodesMayHearVectorsLate compares two nodes without a free slot. One gets each vector at once, and must do
-// nothing then. The other gets all of them just before the next event. Both must act alike afterwards.
+// nothing then. The other gets all of them just before the next event. After that, both must do the same.
 func TestBusyNodesMayHearVectorsLate(t *testing.T) {
 	for seed := range uint64(50) {
 		soon, late, rng := busy(t, seed), busy(t, seed), rand.New(rand.NewPCG(seed, 2))

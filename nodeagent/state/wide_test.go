@@ -9,8 +9,8 @@ import (
 )
 
 // TestAWideTaskHasItsSlots grants a task of three slots to a node of four, although no claim asked for so many. One
-// slot must be left. The task must give up all three while it is suspended, and all three must wake when it has
-// ended.
+// slot must be left. The task must give up all three slots while it is suspended. When the task has ended, all three
+// slots must claim again.
 func TestAWideTaskHasItsSlots(t *testing.T) {
 	a := newAgent(t, 4, 1)
 	a.join()

@@ -36,8 +36,8 @@ func (w watchedConservative) Arrive(m *rigid.Machine, job int) {
 	w.promised[job] = w.waiting[len(w.waiting)-1].start
 }
 
-// TestEasyKeepsReservations checks that no job starts after a shadow time (reserved start) that it was given, if
-// estimates are not too short.
+// TestEasyKeepsReservations checks that EASY starts no job later than any start that was reserved for the job (its
+// shadow time), if estimates are not too short.
 func TestEasyKeepsReservations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := lasting(t, 1, 1, 1, 2, 5)

@@ -16,7 +16,8 @@ type conservative struct {
 	late    bool             // a job has outlived its estimate, so nodes are free later
 }
 
-// promise is a waiting job and its promised start. The job starts no later, if no running job outlives its estimate.
+// promise is a waiting job and its promised start. Unless a running job outlives its estimate, the job starts at that
+// time or earlier.
 type promise struct {
 	job   int
 	start float64
@@ -77,7 +78,7 @@ func (c *conservative) Next() float64 { return c.soonest }
 
 // replan gives the waiting jobs new promises, in the order of arrival. If nodes are free earlier, each job is
 // placed again while all other jobs keep their promises. The job can get its old window back, so no promise
-// gets worse. If a job has outlived its estimate, all promises are dropped, and all jobs are placed anew.
+// gets worse. If a job has outlived its estimate, all promises are dropped, and all jobs are placed again.
 func (c *conservative) replan(m *rigid.Machine) {
 	if !c.freed && !c.late {
 		return

@@ -50,8 +50,8 @@ func (e *easy) Decide(m *rigid.Machine) {
 	e.backfill(m)
 }
 
-// backfill starts jobs behind the front job that do not delay it: they end before enough nodes are
-// free for it, or leave enough nodes for it.
+// backfill starts jobs behind the front job that do not delay the front job. Such a job ends before enough nodes are
+// free for the front job, or leaves enough nodes for it.
 func (e *easy) backfill(m *rigid.Machine) {
 	head := m.Jobs[e.queue.jobs[e.queue.front()]]
 	w := want{now: m.Now, shadow: e.running.Soonest(m.Now, 0, head.Width)}

@@ -200,8 +200,8 @@ func (b *Mechanism) overdue(view *mechanism.View, j int) messages.Time {
 	return messages.Time(math.Ceil(first))
 }
 
-// expected returns when a running job's slots become free: at the end of its length. In the grace after the end of the
-// length, it returns the end of the grace.
+// overdue returns the first time at which a running job of class j will outlive its length, or 0 if there is none.
+// Until this time no other job can start, unless something changes.
 func expected(job *mechanism.Job, now float64) float64 {
 	at := outlives(job, now)
 	if end := at - grace.Seconds()*1e6; end > now {

@@ -19,7 +19,7 @@ func newMechanism(v Variant) *Mechanism {
 	return New(marketmsg.Market{Name: "main", Classes: []messages.Name{"cpu"}, Mode: string(v)})
 }
 
-// job returns a job of a market with one class. length is in seconds.
+// job returns a job of a market with one class. The argument length is in seconds.
 func job(id messages.JobID, width, length, pending, running int) *mechanism.Job {
 	return &mechanism.Job{Bid: &mechanism.Bid{Job: id, Arrived: messages.Time(id), Width: width, Length: messages.Duration(length) * 1e9},
 		Pending: []int{pending}, Running: []int{running}}
@@ -82,7 +82,7 @@ func wide(id messages.JobID, width, length, pending int) *mechanism.Job {
 	return j
 }
 
-// TestWideTasksStartWhole has 3 idle slots. A task of 2 slots gets two of them. A task of 4 slots waits, and is
+// TestWideTasksStartWhole uses 3 idle slots. A task of 2 slots gets two of them. A task of 4 slots waits, and is
 // promised a start at second 10, when the slots of job 1 are expected to be free.
 func TestWideTasksStartWhole(t *testing.T) {
 	view := market(wide(2, 2, 5, 8), wide(3, 4, 5, 4), job(4, 1, 50, 1, 0))
@@ -100,7 +100,7 @@ func TestWideTasksStartWhole(t *testing.T) {
 	}
 }
 
-// TestSpareIsUsedUp has 5 slots; 2 of them are idle. When the wide job starts at second 10, one slot stays spare. So
+// TestSpareIsUsedUp uses 5 slots; 2 of them are idle. When the wide job starts at second 10, one slot stays spare. So
 // one long job may start now, but not two.
 func TestSpareIsUsedUp(t *testing.T) {
 	view := market(job(2, 4, 5, 4, 0), job(3, 1, 50, 1, 0), job(4, 1, 50, 1, 0), job(5, 1, 8, 1, 0))
@@ -186,7 +186,7 @@ func TestExplain(t *testing.T) {
 }
 
 // TestJobsEndBeforeMaintenance: maintenance takes 2 of 4 idle slots away, from second 100 to second 200. A job that
-// would run then may start only on the other slots, and a shorter job that was submitted after it starts first.
+// would run then may start only on the other slots. A shorter job that was submitted later starts first.
 func TestJobsEndBeforeMaintenance(t *testing.T) {
 	view := func(jobs ...*mechanism.Job) *mechanism.View {
 		return &mechanism.View{Now: 2 * second, Classes: []mechanism.Class{{Name: "cpu", Slots: 4, Idle: 4, Closings: []mechanism.Closing{{From: 100 * second, To: 200 * second, Slots: 2}}}}, Jobs: jobs}

@@ -2,9 +2,9 @@ package backfill
 
 import "math"
 
-// queue has the waiting jobs in the order of arrival, each at a place. Each node of a tree over the places has the
-// least width and the least estimate of the jobs below the node. So the queue finds the next job that fits without
-// looking at all jobs.
+// queue keeps the waiting jobs in the order of arrival. Each job has a place. A tree over the places keeps, in each
+// node, the least width and the least estimate of the jobs below the node. So the queue finds the next job that fits
+// without looking at all jobs.
 type queue struct {
 	jobs  []int // by place; jobs that were taken leave an empty place
 	size  int   // number of places, a power of two
@@ -67,7 +67,7 @@ func (q *queue) front() int {
 	return q.first
 }
 
-// find returns the first place, at or after from, whose job meets w. It returns −1 if there is no such place. It looks
+// find returns the first place ≥ from whose job meets w. It returns −1 if there is no such place. It looks
 // at O(log n) places if narrow jobs are also short, and at worst at all waiting jobs.
 func (q *queue) find(from int, w want) int {
 	return q.search(1, 0, q.size, from, w)

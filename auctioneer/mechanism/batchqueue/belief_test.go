@@ -64,9 +64,9 @@ func TestBeliefs(t *testing.T) {
 	}
 }
 
-// TestNobodyIsPaidByItsOwnAnnouncement checks two things. What an account receives from the others does not change with
-// what it announces itself. And the value of a waiting job changes no payment, because it has no effect on the
-// decision.
+// TestNobodyIsPaidByItsOwnAnnouncement checks that an account's own announcement does not change what the account
+// receives from the others. It also checks that the value of a waiting job changes no payment, because this value has
+// no effect on the decision.
 func TestNobodyIsPaidByItsOwnAnnouncement(t *testing.T) {
 	for _, mode := range []Mode{Priority, Full} {
 		m := marketmsg.Market{Mode: string(mode), PriorJobs: []marketmsg.QueuedType{queued(80, 4, 10), queued(20, 1, 30)}}

@@ -12,8 +12,8 @@ type Decision struct {
 	Runs      bool
 }
 
-// Decide decides whether the front job runs: it runs if its value is at least what its run costs the other jobs by
-// delay. An empty queue decides nothing.
+// Decide decides whether the front job runs. The front job runs if its value is at least the cost of the delay that
+// its run causes for the other jobs. For an empty queue the decision is empty.
 func Decide(q *Queue) (*Decision, error) {
 	if err := q.Check(); err != nil {
 		return nil, err
@@ -54,8 +54,8 @@ func worth(value, threshold float64) bool {
 	return value >= threshold || value >= threshold*(1-slack)
 }
 
-// schedules has two schedules of a queue: one with the front job and one without it. The jobs are put into them in
-// queue order; each job gets the earliest window in which it fits.
+// schedules keeps two schedules of a queue: one with the front job and one without it. Jobs are added in queue order;
+// each job gets the earliest window in which it fits.
 type schedules struct{ with, without *profile.Profile }
 
 func newSchedules(q *Queue) schedules {

@@ -64,14 +64,15 @@ type paid struct {
 	Draws       int        `json:"draws,omitempty"`
 }
 
-// levied has the parts of payments with pricing pivot. The amounts of an account are at its first job.
+// levied has the taxes and rebates of pricing pivot. The tax and the rebate of an account are at the position of its
+// first job.
 type levied struct {
 	Taxes   []float64 `json:"taxes"`
 	Rebates []float64 `json:"rebates"`
 	Rest    float64   `json:"to_site"`
 }
 
-// defaultDraws is the number of draws if the document does not say.
+// defaultDraws is the number of draws if the document gives none.
 const defaultDraws = 1000
 
 // SolveDocument answers a JSON document {"queue": [{"v", "r"}, {"d", "r"}…]}. For jobs of any width it also

@@ -106,7 +106,7 @@ func TestOneDraw(t *testing.T) {
 	}
 }
 
-// TestExactHasALimit has 40 jobs whose sums of costs never coincide, so the number of sums doubles with each job. The
+// TestExactHasALimit uses 40 jobs whose sums of costs never coincide, so the number of sums doubles with each job. The
 // exact expectation must be refused, and an expectation from draws must work.
 func TestExactHasALimit(t *testing.T) {
 	for _, wide := range []int{0, 4} {

@@ -37,10 +37,10 @@ func expect(q *Queue, e *Expectation) ([]float64, error) {
 	return w.run()
 }
 
-// exact computes a linear expectation. What the delay costs the others is a sum of independent terms. Its distribution
-// is built term by term, and equal sums are merged, so it stays small if the terms are multiples of a unit. The sum
-// without each single job is needed. Computing these sums takes O(n·log n) steps instead of n², by recursive halving:
-// add one half of the jobs, then divide the other half further.
+// exact computes a linear expectation. The cost of the delay to the others is a sum of independent terms. Its
+// distribution is built term by term, and equal sums are merged, so it stays small if the terms are multiples of a
+// unit. For each job, exact also needs the sum without this job. Recursive halving computes these sums in O(n·log n)
+// steps instead of n²: add one half of the jobs, then divide the other half further.
 type exact struct {
 	*linear
 	types [][]Point
@@ -88,7 +88,6 @@ func (x *exact) leaveOut(others []mass, from, to int) error {
 	return x.leaveOut(left, half, to)
 }
 
-// waiting sets the externality of one waiting job.
 func (x *exact) waiting(j int, others []mass) error {
 	if err := x.left.spend(len(x.types[0]) * len(others)); err != nil {
 		return err
@@ -105,7 +104,7 @@ func (x *exact) waiting(j int, others []mass) error {
 	return nil
 }
 
-// with returns the distribution of a sum with the terms of jobs [from, to) added.
+// The method with adds the terms of the jobs [from, to) to a sum and returns the distribution of the new sum.
 func (x *exact) with(sums []mass, from, to int) ([]mass, error) {
 	for j := from; j < to; j++ {
 		if x.cost[j] == 0 {

@@ -44,7 +44,7 @@ func run(view *mechanism.View, job *mechanism.Job) {
 	job.Started, job.Running, job.Pending = view.Now, []int{job.Width}, []int{0}
 }
 
-// TestTheLifeOfAQueue has three jobs: the first is discarded, the second runs, and the third must wait for the second.
+// TestTheLifeOfAQueue uses three jobs: the first is discarded, the second runs, and the third must wait for the second.
 // When the first and the second job end, money moves. It moves only between the jobs that were in the queue at the
 // decision.
 func TestTheLifeOfAQueue(t *testing.T) {
@@ -140,7 +140,7 @@ func TestTransfersArePayments(t *testing.T) {
 }
 
 // TestGangsPassEachOther: a job that is too wide for the idle slots waits, and the jobs behind it wait too. These jobs
-// are considered before the wide job only if it is too wide for the whole machine.
+// are considered before the wide job only if the wide job is too wide for the whole machine.
 func TestGangsPassEachOther(t *testing.T) {
 	c := market(t, marketmsg.Market{})
 	busy, front, narrow := waiting(1, 9, 1, 60, 5), waiting(2, 900, 1, 10, 6), waiting(3, 9, 1, 10, 2)
@@ -170,7 +170,7 @@ func TestGangsPassEachOther(t *testing.T) {
 	}
 }
 
-// TestANewLeaderDecidesAlike makes the mechanism anew and gives it the same view. It must decide the same, with the
+// TestANewLeaderDecidesAlike gives a new mechanism the same view. The new mechanism must decide the same, with the
 // same payments.
 func TestANewLeaderDecidesAlike(t *testing.T) {
 	var answers []string
@@ -219,8 +219,8 @@ func TestConfigRefuses(t *testing.T) {
 }
 
 // TestJobsWaitForMaintenance: maintenance takes 5 of 8 slots, or all of them, from second 100 to second 200 from now.
-// The front job starts only if it ends before, or on the slots that stay. If it cannot start, the job behind it starts.
-// This second job takes 60 s on all slots and loses 2 credits for each second of delay.
+// The front job starts only if it ends before the maintenance, or on the slots that stay open. If it cannot start,
+// the job behind it starts. This second job takes 60 s on all slots and loses 2 credits for each second of delay.
 func TestJobsWaitForMaintenance(t *testing.T) {
 	closing := func(slots int, jobs ...*mechanism.Job) *mechanism.View {
 		view := grid(8, jobs...)

@@ -108,8 +108,8 @@ func transfer(net, externality []float64) {
 	}
 }
 
-// among returns the payments of the given jobs to one another, computed by transfer from the externalities of these
-// jobs alone.
+// The function among returns the payments of the given jobs to one another, computed by transfer from the
+// externalities of these jobs alone.
 func among(externality []float64, jobs []int) []float64 {
 	of := make([]float64, len(jobs))
 	for k, i := range jobs {
@@ -125,7 +125,7 @@ func among(externality []float64, jobs []int) []float64 {
 
 // balance rounds payments so that their sum is exactly zero. It rounds them to multiples of a power of two that is
 // large enough for every partial sum to fit into 53 bits. The remainder, less than one unit for each payment, goes to
-// the first.
+// the first payment.
 func balance(net []float64) {
 	all := 0.0
 	for _, x := range net {
@@ -148,8 +148,8 @@ func balance(net []float64) {
 	}
 }
 
-// Microcredits rounds each payment, in credits, half to even to the microcredit. The remainder goes to the first, so
-// that the payments sum to zero.
+// Microcredits rounds each payment, in credits, half to even to the microcredit. The remainder goes to the first
+// payment, so that the payments sum to zero.
 func Microcredits(net []float64) ([]messages.Credits, error) {
 	out := make([]messages.Credits, len(net))
 	var rest messages.Credits

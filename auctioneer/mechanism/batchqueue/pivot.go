@@ -18,17 +18,17 @@ type Stake struct {
 // Pivot returns what each account pays for a decision (its tax), and what it gets back (its rebate). An account whose
 // announcement changes the decision pays what the others lose by this change (Clarke). Its rebate is an equal part of
 // the least total that all accounts could pay, over all announcements of this account (Bailey, Cavallo). So its
-// announcements do not affect its rebate, and the sum of rebates is never more than the sum of taxes. Accounts of other
-// sites get no rebate.
+// announcements do not affect its rebate, and the sum of rebates is never more than the sum of taxes. Accounts of
+// other sites get no rebate.
 //
-// If an account announces a stake of z, the others' stakes are x_j, and s is the sum of all x_j, all accounts together
-// pay
+// Let z be the stake that an account announces, x_j the stakes of the others, and s the sum of all x_j. Then all
+// accounts together pay
 //
 //	max(0, −s) + Σ_j max(0, x_j − s − z)   where z ≥ −s, so that the front job runs,
 //	max(0, s) + Σ_j max(0, s − x_j + z)    elsewhere.
 //
-// The first total decreases with z and the second increases. So the least total is at z = −s or at a bound of the range
-// that the account can announce. With sorted stakes the sums take O(log n) for each account.
+// The first total decreases with z and the second increases. So the least total is at z = −s or at a bound of the
+// range that the account can announce. With sorted stakes the sums take O(log n) for each account.
 func Pivot(stakes []Stake) (taxes, rebates []float64) {
 	n := len(stakes)
 	taxes, rebates = make([]float64, n), make([]float64, n)
@@ -64,8 +64,8 @@ func Pivot(stakes []Stake) (taxes, rebates []float64) {
 	return taxes, rebates
 }
 
-// leastTotal returns the least total that all accounts could pay, over all announcements of one account. own is the
-// stake of this account. others is the sum of the gains of the other accounts.
+// leastTotal returns the least total that all accounts could pay, over all announcements of one account. The argument
+// own is the stake of this account, and others is the sum of the gains of the other accounts.
 func leastTotal(gains, below []float64, own Stake, others float64) float64 {
 	n := len(gains)
 	run, stay := math.Inf(1), math.Inf(1) // the least total if the front job runs, and if it does not
@@ -98,9 +98,9 @@ func stands(gains []float64) bool {
 	return worth(plus, minus)
 }
 
-// StakesOf returns what a decision is worth to the accounts of a queue, and the account of each job. accounts has the
-// account of each job, by position. If limits are given, a job's loss or value counts at most up to its limit: a job
-// cannot pay more.
+// StakesOf returns what a decision is worth to the accounts of a queue, and the account of each job. The argument
+// accounts has the account of each job, by position. If limits are given, a job's loss or value counts only up to its
+// limit, because a job cannot pay more.
 func StakesOf[Account comparable](q *Queue, d *Decision, accounts []Account, limits []float64) (stakes []Stake, of []int) {
 	at := map[Account]int{}
 	of = make([]int, len(q.Jobs))

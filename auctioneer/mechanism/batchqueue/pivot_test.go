@@ -221,7 +221,6 @@ func TestAChargeByTheTimeTakenInvitesOverbids(t *testing.T) {
 	t.Logf("%d of %d gain, %.4f ± %.4f of the value", gainers, queues, mean, 1.96*math.Sqrt((squares-mean*mean)/queues))
 }
 
-// TestSolvePivot checks the answer of candor solve with pricing pivot.
 func TestSolvePivot(t *testing.T) {
 	out := casetest.Solve[*output](t, SolveDocument, `{"queue":[{"v":100,"r":10},{"d":2,"r":1,"account":"ben"},{"d":3,"r":1},{"d":1,"r":1,"account":"ben"}],"pricing":"pivot"}`)
 	near(t, "taxes", out.Taxes, []float64{60, 0, 0, 0})

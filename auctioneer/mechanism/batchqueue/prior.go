@@ -12,7 +12,7 @@ import (
 type Prior struct {
 	Points []Point
 	// Sample returns the type for a number that is uniform in [0, 1). It is used if there are no Points. The same
-	// number must give the same type. The nearer Sample is to a monotone function, the more accurate are the draws.
+	// number must give the same type. The nearer Sample is to a monotone function, the more accurate the draws are.
 	Sample func(u float64) Job
 }
 
@@ -22,7 +22,7 @@ type Point struct {
 	P    float64
 }
 
-// total is by how much the sum of probabilities may differ from 1, because decimals are rounded.
+// total is the largest allowed difference between the sum of probabilities and 1, because decimals are rounded.
 const total = 1e-9
 
 // check returns an error if a prior is invalid. If priority is true, only values and costs of delay are checked.
@@ -100,7 +100,7 @@ func invert(p Prior) *inverse {
 	return in
 }
 
-// at returns the type at u in [0, 1). The result is valid until the next call.
+// at returns the type for a number u in [0, 1). The result is valid until the next call.
 func (in *inverse) at(u float64) *Job {
 	if in.sample != nil {
 		in.drawn = in.sample(u)
@@ -109,7 +109,7 @@ func (in *inverse) at(u float64) *Job {
 	return &in.points[in.index(u)].Type
 }
 
-// index returns the position of the type at u among the points.
+// index returns the position of the type for u among the points.
 func (in *inverse) index(u float64) int32 {
 	k := in.guide[int(u*float64(len(in.guide)))]
 	for k > 0 && in.above[k-1] > u { // rounding may make the guide too high
@@ -121,7 +121,7 @@ func (in *inverse) index(u float64) int32 {
 	return k
 }
 
-// delay returns the cost of delay of the type at u.
+// delay returns the cost of delay of the type for u.
 func (in *inverse) delay(u float64) float64 {
 	if in.sample != nil {
 		return in.at(u).Delay

@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// large draws a queue with decimals, like the queue of a live system.
+// large draws a queue of n jobs whose numbers are decimals, as in a live system.
 func large(r *rand.Rand, n int) (*Queue, *Expectation) {
 	q, e := &Queue{}, &Expectation{Mode: Priority}
 	for i := range n {
@@ -102,8 +102,8 @@ func TestMicrocreditsRefuse(t *testing.T) {
 	}
 }
 
-// payoff is what job i expects, over the others' types, if it announces report instead of its true type. This is the
-// true value or the true cost of delay by the decision, and the part of the payment that the report can change.
+// payoff is the expected payoff of job i, over the others' types, if it announces report instead of its true type. It
+// is what the decision is really worth to the job, and the part of the payment that the report can change.
 func payoff(q *Queue, e *Expectation, i int, report Job, decide func(*Queue, []Job) bool) (sum float64) {
 	truth := q.Jobs[i]
 	fixed := func(l int) bool { return l == i }
@@ -158,8 +158,9 @@ func TestHonestyIsBest(t *testing.T) {
 }
 
 // TestEquation42AsPrintedRewardsLies: the thesis prints equation 4.2 with a sum of d_j·r_j (see the package
-// documentation), although the delay is the front job's length. With the printed equation, a waiting job of true cost 1 and length 10 gains by reporting 0: the job is better
-// off if the front job runs, and with the lie the front job is not discarded.
+// documentation), although the delay is the front job's length. With the printed equation, a waiting job of true cost
+// 1 and length 10 gains by reporting 0. With this lie the front job is not discarded, and the waiting job is better
+// off if the front job runs.
 func TestEquation42AsPrintedRewardsLies(t *testing.T) {
 	q := &Queue{Jobs: []Job{{Value: 5, Length: 1}, {Delay: 1, Length: 10}}}
 	e := &Expectation{Mode: Priority, Priors: []Prior{{Points: []Point{{Job{Value: 5}, 1}}}, {Points: []Point{{Job{Delay: 1}, 1}}}}}

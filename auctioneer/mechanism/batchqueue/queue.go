@@ -27,13 +27,13 @@ type Closing struct {
 	Nodes    int
 }
 
-// Queue is a queue. Its front job, Jobs[0], could run at time 0; Decide decides whether it does.
+// Queue is a queue of jobs. Its front job, Jobs[0], could run at time 0. Decide decides whether it runs.
 type Queue struct {
-	Nodes   int // number of nodes; 0: every job takes the whole machine, which is idle
+	Nodes   int // number of nodes, or 0 if every job takes the whole machine, which is idle
 	Jobs    []Job
 	Running []Hold // only in a queue with Nodes
-	// Closings are for maintenance, only in a queue with Nodes. No job has these nodes at that time, so a job that
-	// would run into a closing starts after it.
+	// Closings are maintenance periods. Only a queue with Nodes may have them. No job uses the closed nodes in such a
+	// period, so a job that would run into a closing starts after it.
 	Closings []Closing
 }
 

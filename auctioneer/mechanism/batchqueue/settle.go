@@ -40,7 +40,7 @@ func (c *Mechanism) decide(q *queue) *Decision {
 	return d
 }
 
-// left returns what a job can still pay.
+// The method left returns the amount that a job can still pay.
 func (c *Mechanism) left(job *mechanism.Job) messages.Credits {
 	return max(0, job.Budget-c.owed[job.Job])
 }
@@ -90,8 +90,8 @@ func (c *Mechanism) levy(q *queue, d *Decision) (out []mechanism.Payment) {
 	return out
 }
 
-// bidsOf returns the words for the bids that count as one with a job's bid: all bids of its account, or for a visitor
-// all bids of its site.
+// bidsOf returns a phrase that names all bids that count as one bid together with the job's bid. These are all bids
+// of its account, or for a visitor all bids of its site.
 func bidsOf(job *mechanism.Job) string {
 	if messages.IsVisitor(job.Account) {
 		return "the bids of its site's users"
@@ -115,7 +115,6 @@ func (c *Mechanism) worths(q *queue, d *Decision) []float64 {
 	return out
 }
 
-// limits returns what each job can still pay, by position.
 func (c *Mechanism) limits(q *queue) []float64 {
 	out := make([]float64, len(q.waiting))
 	for i, job := range q.waiting {

@@ -74,7 +74,7 @@ func utilities(q *Queue, jobs []Job) []float64 {
 	return out
 }
 
-// profiles calls visit with every profile of types and its probability. The jobs for which fixed is true keep their
+// profiles calls visit with every profile of types and its probability. A job for which fixed returns true keeps its
 // announced type.
 func profiles(q *Queue, e *Expectation, fixed func(i int) bool, visit func(jobs []Job, p float64)) {
 	jobs := make([]Job, len(q.Jobs))

@@ -47,8 +47,8 @@ func (w *walk) size(j int) int {
 	return total
 }
 
-// from enumerates the types of job i and of the jobs behind it. p is the probability so far. all is what the delay
-// costs all jobs so far; others is what the delay costs all jobs except job j so far.
+// from enumerates the types of job i and of the jobs behind it. The argument p is the probability so far; all and
+// others are the costs of delay so far, of all jobs and of all jobs except job j.
 func (w *walk) from(i int, p, all, others float64) {
 	switch i {
 	case len(w.q.Jobs):

@@ -28,7 +28,7 @@ func Invalid(path, format string, args ...any) error {
 	return messages.Errorf(messages.Invalid, "%s: %s", cmp.Or(path, "document"), fmt.Sprintf(format, args...))
 }
 
-// Or returns the value of an optional key. If the key was left out, it returns the value of the parameter otherwise.
+// Or returns *given, the value of an optional key. If the key was left out, Or returns its second argument.
 func Or[T any](given *T, otherwise T) T {
 	if given == nil {
 		return otherwise

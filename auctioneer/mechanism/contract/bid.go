@@ -2,10 +2,10 @@ package contract
 
 import "math"
 
-// The solver begins with an auction: rows bid for columns, in several phases, each with a smaller increment
-// of prices. The prices are the start of the exact search. With a smaller last increment the exact search
-// looks at fewer rows, but the auction takes more bids. The search is exact for any start prices, so a phase
-// that takes too long, as with some contrived weights, can be ended early.
+// The solver begins with an auction: rows bid for columns, in several phases. In each phase bids raise prices by a
+// smaller increment. The exact search starts from these prices. With a smaller last increment the exact search looks
+// at fewer rows, but the auction takes more bids. The search is exact for any start prices. So a phase that takes too
+// long can be ended early; this happens with some contrived weights.
 const (
 	firstIncrement   = 1. / 4    // a fraction of the largest weight
 	lastIncrement    = 1. / 1000 // a fraction of the largest weight divided by m
@@ -28,8 +28,8 @@ func (s *Solver) bid() {
 	for increment := firstIncrement * s.largest; increment > last; increment /= shrink {
 		s.phase(increment, bids*s.m)
 	}
-	// If weights are whole numbers, optimal prices stay optimal when they are rounded: the conditions compare
-	// differences of two prices with whole numbers.
+	// If weights are whole numbers, optimal prices stay optimal when they are rounded, because the conditions only
+	// compare the difference of two prices with a whole number.
 	for c, p := range s.prices {
 		if s.integral {
 			s.prices[c] = math.Round(p)
@@ -41,8 +41,8 @@ func (s *Solver) bid() {
 }
 
 // phase lets each row bid for the column that it likes best, until every row has a column. A bid raises the column's
-// price until the row's second choice is as good, and then by the increment. The row that had the column must bid
-// again. The phase ends early after `left` bids.
+// price until the row's second choice is as good, and then raises it by the increment. The row that had the column
+// must bid again. The phase ends early after `left` bids.
 func (s *Solver) phase(increment float64, left int) {
 	s.unmatch()
 	for first := range s.m {
@@ -71,8 +71,8 @@ func (s *Solver) unmatch() {
 	}
 }
 
-// favourites returns the column that a row likes best at the present prices. best and second are the weights
-// of this column and of the next best one, less their prices.
+// favourites returns the column that a row likes best at the present prices. The results best and second are the
+// weights of this column and of the next best column, less their prices.
 func (s *Solver) favourites(row int) (column int, best, second float64) {
 	best, second = math.Inf(-1), math.Inf(-1)
 	peaks := s.peaksOf(row)
@@ -91,7 +91,7 @@ func (s *Solver) favourites(row int) (column int, best, second float64) {
 }
 
 // better looks for columns that are worth more to a row than best or second, the two largest values found so far.
-// weights[0] and prices[0] belong to the column with the number `from`.
+// The entries weights[0] and prices[0] belong to the column with the number `from`.
 func better(weights, prices []float64, from, column int, best, second float64) (int, float64, float64) {
 	weights = weights[:len(prices)]
 	for t, p := range prices {

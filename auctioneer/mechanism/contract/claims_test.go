@@ -53,8 +53,8 @@ func offer(t testing.TB, declared job.Valuation, m int, seed uint64, schedule Sc
 
 // TestPaperScenario checks figures 4 and 5 of the paper: sigmoid types from N((2000, 1000), diag(1000², 500²)), M =
 // 100. Prices never rise with the completion time, and some contract is free. The best contract for a user completes
-// about when the value begins to fall, and before half of it is lost. It is better than the first and the last
-// contract on the menu.
+// about when the value begins to fall, and before half of this value is lost. This contract is better than the first
+// and the last contract on the menu.
 func TestPaperScenario(t *testing.T) {
 	for seed, mu := range []float64{1200, 1800, 2500, 3200} {
 		declared := job.Valuation{Class: job.Sigmoidal, Max: 100, Mu: mu, Delta: 800}
@@ -146,8 +146,8 @@ func TestTruthIsBestOnTheMenu(t *testing.T) {
 	}
 }
 
-// TestTheorem2ForTheReplica checks a user who values its job as the contract's replica does. It must never pay more
-// than the value it received, whenever the job completes, with both rules of adjustment.
+// TestTheorem2ForTheReplica checks a user who values the job as the contract's replica does. This user must never pay
+// more than the value received, whenever the job completes, with both rules of adjustment.
 func TestTheorem2ForTheReplica(t *testing.T) {
 	o := offer(t, job.Valuation{Class: job.Sigmoidal, Max: 100, Mu: 1500, Delta: 700}, 80, 3, crowd(t, 3))
 	for _, c := range o.Menu {
@@ -181,9 +181,9 @@ func TestTheorem2NotForAnotherUser(t *testing.T) {
 // 100 s. The deadline is at 100 s, so half of such jobs miss it.
 var risky = [2]float64{50, 150}
 
-// TestTheorem3ExpectationOfARatio: the completion time is 100 s on average, as promised. However, the expected value is
-// not the value at the expected time, and so the expected price is not the agreed price. The test also has a case of
-// two contracts in which the riskier contract is better by the menu, but worse in expectation.
+// TestTheorem3ExpectationOfARatio: the completion time is 100 s on average, as promised. However, the expected value
+// is not the value at the expected time, and so the expected price is not the agreed price. The test also has a case
+// of two contracts in which the riskier contract is better according to the menu, but worse in expectation.
 func TestTheorem3ExpectationOfARatio(t *testing.T) {
 	v := curve(t, job.Valuation{Class: job.Hard, Max: 10, Deadline: 100})
 	contract := Contract{Completion: 100, Price: 4, Value: v.At(100)}
@@ -218,9 +218,9 @@ func TestTheorem3WithExpectedValues(t *testing.T) {
 	}
 }
 
-// TestTheorem4IsReversed: the theorem bounds the value with surrogates from above. In fact it is at least (1−O(ε)) of
-// the value with declared types. If the schedule does not depend on the type, nothing is lost at any M, so there is no
-// upper bound. If the schedule depends on the type, the loss shrinks as M grows.
+// TestTheorem4IsReversed: the theorem bounds the value with surrogates from above. In fact the value is at least
+// (1−O(ε)) of the value with declared types. If the schedule does not depend on the type, nothing is lost at any M,
+// so there is no upper bound. If the schedule depends on the type, the loss shrinks as M grows.
 func TestTheorem4IsReversed(t *testing.T) {
 	constant := func(types []job.Valuation) ([]float64, error) {
 		x := make([]float64, len(types))

@@ -11,13 +11,13 @@
 //
 //	p_jk = W(R∖j, S) − W(R∖j, S∖k),
 //
-// where W is the largest weight of a matching: what the other replicas lose because j takes k. Each pair is a contract
-// (X_k, p_jk). A job that takes it is scheduled as surrogate k. If the job completes at x, it owes p·v(r_j, x)/v(r_j,
-// X_k), always or only if it is late.
+// where W is the largest weight of a matching. So the price is what the other replicas lose because j takes k. Each
+// pair is a contract (X_k, p_jk). A job that takes it is scheduled as surrogate k. If the job completes at x, it owes
+// p·v(r_j, x)/v(r_j, X_k), always or only if it is late.
 //
 // NewDraw draws the types, NewOffer makes the menu, Sample shortens it, and Contract.Settle returns what is owed.
-// Solver finds the matching and its prices. If a type has L parameters, and a fraction of the value of the order of ε
-// may be lost, theorem 4 needs M = (√L/2)^L·ε^(−L−2). The paper's rule of thumb is ε^(−L−1). The black box of the live
+// Solver finds the matching and its prices. If a type has L parameters, and a fraction of about ε of the value may be
+// lost, theorem 4 needs M = (√L/2)^L·ε^(−L−2). The paper's rule of thumb is ε^(−L−1). The black box of the live
 // market is the package deadlineaware (DeadlineAware); EarliestDeadline is a simple one.
 //
 // # Live market
@@ -67,10 +67,11 @@
 //   - Admit checks again, and refuses a contract if others have bought its time since the quote. It does not refuse
 //     users of other sites: a quote to another site stays valid until it expires, even if the sites are disconnected.
 //     So it can break promises that were sold meanwhile.
-//   - Maintenance windows: no time is promised that maintenance leaves no room for. A task is planned on a slot only if
-//     its time limit ends before the slot closes. Admit refuses a contract if windows were added after the quote and
-//     leave no time for it. A promise that was sold before a window was added can be broken by the window; then the job
-//     pays for the value that it received. The order of the jobs is as without windows.
+//   - Maintenance windows: a completion time is promised only if maintenance leaves room for the job until then. A
+//     task is planned on a slot only if its time limit ends before the slot closes. Admit refuses a contract if
+//     windows were added after the quote and leave no time for it. A promise that was sold before a window was added
+//     can be broken by the window; then the job pays for the value that it received. Windows do not change the order
+//     of the jobs.
 //   - Allocate serves jobs by their promises if the scheduler's order would break more promises. Unexpected events can
 //     still break promises: a task takes longer than planned, or a node is lost. A job whose promise cannot be kept any
 //     more comes after the jobs whose promises can still be kept.
@@ -131,13 +132,14 @@
 //
 // Outside the model: in the paper, only the scheduler decides the completion time. Here a user whose job takes longer
 // than planned pays as if the job were on time. This is so even if the user is honest and received less, so a user
-// should declare the longest time. A false length changes the menu until run times of such tasks are known. Measured
-// with candor audit over three days of the KTH SP2 log, on 4 nodes at twelve times its load, with 46 jobs and bids
-// drawn twice: no fixed lie about the length or the value gains on average (0 [0, 0] of the job's value). After the
-// fact, one job gains its whole value by its best length. Over 15 days on 3 slots at twice the load (502 jobs of three
-// draws): lies about two or three of the value, the deadline and the rates together gain 0 [0, 0]. A false length gains
-// 0.021 [0.004, 0.039] of the value. A slow job, a later arrival, halves and false names lose. After the fact, 28 jobs
-// gain by a lie about one number, at most their whole value. The control gains 0.498 [0.494, 0.502].
+// should declare the longest time. A false length changes the menu until run times of such tasks are known. candor
+// audit measured three days of the KTH SP2 log on 4 nodes at twelve times its load (46 jobs, bids drawn twice). No
+// fixed lie about the length or the value gains on average (0 [0, 0] of the job's value). After the fact, one job
+// gains its whole value by its best length. Over 15 days on 3 slots at twice the load (502 jobs of three draws): lies
+// about two or three of the value, the deadline and the rates together gain 0 [0, 0]. A false length gains 0.021
+// [0.004, 0.039] of the value. A slow job, a later arrival, halves and false names lose. After the fact, 28 jobs gain
+// by a lie about one number, at most their whole value. The control, in which jobs pay what they announce or nothing,
+// gains 0.498 [0.494, 0.502].
 //
 // The paper's other claims hold as follows. Each has a test.
 //
@@ -174,8 +176,9 @@
 // Admit and Quote refuse a bid without a contract or a valuation, and a bid that cannot be planned or charged. They
 // return Unavailable if no types of bidders are known for the class.
 //
-// Invalid: a matrix that is not square, weights that are negative or not finite, M below 1, a class without samples or
-// without valid types, a scheduler that returns too few times. TooLarge: M above MaxM. An error changes nothing.
+// Invalid is returned for a matrix that is not square, weights that are negative or not finite, M below 1, a class
+// without samples or without valid types, and a scheduler that returns too few times. TooLarge is returned for M
+// above MaxM. An error changes nothing.
 //
 // # Cost
 //

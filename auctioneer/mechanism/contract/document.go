@@ -40,8 +40,8 @@ type parameters struct {
 	Points         []job.ValuationPoint `json:"points,omitempty"`
 }
 
-// output is the answer that `candor solve contract` prints. If several matchings are optimal, it has one of
-// them, and prices by replica.
+// output is the answer that `candor solve contract` prints. If several matchings are optimal, the answer has one of
+// them. Prices are by replica.
 type output struct {
 	M          int        `json:"M"`
 	MaxWeight  float64    `json:"max_weight"`

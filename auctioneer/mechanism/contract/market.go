@@ -69,7 +69,6 @@ func (m *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	return sold(view, bid)
 }
 
-// plannable refuses a job whose work cannot be planned.
 func plannable(bid *mechanism.Bid) error {
 	switch {
 	case bid.Length <= 0:

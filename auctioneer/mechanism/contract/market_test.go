@@ -30,7 +30,7 @@ func sigmoid(most, mu, delta float64) jobmsg.Valuation {
 	return jobmsg.Valuation{Class: jobmsg.Sigmoidal, Max: most, Mu: mu, Delta: delta}
 }
 
-// class has types of a class, as the estimator would have collected them.
+// class is a list of types, as the estimator would have collected them for one class of jobs.
 var class = []jobmsg.Valuation{sigmoid(10, 50, 60), sigmoid(30, 100, 100), sigmoid(20, 200, 50), sigmoid(25, 400, 300), sigmoid(15, 800, 200)}
 
 // bidOf returns a bid of a number of tasks of 10 s, to be submitted at an instant.
@@ -265,7 +265,7 @@ func TestExplanationsOfAContractMarket(t *testing.T) {
 	check(stranger, mechanism.WaitingForTurn, "no contract")
 }
 
-// TestANewLeaderDecidesAlike makes the mechanism anew and gives it the same view. It must return the same quotes and
+// TestANewLeaderDecidesAlike gives a new mechanism the same view. The new mechanism must return the same quotes and
 // shares, whatever the old mechanism was asked before.
 func TestANewLeaderDecidesAlike(t *testing.T) {
 	old, view := market(t, marketmsg.Market{Replicas: 40}), grid(3, 2)

@@ -55,8 +55,8 @@ func limit(bid *mechanism.Bid) float64 {
 	return bid.Limit.Seconds()
 }
 
-// ageOf returns how long the running tasks of a job are assumed to have run, in seconds. each is the planned length of
-// a task.
+// ageOf returns how long the running tasks of a job are assumed to have run, in seconds. The argument each is the
+// planned length of a task.
 func ageOf(now messages.Time, job *mechanism.Job, each float64) float64 {
 	if job.Started == 0 || each <= 0 {
 		return 0
@@ -64,7 +64,7 @@ func ageOf(now messages.Time, job *mechanism.Job, each float64) float64 {
 	return math.Mod(max(0, now.Sub(job.Started).Seconds()), each)
 }
 
-// free returns the time until the next slot is planned to be free, or 0 if a slot is free now.
+// The function free returns the time until the next slot is planned to be free, or 0 if a slot is free now.
 func free(view *mechanism.View) messages.Duration {
 	if view.Classes[0].Idle > 0 {
 		return 0
@@ -127,8 +127,8 @@ func curveOf(bid *mechanism.Bid) valuation.Curve {
 }
 
 // order returns the positions of the view's jobs in the order in which they are served. This is the scheduler's
-// order, or the order of the promises if it breaks fewer promises. If there are more jobs than the scheduler accepts,
-// they are served in the order of the promised completion.
+// order, or the order of the promises if that order breaks fewer promises. If there are more jobs than the scheduler
+// accepts, they are served in the order of the promised completion.
 func order(view *mechanism.View) []int {
 	p := problem(view)
 	if order, err := deadlineaware.Order(p); err == nil {
@@ -145,7 +145,6 @@ func order(view *mechanism.View) []int {
 	return order
 }
 
-// promise returns the completion time that a job was promised.
 func promise(job *mechanism.Job) messages.Time {
 	if job.Contract == nil {
 		return math.MaxInt64

@@ -13,13 +13,13 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// mostPlaced bounds the number of jobs times the number of slots. Above it, whether promises are kept is not
-// computed, because this would take too long.
+// mostPlaced bounds the number of jobs times the number of slots. Above it, the mechanism does not compute whether
+// promises are kept, because this would take too long.
 const mostPlaced = 1 << 24
 
-// due returns the latest completion time that keeps a job's promise: the promised time plus its grace, or the last
-// time at which completion is worth nearly as much as was promised and no less than the price, whichever is later. It
-// returns 0 if nothing was promised.
+// due returns the latest completion time that keeps a job's promise, or 0 if nothing was promised. It is the later of
+// two times: the promised time plus its grace, and the last time at which completion is worth nearly as much as was
+// promised and no less than the price.
 func due(job *mechanism.Job) messages.Time {
 	const nearly = 0.99
 	c := job.Contract
@@ -41,8 +41,8 @@ func grace(job *mechanism.Job) messages.Duration {
 }
 
 // Kept reports whether a job that has ended completed as its contract promised. Time that its tasks took beyond the
-// plan is not counted as lateness. known is false if nothing was promised, or if the job was ended before its promised
-// time and had not completed.
+// plan is not counted as lateness. The result known is false if nothing was promised, or if the job was ended before
+// its promised time and had not completed.
 func (*Mechanism) Kept(job *mechanism.Job, end mechanism.End) (kept, known bool) {
 	by := due(job)
 	if by == 0 {
@@ -93,8 +93,8 @@ func look(view *mechanism.View, p *deadlineaware.Problem) *prospect {
 	return x
 }
 
-// in returns when each job completes, in seconds from now, if jobs are served in the given order. broken is
-// how many promises this order breaks.
+// The method in computes the completion time of each job, in seconds from now, if jobs are served in the given order.
+// The result broken is the number of promises that this order breaks.
 func (x *prospect) in(order []int) (completion []float64, broken int) {
 	completion = deadlineaware.InOrder(x.pending, order, x.busy)
 	for _, i := range order {
@@ -139,9 +139,9 @@ func (x *prospect) best(order []int) []int {
 	return order
 }
 
-// room returns the earliest completion times of a job, in seconds from now. alone is when it completes if it
-// is served first. among is when it completes at the earliest place in the order of promises at which it
-// breaks no promise. room assumes that a later place breaks no more promises than an earlier one.
+// room returns the earliest completion times of a job, in seconds from now. The result alone is the time if the job
+// is served first. The result among is the time at the earliest place in the order of promises where the job breaks
+// no promise. room assumes that a later place breaks no more promises than an earlier one.
 func (x *prospect) room(at int) (alone, among float64) {
 	x.due[at] = 0
 	var others []int
@@ -164,8 +164,8 @@ func (x *prospect) room(at int) (alone, among float64) {
 	return alone, among
 }
 
-// committed returns a scheduler that does not break earlier promises: whatever type a job declares, its completion
-// time is not before there is room for it.
+// committed returns a scheduler that does not break earlier promises. Whatever type a job declares, it does not
+// complete before the earliest time at which there is room for the job.
 func (x *prospect) committed(at int, box Scheduler) Scheduler {
 	return func(types []job.Valuation) ([]float64, error) {
 		times, err := box(types)
@@ -178,8 +178,8 @@ func (x *prospect) committed(at int, box Scheduler) Scheduler {
 }
 
 // sold refuses a contract if others have bought its time since the quote, or if maintenance takes this time. It accepts
-// contracts that were quoted to users of other sites: they chose the site by the quote, and are not to blame if the
-// sites were disconnected since then.
+// contracts that were quoted to users of other sites: these users chose the site by the quote, and are not to blame
+// if the sites were disconnected since then.
 func sold(view *mechanism.View, bid *mechanism.Bid) error {
 	if messages.IsVisitor(bid.Account) {
 		return nil

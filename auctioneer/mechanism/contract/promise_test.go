@@ -12,7 +12,7 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// TestKept: a promise is kept if the job completes at most a second or a hundredth of the time late, or at a time when
+// TestKept: a promise is kept if the job is late by at most a second or a hundredth of the time, or completes when
 // completion is still worth as much as promised. Extra time of the job's own tasks does not count as late. If the owner
 // ended the job before the promised time, it is not known whether the promise would have been kept.
 func TestKept(t *testing.T) {
@@ -42,7 +42,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestNoPromiseIsSoldTwice has three jobs of 40 s on one slot, each more urgent than the one before. A scheduler that
+// TestNoPromiseIsSoldTwice uses three jobs of 40 s on one slot, each more urgent than the one before. A scheduler that
 // ignores promises would promise 40 s to all three, and two would be late. Each job must be promised a different time,
 // and all three promises must be kept. This also holds if all three ask for quotes before the first is submitted.
 func TestNoPromiseIsSoldTwice(t *testing.T) {
@@ -134,7 +134,7 @@ func TestNoPromiseIsSoldTwice(t *testing.T) {
 	}
 }
 
-// TestSlackIsSold has a job with a promise, and an urgent second job. If the promise leaves enough slack, the
+// TestSlackIsSold uses a job with a promise, and an urgent second job. If the promise leaves enough slack, the
 // second job may go first. If not, it must come after the first.
 func TestSlackIsSold(t *testing.T) {
 	m := market(t, marketmsg.Market{})
@@ -153,7 +153,7 @@ func TestSlackIsSold(t *testing.T) {
 	}
 }
 
-// TestMaintenanceIsNotPromised has two slots. Maintenance closes both slots, or one of them, from second 30 to second
+// TestMaintenanceIsNotPromised uses two slots. Maintenance closes both slots, or one of them, from second 30 to second
 // 100 from now. A job of 40 s on one slot has four tasks of 10 s. No promised time may need slots that are closed.
 func TestMaintenanceIsNotPromised(t *testing.T) {
 	m := market(t, marketmsg.Market{})

@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Quote makes the menu of a job that declares a valuation. For each drawn surrogate, it has the price, and the
+// Quote makes the menu of a job that declares a valuation. For each drawn surrogate, the menu has the price, and the
 // completion time among the jobs of the view. Equal contracts are shown as one contract. A long menu is shown as a
 // uniform sample.
 func (m *Mechanism) Quote(view *mechanism.View, bid *mechanism.Bid, class []job.Valuation, seed uint64) (*mechanism.Quote, error) {
@@ -67,7 +67,7 @@ func (m *Mechanism) sampler(class job.ValuationClass, samples []job.Valuation) (
 	return FromSamples(prior)
 }
 
-// with returns the problem of a view with the job of the bid, and the index of this job in the problem.
+// The function with adds the job of a bid to the problem of a view. It returns the problem and the index of this job.
 func with(view *mechanism.View, bid *mechanism.Bid) (*deadlineaware.Problem, int) {
 	p := problem(view)
 	if at := slices.IndexFunc(view.Jobs, func(job *mechanism.Job) bool { return job.Job == bid.Job }); at >= 0 {

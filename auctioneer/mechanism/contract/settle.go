@@ -10,11 +10,11 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// Settle charges a completed job. It owes the agreed price, multiplied by the value received and divided by the value
-// promised, rounded half to even to the microcredit. The replica's valuation gives the values. Time that the job's
-// tasks took beyond the plan does not count as late: a user cannot lower the price by letting the job take longer. A
-// task completes when its program ends for the first time, with any exit code, or when its owner first ends an
-// attempt. Later attempts do not lower the price.
+// Settle charges a completed job. The job owes the agreed price, multiplied by the value received and divided by the
+// value promised, rounded half to even to the microcredit. The replica's valuation gives the values. Time that the
+// job's tasks took beyond the plan does not count as late: a user cannot lower the price by letting the job take
+// longer. A task completes when its program ends for the first time, with any exit code, or when its owner first ends
+// an attempt. Later attempts do not lower the price.
 func (m *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	p := mechanism.Payment{From: job.Job}
 	switch c := job.Contract; {

@@ -43,7 +43,8 @@ func (c calendar) closed(view *mechanism.View, t *Task) (units int) {
 	return units
 }
 
-// had returns for how many units a job ran if it received the given slot time, rounded down and rounded up.
+// The method had converts the slot time that a job received to the number of units in which the job ran, rounded down
+// and rounded up.
 func (c calendar) had(bid *mechanism.Bid, received messages.Duration) (down, up int) {
 	return c.whole(received / messages.Duration(max(bid.Alone, 1)))
 }

@@ -139,8 +139,9 @@ func crowd(r *rand.Rand, rule Rule, lambda float64) *Problem {
 	return p
 }
 
-// TestMonotoneInCrowds searches thousands of larger problems for a task that is not completed with a larger value. It
-// must find none for rule Monotone. It must find some for the paper's rule, which shows that the search works.
+// TestMonotoneInCrowds searches thousands of larger problems for a task that is completed with some value, but not
+// with a larger one. It must find none for rule Monotone. It must find some for the paper's rule, which shows that
+// the search works.
 func TestMonotoneInCrowds(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	found := map[Rule]int{}
@@ -168,7 +169,7 @@ func TestMonotoneInCrowds(t *testing.T) {
 }
 
 // TestNoProfitableMisreport draws a false report of a task: a later arrival, an earlier deadline, a longer length or
-// another value. The task must not gain by it.
+// another value. The task must not gain by the false report.
 func TestNoProfitableMisreport(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t, Monotone, []float64{0, 0.6, 1})
@@ -307,7 +308,7 @@ func TestExtremes(t *testing.T) {
 	}
 }
 
-// criticalValue is what task i owes, computed for this task alone; 0 if it was not completed.
+// criticalValue is what task i owes, computed for this task alone, or 0 if the task was not completed.
 func (o *Outcome) criticalValue(i int) float64 {
 	if !o.Completed[i] {
 		return 0

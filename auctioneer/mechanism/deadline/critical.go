@@ -91,8 +91,8 @@ func (o *Outcome) twin(i int) bool {
 
 func (p *Problem) monotone() bool { return p.Rule == Monotone || p.Lambda == 0 }
 
-// priceAll computes the payments of the tasks in todo. If the schedule kept too few ranks for some tasks, it returns
-// these tasks.
+// priceAll computes the payments of the tasks in the list todo. If the schedule kept too few ranks for some tasks, it
+// returns these tasks.
 func priceAll(s *schedule, todo []int32, payments []float64) []int32 {
 	const block = 64
 	failed := make([]bool, len(todo))
@@ -148,8 +148,8 @@ func (r *replay) price(i int32) (float64, bool) {
 	return min(ladder.least(top)*task.area(), task.Value), true
 }
 
-// without runs the mechanism without task i. It returns the levels that task i would have to exceed in each unit from
-// its arrival to its deadline.
+// The function without computes the schedule of all tasks except task i. It returns the levels that task i would have
+// to exceed in each unit from its arrival to its deadline.
 func without(p *Problem, i int32) []bar {
 	m := newSimulation(p, 0)
 	m.absent = i
@@ -183,8 +183,8 @@ func (r *replay) descend(i int32) (float64, bool) {
 	return value, served
 }
 
-// given returns the largest value with which the task would lose a unit that the schedule gave it. It returns false if
-// the schedule kept too few ranks.
+// The method given returns the largest value with which the task would lose a unit that the schedule gave it. It
+// returns false if the schedule kept too few ranks.
 func (r *replay) given(i int32) (float64, bool) {
 	value, done := 0.0, int32(0)
 	for _, s := range r.spans[i] {
@@ -242,8 +242,8 @@ func (l *ladder) climb(from float64) (bool, float64) {
 	return false, 0
 }
 
-// least returns the smallest starting level with which the task is completed. It is at most top, the level with which
-// the task was completed.
+// least returns the smallest starting level with which the task is completed. The result is at most top, the level
+// with which the task was completed.
 func (l *ladder) least(top float64) float64 {
 	if l.length > len(l.levels) {
 		return top

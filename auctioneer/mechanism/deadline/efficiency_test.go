@@ -76,7 +76,7 @@ func (m *matching) has(t, i int) bool {
 	return slices.Contains(m.users[t], i)
 }
 
-// workload draws n tasks with the distributions of the paper. They arrive within a number of units, and have up to
+// workload draws n tasks with the distributions of the paper. The tasks arrive within a number of units, and have up to
 // `most` units each.
 func workload(r *rand.Rand, n, units, most int, slack float64, narrow bool) []Task {
 	var tasks []Task
@@ -91,8 +91,8 @@ func workload(r *rand.Rand, n, units, most int, slack float64, narrow bool) []Ta
 	return tasks
 }
 
-// values returns the total value with each of the settings, over many drawn problems. It calls each with every drawn
-// problem.
+// values returns the total value with each of the settings, over many drawn problems. It also calls the function each
+// with every drawn problem.
 func values(repeats int, draw func(r *rand.Rand) *Problem, each func(p *Problem)) []float64 {
 	r := rand.New(rand.NewPCG(3, 4))
 	totals := make([]float64, len(settings))

@@ -16,7 +16,7 @@ type Grouped struct {
 	outcomes   []*Outcome
 }
 
-// place is a task's group, and its index there.
+// place is a task's group, and the task's index in the group.
 type place struct{ group, index int }
 
 // RunGroups runs each group of a problem on its own and computes the payments. It ignores p.Capacity.

@@ -22,7 +22,7 @@ type history struct {
 	index   map[messages.JobID]int
 	failed  map[messages.JobID]bool // jobs that ended and were not completed
 	served  map[messages.JobID]bool // jobs that ended and were completed
-	outcome *Outcome                // outcome of the present tasks; nil: not computed yet
+	outcome *Outcome                // outcome of the present tasks; nil means not computed yet
 	row     []int                   // by task: its position in the outcome
 }
 
@@ -81,7 +81,8 @@ func (h *history) record(m *Mechanism, view *mechanism.View, unit int) {
 }
 
 // skipped handles units before the given one in which no decision was made, or whose decision was lost with the leader.
-// If the tasks of that time wanted more slots than there were, it assumes that all of them competed with each other.
+// If the tasks of that time wanted more slots than there were, skipped assumes that all these tasks competed with
+// each other.
 func (h *history) skipped(until, slots int) {
 	from := until
 	if n := len(h.slots); n > 0 {
@@ -178,7 +179,7 @@ func (h *history) replay(m *Mechanism) *Outcome {
 	return o
 }
 
-// left notes that a job had left before a unit, after it ran for the given number of units.
+// The method left records that a job had left before a unit, after it ran for the given number of units.
 //
 //   - A job that ran counts as completed, unless withdrawn is called for it, before this call or after it.
 //   - A hopeless job, which could no longer meet its deadline, counts as if it had stayed: with fewer competitors it
@@ -200,7 +201,7 @@ func (h *history) left(id messages.JobID, unit, work int, hopeless bool) {
 	h.outcome = nil
 }
 
-// withdrawn notes that a job has ended and was not completed.
+// withdrawn records that a job has ended and was not completed.
 func (h *history) withdrawn(id messages.JobID) {
 	i, known := h.index[id]
 	if !known {

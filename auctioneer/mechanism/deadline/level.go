@@ -23,7 +23,8 @@ func (p *Problem) initial(i int32, value float64) float64 { return value / p.Tas
 // area returns the slot units that a task asks for: its length times its width.
 func (t *Task) area() float64 { return float64(t.Length) * float64(t.slots()) }
 
-// raised returns the contender as it is after it was served in a unit. value is the value that it reported.
+// raised returns the state of a contender after it was served in a unit. The argument value is the value that it
+// reported.
 func (s *schedule) raised(c contender, value float64, unit int) contender {
 	c.done++
 	if s.p.Rule == Monotone {
@@ -36,13 +37,13 @@ func (s *schedule) raised(c contender, value float64, unit int) contender {
 	return c
 }
 
-// remaining returns l − λe, by which the paper's priority divides the value.
+// remaining returns l − λe. The paper's priority is the value divided by this number.
 func (p *Problem) remaining(c contender) float64 {
 	return float64(p.Tasks[c.task].Length) - p.Lambda*float64(c.done)
 }
 
-// before reports whether a ranks before b: by level, then by earlier arrival, then by smaller index. If the
-// quotients are equal as float64, their exact cross products are compared.
+// before reports whether contender a ranks before contender b: by level, then by earlier arrival, then by smaller
+// index. If the quotients are equal as float64, their exact cross products are compared.
 func (p *Problem) before(a, b contender) bool {
 	if a.level != b.level {
 		return a.level > b.level

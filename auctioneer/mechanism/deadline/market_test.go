@@ -49,7 +49,7 @@ type market struct {
 	bids  map[messages.JobID]*mechanism.Bid // the bids of all jobs that arrived
 	loses bool                              // the notes of a decision are lost
 	knows bool                              // a new mechanism gets the jobs from the job book
-	leads func(unit int) bool               // whether there is a leader in a unit; nil: always
+	leads func(unit int) bool               // whether there is a leader in a unit; nil means always
 }
 
 func noNotes(m *market) { m.loses = true }
@@ -167,7 +167,6 @@ func (m *market) finish(p *Problem, unit int) {
 	}
 }
 
-// settle settles the jobs whose time to settle has come.
 func (m *market) settle() {
 	m.owing = slices.DeleteFunc(m.owing, func(job *mechanism.Job) bool {
 		end := mechanism.End{State: m.gone[job.Job], At: at(m.over[job.Job])}
@@ -221,7 +220,7 @@ func drawLiveUpTo(t *rapid.T, widest int) *Problem {
 }
 
 // TestLiveMarketIsTheMechanism plays a problem unit by unit on a live market. Jobs must get the same units and pay
-// the same critical values as when the whole problem is solved at once, also if they are settled before their
+// the same critical values as when the whole problem is solved at once, even if they are settled before their
 // deadlines.
 func TestLiveMarketIsTheMechanism(t *testing.T) {
 	early := 0
@@ -392,7 +391,7 @@ func TestADiscardedJobIsNotToldThatItHadNoSlot(t *testing.T) {
 func TestSettleChargesWhatWasDelivered(t *testing.T) {
 	for _, c := range []struct {
 		state    jobmsg.State
-		complete int // the unit at whose start the job was complete for prices; 0: never
+		complete int // the unit at whose start the job was complete for prices; 0 means never
 		received messages.Duration
 		pays     messages.Credits
 	}{
@@ -481,8 +480,8 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestDeadlinesThatMaintenanceBreaks has 2 slots. Maintenance takes both slots, or one of them, in the third and fourth
-// of eight units. A job that cannot meet its deadline in the other units must be refused.
+// TestDeadlinesThatMaintenanceBreaks uses 2 slots. Maintenance takes both slots, or one of them, in the third and
+// fourth of eight units. A job that cannot meet its deadline in the other units must be refused.
 func TestDeadlinesThatMaintenanceBreaks(t *testing.T) {
 	m := live(t, 0)
 	for _, c := range []struct {

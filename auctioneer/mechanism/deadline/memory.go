@@ -160,7 +160,7 @@ func (m *Mechanism) rebuild(id messages.JobID, p mechanism.Past) {
 	m.past.left(id, by, s.done, s.hopeless(by))
 }
 
-// ended notes whether an ended job was completed. The prices of other jobs depend on it.
+// ended records whether an ended job was completed. The prices of other jobs depend on this.
 func (m *Mechanism) ended(id messages.JobID, p mechanism.Past) {
 	if p.Bid != nil && m.served(p.Bid, p.Completed, p.Received) {
 		m.past.served[id] = true

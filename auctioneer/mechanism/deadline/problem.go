@@ -41,7 +41,6 @@ type Task struct {
 	Until int `json:"-"`
 }
 
-// slots returns the number of slots that the task uses in a unit.
 func (t *Task) slots() int { return max(t.Width, 1) }
 
 // wide reports whether a task uses several slots.

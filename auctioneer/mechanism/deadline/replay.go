@@ -35,15 +35,15 @@ type change struct {
 type step struct {
 	served bool
 	done   int32   // units that it had before
-	rival  float64 // level of the best other task without a slot; if the payer is absent: level of the last task with a slot; −1: there is none
+	rival  float64 // level of the best other task without a slot; if the payer is absent: level of the last task with a slot; −1 means none
 }
 
 func newReplay(s *schedule) *replay {
 	return &replay{schedule: s, mark: make([]int32, len(s.p.Tasks))}
 }
 
-// run replays the time of payer i and calls see for each unit. If absent is true, the payer does not come; otherwise it
-// reports value. run returns false if the schedule kept too few ranks.
+// run replays the time of payer i and calls see for each unit. If absent is true, the payer does not come; otherwise
+// it reports the argument value. run returns false if the schedule kept too few ranks.
 func (r *replay) run(i int32, value float64, absent bool, see func(t int, s step) bool) bool {
 	r.value, r.absent, r.lost = value, absent, false
 	defer r.forget()
@@ -106,7 +106,7 @@ func (r *replay) unit(t int) step {
 	return s
 }
 
-// rank updates the rivals for unit t. They are nearly in order, so inserting each one is fast.
+// rank updates the rivals for unit t. The rivals are nearly in order, so inserting each of them is fast.
 func (r *replay) rank(t int) {
 	old := r.rivals
 	r.rivals = r.rivals[:0]
@@ -193,10 +193,10 @@ func (r *replay) near(u *unit, k int) *contender {
 	return &u.near[k]
 }
 
-// back lowers pos by one unchanged task: the last task that was served no longer is.
+// back lowers pos by one unchanged task, so that the last served task is no longer served.
 func (r *replay) back(u *unit) { r.pos = r.seek(u, r.pos-int(u.skip)-1, -1) + int(u.skip) }
 
-// forth raises pos by one unchanged task: the next task is served, too.
+// forth raises pos by one unchanged task, so that the next task is served too.
 func (r *replay) forth(u *unit) { r.pos = r.seek(u, r.pos-int(u.skip), 1) + 1 + int(u.skip) }
 
 // meet returns the payer's situation if the first `taken` rivals and the unchanged tasks before pos are served.
@@ -312,8 +312,8 @@ func (r *replay) same(c *change, t int) bool {
 	return !r.effective(c.now.task, c.now.done, t) && !r.effective(c.was.task, c.was.done, t)
 }
 
-// ahead reports whether a ranks before b, in the order of the function before. But the payer loses all ties, also ties
-// within slack.
+// ahead reports whether contender a ranks before contender b, in the order of the function before. But the payer
+// loses all ties, including ties within slack.
 func (r *replay) ahead(a, b contender) bool {
 	if r.absent {
 		return r.p.before(a, b)

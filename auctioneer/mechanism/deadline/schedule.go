@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// span is a range of consecutive units, from included and to excluded, counted from the first arrival.
+// span is the range of units [from, to), counted from the first arrival.
 type span struct{ from, to int32 }
 
 // schedule is a run of the mechanism. It has the data with which a replay finds what would have happened if one task
@@ -115,7 +115,7 @@ func (m *simulation) run(from, end int) {
 	}
 }
 
-// effective reports whether task i, which has had done units, can still be completed by its deadline.
+// effective reports whether task i can still be completed by its deadline, if it has had `done` units before unit t.
 func (s *schedule) effective(i, done int32, t int) bool {
 	task := &s.p.Tasks[i]
 	if task.Until != 0 && t+s.first >= task.Until {
@@ -145,8 +145,8 @@ func (m *simulation) arrive(t int) {
 	m.present = m.merge(m.present, news)
 }
 
-// merge merges two ranked lists. Of contenders with equal rank, tasks of old come first, so that under rule Monotone no
-// task falls behind a task that ranked below it before.
+// merge merges two ranked lists. Among contenders with equal rank, those of the list old come first, so that under
+// rule Monotone no task falls behind a task that ranked below it before.
 func (m *simulation) merge(old, news []contender) []contender {
 	n := len(old)
 	old = append(old, news...)
@@ -215,8 +215,8 @@ func (m *simulation) serveWide(t, slots int) {
 	}
 }
 
-// bar returns the levels that the absent task would have to exceed in this unit. slots is the number of slots of the
-// unit.
+// bar returns the levels that the absent task would have to exceed in this unit. The argument slots is the number of
+// slots of the unit.
 func (m *simulation) bar(slots int) bar {
 	b, rises := bar{-1, -1}, true
 	wants := m.p.Tasks[m.absent].slots()

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// SettleAt returns when a job is settled: at its deadline, because only then are all its competitors known.
+// SettleAt returns when a job is settled: at its deadline, because all its competitors are known only then.
 // Before the deadline, Settle would leave out later competitors, and the price would be too low. That would
 // reward jobs that overstate their value to finish early. A job that certainly owes nothing is settled at
 // once: it was not served, or every job in its time had slots.
@@ -27,9 +27,9 @@ func (m *Mechanism) SettleAt(_ messages.Time, job *mechanism.Job, end mechanism.
 }
 
 // served reports whether a job must pay. It must pay if it was complete for prices by its deadline, whatever happened
-// to later attempts. (Complete for prices: an attempt was ended by its program or by its owner.) Unless the market
-// settles on completion, it must also pay if it had all its declared units, however it ended. A job that lost its slots
-// before that owes nothing.
+// to later attempts. (A job is complete for prices when its program or its owner has ended an attempt.) Unless the
+// market settles on completion, it must also pay if it had all its declared units, however it ended. A job that lost
+// its slots before that owes nothing.
 func (m *Mechanism) served(bid *mechanism.Bid, completed messages.Time, received messages.Duration) bool {
 	return completed != 0 && completed <= bid.Deadline || m.config.Settle != marketmsg.SettleOnCompletion && m.units.full(bid, received)
 }
@@ -41,10 +41,10 @@ func (c calendar) full(bid *mechanism.Bid, received messages.Duration) bool {
 	return had >= c.taskOf(bid).Length
 }
 
-// Settle charges a job its critical value if it was complete for prices by its deadline. Its exit code and later
-// attempts do not matter, because its owner controls them. A job that had all its declared units also owes its critical
-// value, even if the market discards it at its deadline. Any other job owes nothing. Amounts are rounded half to even
-// to the microcredit.
+// Settle charges a job its critical value if it was complete for prices by its deadline. The job's exit code and
+// later attempts do not matter, because the owner controls them. A job that had all its declared units also owes its
+// critical value, even if the market discards it at its deadline. Any other job owes nothing. Amounts are rounded
+// half to even to the microcredit.
 func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	p := mechanism.Payment{From: job.Job}
 	switch served := m.served(job.Bid, end.Completed, job.Received); {

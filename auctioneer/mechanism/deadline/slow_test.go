@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// slow runs the mechanism by its definition, in exact arithmetic: every unit ranks all tasks anew. If loses is the
-// index of a task, this task reports value and loses ties.
+// slow runs the mechanism by its definition, in exact arithmetic: every unit ranks all tasks again. If the field
+// loses is the index of a task, this task reports the field value and loses ties.
 type slow struct {
 	p     *Problem
 	loses int
@@ -39,8 +39,8 @@ func (s *slow) level(i int) *big.Rat {
 	return new(big.Rat).Quo(v, l.Sub(l, new(big.Rat).Mul(lambdaOf(s.p), new(big.Rat).SetInt64(int64(s.done[i])))))
 }
 
-// runSlow returns the units that each task gets. If loses is the index of a task, this task reports value and loses
-// ties.
+// runSlow returns the units that each task gets. If the argument loses is the index of a task, this task reports the
+// given value and loses ties.
 func runSlow(p *Problem, loses int, value *big.Rat) [][]int {
 	s := &slow{p: p, loses: loses, value: value, done: make([]int, len(p.Tasks)), grown: make([]*big.Rat, len(p.Tasks))}
 	for i := range s.grown {
@@ -91,7 +91,7 @@ func (s *slow) tie(i int) int {
 	return 0
 }
 
-// completesSlow reports whether task i is completed if it reports value and loses ties.
+// completesSlow reports whether task i is completed if it reports the given value and loses ties.
 func completesSlow(p *Problem, i int, value *big.Rat) bool {
 	return len(runSlow(p, i, value)[i]) == p.Tasks[i].Length
 }
@@ -248,7 +248,7 @@ func TestLargerCrowds(t *testing.T) {
 	})
 }
 
-// completesAt reports whether task i is completed if it reports value.
+// completesAt reports whether task i is completed if it reports the given value.
 func completesAt(p *Problem, i int, value float64) bool {
 	q := *p
 	q.Tasks = slices.Clone(p.Tasks)

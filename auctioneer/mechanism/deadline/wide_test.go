@@ -72,7 +72,7 @@ func TestABetterReportOfAWideTaskIsNoWorse(t *testing.T) {
 	}
 }
 
-// TestATaskThatIsPassedOverCostsNothing has three slots. The first task takes two. The second wants two and is passed
+// TestATaskThatIsPassedOverCostsNothing uses three slots. The first task takes two. The second wants two and is passed
 // over. The third takes the last slot, although it is worth less. The first must pay what the second would have paid,
 // and the third nothing.
 func TestATaskThatIsPassedOverCostsNothing(t *testing.T) {

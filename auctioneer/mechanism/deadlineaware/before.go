@@ -14,13 +14,13 @@ type before struct {
 	layers []layer
 	place  []int32    // by job: the number of its layer
 	links  []link     // by number of a layer
-	states []*machine // by number of a layer: the slots when this layer and all later ones have their tasks; nil: not kept
+	states []*machine // by number of a layer: the slots when this layer and all later ones have their tasks, or nil if not kept
 	kept   int        // number of slots in states
 }
 
 // link is one step in peeling the layers from a given number on.
 type link struct {
-	jobs []int32 // the jobs that this step fixes, the last first; nil: not computed yet
+	jobs []int32 // the jobs that this step fixes, the last first; nil means not computed yet
 	next int     // after the step, the layers from this number on are left
 }
 

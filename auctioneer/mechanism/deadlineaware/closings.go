@@ -2,7 +2,7 @@ package deadlineaware
 
 import "math"
 
-// Closing takes slots away from From to To, in seconds from now.
+// Closing takes slots away between the times From and To, in seconds from now.
 type Closing struct {
 	From, To float64
 	Slots    int
@@ -26,8 +26,8 @@ func closed(p *Problem) [][]Closing {
 	return shut
 }
 
-// opens returns the first time, from t on, at which a slot is open for at least the duration `while`. stays is how long
-// the slot stays open from then on.
+// opens returns the first time, from t on, at which a slot is open for at least the duration `while`. The result
+// stays is the time for which the slot stays open from then on.
 func (m *machine) opens(slot int32, t, while float64) (at, stays float64) {
 	for _, c := range m.shut[slot] {
 		if t < c.To && t+while <= c.From {
@@ -71,7 +71,7 @@ type around struct {
 	index       int
 	each, while float64
 	left        int       // tasks without a slot
-	ends        []float64 // by id of a slot: when the last task of the job ends there; 0: it has none
+	ends        []float64 // by id of a slot: when the last task of the job ends there, or 0 if it has none
 }
 
 // give gives tasks to the slot at a position, but not more than it can run before it closes.

@@ -7,13 +7,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// steps bounds how often an interval is halved. 64 halvings are enough for all digits of a float64.
+// steps bounds how often an interval is halved. 64 halvings would be enough for all digits of a float64.
 const steps = 200
 
 // RobustQuantile returns the smallest sample x such that the demand is at most x with a probability of at least part,
 // which is in (0, 1]. This must hold for every distribution whose Kullback-Leibler divergence from the empirical
 // distribution of the samples is at most delta ≥ 0. With delta 0 it is the empirical quantile. It is never above the
-// largest sample. It costs O(n log n) and does not change the samples.
+// largest sample. RobustQuantile costs O(n log n) and does not change the samples.
 func RobustQuantile(samples []float64, delta, part float64) (float64, error) {
 	if err := checkBall(samples, delta); err != nil {
 		return 0, err

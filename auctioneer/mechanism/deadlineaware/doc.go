@@ -24,12 +24,12 @@
 //
 // Slots. In this order of jobs, each task goes to the slot that becomes free first. Closings take slots away for a
 // time: a task runs on such a slot only before or after the closing. If the time before a closing is too short for a
-// task of an earlier job, a shorter task of a later job can use it. Plan and targets are as without closings.
+// task of an earlier job, a shorter task of a later job can use it. Closings do not change the plan and the targets.
 //
 // Conventions: a utility within Resolution of 0 counts as 0, and a utility within Resolution of a job's best counts as
 // its best. Without this rule, a job that is a day late could delay all other jobs so that it is an hour less late,
-// although it gains less than a microcredit. Jobs without work come first. Among jobs with equal utility, the job with
-// more work is later; if the work is equal too, the job that is later in the input.
+// although it gains less than a microcredit. Jobs without work come first. Among jobs with equal utility, the job
+// with more work comes later. If the work is equal too, the jobs stay in the order of the input.
 //
 // `candor solve contract` takes this document as deadline_aware in its schedule. Keys with ? may be left out:
 //
@@ -77,10 +77,10 @@
 //
 // # Errors
 //
-// Invalid, with the job and the field: numbers that are negative, not finite or out of range, a job with demand but
-// without tasks, no samples, an unknown job. TooLarge: a number above a limit. RobustMean is exact to 1e-9 of the
-// samples' range. Work is rounded to 2⁻⁵⁰ of all work, so that sums are exact and deadlines do not depend on the order
-// of summing. A deadline may be missed by 2⁻⁴⁰ of the time since submission.
+// Invalid is returned, with the job and the field, for numbers that are negative, not finite or out of range, a job
+// with demand but without tasks, no samples, and an unknown job. TooLarge is returned for a number above a limit.
+// RobustMean is exact to 1e-9 of the samples' range. Work is rounded to 2⁻⁵⁰ of all work, so that sums are exact and
+// deadlines do not depend on the order of summing. A deadline may be missed by 2⁻⁴⁰ of the time since submission.
 //
 // # Cost
 //

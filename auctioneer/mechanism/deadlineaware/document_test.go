@@ -16,7 +16,6 @@ func refused(err error, says string) bool {
 	return err != nil && (kind == messages.Invalid || kind == messages.TooLarge) && strings.HasPrefix(err.(*messages.Error).Message, says)
 }
 
-// solved reads a document and returns its schedule.
 func solved(document []byte) (any, error) {
 	in, err := casefile.Read[Document](document)
 	if err != nil {

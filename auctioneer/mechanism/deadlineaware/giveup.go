@@ -8,9 +8,9 @@ import (
 )
 
 // serve chooses the jobs that complete while they still have some utility, and gives up as few as possible. Among
-// choices that serve equally many jobs, it takes one whose least valuable job is worth the most. It uses Moore's rule.
-// changed, if not nil, replaces the job that has the same index. The result is by job; it is false for jobs without
-// work.
+// choices that serve equally many jobs, it takes one whose least valuable job is worth the most. It uses Moore's
+// rule. The argument changed, if not nil, replaces the job that has the same index. The result is by job; it is false
+// for jobs without work.
 func (q *planner) serve(changed *item) []bool {
 	jobs := q.urgentFirst(changed)
 	m := moore{planner: q, changed: changed, served: make([]bool, len(q.items))}
@@ -24,7 +24,7 @@ func (q *planner) serve(changed *item) []bool {
 		values = append(values, m.item(j).best)
 	}
 	slices.Sort(values)
-	// Find the first value with which fewer jobs are served. With the lowest value, fewer jobs are never served.
+	// Find the first value with which fewer jobs are served. The lowest value never reduces the number of served jobs.
 	at, _ := slices.BinarySearchFunc(values, most, func(value float64, most int) int {
 		if m.count(jobs, value) < most {
 			return 1
@@ -35,8 +35,8 @@ func (q *planner) serve(changed *item) []bool {
 	return m.served
 }
 
-// urgentFirst returns the jobs with work in the order of byLast. changed, if not nil, replaces the job that has the
-// same index.
+// urgentFirst returns the jobs with work in the order of byLast. The argument changed, if not nil, replaces the job
+// that has the same index.
 func (q *planner) urgentFirst(changed *item) []int32 {
 	if changed == nil || changed.work == 0 {
 		return q.byLast
@@ -65,7 +65,7 @@ func (m *moore) item(j int32) *item {
 	return &m.items[j]
 }
 
-// all serves all jobs if possible, and reports whether it is.
+// all tries to serve all jobs, and reports whether this is possible.
 func (m *moore) all(jobs []int32) bool {
 	work := 0.0
 	for _, j := range jobs {
@@ -102,8 +102,8 @@ func (m *moore) count(jobs []int32, least float64) int {
 	return len(m.taken)
 }
 
-// longer reports whether job a counts as longer than job b: by work, then the job with less value, then the
-// later job.
+// longer reports whether job a counts as longer than job b. The job with more work is longer. If the work is equal,
+// it is the job with less value, and if the values are equal too, the later job.
 func (m *moore) longer(a, b int32) bool {
 	x, y := m.item(a), m.item(b)
 	return cmp.Or(cmp.Compare(x.work, y.work), cmp.Compare(y.best, x.best), cmp.Compare(x.index, y.index)) > 0

@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// ahead is the number of jobs that are fixed before the bounds are computed again.
+// The constant ahead is the number of jobs that are fixed before the bounds are computed again.
 const ahead = 24
 
-// goesLast reports whether a is a better choice than b for the last job, which completes at t. A job that
-// still has its best utility at t goes last; of two such jobs, the job that keeps it longer. Otherwise the
+// goesLast reports whether item a is a better choice than item b for the last job, which completes at t. A job that
+// still has its best utility at t goes last; of two such jobs, the job that keeps it longer goes last. Otherwise the
 // job with more utility at t goes last. Ties go to the job with more work, then to the later job.
 func goesLast(a, b *item, t, utilityA, utilityB float64) bool {
 	contentA, contentB := a.top >= t, b.top >= t
@@ -42,8 +42,8 @@ type peeling struct {
 	until  float64   // the work down to which bounds are valid
 }
 
-// peel fixes jobs from the last to the first. jobs must be in the order of byTop. extra is the work of other
-// jobs that come before all of them.
+// peel fixes jobs from the last to the first. The argument jobs must be in the order of byTop, and extra is the work
+// of other jobs that come before all of them.
 func (q *planner) peel(jobs []int32, extra float64) []layer {
 	p := q.newPeeling(jobs, extra)
 	layers := make([]layer, 0, len(jobs))
@@ -111,15 +111,15 @@ func (p *peeling) richest(t float64) int32 {
 	return job
 }
 
-// drop removes the job at position k from left.
+// drop removes the job at position k of the list left.
 func (p *peeling) drop(k int) {
 	n := len(p.left) - 1
 	p.left[k], p.bounds[k] = p.left[n], p.bounds[n]
 	p.left, p.bounds = p.left[:n], p.bounds[:n]
 }
 
-// bound computes upper bounds for the utilities of the jobs in left, valid while the next few jobs are fixed.
-// It sorts the jobs by these bounds, the largest first, so that most jobs need not be looked at.
+// bound computes upper bounds for the utilities of the jobs in the list left. The bounds are valid while the next few
+// jobs are fixed. It sorts the jobs by these bounds, the largest first, so that most jobs need not be looked at.
 func (p *peeling) bound() {
 	p.left = slices.DeleteFunc(p.left, func(j int32) bool { return p.fixed[j] })
 	n := float64(len(p.left))

@@ -11,7 +11,7 @@ import (
 )
 
 // judge returns the utility of job i if the slots have done the work of this job, and all work before it, at time t.
-// Utilities within the resolution count as equal. It is written from the definition, without the code under test.
+// Utilities within the resolution count as equal. judge is written from the definition, without the code under test.
 func judge(p *Problem, i int, t float64) float64 {
 	job := &p.Jobs[i]
 	each := job.Demand / float64(job.Tasks)

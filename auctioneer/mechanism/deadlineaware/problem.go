@@ -43,8 +43,8 @@ type Job struct {
 type Problem struct {
 	Slots int
 	Jobs  []Job
-	// Closings take slots away for a time, in the order of From. The order of the jobs is as without closings; only
-	// the times at which tasks run change.
+	// Closings take slots away for a time, in the order of From. They do not change the order of the jobs, only the
+	// times at which tasks run.
 	Closings []Closing
 	// Resolution is the smallest difference of utilities that counts, in credits. 0 means DefaultResolution. A job
 	// that cannot have this much utility is given up. A utility within Resolution of the job's best counts as its
@@ -85,7 +85,7 @@ func (job *Job) check(i int) error {
 	return nil
 }
 
-// each returns the planned length of a task, in seconds.
+// The method each returns the planned length of a task, in seconds.
 func (job *Job) each() float64 { return job.Demand / float64(max(1, job.Tasks)) }
 
 // span returns how long the job takes if it has all slots, in seconds.
@@ -164,7 +164,7 @@ func (q *planner) sort(jobs []int32, order func(a, b *item) int) {
 	slices.SortStableFunc(jobs, func(a, b int32) int { return order(&q.items[a], &q.items[b]) })
 }
 
-// item prepares job i. curve replaces the job's valuation if it is not nil.
+// item prepares job i. If curve is not nil, it replaces the job's valuation.
 func (q *planner) item(i int, curve *valuation.Curve) item {
 	job := &q.Jobs[i]
 	x := item{curve: curve, index: i, work: math.RoundToEven(job.Demand/q.unit) * q.unit}

@@ -70,7 +70,8 @@ func (q *planner) pick(jobs []int32, served []bool, want bool) []int32 {
 	return picked
 }
 
-// appendPeeled appends jobs to order, in the order in which they get slots. jobs must be in the order of byTop.
+// appendPeeled appends jobs to order, in the order in which they get slots. The argument jobs must be in the order of
+// byTop.
 func (q *planner) appendPeeled(order, jobs []int32) []int32 {
 	layers := q.peel(jobs, 0)
 	for k := len(layers) - 1; k >= 0; k-- {

@@ -18,7 +18,7 @@ func (a slot) before(b slot) bool { return a.free < b.free || a.free == b.free &
 type machine struct {
 	slots []slot                                    // a heap, the slot that is free first at the top
 	given func(job, tasks int, s slot, end float64) // is called, unless nil, for each run that a slot gets
-	shut  [][]Closing                               // by id of a slot: when it is closed, in the order of time; nil: never
+	shut  [][]Closing                               // by id of a slot: when it is closed, in the order of time; nil means never
 }
 
 func newMachine(p *Problem) *machine {
@@ -100,12 +100,11 @@ func (m *machine) pour(job, tasks int, each float64) (left int, finish float64) 
 	return left, finish
 }
 
-// sort sorts the slots, the slot that is free first at the front.
+// sort sorts the slots by the time at which they become free, the earliest first.
 func (m *machine) sort() {
 	slices.SortFunc(m.slots, func(a, b slot) int { return cmp.Or(cmp.Compare(a.free, b.free), cmp.Compare(a.id, b.id)) })
 }
 
-// heap makes the slots a heap.
 func (m *machine) heap() {
 	for i := len(m.slots)/2 - 1; i >= 0; i-- {
 		m.sink(i)
@@ -134,5 +133,5 @@ func (m *machine) add(job int, s slot, n int, each float64) float64 {
 	return end
 }
 
-// clone returns a copy of the machine without its callback, the field given.
+// clone returns a copy of the machine without its callback (the field given).
 func (m *machine) clone() *machine { return &machine{slots: slices.Clone(m.slots), shut: m.shut} }

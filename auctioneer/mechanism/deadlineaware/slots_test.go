@@ -36,7 +36,7 @@ func oneByOne(p *Problem, order []int) (start, finish []float64) {
 	return start, finish
 }
 
-// TestSlotsOpenAndClose has slots that are closed for a time. They must get the same tasks as when each task is placed
+// TestSlotsOpenAndClose uses slots that are closed for a time. They must get the same tasks as when each task is placed
 // one by one.
 func TestSlotsOpenAndClose(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 7))
@@ -155,7 +155,7 @@ func TestTargetsAreExactWhereSlotsComeFreeTogether(t *testing.T) {
 	}
 }
 
-// TestTasksLostInRounding has a billion tasks that are so short that adding them does not change the time. No task may
+// TestTasksLostInRounding uses a billion tasks that are so short that adding them does not change the time. No task may
 // be missing from the schedule.
 func TestTasksLostInRounding(t *testing.T) {
 	p := &Problem{Slots: 3, Jobs: []Job{{Tasks: 3, Demand: Largest, Valuation: hard(t, 1, 1e12)}, {Tasks: MostTasks, Demand: 1e-3}}}

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
 )
 
-// TestHypothesesAreFullRuns compares each answer with a schedule of the whole problem. They must be exactly equal.
+// TestHypothesesAreFullRuns compares each answer with a schedule of the whole problem. The two must be exactly equal.
 func TestHypothesesAreFullRuns(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	for round := range 400 {

@@ -1,5 +1,5 @@
-// Package fairshare gives equal shares to users, not to jobs. Each user gets use in proportion to its weight, as far as
-// it asks for it. Use of the recent past counts also.
+// Package fairshare gives equal shares to users, not to jobs. Each user gets slots in proportion to its weight, but
+// no more than it asks for. Use in the recent past counts also.
 //
 // # Model
 //
@@ -32,18 +32,18 @@
 // # Guarantees
 //
 // Division: no user can be given more without taking from a user whose level is not higher. Up to rounding, the parts
-// add up to the amount or to all demands. A larger demand of one user does not lower the level of another below its
-// own. Schedule: jobs of a user start in the order of submission, and no node is idle while a job of width 1 waits.
-// With equal weights, jobs of the same width and no half-life, users who always have waiting jobs hold numbers of slots
-// that differ by at most one, once enough nodes have become free.
+// add up to the amount or to all demands. If one user asks for more, the level of another user does not fall below
+// the level of the first. Schedule: jobs of a user start in the order of submission, and no node is idle while a job
+// of width 1 waits. With equal weights, jobs of the same width and no half-life, users who always have waiting jobs
+// hold numbers of slots that differ by at most one, once enough nodes have become free.
 //
 // A new leader does not know the past use, so at first it decides differently from the old leader. The difference
 // halves in each half-life. Use is measured at decisions, so changes between two decisions are missed.
 //
-// Honesty: the model is as in package fifo; a user is one account. candor audit measures on the same jobs: no lie about
-// value, deadline or length changes anything; a later arrival, ghost jobs and a slow job lose. The model does not cover
-// several accounts: each account has a share, so a job in four parts under four names gains 0.210 [0.183, 0.237] of its
-// value. A job in two halves under one name gains 0.110 [0.090, 0.131].
+// Honesty: the model is as in package fifo; a user is one account. candor audit measured the same jobs. No lie about
+// value, deadline or length changes anything. A later arrival, jobs that nobody needs and a slow job lose. The model
+// does not cover several accounts: each account has a share, so a job in four parts under four names gains 0.210
+// [0.183, 0.237] of its value. A job in two halves under one name gains 0.110 [0.090, 0.131].
 //
 // Tasks of several slots: a user is counted by slots, and a node gathers the slots of a task. Nothing is proven about
 // widths, and idle slots make it less than optimal. Measured on 60 jobs of several slots, drawn as in package fifo:
@@ -63,8 +63,8 @@
 //
 // # Cost
 //
-// Division: O(u log u) in the number of users. Schedule: O(log n) an event and O(users waiting) for each job started.
-// Live: O(jobs times classes + u log u times classes) a decision.
+// Division: O(u log u) in the number of users. Schedule: O(log n) for each event and O(users waiting) for each job
+// started. Live: O(jobs times classes + u log u times classes) for each decision.
 //
 // # Source
 //

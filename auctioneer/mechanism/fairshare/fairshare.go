@@ -58,8 +58,7 @@ type use struct {
 	at     float64 // the time for which recent was computed
 }
 
-// advance computes recent for a later time. recent comes closer to held: the difference halves in each
-// half-life.
+// advance computes the field recent for a later time. Its difference from the field held halves in each half-life.
 func (u *use) advance(now, halfLife float64) {
 	if now <= u.at {
 		return
@@ -107,7 +106,7 @@ func (p *policy) Decide(m *rigid.Machine) {
 	}
 }
 
-// poorest returns the position in waiting of the user with the lowest level. Ties go to the user with the
+// poorest returns the position, in the list waiting, of the user with the lowest level. Ties go to the user with the
 // oldest job.
 func (p *policy) poorest(m *rigid.Machine) int {
 	best, least := 0, math.Inf(1)

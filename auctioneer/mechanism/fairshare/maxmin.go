@@ -42,7 +42,7 @@ func (c *claim) upTo(level float64) float64 {
 	}
 }
 
-// given returns what all claims together get at a level, and the derivative of this sum by the level.
+// The function given returns what all claims together get at a level, and the derivative of this sum by the level.
 func given(level float64, claims []claim) (sum, rate float64) {
 	for i := range claims {
 		c := &claims[i]

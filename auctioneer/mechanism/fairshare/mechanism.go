@@ -82,7 +82,7 @@ func (f *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	return a
 }
 
-// period returns after how much time the market must decide again if only the weight of the past changes.
+// period returns the time after which the market must decide again if only the weight of the past changes.
 func (f *Mechanism) period() messages.Duration {
 	return max(1e9, min(60e9, f.halfLife/64))
 }
@@ -234,8 +234,8 @@ func (f *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 		"%, by its user's recent and present use")
 }
 
-// goesFirst reports whether the other job's account has a share of a class in which both jobs have pending tasks. It is
-// only for a job that has no share.
+// goesFirst reports whether the other job's account has a share of a class in which both jobs have pending tasks. It
+// must be called only for a job that has no share.
 func (f *Mechanism) goesFirst(other, job *mechanism.Job) bool {
 	u, known := f.accounts[messages.Participant(other.Account)]
 	for j, n := range job.Pending {

@@ -47,8 +47,8 @@ func newAccounts(r Rule) *accounts {
 	return c
 }
 
-// pass adds a period of time with one tariff to the totals. key is the level, which is compared with the jobs' keys.
-// integral is the level multiplied by the time.
+// pass adds a period of time with one tariff to the totals. The argument key is the level, which is compared with the
+// jobs' keys, and integral is the level multiplied by the time.
 func (c *accounts) pass(basis mechanism.Basis, key float64, time, integral double) {
 	switch {
 	case basis == mechanism.OwnBid:
@@ -62,7 +62,6 @@ func (c *accounts) pass(basis mechanism.Basis, key float64, time, integral doubl
 	}
 }
 
-// open opens a bill and returns its number.
 func (c *accounts) open() (number int32) {
 	if last := len(c.free) - 1; last >= 0 {
 		number, c.free = c.free[last], c.free[:last]

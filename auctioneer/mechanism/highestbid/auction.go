@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// auction knows which bidders run and which wait on a number of nodes. It decides again after arrivals and
+// auction knows which bidders run on a number of nodes, and which bidders wait. It decides again after arrivals and
 // departures. It knows no times and no prices.
 type auction struct {
 	preempt  bool
@@ -26,14 +26,14 @@ type auction struct {
 	sequence uint64
 }
 
-// lent is a bidder, and the number of nodes that displace took from it.
+// lent records a bidder, and the number of nodes that displace took from it.
 type lent struct {
 	id    int32
 	nodes int
 }
 
 // bidder is a job in the auction. A job with several tasks has one bid for all of them; some may run while others wait.
-// Each task has either width nodes or no nodes.
+// Each task has either all nodes of its width or none.
 type bidder struct {
 	key     float64 // the bid, or the bid divided by the length
 	bid     float64
@@ -110,8 +110,8 @@ func (a *auction) leave(id int32, running, waiting int) {
 	a.move(id, -running, -waiting)
 }
 
-// move changes the numbers of nodes that a bidder has and waits for, and updates the heaps. The arguments are added
-// to them.
+// move changes the numbers of nodes that a bidder has and waits for, and updates the heaps. The arguments running and
+// waiting are added to these numbers.
 func (a *auction) move(id int32, running, waiting int) {
 	b := &a.bidders[id]
 	if running != 0 && !b.touched {
@@ -135,8 +135,8 @@ func (a *auction) line(id int32) {
 	a.aside.keep(id, b.key, b.waiting > 0 && b.aside)
 }
 
-// set sets the numbers of nodes that a bidder has and waits for. stuck is how many of the waited-for nodes can only be
-// specific nodes, which are in use.
+// set sets the numbers of nodes that a bidder has and waits for. The argument stuck is how many of the nodes that it
+// waits for can only be specific nodes, which are in use.
 func (a *auction) set(id int32, running, waiting, stuck int) {
 	b := &a.bidders[id]
 	b.stuck = int32(stuck)
@@ -146,8 +146,8 @@ func (a *auction) set(id int32, running, waiting, stuck int) {
 }
 
 // decide gives nodes to the best bidders. It gives free nodes, and with preemption also nodes of
-// worse bidders. First it takes nodes back if more are used than exist. Afterwards changed lists the
-// bidders whose running nodes may differ from before.
+// worse bidders. First it takes nodes back if more are used than exist. Afterwards the list changed has the bidders
+// whose number of running nodes may have changed.
 //
 // A bidder that would go before the worst running bidder, but can have no node now, is passed over: it waits
 // aside, keeps no node from others, and sets no level. A bidder that takes several nodes at once is passed
@@ -187,14 +187,14 @@ func (a *auction) decide() {
 	}
 }
 
-// back moves the worst bidder from aside back to waiting.
+// back moves the worst bidder of the heap aside into the heap waiting.
 func (a *auction) back() {
 	id := a.aside.first()
 	a.bidders[id].aside = false
 	a.line(id)
 }
 
-// recall moves all bidders that take several nodes at once from aside back to waiting.
+// recall moves all bidders that take several nodes at once from the heap aside into the heap waiting.
 func (a *auction) recall() {
 	if !a.wide {
 		return
@@ -233,13 +233,14 @@ func (a *auction) displace(id int32) bool {
 	return false
 }
 
-// whole rounds n up to the number of nodes that whole tasks of the bidder have. It is at most all nodes of the bidder.
+// The method whole rounds n up to the number of nodes that whole tasks of the bidder have. It is at most all nodes of
+// the bidder.
 func (b *bidder) whole(n int) int {
 	w := int(b.width)
 	return min((n+w-1)/w*w, int(b.running))
 }
 
-// free returns how many of the nodes that a bidder waits for may be any nodes, that is, are not stuck.
+// The method free returns how many of the nodes that a bidder waits for are not stuck, that is, may be any nodes.
 func (b *bidder) free() int { return int(b.waiting - b.stuck) }
 
 // ahead reports whether a bidder goes before the worst running bidder.

@@ -47,21 +47,21 @@ func (h *history) put(job *mechanism.Job) {
 	r.received = max(r.received, job.Received)
 }
 
-// end notes when and how a job has ended.
+// end records when and how a job has ended.
 func (h *history) end(id messages.JobID, at messages.Time, state job.State, received messages.Duration) {
 	if r := h.jobs[id]; r != nil {
 		r.ended, r.received, r.left = at, received, state == job.Cancelled
 	}
 }
 
-// offer notes how many slots there are from now on.
+// offer records the number of slots from now on.
 func (h *history) offer(slots int) {
 	if n := len(h.slots); n == 0 || h.slots[n-1].slots != slots {
 		h.slots, h.told = append(h.slots, capacity{float64(h.now), slots}), false
 	}
 }
 
-// often is the number of jobs by which the history may grow before prune runs again.
+// The constant often is the number of jobs by which the history may grow before prune runs again.
 const often = 64
 
 // prune forgets jobs on which no price depends: settled jobs that ended before any job that is still needed arrived.
@@ -108,8 +108,8 @@ func (h *history) contender(id messages.JobID) contender {
 
 func micros(d messages.Duration) float64 { return float64(d / 1000) }
 
-// owed returns what a job owes for its place in the order, in credits. received is its slot time. certain is false if
-// later events can change the amount.
+// owed returns what a job owes for its place in the order, in credits. The argument received is its slot time. The
+// result certain is false if later events can change the amount.
 func (h *history) owed(id messages.JobID, received, horizon messages.Duration) (amount float64, certain bool) {
 	r := h.jobs[id]
 	if r == nil || received <= 0 {

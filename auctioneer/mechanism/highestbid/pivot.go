@@ -45,9 +45,9 @@ type absence struct {
 }
 
 // pivot returns the price of a job for its place in the order: Σ b·(F(below b) − F(above b)) over the bids b
-// of other jobs up to its own. F(x) is when the job would have had its work with a bid of x, at most end. The
-// market is known up to the time known (+Inf: completely). certain is false if later events can change the
-// price.
+// of other jobs up to its own. F(x) is when the job would have had its work with a bid of x, at most end. The market
+// is known up to the time known; +Inf means that it is known completely. The result certain is false if later events
+// can change the price.
 func (a *absence) pivot(me *contender, known, end float64) (price float64, certain bool) {
 	if me.bid <= 0 {
 		return 0, true
@@ -85,8 +85,8 @@ func (a *absence) capacity() (n int) {
 	return n
 }
 
-// level returns the lowest bid that runs. first reports whether the job me would go before this bidder if both had the
-// same bid. The level is 0 while a slot is idle, and above all bids if there are no slots.
+// level returns the lowest bid that runs. The result first reports whether the job me would go before this bidder if
+// both had the same bid. The level is 0 while a slot is idle, and above all bids if there are no slots.
 func (a *absence) level(me *contender) (level float64, first bool) {
 	n := a.capacity()
 	switch {
@@ -148,7 +148,7 @@ func (a *absence) advance(to float64) {
 	}
 }
 
-// enter adds a job to present.
+// enter adds a job to the list present.
 func (a *absence) enter(c contender) {
 	at, _ := slices.BinarySearchFunc(a.present, &c, func(x contender, y *contender) int {
 		if x.before(y) {
@@ -180,8 +180,8 @@ func newLadder(me *contender) *ladder {
 // finished reports whether the job would have had its work with any bid.
 func (l *ladder) finished() bool { return !math.IsInf(l.rungs[0].done, 1) }
 
-// pass lets the job run from one time to another with each bid above the level. If first is true, it also runs with a
-// bid equal to the level.
+// pass lets the job run from one time to another with each bid above the level. If first is true, the job also runs
+// with a bid equal to the level.
 func (l *ladder) pass(from, to, level float64, first bool) {
 	own := len(l.rungs) - 1
 	if k := slices.IndexFunc(l.rungs, func(r rung) bool { return level < r.top }); level > 0 && k >= 0 && k < own && (k == 0 || l.rungs[k-1].top < level) {

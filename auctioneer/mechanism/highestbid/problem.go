@@ -30,7 +30,7 @@ type Problem struct {
 	// Payers says, with pivot prices, for which jobs the whole payments are computed. The payments of other jobs
 	// include only the reserve. If it is nil, all payments are computed.
 	Payers  []bool  `json:"-"`
-	Horizon float64 `json:"horizon,omitempty"` // with pivot prices: seconds after submission in which waiting counts; 0: no limit
+	Horizon float64 `json:"horizon,omitempty"` // with pivot prices: seconds after submission in which waiting counts; 0 means no limit
 	// Watch, if not nil, is called when tasks end, are suspended or resume.
 	Watch func(Step) `json:"-"`
 }

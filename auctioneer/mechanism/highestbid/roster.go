@@ -41,7 +41,6 @@ func (c *Mechanism) newRoster(classes int) *roster {
 	return r
 }
 
-// update adds the changes to the roster.
 func (r *roster) update(view *mechanism.View, changed []*mechanism.Job, gone []messages.JobID) {
 	for _, id := range gone {
 		r.leave(id)
@@ -159,7 +158,8 @@ func (r *roster) review(view *mechanism.View) {
 // because a job below the level is suspended when the level is set.
 func (r Rule) bounded() bool { return !r.byLength() || r.Capped || r.Price == First }
 
-// never is thirty years, in microseconds. The roster does not check whether a budget that lasts longer is spent.
+// The constant never is thirty years, in microseconds. The roster does not check whether a budget that lasts longer
+// is spent.
 const never = 1e15
 
 // lasts returns how long a job's budget will last at a rate in credits per second.

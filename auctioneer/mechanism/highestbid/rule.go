@@ -10,7 +10,7 @@ import (
 // Algorithm is the order in which jobs get nodes.
 type Algorithm string
 
-// Each algorithm runs the job with the largest value of the following first:
+// The algorithms. Each runs first the job with the largest of these numbers:
 const (
 	HB    Algorithm = "HB"    // by bid, with preemption
 	NPHB  Algorithm = "NPHB"  // by bid, without preemption

@@ -146,7 +146,7 @@ func (r *run) arrive(id int32) {
 // length returns the number by which the algorithm divides the job's bid, in ticks.
 func (r *run) length(job *Job) float64 { return scaled(job.length(r.p.Rule.Algorithm), r.units.time) }
 
-// finish ends the first tasks of a job. They have run for their run time.
+// finish ends the first tasks of a job, which have run for their whole run time.
 func (r *run) finish(id int32) {
 	t := &r.jobs[id]
 	t.pass(r.now)
@@ -187,7 +187,6 @@ func (r *run) follow(id int32) {
 	r.give(id, has)
 }
 
-// width returns how many nodes each task of a job takes.
 func (r *run) width(t *traced) int { return r.p.Jobs[t.index].width() }
 
 // give sets how many tasks of a job run from now on.

@@ -28,7 +28,7 @@ func (s *standing) enter(id int32, job *mechanism.Job) {
 	b.since, b.order = job.Arrived, uint64(job.Job)
 }
 
-// put sets the slots that a job has and wants. If out is true, the job bids no more.
+// put sets the slots that a job has and wants. If out is true, the job does not bid any more.
 func (s *standing) put(id int32, job *mechanism.Job, out bool) {
 	if out {
 		s.auction.set(id, 0, 0, 0)

@@ -29,7 +29,7 @@ func (c *capped) add(x *capped) {
 	}
 }
 
-// insert adds number id, at least 1, with sums of zero. It must not be in the tree.
+// insert adds number id, at least 1, with sums of zero. The number must not be in the tree.
 func (t *tree) insert(id int32, key float64) {
 	for int(id) >= len(t.nodes) {
 		t.nodes = append(t.nodes, node{})
@@ -54,7 +54,7 @@ func (t *tree) remove(id int32) capped {
 	return n.sum
 }
 
-// toward returns the child link of n that leads to (key, id). at is the number of n.
+// toward returns the child link of n that leads to (key, id). The argument at is the number of n.
 func (n *node) toward(key float64, at, id int32) *int32 {
 	if key < n.key || key == n.key && id < at {
 		return &n.left
@@ -62,8 +62,8 @@ func (n *node) toward(key float64, at, id int32) *int32 {
 	return &n.right
 }
 
-// pass adds time to the own sum of all jobs with a key of at most level, and integral to the level sum of the other
-// jobs. It need not push tags down, because the order of additions does not matter.
+// pass adds the argument time to the sum own of all jobs whose key is at most level, and the argument integral to the
+// sum level of the other jobs. It need not push tags down, because the order of additions does not matter.
 func (t *tree) pass(level float64, time, integral double) {
 	for at := t.root; at != 0; {
 		n := &t.nodes[at]
@@ -103,7 +103,7 @@ func (t *tree) split(at int32, key float64, id int32) (low, high int32) {
 	return low, at
 }
 
-// merge joins two subtrees. All nodes of a must come before all nodes of b.
+// merge joins two subtrees. All nodes of subtree a must come before all nodes of subtree b.
 func (t *tree) merge(a, b int32) int32 {
 	if a == 0 || b == 0 {
 		return a + b

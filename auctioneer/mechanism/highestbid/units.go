@@ -29,8 +29,7 @@ func (p *Problem) units() units {
 	return units{time: times.units(), money: bids.units()}
 }
 
-// scale finds the smallest power of ten with which all numbers that it is given become whole when they are multiplied
-// by it.
+// scale finds the smallest power of ten that makes all given numbers whole when they are multiplied by it.
 type scale struct{ factor, largest float64 }
 
 const mostScale = 1e6

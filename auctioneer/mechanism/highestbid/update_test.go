@@ -43,7 +43,7 @@ type world struct {
 	weights   map[messages.JobID][]float64
 	wake      messages.Time
 	next      messages.JobID
-	widest    int // largest width of a task; 0 and 1: all tasks have one slot
+	widest    int // largest width of a task; 0 and 1 mean that all tasks have one slot
 }
 
 func (w *world) n(what string, least, most int) int {

@@ -17,8 +17,8 @@ func season(t *rapid.T, accounts, slots int) [][]int {
 	return out
 }
 
-// play runs quanta by the paper's algorithm. After each quantum it calls after with the accounts before and after the
-// quantum.
+// play runs quanta by the paper's algorithm. After each quantum it calls the function after, with the accounts before
+// and after the quantum.
 func play(in *input, after func(k int, before, users []User)) []User {
 	users := make([]User, in.accounts())
 	for i := range users {
@@ -88,7 +88,7 @@ func TestFairness(t *testing.T) {
 	})
 }
 
-// useful returns how many slots that it can really use an account gets in total, if it announces other demands.
+// useful returns the total number of slots that an account gets and can really use, if it announces other demands.
 func useful(in *input, me int, announced []int) int {
 	told := *in
 	told.Demands = nil
@@ -103,7 +103,7 @@ func useful(in *input, me int, announced []int) int {
 }
 
 // TestLies: announcing larger demands may gain at most one slot, by a tie. Announcing smaller demands may gain at
-// most half as much again.
+// most 50 %.
 func TestLies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawn(t, 0, 1000)

@@ -24,8 +24,8 @@ type Member struct {
 	Demand, Held int
 	Given        int
 	seen         messages.Time // when it last had a job
-	// Slot time asked for and held since the last quantum ended, in slot-microseconds. What earlier quanta
-	// counted too much is subtracted.
+	// asked and had are the slot time asked for and held since the last quantum ended, in slot-microseconds. The
+	// excess that earlier quanta counted is subtracted.
 	asked, had int64
 }
 
@@ -36,7 +36,7 @@ type Ledger struct {
 	Slots   int
 	Members []*Member     // by name
 	since   messages.Time // start of the present quantum
-	looked  messages.Time // time up to which asked and had are counted; 0: nothing was counted yet
+	looked  messages.Time // time up to which asked and had are counted, or 0 if nothing was counted yet
 	users   []User
 }
 
@@ -67,8 +67,8 @@ func (l *Ledger) mean() (sum int64) {
 }
 
 // Pass ends the quanta that are over by now: members pay and earn karma for the mean numbers of slots that they
-// held and asked for. It reports whether a quantum ended. It assumes that Demand and Held have not changed between
-// the two calls.
+// held and asked for. It reports whether a quantum ended. It assumes that Demand and Held have not changed since the
+// last call.
 func (l *Ledger) Pass(now messages.Time) bool {
 	l.count(now)
 	if l.since == 0 {

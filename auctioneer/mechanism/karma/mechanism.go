@@ -85,8 +85,8 @@ func (k *Mechanism) divide(view *mechanism.View, j int, a *mechanism.Allocation)
 }
 
 // lacks returns, for each waiting member, its part of the freed slots. Parts are in proportion to the slots that a
-// member is given and does not have yet. They sum to one. If no member lacks slots, the members with the most karma
-// have equal parts.
+// member is given and does not have yet. The parts sum to one. If no member lacks slots, the members with the most
+// karma have equal parts.
 func (l *Ledger) lacks(waits func(m *Member) bool) map[*Member]float64 {
 	out, sum, richest := map[*Member]float64{}, 0.0, int64(-most-1)
 	for _, m := range l.Members {

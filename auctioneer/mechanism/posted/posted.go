@@ -108,11 +108,11 @@ func (d *Desk) spent(now messages.Time, job *mechanism.Job) messages.Time {
 
 func overdrawn(job *mechanism.Job) bool { return job.Budget > 0 && job.Accrued >= job.Budget }
 
-// horizon is how many seconds ahead spent looks.
+// horizon is the longest time that the function spent looks ahead, in seconds.
 const horizon = 3600
 
-// Explain says how a job stands. ahead is the number of jobs that go before it by the named rule, among the jobs with
-// pending tasks in the same classes.
+// Explain says how a job stands. The argument ahead is the number of jobs that go before it by the named rule, among
+// the jobs with pending tasks in the same classes.
 func (d *Desk) Explain(view *mechanism.View, job *mechanism.Job, ahead int, rule string) mechanism.Explanation {
 	running, pending, slots := 0, 0, 0
 	var waits []string
@@ -161,7 +161,7 @@ func compete(a, b *mechanism.Job) bool {
 	return false
 }
 
-// Order compares two jobs of a market by arrival, ties by number. The result is negative if a goes before b.
+// Order compares two jobs of a market by arrival, ties by number. The result is negative if job a goes before job b.
 func Order(a, b *mechanism.Job) int {
 	return cmp.Or(cmp.Compare(a.Arrived, b.Arrived), cmp.Compare(a.Job, b.Job))
 }

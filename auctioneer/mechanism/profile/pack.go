@@ -11,7 +11,7 @@ func (p *Profile) pack() {
 	p.limit = 2*p.steps + 2*fan
 }
 
-// collect appends to out the breakpoints below a node that are still needed.
+// collect appends to the list out the breakpoints below a node that are still needed.
 func (p *Profile) collect(out []point, at int32, level int, add int32) []point {
 	n := &p.tree[at]
 	for i := range int(n.count) {

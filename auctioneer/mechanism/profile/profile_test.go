@@ -139,7 +139,7 @@ func agree(t *rapid.T, p *Profile, s *slow, past, most float64) bool {
 	return true
 }
 
-// TestLargeProfile has a tree of hundreds of nodes on several levels, which is packed many times.
+// TestLargeProfile uses a tree of hundreds of nodes on several levels, which is packed many times.
 func TestLargeProfile(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const nodes, span = 16, 4000

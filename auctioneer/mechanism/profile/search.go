@@ -11,7 +11,7 @@ type search struct {
 	start          float64
 }
 
-// walk searches below a node, and reports whether the search is over. If it is over, open says whether a
+// walk searches below a node, and reports whether the search is over. If it is over, the field open says whether a
 // window was found.
 func (s *search) walk(at int32, level int, add int32) bool {
 	n := &s.tree[at]

@@ -97,8 +97,7 @@ func (c *Mechanism) newSeat() *seat {
 	return &seat{at: -1, numbers: make([]float64, 3*m), parts: make([]part, m)}
 }
 
-// refresh updates a seat from the view. Only whether the job has pending tasks in a class matters, not how
-// many.
+// refresh updates a seat from the view. It matters whether the job has pending tasks in a class, but not how many.
 func (c *Mechanism) refresh(s *seat, job *mechanism.Job) {
 	same := s.job != nil
 	s.job = job
@@ -170,10 +169,9 @@ func (c *Mechanism) leave(s *seat) {
 	c.changed = slices.DeleteFunc(c.changed, func(x *seat) bool { return x == s })
 }
 
-// decide solves the market for the present seats. It reports whether it computed every row. If not, it
-// computed the rows of the seats in worked. The other rows need no update: the share of a seat that wants a
-// single class is its power divided by the class's total. So one factor for each class (scale) corrects these
-// shares.
+// decide solves the market for the present seats. It reports whether it computed every row. If not, it computed the
+// rows of the seats in the list worked. The other rows need no update: the share of a seat that wants a single class
+// is its power divided by the class's total. So one factor for each class (scale) corrects these shares.
 func (c *Mechanism) decide() bool {
 	pooled := c.admitSeats()
 	c.market.Refresh()
@@ -219,7 +217,7 @@ func (c *Mechanism) workOutSome() {
 	}
 }
 
-// admitSeats updates the market to the seats that bid. If some have a minimum utility, it admits only seats
+// admitSeats updates the market to the seats that bid. If some seats have a minimum utility, it admits only seats
 // that can be served together. It reports whether it may have admitted or removed seats that had not changed.
 func (c *Mechanism) admitSeats() bool {
 	pooled := c.minimum > 0 || c.pooled

@@ -154,7 +154,7 @@ func bestLie(t testing.TB, p *Problem) float64 {
 }
 
 // TestGainOfALieShrinksWithTheMarket measures how false theorem 2 is: the mean gain of the best lie must fall at
-// least as fast as 1/n. (With two jobs it is small again: 0.006 % on average.)
+// least as fast as 1/n. (With two jobs the gain is small again: 0.006 % on average.)
 func TestGainOfALieShrinksWithTheMarket(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	mean := map[int]float64{}
@@ -219,8 +219,8 @@ func TestLiesAboutManyClasses(t *testing.T) {
 	}
 }
 
-// TestSeveralFixedPoints: above alpha = 1/2 there can be several fixed points. Solve must return the one that the
-// paper's rounds reach from the even split. Another start must reach another fixed point.
+// TestSeveralFixedPoints: above alpha = 1/2 there can be several fixed points. Solve must return the fixed point that
+// the paper's rounds reach from the even split. Another start must reach another fixed point.
 func TestSeveralFixedPoints(t *testing.T) {
 	p := &Problem{Alpha: 0.7, Classes: 2, Budgets: []float64{124.09377607517196, 153.99265260594922}, Weights: []float64{1.875, 0.1, 0.125, 3.75}}
 	var s Solver

@@ -84,7 +84,7 @@ func (c *Contention) Level(slots int) float64 {
 // same work.
 const WholeAfter = messages.Duration(1e9)
 
-// Had has the amounts that a job has received, as far as its price depends on them.
+// Had contains the amounts that a job has received, as far as its price depends on them.
 type Had struct {
 	Time      messages.Duration
 	Contended messages.Duration // integral of the level of contention over Time
@@ -92,18 +92,18 @@ type Had struct {
 	Began     int               // number of tasks that had a slot
 }
 
-// turn is the least slot time that a task counts for when the slot time of a job is compared with what it bought.
-// Without this minimum, a job whose tasks end at once would seem to have received almost nothing.
+// The constant turn is the least slot time that a task counts for when the slot time of a job is compared with what
+// it bought. Without this minimum, a job whose tasks end at once would seem to have received almost nothing.
 const turn = messages.Duration(1e8)
 
-// got returns which part of the slot time that it bought the job received, in [0, 1].
+// got returns the slot time that the job received divided by the slot time that it bought, in [0, 1].
 func (h Had) got() float64 {
 	time := max(float64(h.Time), float64(h.Began)*float64(turn))
 	return time / (time + max(0, float64(h.Lacked)))
 }
 
 // Owed returns what a job with a budget owes: the budget multiplied by the mean contention during its slot
-// time. It owes less if it had very little slot time, or less than it bought. How the job ended does not
+// time. The job owes less if it had very little slot time, or less than it bought. How the job ended does not
 // matter. The number of tasks does not matter either; otherwise tasks that do nothing would make a job
 // cheaper.
 func (h Had) Owed(budget messages.Credits) messages.Credits {
@@ -115,7 +115,7 @@ func (h Had) Owed(budget messages.Credits) messages.Credits {
 	return min(budget, messages.Credits(math.RoundToEven(float64(budget)*part*level*h.got())))
 }
 
-// part is the part of a seat in a class: whether tasks are pending there, and what the seat has added to the
+// part is the state of a seat in a class: whether tasks are pending there, and what the seat has added to the
 // contention.
 type part struct {
 	budget  messages.Credits

@@ -115,7 +115,6 @@ func present(p *Problem, r *Result) *output {
 	}
 }
 
-// rows divides a matrix into its rows.
 func rows(flat []float64, m int) [][]float64 {
 	out := [][]float64{}
 	for k := 0; k < len(flat); k += m {

@@ -95,8 +95,8 @@ func rivals(n int, bid float64) string {
 	return fmt.Sprintf(", for a bid of %s against %s", coarse(amount, 10_000).Words(), spelling.Number(n, "other job", "other jobs"))
 }
 
-// doubling returns, for each class, a sentence that says by how much more budget the share would about double
-// if the other bids did not change. The odds s/(1−s) are proportional to the sub-budget to the power alpha.
+// doubling returns a sentence for each class. It says how much more budget would about double the share if the other
+// bids did not change. The odds s/(1−s) are proportional to the sub-budget to the power alpha.
 func (c *Mechanism) doubling(s *seat) (change []string) {
 	alpha := c.market.problem.Alpha
 	if alpha == 0 {

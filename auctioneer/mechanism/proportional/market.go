@@ -31,8 +31,8 @@ type Market struct {
 // fewJobs is the number of jobs up to which a full solution is always made, because it is fast.
 const fewJobs = 192
 
-// NewMarket returns a market without jobs. tolerance bounds the estimated relative error of a share after Refresh; it
-// must be at least 1e-9.
+// NewMarket returns a market without jobs. The argument tolerance bounds the estimated relative error of a share
+// after Refresh; it must be at least 1e-9.
 func NewMarket(alpha float64, classes int, tolerance float64) (*Market, error) {
 	k := &Market{tolerance: max(tolerance, 1e-9), problem: Problem{Alpha: alpha, Classes: classes}, stale: true}
 	if err := k.problem.Check(); err != nil {
@@ -56,7 +56,7 @@ func (k *Market) bidders(j int) int {
 	return k.solver.auction.contenders[j]
 }
 
-// Arrive adds a job at position Len. weights are by class; Arrive copies them.
+// Arrive adds a job at position Len. The weights are by class; Arrive copies them.
 func (k *Market) Arrive(budget float64, log bool, weights []float64) error {
 	p := &k.problem
 	one := Problem{Alpha: p.Alpha, Classes: p.Classes, Budgets: []float64{budget}, Weights: weights}

@@ -17,7 +17,7 @@ const dominance = 0.9
 // number of jobs. Newton's method solves them. Each job's answer comes with its exact derivative.
 //
 // A job that wants a single class always bids its whole budget there. A job with nearly all of a class is
-// called dominant. There it faces the sum Q_j of the others instead of T_j, so the class has a second
+// called dominant. In this class the job faces the sum Q_j of the others instead of T_j, so the class has a second
 // unknown. Field j is T_j, field m+j is Q_j.
 //
 // Each pass adds up these equations in sum, and their derivatives in jacobian:
@@ -109,7 +109,7 @@ func (w *newton) fieldsFromBids() {
 }
 
 // iterate runs Newton's method, with a line search on the largest relative difference between the fields and the
-// answers to them. loose is the first value of newton.loose. It reports whether the fields are found.
+// answers to them. The argument loose is the first value of newton.loose. It reports whether the fields are found.
 func (w *newton) iterate(loose float64) bool {
 	length, last := 1.0, math.Inf(1)
 	w.loose = loose
@@ -154,7 +154,7 @@ func (w *newton) accept() bool {
 	return true
 }
 
-// move sets the fields to the fields before the step, plus the part length of the step.
+// move changes the logarithm of each field by length times the step, from the fields before the step.
 func (w *newton) move(length float64) {
 	for f, d := range w.step {
 		w.fields[f] = w.before[f] * math.Exp(length*d)
@@ -258,8 +258,8 @@ func (w *newton) shorten() {
 	}
 }
 
-// eliminate solves a·x = x in place by Gaussian elimination with partial pivoting: it replaces the right side x by
-// the solution. It returns false if a is singular. a has len(x)² entries, row by row, and is overwritten.
+// eliminate solves a·y = x by Gaussian elimination with partial pivoting, and replaces x by the solution y. It
+// returns false if the matrix a is singular. The matrix has len(x)² entries, row by row, and is overwritten.
 func eliminate(a, x []float64) bool {
 	n := len(x)
 	for c := range n {

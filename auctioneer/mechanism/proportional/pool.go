@@ -30,11 +30,11 @@ type pooling struct {
 	count   int
 }
 
-// NewPool chooses which jobs of p are served; the others wait. minimum has the least utility of each job, or
-// −∞ for a job that has no minimum. The greedy pool tries jobs by descending budget, ties by index. It keeps
+// NewPool chooses which jobs of p are served; the others wait. The argument minimum has the least utility of each
+// job, or −∞ for a job that has no minimum. The greedy pool tries jobs by descending budget, ties by index. It keeps
 // a job if every member of the pool still reaches its minimum at the fixed point. This takes one evaluation
 // for each job, and always finishes. Then a search looks for a group with a larger sum of budgets, with at
-// most `limit` further evaluations (0: no search).
+// most `limit` further evaluations (0 means no search).
 //
 // An evaluation computes the fixed point of the members, in O(n·m²).
 func NewPool(p *Problem, minimum []float64, limit int) (*Pool, error) {
@@ -65,7 +65,7 @@ func byBudget(budgets []float64) []int {
 	return order
 }
 
-// with returns a new group that has the jobs of group and i, in ascending order.
+// with adds job i to a copy of group, in ascending order.
 func with(group []int, i int) []int {
 	at, _ := slices.BinarySearch(group, i)
 	return slices.Insert(slices.Clone(group), at, i)
@@ -161,9 +161,9 @@ func (q *pooling) exchange(group []int) ([]int, bool) {
 // bounding searches by branch and bound: it decides for each job, by descending budget, whether the job is in the
 // group. A branch ends when all remaining jobs together could not exceed the best profit.
 //
-// While hopeful, a branch also ends when the group is not served, because a further member usually reduces the shares
-// of all other members. In about one instance in fifty a further member helps: its bid makes other members move to
-// other classes. Therefore a second search runs without this rule.
+// While the field hopeful is true, a branch also ends when the group is not served, because a further member usually
+// reduces the shares of all other members. In about one instance in fifty a further member helps: its bid makes other
+// members move to other classes. Therefore a second search runs without this rule.
 type bounding struct {
 	*pooling
 	best    []int

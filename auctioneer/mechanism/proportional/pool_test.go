@@ -23,7 +23,7 @@ func demanding(t *rapid.T) (*Problem, []float64) {
 	return p, minimum
 }
 
-// served reports whether all members of a group reach their minimum utilities. It computes the fixed point anew.
+// served reports whether all members of a group reach their minimum utilities. It computes the fixed point again.
 func served(p *Problem, minimum []float64, group []int) bool {
 	var q Problem
 	var s Solver

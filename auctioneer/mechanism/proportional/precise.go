@@ -34,8 +34,8 @@ type precise struct {
 // field.
 type entry struct{ p, pg, ph, b, bg, bh *big.Float }
 
-// solvePrecisely finds the fixed point. The rows of a must have the fixed point at the exponent 1 − near, from which
-// it starts. If this is too far away, it goes through exponents in between.
+// solvePrecisely finds the fixed point. The rows of the auction a must have the fixed point at the exponent 1 − near.
+// The search starts there. If this start is too far away, the search goes through exponents in between.
 func solvePrecisely(a *auction, near float64) bool {
 	x := newPrecise(a)
 	goal := 1 - a.p.Alpha
@@ -218,7 +218,7 @@ func (x *precise) abandon(d, j int) {
 	x.contenders[j], x.dominant[j] = 1, -1
 }
 
-// kept is stored as the number of wanted classes of a job whose row is fixed.
+// The constant kept marks a job whose row is fixed. It is stored in place of the job's number of wanted classes.
 const kept = -1
 
 func (x *precise) start() {

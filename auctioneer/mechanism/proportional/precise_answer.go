@@ -84,9 +84,10 @@ func (x *precise) spendAll(i int) bool {
 	return false
 }
 
-// bracketed returns the next guess of ln λ after ell. off is the difference between the wanted total and the total at
-// ell. It makes Newton steps on the logarithm of the total, if they become smaller by half and stay between low and
-// high. Otherwise it returns the middle of low and high. If one of them is not known, it makes a bounded step.
+// bracketed returns the next guess of ln λ after ell. The argument off is the difference between the wanted total and
+// the total at ell. bracketed makes Newton steps on the logarithm of the total, if they become smaller by half and stay
+// between low and high. Otherwise it returns the middle of low and high. If one of them is not known, it makes a
+// bounded step.
 func (x *precise) bracketed(ell, low, high, off, total, slope *big.Float, before float64) *big.Float {
 	const far = 40
 	step := x.number(math.Inf(1))
@@ -162,7 +163,7 @@ func (x *precise) spend(i int, ell *big.Float) (total, slope *big.Float) {
 }
 
 // atOne computes the answer at alpha = 1, where b = s·T = s/(1−s)·Q. It is a rational function of the total
-// T, or contains a square root if the job faces the others' sum Q. a is λ·w.
+// T, or contains a square root if the job faces the others' sum Q. The argument a is λ·w.
 //
 //	linear: 1 = a·(1−s)/T, or b = 0 if that is less even at s = 0
 //	log:    b = a·(1−s)
@@ -190,7 +191,7 @@ func (x *precise) atOne(e *entry, isLog, dominant bool, a, f *big.Float) {
 	e.p, e.pg, e.ph = e.b, e.bg, e.bh
 }
 
-// below computes the answer at alpha < 1, with the logit of the share; see newton.answerAny.
+// The method below computes the answer at alpha < 1, with the logit of the share; see newton.answerAny.
 func (x *precise) below(e *entry, i, j int, c *big.Float) {
 	a, k := x.one, x.inverse
 	if !x.auction.p.log(i) {

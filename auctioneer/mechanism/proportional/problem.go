@@ -12,7 +12,7 @@ type Problem struct {
 	Alpha   float64   // exponent of the shares, in [0, 1]
 	Classes int       // number of classes, m
 	Budgets []float64 // n; each in [Smallest, Largest]
-	Log     []bool    // n: true if the job's utility is Σ w·ln s, false if Σ w·s; nil: false for all
+	Log     []bool    // n: true if the job's utility is Σ w·ln s, false if Σ w·s; nil means false for all
 	Weights []float64 // n·m, job by job; each 0 or in [Smallest, Largest]
 }
 

@@ -37,14 +37,14 @@ func (r *rounds) round(theta float64) float64 {
 	return move
 }
 
-// nothing is a limit. If the sum of a row's values is at most nothing, the row is not changed, because
-// dividing a budget by the sum would overflow. Such a small sum is 0, or comes from bids that have become
-// almost 0.
+// The constant nothing is a limit for the sum of a row's values. If the sum is not above this limit, the row is not
+// changed, because dividing a budget by the sum would overflow. Such a small sum is 0, or comes from bids that have
+// become almost 0.
 const nothing = 1e-200
 
-// appraise sets values to (∂u/∂s)·s·(1−s) for each class of job i, and others to the sum of the powers of all
-// other jobs there. It returns the sum of values. If the job has most of a class, it computes 1−s from the
-// sum of the others, because a subtraction would lose digits.
+// appraise sets the list values to (∂u/∂s)·s·(1−s) for each class of job i, and the list others to the sum of the
+// powers of all other jobs there. It returns the sum of the list values. If the job has most of a class, it computes
+// 1−s from the sum of the others, because a subtraction would lose digits.
 func (r *rounds) appraise(i int) float64 {
 	a, k := r.auction, i*r.auction.m
 	w, p := a.weights[k:k+a.m], a.powers[k:k+a.m]
@@ -69,7 +69,7 @@ func (r *rounds) appraise(i int) float64 {
 	return sum
 }
 
-// apply moves job i towards the row that is proportional to values. It returns the largest undamped change of
+// apply moves job i towards the row that is proportional to the list values. It returns the largest undamped change of
 // a sub-budget, relative to the budget.
 func (r *rounds) apply(i int, budget, sum, theta float64) float64 {
 	a, k := r.auction, i*r.auction.m

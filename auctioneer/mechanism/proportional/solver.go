@@ -140,8 +140,8 @@ func (s *Solver) byRounds() bool {
 	return s.fromBids()
 }
 
-// fromBids finds the fixed point by Newton's method, starting from the present bids. If they are too far away, it
-// first solves with smaller exponents. If float64 has too few digits, it uses numbers with more digits.
+// fromBids finds the fixed point by Newton's method, starting from the present bids. If these bids are too far away,
+// fromBids first solves with smaller exponents. If float64 has too few digits, it uses numbers with more digits.
 func (s *Solver) fromBids() bool {
 	a, w := &s.auction, &s.newton
 	clear(w.guess)
@@ -194,7 +194,7 @@ const (
 
 // climb solves the auction first with a smaller exponent, which is easier, and raises the exponent in steps
 // that Newton's method can follow. Each step divides 1−alpha by a factor; if alpha is 1, the last step goes
-// to 0. It returns the exponent that it reached, with its bids in start.
+// to 0. It returns the exponent that it reached, with its bids in the field start.
 func (s *Solver) climb() float64 {
 	a, goal := &s.auction, s.auction.p.Alpha
 	a.alpha = min(goal/2, 0.25)
@@ -233,8 +233,8 @@ func (s *Solver) atRest() bool {
 	return move <= Tolerance
 }
 
-// beyondDoubles continues with more digits. It starts from the bids in start, the fixed point at the exponent that
-// was reached.
+// beyondDoubles continues with more digits. It starts from the bids in the field start, which are the fixed point at
+// the exponent reached.
 func (s *Solver) beyondDoubles(reached float64) bool {
 	a := &s.auction
 	copy(a.subbudgets, s.start)

@@ -67,7 +67,7 @@ func TestAJobThatWantsNothingChangesNothing(t *testing.T) {
 	})
 }
 
-// TestSharesOfAClassAddUpToOne checks that the shares of each class sum to 1, also for classes that only one job wants,
+// TestSharesOfAClassAddUpToOne checks that the shares of each class sum to 1, even for classes that only one job wants,
 // and for classes that no job wants.
 func TestSharesOfAClassAddUpToOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

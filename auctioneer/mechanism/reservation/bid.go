@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
-// Bid asks for Length consecutive granules on Width nodes, which must end by Deadline.
+// Bid asks for Length consecutive granules (units of time) on Width nodes, which must end by Deadline.
 type Bid struct {
 	Length   int
 	Deadline int
@@ -17,7 +17,7 @@ type Bid struct {
 
 // Problem is a period of Horizon granules that is for sale, with the bids for it.
 type Problem struct {
-	Nodes   int // number of nodes; 0: every bid takes the whole machine
+	Nodes   int // number of nodes, or 0 if every bid takes the whole machine
 	Horizon int
 	Bids    []Bid
 }
@@ -95,8 +95,8 @@ func met(start []int) []int {
 	return bids
 }
 
-// newOutcome makes an outcome. without has, by bid, the highest value of a schedule if the bid is not counted;
-// newOutcome reads it only for winners.
+// newOutcome makes an outcome. The argument without has, by bid, the highest value of a schedule if the bid is not
+// counted; newOutcome reads it only for winners.
 func newOutcome(m *money, start []int, value int64, without []int64) *Outcome {
 	o := &Outcome{
 		Value: m.float(value), Start: start,

@@ -1,6 +1,6 @@
 // Package reservation sells a period of a machine's time by sealed bids. A bid asks for a number of consecutive
-// granules of time on a number of nodes, to end by a deadline. A bid is served completely or not at all. A winner pays
-// what the others lose because of it.
+// granules (units of time) on a number of nodes, to end by a deadline. A bid is served completely or not at all. A
+// winner pays what the others lose because of it.
 //
 // # Model
 //
@@ -82,22 +82,23 @@
 // false report can gain. Bidders who collude can gain in Solve, Orders and Find.
 //
 // candor audit measured four days of the KTH SP2 log (--nodes 100 --scale-load 6, 25 jobs, 200 candidates, deadlines of
-// a day or more, seeds 1 to 3). The numbers of jobs that gain by their best lie, with each seed, are: about the value
-// 0, 0 and 0; the length 0, 0, 1; the nodes 1, 2, 4; the deadline none; by a job in two halves 1, 3, 6; and by a
-// submission after the period, into another auction, 9, 5, 6. The largest gain is the whole value. On fixed timetables
-// these numbers are: value, length, deadline and halves 0; nodes 2, 0, 0, with a gain of at most 0.37; a later period
-// 2, 3, 2, with a gain of at most the whole value. A lie about nodes declares the same work on fewer nodes for longer:
-// an owner whose job can run so has two ways to be served, but bids for one. The models cover neither this, nor halves,
-// nor a choice among periods. Fixed timetables have 0.66 to 0.82 of the value of timetables made for the bids (60 bids
-// on 8 and 100 nodes, 200 and 2,000 candidates: TestWhatFixedTimetablesAreWorth).
+// a day or more, seeds 1 to 3). With the three seeds, the numbers of jobs that gain by their best lie are: 0, 0 and 0
+// for a lie about the value, 0, 0 and 1 about the length, 1, 2 and 4 about the nodes, and none about the deadline. 1,
+// 3 and 6 jobs gain as two halves, and 9, 5 and 6 by a submission after the period, into another auction. The largest
+// gain is the whole value. On fixed timetables no job gains by a lie about value, length or deadline, or as two
+// halves. 2, 0 and 0 jobs gain by a lie about nodes, at most 0.37, and 2, 3 and 2 by a later period, at most the
+// whole value. A lie about nodes declares the same work on fewer nodes for longer: an owner whose job can run so has
+// two ways to be served, but bids for one. The models cover neither this, nor halves, nor a choice among periods.
+// Fixed timetables have 0.66 to 0.82 of the value of timetables made for the bids (60 bids on 8 and 100 nodes, 200
+// and 2,000 candidates: TestWhatFixedTimetablesAreWorth).
 //
-// Over 15 days of serial jobs on 3 slots at twice their load (510 jobs of three draws, deadline the end of the period):
-// no fixed lie about value gains, and lies about length, a slow job, halves and false names lose; a later submission,
-// into another auction, gains 0.034 [0.010, 0.058] of the value; a ghost gains 0.008 [−0.005, 0.020]. On fixed
-// timetables a later submission gains 0.038 [0.015, 0.060], a ghost 0.005 [−0.004, 0.014], and the others as in search
-// mode. After the fact, 63 of 425 jobs gain by a lie about one number, and on fixed timetables 54 of 332; they gain
-// their whole value at most. A search over all numbers together, from the truth, finds a gain for 14 and 15 of 510
-// jobs.
+// Over 15 days of serial jobs on 3 slots at twice their load (510 jobs of three draws, deadline the end of the
+// period), no fixed lie about value gains. Lies about length, a slow job, halves and false names lose. A later
+// submission, into another auction, gains 0.034 [0.010, 0.058] of the value. A job that nobody needs gains 0.008
+// [−0.005, 0.020]. On fixed timetables a later submission gains 0.038 [0.015, 0.060], and a job that nobody needs
+// 0.005 [−0.004, 0.014]. The other lies gain as in search mode. After the fact, 63 of 425 jobs gain by a lie about
+// one number, and on fixed timetables 54 of 332; they gain their whole value at most. A search over all numbers
+// together, from the truth, finds a gain for 14 and 15 of 510 jobs.
 //
 // Find's result does not depend on the number of workers. There is no bound on how far its value may be below the
 // optimum. In measurements with six bids on eight nodes, it finds the optimum with 500 candidates. With 2,000 bids, the
@@ -125,8 +126,8 @@
 //
 // # Errors
 //
-// Invalid, with the bid and the field: a number that is negative, infinite or too large, an order that does not name
-// each bid once. TooLarge: a table of more than MaxCells or MaxMemory.
+// Invalid is returned, with the bid and the field, for a number that is negative, infinite or too large, and for an
+// order that does not name each bid once. TooLarge is returned for a table of more than MaxCells or MaxMemory.
 //
 // # Cost
 //

@@ -42,7 +42,7 @@ func (a *lane) check() error {
 		len(a.items), a.horizon)
 }
 
-// starts sets when each bid starts. Bids that the lane does not serve get Lost.
+// starts sets the start of each bid. A bid that the lane does not serve gets Lost.
 func (a *lane) starts(start []int) {
 	for i := range start {
 		start[i] = Lost

@@ -65,7 +65,7 @@ func gcd(a, b int) int {
 	return a
 }
 
-// before returns the last time at which the items before k can end.
+// The method before returns the last time at which the items before k can end.
 func (a *lane) before(k int) int {
 	if k == 0 {
 		return 0
@@ -114,8 +114,8 @@ func (a *lane) prepend(k int) {
 }
 
 // trace goes through the items from front to back, block by block, and sets which items are served and when. An item
-// is served if this gives a strictly higher value. If without is not nil, trace sets it, for each served bid, to the
-// value of the best schedule that does not serve the bid.
+// is served if this gives a strictly higher value. If the argument without is not nil, trace sets it, for each served
+// bid, to the value of the best schedule that does not serve the bid.
 func (a *lane) trace(without []int64) {
 	if without != nil {
 		a.prefix = zeros(a.prefix, a.horizon+1)

@@ -111,7 +111,7 @@ func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	return a
 }
 
-// bidders returns the jobs in the auction: all that have waited since before the period.
+// bidders returns the jobs in the auction: all jobs that began to wait before the period.
 func (c *Mechanism) bidders(view *mechanism.View) []*mechanism.Job {
 	var bids []*mechanism.Job
 	begin := c.startOf(view.Now)
@@ -150,9 +150,9 @@ func (c *Mechanism) auction(view *mechanism.View, bids []*mechanism.Job) {
 	}
 }
 
-// open returns how many of the free slots can be sold in a period, and until when. Slots that a maintenance window
-// takes away in the period are not sold. If this leaves no slot, all free slots are sold until the first window
-// begins.
+// The function open returns how many of the free slots can be sold in a period, and until when. Slots that a
+// maintenance window takes away in the period are not sold. If this leaves no slot, all free slots are sold until the
+// first window begins.
 func open(view *mechanism.View, begin, end messages.Time, free int) (int, messages.Time) {
 	closed, first := 0, end
 	for _, w := range view.Classes[0].Closings {
@@ -198,8 +198,8 @@ func (p *Problem) whole() *Problem {
 	return out
 }
 
-// free returns how many slots can be sold from begin on. Slots that a job has, or that were sold before, cannot be
-// sold, unless the time of that job or sale is over by then.
+// free returns how many slots can be sold from the instant begin on. Slots that a job has, or that were sold before,
+// cannot be sold, unless the time of that job or sale is over by then.
 func (c *Mechanism) free(view *mechanism.View, begin messages.Time) int {
 	free := view.Classes[0].Slots
 	for _, job := range view.Jobs {
@@ -212,11 +212,11 @@ func (c *Mechanism) free(view *mechanism.View, begin messages.Time) int {
 	return min(max(0, free), math.MaxInt32)
 }
 
-// lateness is how much after its reserved time a job may end. Messages take time, so the job may have started
-// late.
+// lateness is the longest time for which a job may run beyond its reserved time. Messages take time, so the job may
+// have started late.
 const lateness = messages.Duration(time.Second)
 
-// over returns when the reserved time of a running job is over.
+// The method over returns when the reserved time of a running job is over.
 func (c *Mechanism) over(job *mechanism.Job) messages.Time {
 	if r := c.rounds[job.Job]; r != nil && r.won {
 		return r.start + messages.Time(c.length(job.Bid))*c.micros(c.granule)

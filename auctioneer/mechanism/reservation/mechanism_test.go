@@ -123,7 +123,7 @@ func TestTooManyGranulesAreSearched(t *testing.T) {
 	}
 }
 
-// TestANewLeaderDecidesAlike makes the mechanism anew and gives it the same view. It must decide the same.
+// TestANewLeaderDecidesAlike gives a new mechanism the same view. The new mechanism must decide the same.
 func TestANewLeaderDecidesAlike(t *testing.T) {
 	view := &mechanism.View{Now: day, Classes: []mechanism.Class{{Name: "cpu", Slots: 8}}}
 	for i := range 30 {

@@ -5,7 +5,7 @@ package reservation
 type ledger struct {
 	amounts []int64
 	best    int64 // value of the best schedule
-	which   int   // the lowest number of a candidate with this value; −1: none yet
+	which   int   // the lowest number of a candidate with this value, or −1 if none yet
 	start   []int // starts of the best schedule
 	// without[i] is the highest value so far if bid i is not counted. Before settle only schedules that do not serve
 	// bid i count, afterwards all schedules.
@@ -16,7 +16,6 @@ func newLedger(m *money) *ledger {
 	return &ledger{amounts: m.amounts, best: -1, which: -1, start: make([]int, len(m.amounts)), without: make([]int64, len(m.amounts))}
 }
 
-// value returns the value of a schedule.
 func (l *ledger) value(start []int) (sum int64) {
 	for i, at := range start {
 		if at != Lost {

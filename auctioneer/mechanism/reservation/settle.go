@@ -8,7 +8,7 @@ import (
 )
 
 // direct repeats orders that are not carried out yet, and gives weight to the jobs whose reserved time has come. It
-// sets Wake to when the next job's time comes, or the next period begins.
+// sets Wake to the next reserved time of a job, or to the start of the next period.
 func (c *Mechanism) direct(view *mechanism.View, a *mechanism.Allocation) {
 	a.Wake = c.startOf(view.Now) + c.micros(c.period)
 	total := 0

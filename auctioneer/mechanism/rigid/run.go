@@ -19,7 +19,7 @@ type Policy interface {
 // Expecting is a Policy that makes plans with the estimates.
 type Expecting interface {
 	Policy
-	// Outlive tells the policy that a job still runs at its expected end. until is its new expected end.
+	// Outlive tells the policy that a job still runs at its expected end. The argument until is its new expected end.
 	Outlive(m *Machine, job int, until float64)
 	// Next returns when to call Decide if no event happens before. +Inf means never.
 	Next() float64

@@ -80,8 +80,8 @@ func (c *Curve) At(x float64) float64 {
 	}
 }
 
-// part returns the value at x of a line that falls from the value 1 at the time from to the value 0 at the time to. If
-// from and to are equal, the value is 0 after from.
+// part returns the value at x of a line that falls from 1 to 0 between the times from and to. If the two times are
+// equal, the value is 0 after them.
 func part(x, from, to float64) float64 {
 	if x <= from {
 		return 1
@@ -104,8 +104,8 @@ func (c *Curve) partAt(x float64) float64 {
 	return p[i].Part + left*(p[i-1].Part-p[i].Part)
 }
 
-// Latest returns the last x ≥ 0 at which completion is worth at least level. x is +Inf if completion is always worth at
-// least level. ever is false if it never is.
+// Latest returns the last x ≥ 0 at which completion is worth at least level. It returns +Inf if completion is always
+// worth that much. The result ever is false if completion is never worth that much.
 func (c *Curve) Latest(level float64) (x float64, ever bool) {
 	switch {
 	case math.IsNaN(level):
@@ -117,7 +117,7 @@ func (c *Curve) Latest(level float64) (x float64, ever bool) {
 	}
 	switch c.shape {
 	case sigmoid:
-		// From some x on the exponential of the sigmoid overflows, and the value is 0.
+		// From some x on, the exponential of the sigmoid overflows, and the value is 0.
 		x = c.b + math.Log(min(c.max/level, math.MaxFloat64)-1)/c.a
 	case decay:
 		x = c.to - level/c.max*(c.to-c.from)
@@ -129,7 +129,8 @@ func (c *Curve) Latest(level float64) (x float64, ever bool) {
 	return max(0, x), true
 }
 
-// latestPart does the same as Latest. level is a part of the maximum, and the curve must reach it at some corner.
+// latestPart does the same as Latest. The argument level is a part of the maximum, and the curve must reach it at
+// some corner.
 func (c *Curve) latestPart(level float64) float64 {
 	p := c.points
 	i := sort.Search(len(p), func(i int) bool { return p[i].Part < level }) // the first corner below level

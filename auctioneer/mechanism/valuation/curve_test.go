@@ -11,7 +11,6 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// closeTo compares two numbers with a relative tolerance.
 func closeTo(got, want, tolerance float64) bool {
 	return math.Abs(got-want) <= tolerance*math.Abs(want)
 }

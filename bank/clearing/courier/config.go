@@ -21,7 +21,7 @@ type Host interface {
 	// Propose commits a command and returns its result. The error says why the command was not committed. After the
 	// error Unknown, it may have been committed.
 	Propose(ctx context.Context, c clearing.Command) (clearing.Result, error)
-	// Read calls f with the state, which does not change during the call. f must not keep it.
+	// Read calls f with the state, which does not change during the call. The function f must not keep it.
 	Read(f func(*clearing.State))
 	// Verify waits until every later Read shows all changes that were answered before.
 	Verify(ctx context.Context) error
@@ -34,7 +34,7 @@ type Config struct {
 	Host   Host         // the bank
 	Signer proof.Signer // the bank's key; the peers have its public part
 
-	// Restored is when the backup began that the state was restored from; 0: it was not restored.
+	// Restored is when the backup began from which the state was restored. It is 0 if the state was not restored.
 	Restored messages.Time
 
 	Operator func(messages.Name) bool // may set terms, close cycles and see everything

@@ -120,7 +120,7 @@ type road struct {
 	bus.Bus
 	mu   sync.Mutex
 	rand *rand.Rand
-	loss float64 // probability in each direction; 1 is a cut
+	loss float64 // probability in each direction; 1 cuts the connection
 }
 
 func (r *road) set(loss float64) {
@@ -243,7 +243,6 @@ func pair(t *testing.T) (east, west *site) {
 	return east, west
 }
 
-// must sends a request that must succeed.
 func must[Reply any](s *site, caller messages.Name, verb string, request any) Reply {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -125,7 +125,7 @@ func TestWordsOfAPeersBankAreTamed(t *testing.T) {
 }
 
 // TestAPeersInstructionsArePaced checks that a peer cannot fill this site's log, not even with refused instructions.
-// The peer can send at once the instructions that a cut delayed, and more instructions as time passes.
+// The peer can send at once the instructions that an interruption delayed, and more instructions as time passes.
 func TestAPeersInstructionsArePaced(t *testing.T) {
 	east, keys := liar(t, clearingmsg.Position{}, clearingmsg.ClearingLine{})
 	must[clearingmsg.PeerReply](east, "ops", clearingmsg.VerbPeer, clearingmsg.PeerRequest{Peer: "west", Keys: []string{sure(keys.PublicKey())}, Limit: 1000 * messages.Credit})

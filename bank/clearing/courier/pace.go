@@ -9,10 +9,10 @@ import (
 )
 
 // Every instruction of a peer takes room in the log, even if it is refused. So a peer may send paceBurst instructions
-// at once, which is as many as can wait after a cut. In the long run it may send one instruction in each paceEvery. An
-// instruction that is refused, or moves almost nothing, counts as paceOfIdle instructions. A repeated message, or one
-// with a wrong signature, takes no room in the log. It counts as one instruction, because verifying a signature takes
-// about a tenth of a millisecond.
+// at once, which is as many as can wait after an interruption. In the long run it may send one instruction in each
+// paceEvery. An instruction that is refused, or moves almost nothing, counts as paceOfIdle instructions. A repeated
+// message, or one with a wrong signature, takes no room in the log. It counts as one instruction, because verifying a
+// signature takes about a tenth of a millisecond.
 const (
 	paceBurst  = clearing.MaxVisits + clearing.MaxOutstanding
 	paceEvery  = messages.Duration(5 * time.Millisecond)

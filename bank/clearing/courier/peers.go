@@ -23,7 +23,6 @@ func (p *peers) names() (names []messages.Name) {
 	return names
 }
 
-// ask sends a request once to a peer's bank.
 func (p *peers) ask(ctx context.Context, peer messages.Name, verb string, request, reply any) error {
 	payload, err := wire.Marshal(request, wire.Msgpack)
 	if err != nil {
@@ -66,8 +65,8 @@ func (p *peers) collect(ctx context.Context, cycle uint64) (positions []clearing
 	return positions, faults
 }
 
-// reconcile compares this site's two books with a peer's. For each book it returns the first number that differs, the
-// range that was compared, and the lines that each bank lost.
+// reconcile compares this site's two books with the books of a peer. For each book it returns the first number that
+// differs, the range that was compared, and the lines that each bank lost.
 func (p *peers) reconcile(ctx context.Context, peer messages.Name) (clearingmsg.ReconcileReply, error) {
 	reply, lost := clearingmsg.ReconcileReply{Peer: peer}, false
 	for _, sender := range []messages.Name{p.config.Site, peer} {
@@ -125,8 +124,8 @@ func (p *peers) theirBook(ctx context.Context, peer, sender messages.Name) (line
 // maxBook is the maximum number of lines that are requested of a book. It is more than any book keeps.
 const maxBook = 20 * clearingmsg.MaxBookLines
 
-// pages collects the pages of a book. It stops at the number that was the book's last one at the first page. It returns
-// the lines and that number.
+// pages collects the pages of a book. It stops at the number that was the last one when the first page was read. It
+// returns the lines and that number.
 func pages(sender messages.Name, page func(clearingmsg.LinesRequest) (clearingmsg.Lines, error)) (all []clearingmsg.ClearingLine, last uint64, err error) {
 	for next := uint64(1); (next == 1 || next <= last) && len(all) < maxBook; {
 		p, err := page(clearingmsg.LinesRequest{Sender: sender, From: next})

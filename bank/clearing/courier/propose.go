@@ -10,7 +10,6 @@ import (
 	clearingmsg "github.com/candor-grid/candor/messages/clearing"
 )
 
-// proposer checks commands and proposes them.
 type proposer struct {
 	config  *Config
 	metrics *metrics
@@ -28,12 +27,12 @@ func (p *proposer) submit(ctx context.Context, command clearing.Command) (cleari
 	return p.propose(ctx, command)
 }
 
-// screen returns an error for a command that is wrong whatever the books say, so that it never reaches the log.
+// screen returns an error for a command that is wrong in any state of the books, so that it never reaches the log.
 func (p *proposer) screen(command *clearing.Command) error {
 	return p.check(func(s *clearing.State) *clearing.Rejected { return s.Screen(command) })
 }
 
-// check asks the state whether something is wrong. It counts a refusal here, because a refused request does not reach
+// check calls the function wrong with the state. It counts a refusal here, because a refused request does not reach
 // the log.
 func (p *proposer) check(wrong func(*clearing.State) *clearing.Rejected) error {
 	var r *clearing.Rejected

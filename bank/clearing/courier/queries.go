@@ -10,7 +10,7 @@ import (
 )
 
 // net collects the positions of a cycle from the peers and nets all debts. The report omits peers that do not answer.
-// It also omits sites that are peers only of a peer, because this bank does not know their keys.
+// It also omits sites that are peers of a peer but not of this site, because this bank does not know their keys.
 func (c *Courier) net(ctx context.Context, caller messages.Name, r clearingmsg.CycleRequest) (clearingmsg.NettingReport, error) {
 	if err := allow(caller, c.config.Operator, "see how cycles are settled"); err != nil {
 		return clearingmsg.NettingReport{}, err
@@ -44,8 +44,7 @@ func (c *Courier) ownPosition(ctx context.Context, cycle uint64) (own *clearingm
 	return own, nil
 }
 
-// position returns this site's position in a cycle, with all its peers, to a peer's bank. The sites need it for
-// netting.
+// position gives a peer's bank this site's position in a cycle with all its peers. The sites need it for netting.
 func (c *Courier) position(ctx context.Context, caller messages.Name, r clearingmsg.CycleRequest) (clearingmsg.SignedPosition, error) {
 	site, isBank := strings.CutPrefix(caller, "$")
 	known := false
@@ -82,7 +81,7 @@ func (c *Courier) reconcile(ctx context.Context, caller messages.Name, r clearin
 	return reply, err
 }
 
-// totals returns, to a peer's bank, this bank's totals of its trade with that peer.
+// totals gives a peer's bank this bank's totals of the trade between the two sites.
 func (c *Courier) totals(ctx context.Context, caller messages.Name, _ messages.Empty) (clearingmsg.SignedTotals, error) {
 	site, isBank := strings.CutPrefix(caller, "$")
 	if !isBank {

@@ -70,8 +70,8 @@ func endpoint[Req, Rep any](c *Courier, verb string, f func(context.Context, mes
 	return bus.Endpoint{Name: verb, Subject: messages.Subject(c.config.Site, messages.Bank, verb, "*"), Handle: bus.Handle(verb, f)}
 }
 
-// command returns the endpoint of a request that a command carries out. may checks the caller, ask builds the
-// command, and answer builds the reply from the result.
+// command returns the endpoint of a request that a command carries out. The function may checks the caller, the
+// function ask builds the command, and the function answer builds the reply from the result.
 func command[Req, Rep any](c *Courier, verb string, may func(messages.Name, *Req) error, ask func(*Req) clearing.Command, answer func(*clearing.Result) (Rep, error)) bus.Endpoint {
 	return endpoint(c, verb, func(ctx context.Context, caller messages.Name, r Req) (reply Rep, err error) {
 		if err := may(caller, &r); err != nil {
@@ -90,7 +90,7 @@ func command[Req, Rep any](c *Courier, verb string, may func(messages.Name, *Req
 // anybody allows every caller: the clearing itself checks that callers act only for themselves.
 func anybody[Req any](messages.Name, *Req) error { return nil }
 
-// allowed returns a check that refuses callers for which may returns false.
+// allowed returns a check that refuses callers for which the function may returns false.
 func allowed[Req any](may func(messages.Name) bool, what string) func(messages.Name, *Req) error {
 	return func(caller messages.Name, _ *Req) error { return allow(caller, may, what) }
 }

@@ -1,6 +1,6 @@
-// Command client is candor for machines on which people only use a site, such as login
-// nodes: the commands of users and operators, without the commands that run a site or study
-// markets. It links no server, so that a command starts sooner.
+// Command client is a smaller candor for machines on which people only use a site, such as login nodes. It has the
+// commands of users and operators, but no commands that run a site or study markets. It contains no server code, so
+// commands start sooner.
 package main
 
 import (

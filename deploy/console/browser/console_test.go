@@ -209,7 +209,7 @@ func TestBobCannotSeeAlice(t *testing.T) {
 func TestForeignOriginIsRefused(t *testing.T) {
 	s := start(t, nil)
 	w := browse(t)
-	// The same pages from another address: they load, but their connection must be refused.
+	// These are the same pages from another address. They load, but their connection must be refused.
 	foreign := pagesOf(t, s)
 	w.run(chromedp.Navigate(foreign))
 	w.until(`document.getElementById("creds") !== null`)
@@ -262,7 +262,7 @@ func TestPagesAreAccessible(t *testing.T) {
 	w.fine()
 }
 
-// check runs axe, a checker of accessibility, on the present page.
+// check runs axe, a checker of accessibility, on the current page.
 func (w *tab) check(axe, scheme, path string) {
 	w.Helper()
 	var faults []string
@@ -321,7 +321,7 @@ func (w *tab) frame() (took float64) {
 }
 
 // TestMemoryStaysFlat shows the page of a market. The memory of the page must not grow by more than a quarter while it
-// reads the site's state many times. In an hour, a page reads the state 3,600 times; the test does it faster.
+// reads the site's state many times. In an hour, a page reads the state 3,600 times; the test reads it faster.
 // CANDOR_LOOKS sets the number of reads; the default is a tenth of an hour's reads.
 func TestMemoryStaysFlat(t *testing.T) {
 	chromium(t)

@@ -36,8 +36,8 @@ func TestTheHourOfASignOnEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := browse(t)
-	// This script answers in place of the console's server. The page's first request for credentials gets the loan, and
-	// later requests get none.
+	// This script answers in place of the console's server. It gives the page credentials for the first request, and
+	// none for later requests.
 	answers := fmt.Sprintf(`{const ask = window.fetch; let lent = false; window.fetch = (at, options) => at === "sign-on/credentials"
 		? Promise.resolve(lent ? new Response(null, { status: 204 }) : (lent = true, new Response(%s))) : ask(at, options);}`, quoted(string(loan)))
 	w.run(chromedp.ActionFunc(func(ctx context.Context) error {

@@ -34,7 +34,7 @@ const keptAudit = `{"made": "2026-03-01T12:00:00Z", "command": "candor audit --m
 "kinds": [{"kind": "value", "jobs": 20, "gainers": 3, "largest": 0.3, "worst": {"jobs": 20, "mean": 0.021, "mean_95": [-0.01, 0.052]}}]}`
 
 // full is a site on which each page has data. It has a market with suspended jobs, a market with a timetable that
-// begins in some seconds, files, a peer that is owed credits, and texts that try to be scripts.
+// begins in some seconds, files, a peer that is owed credits, and texts that would run as scripts in HTML.
 type full struct {
 	*site
 	spot, files, hostile messages.JobID
@@ -132,7 +132,8 @@ func cycleSoon(now time.Time) messages.Duration {
 	return messages.Duration(best) * messages.Duration(time.Second)
 }
 
-// pages returns for each user the pages that have data on a full site, each with a text that shows this.
+// pages returns for each user the pages that have data on a full site, each with a text that only appears with the
+// data.
 func (f *full) pages() map[messages.Name]map[string]string {
 	shows := func(text string) string { return fmt.Sprintf("document.body.innerText.includes(%s)", quoted(text)) }
 	return map[messages.Name]map[string]string{

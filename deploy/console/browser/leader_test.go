@@ -116,7 +116,6 @@ func (h *host) info(t *testing.T) embedded.Info {
 	return info
 }
 
-// connect connects to the host as an account.
 func (h *host) connect(t *testing.T, account messages.Name) bus.Bus {
 	t.Helper()
 	b, err := bus.Connect(bus.Config{URL: h.info(t).Server, Name: account, CredsFile: embedded.CredsFile(h.state, account)})

@@ -102,7 +102,6 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// tab is a tab of a browser.
 type tab struct {
 	*testing.T
 	ctx context.Context
@@ -170,7 +169,6 @@ func (w *tab) run(actions ...chromedp.Action) {
 	}
 }
 
-// text returns the text of the page.
 func (w *tab) text() (text string) {
 	ctx, cancel := context.WithTimeout(w.ctx, 5*time.Second)
 	defer cancel()
@@ -212,7 +210,6 @@ func (w *tab) login(console, creds string) {
 	w.until(`document.querySelector("nav") !== null`)
 }
 
-// open shows a page of the console.
 func (w *tab) open(path string) {
 	w.Helper()
 	w.run(chromedp.Evaluate(fmt.Sprintf("location.hash = %s", quoted("#/"+path)), nil))

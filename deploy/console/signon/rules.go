@@ -22,16 +22,15 @@ type Rules struct {
 	Client string `json:"client"`
 	// SecretFile is a file with the secret of this client. Only its owner may read it.
 	SecretFile string `json:"secret_file"`
-	// Claim is the claim with the name of a person's account. People must not be able to change it themselves. Empty:
-	// preferred_username.
+	// Claim is the claim with the name of a person's account. People must not be able to change it themselves. The
+	// default is preferred_username.
 	Claim string `json:"claim,omitempty"`
 	// Accounts gives accounts to people whose claim is not the name of an account, like {ada@example.org: ada}.
 	Accounts map[string]messages.Name `json:"accounts,omitempty"`
-	// OperatorGroup is a group at the provider: its members may use the accounts of operators. The claim groups lists a
-	// person's groups.
-	// Empty: nobody signs on as an operator.
+	// OperatorGroup is a group at the provider. Its members may use the accounts of operators. The claim groups lists
+	// a person's groups. If OperatorGroup is empty, nobody can sign on as an operator.
 	OperatorGroup string `json:"operator_group,omitempty"`
-	// Scopes are the scopes that the console asks for, in addition to openid; empty: profile.
+	// Scopes are the scopes that the console asks for, in addition to openid. The default is profile.
 	Scopes []string `json:"scopes,omitempty"`
 }
 
@@ -108,7 +107,7 @@ func (r *Rules) secret() (string, error) {
 	return secret, nil
 }
 
-// missing reports whether claims lack a claim that account reads.
+// missing reports whether claims lack a claim that the method account reads.
 func (r *Rules) missing(claims map[string]any) bool {
 	return claims[r.claim()] == nil || r.OperatorGroup != "" && claims[groupsClaim] == nil
 }

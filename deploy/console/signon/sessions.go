@@ -18,8 +18,8 @@ type Loan struct {
 // mostOfAccount is how many sessions an account may have at a time. If one more begins, the oldest ends.
 const mostOfAccount = 8
 
-// sessions keeps the loans of people who have signed on. The key of held is the digest of the secret in the browser's
-// cookie.
+// sessions keeps the loans of people who have signed on. In the map held, the key of a loan is the digest of the
+// secret in the browser's cookie.
 type sessions struct {
 	mu   sync.Mutex
 	held map[[32]byte]session
@@ -30,7 +30,7 @@ type session struct {
 	loan    Loan
 }
 
-// begin stores a loan, and returns a new secret with which loan finds it.
+// begin stores a loan, and returns a new secret, with which the method loan finds it.
 func (s *sessions) begin(account messages.Name, loan Loan, now time.Time) (secret string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +57,7 @@ func (s *sessions) begin(account messages.Name, loan Loan, now time.Time) (secre
 	return secret
 }
 
-// loan returns the loan of a secret. It returns false if there is none, or the loan has expired.
+// loan returns the loan of a secret. It returns false if there is no loan, or if it has expired.
 func (s *sessions) loan(secret string, now time.Time) (Loan, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -31,8 +31,9 @@ const back = "back"
 const (
 	// beginsWithin is how long a person may take at the provider.
 	beginsWithin = 15 * time.Minute
-	// answersWithin is the longest time of a question to the provider. mostAtOnce is how many questions may be open
-	// at a time. After a question without an answer, the console asks nothing for silentFor.
+	// answersWithin is how long the provider may take to answer a request. mostAtOnce is how many requests may be open
+	// at a time. silentFor is how long the console waits after a request that had no answer, before it sends another
+	// one.
 	answersWithin = 10 * time.Second
 	mostAtOnce    = 16
 	silentFor     = 2 * time.Second
@@ -43,7 +44,8 @@ type Config struct {
 	Rules     *Rules
 	Site      messages.Name
 	Operators []messages.Name
-	// Lend makes credentials of an account that end after an hour. With operator, they are an operator's credentials.
+	// Lend makes credentials of an account that end after an hour. If operator is true, they are an operator's
+	// credentials.
 	Lend func(account messages.Name, operator bool) (Loan, error)
 	Log  *zap.Logger      // nil: nothing is logged
 	Now  func() time.Time // nil: the wall clock
@@ -130,7 +132,7 @@ func (t try) part(name string) string {
 	return base64.RawURLEncoding.EncodeToString(digest[:])
 }
 
-// back reads the answer of the provider from the browser's request, and begins a session.
+// The method back reads the answer of the provider from the browser's request, and begins a session.
 func (s *SignOn) back(w http.ResponseWriter, r *http.Request, origin string) error {
 	q := r.URL.Query()
 	cookie, err := r.Cookie(s.name(r, "try"))
@@ -234,8 +236,8 @@ func (s *SignOn) leave(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// session returns the secret of the browser's session; "": there is none. It refuses a request that does not come
-// from a page of the console; own is then false.
+// session returns the secret of the browser's session, or "" if there is none. The result own is false if the request
+// does not come from a page of the console; such a request is refused.
 func (s *SignOn) session(w http.ResponseWriter, r *http.Request) (secret string, own bool) {
 	if err := s.own.Check(r); err != nil || r.Header.Get("Origin") == "" {
 		http.Error(w, "only a page of this console may ask for this", http.StatusForbidden)
@@ -247,8 +249,8 @@ func (s *SignOn) session(w http.ResponseWriter, r *http.Request) (secret string,
 	return secret, true
 }
 
-// place reserves one of the mostAtOnce questions to the provider, until the caller calls the returned function. If
-// all are taken, it returns an error at once.
+// place lets the caller send requests to the provider. At most mostAtOnce callers may do so at a time; if there are as
+// many already, place returns an error at once. The caller calls the returned function when it has ended.
 func (s *SignOn) place(ctx context.Context) (context.Context, func(), error) {
 	select {
 	case s.asking <- struct{}{}:
@@ -259,7 +261,8 @@ func (s *SignOn) place(ctx context.Context) (context.Context, func(), error) {
 	return ctx, func() { cancel(); <-s.asking }, nil
 }
 
-// found returns the provider with its endpoints. It asks the provider for them until the provider has answered once.
+// found returns the provider with its endpoints. It asks the provider for the endpoints only until it has had one
+// answer.
 func (s *SignOn) found(ctx context.Context) (*oidc.Provider, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -116,7 +116,6 @@ func (b *browser) begin() (back string) {
 	return b.authorize(r.Header.Get("Location"))
 }
 
-// signOn signs the person on.
 func (b *browser) signOn() {
 	b.T.Helper()
 	if r, body := b.get(b.begin()); r.StatusCode != http.StatusSeeOther || r.Header.Get("Location") != "/" {
@@ -124,7 +123,7 @@ func (b *browser) signOn() {
 	}
 }
 
-// creds returns the credentials that the page gets; "": none.
+// creds returns the credentials that the page gets, or "" if it gets none.
 func (b *browser) creds() string {
 	b.T.Helper()
 	status, body := b.post("credentials")
@@ -229,8 +228,8 @@ func TestClaimsNameAccounts(t *testing.T) {
 	b.refused(b.begin(), "operators do not sign on here")
 }
 
-// TestOnlyVerifiedAddressesAreAccounts checks that an e-mail address counts only if the provider has verified it: at
-// some providers people can type any address.
+// TestOnlyVerifiedAddressesAreAccounts checks that an e-mail address counts only if the provider has verified the
+// address. At some providers, people can type any address.
 func TestOnlyVerifiedAddressesAreAccounts(t *testing.T) {
 	d := newDesk(t, httptest.NewServer)
 	d.rules.Claim, d.rules.Accounts = "email", map[string]messages.Name{"ada@example.org": "ada"}

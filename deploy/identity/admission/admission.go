@@ -180,7 +180,8 @@ func (a *Admission) renew(_ context.Context, caller messages.Name, r messages.Re
 	return reply, err
 }
 
-// lend gives a door the credentials of a user. The seed is encrypted for the door, so that no server in between learns it.
+// lend gives a door (a service for the users of a login node) the credentials of a user. The seed is encrypted for the
+// door, so that no server in between learns it.
 func (a *Admission) lend(_ context.Context, caller messages.Name, r messages.LendRequest) (reply messages.LendReply, err error) {
 	door, ok := strings.CutPrefix(caller, "$"+messages.DoorPrefix)
 	switch {
@@ -222,7 +223,6 @@ func (a *Admission) ask(ctx context.Context, r messages.AdmitRequest) (messages.
 	return bus.Call[messages.TokensReply](ctx, a.c.Bus, subject, r)
 }
 
-// one sends a request about one token.
 func (a *Admission) one(ctx context.Context, r messages.AdmitRequest) (messages.TokenState, error) {
 	reply, err := a.ask(ctx, r)
 	if err == nil && len(reply.Tokens) != 1 {
@@ -234,7 +234,6 @@ func (a *Admission) one(ctx context.Context, r messages.AdmitRequest) (messages.
 	return reply.Tokens[0], nil
 }
 
-// metrics counts admissions and refusals.
 type metrics struct {
 	issued, enrolled, lent prometheus.Counter
 	refused                *prometheus.CounterVec

@@ -20,9 +20,9 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// Join gets the credentials of a token's node and writes them to a file that only its owner can
-// read. It writes the node's key next to the file first, so that an agent that was stopped asks
-// again with the same key. server replaces the URLs of the token, if not empty.
+// Join gets the credentials of a token's node and writes them to a file that only its owner can read. It writes the
+// node's key next to the file first, so that an agent that was stopped asks again with the same key. If server is not
+// empty, it replaces the URLs of the token.
 func Join(ctx context.Context, t *Token, server, file string) error {
 	if ends := t.expires(); ends != 0 && ends <= messages.TimeOf(time.Now()) {
 		return messages.Errorf(messages.Expired, "join token %s expired at %v; ask the site's operator for another", t.ID, ends)
@@ -99,7 +99,6 @@ func (t *Token) enrol(ctx context.Context, server string, pair nkeys.KeyPair) ([
 	return jwt.FormatUserConfig(reply.Claim, seed)
 }
 
-// connect connects with the token's credentials.
 func (t *Token) connect(server string) (bus.Bus, error) {
 	c := bus.Config{URL: server, Name: messages.ServiceIdentity(t.ID), JWT: t.Claim, Seed: t.Seed}
 	if server == "" {

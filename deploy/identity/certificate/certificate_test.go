@@ -25,7 +25,8 @@ func create(t *testing.T, site messages.Name) (*Authority, string) {
 	return a, dir
 }
 
-// config returns the TLS configuration of a host, for both ends. It trusts the authority in the directory trusts.
+// config returns the TLS configuration of a host, for both ends. The argument trusts is the directory of the authority
+// that the configuration trusts.
 func config(t *testing.T, dir string, host messages.Name, trusts string) *tls.Config {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, host+".pem"), filepath.Join(dir, host+".key"))

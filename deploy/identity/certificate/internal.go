@@ -55,8 +55,8 @@ func NewInternal(site messages.Name, secret [ed25519.SeedSize]byte) (*Internal, 
 	return &Internal{site: site, cert: cert, key: key, pool: pool}, nil
 }
 
-// Group returns the name in the certificates of one kind of part of the hosts: "bank",
-// "auctioneer", or the NATS servers. Example: "bank.west.candor".
+// Group returns the name that one part of all hosts has in its certificates. The part is "bank", "auctioneer", or the
+// NATS servers. Example: "bank.west.candor".
 func Group(part string, site messages.Name) string { return part + "." + site + ".candor" }
 
 // issue makes a certificate for DNS names, valid from a day before now.

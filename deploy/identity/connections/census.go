@@ -21,13 +21,12 @@ type place struct {
 	id     uint64
 }
 
-// connection is an open connection.
 type connection struct {
 	place
 	by    holder
 	start time.Time // in the time of its server
-	// told is when its holder was told that it will be closed. cut is when the server was last asked to close it.
-	// Zero: not yet.
+	// told is when the holder was told that the connection will be closed. cut is when the server was last asked to
+	// close the connection. The zero time means not yet.
 	told, cut time.Time
 }
 
@@ -38,12 +37,11 @@ type census struct {
 	open    map[holder]int
 }
 
-// server is a NATS server of the site.
 type server struct {
 	heard, listed time.Time
 	connections   map[uint64]*connection
 	// changed has the numbers of the connections that were opened or closed since the guard asked the server for its
-	// list. The list may be older than these changes. nil: no answer is awaited.
+	// list. The list may be older than these changes. It is nil if no answer is awaited.
 	changed map[uint64]bool
 }
 
@@ -77,7 +75,7 @@ func (c *census) enter(s *server, n connection) {
 	}
 }
 
-// closed removes a connection that was closed.
+// The method closed removes a connection that was closed.
 func (c *census) closed(at place, now time.Time) {
 	s := c.hear(at.server, now)
 	if s.changed != nil {
@@ -97,8 +95,8 @@ func (c *census) remove(s *server, id uint64) {
 	}
 }
 
-// asking returns the IDs of the servers to ask for their lists. These are the servers whose last list is older than the
-// given time, without the servers that have not answered yet. [census.list] takes each answer.
+// asking returns the IDs of the servers to ask for their lists. These are the servers whose last list is older than
+// the given time. Servers that have not answered the last request yet are left out. [census.list] takes each answer.
 func (c *census) asking(before time.Time) (ids []string) {
 	for id, s := range c.servers {
 		if s.changed == nil && s.listed.Before(before) {
@@ -145,8 +143,9 @@ func (c *census) forget(since time.Time) {
 	}
 }
 
-// excess returns the connections above the limits. The function most gives the limit of a holder. Of each holder, the
-// newest connections are above the limit. Guards that count the same connections get the same result.
+// excess returns the connections above the limits. The function most gives the limit of a holder. The newest
+// connections of a holder count as the ones above the limit. Guards that count the same connections get the same
+// result.
 func (c *census) excess(most func(holder) int) (all []*connection) {
 	over := map[holder][]*connection{}
 	for by, n := range c.open {

@@ -28,7 +28,8 @@ type Config struct {
 	// Most is the maximum number of open connections of a user. An operator may have operatorTimes
 	// this number.
 	Most int
-	// Server is the server whose connections the guard closes; "": any server.
+	// Server is the server whose connections the guard closes. If it is "", the guard closes connections of any
+	// server.
 	Server  string
 	Log     *zap.Logger           // nil: none
 	Metrics prometheus.Registerer // nil: none
@@ -113,7 +114,7 @@ func (g *Guard) Close() error {
 	return errors.Join(failed...)
 }
 
-// most returns the largest number of connections of a holder; 0: no limit.
+// most returns the largest number of connections of a holder, or 0 if there is no limit.
 func (g *Guard) most(by holder) int {
 	switch by.role {
 	case identity.User, identity.Peer:

@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// system is the system account of a server. It answers only requests to close a connection, and leaves the first few of
-// these without an answer: deaf says how many.
+// system is the system account of a server. It answers only requests to close a connection, and leaves the first few
+// of these without an answer. The field deaf is their number.
 type system struct {
 	bus.Bus
 	event  func(string, []byte)
@@ -43,7 +43,7 @@ func (s *system) Request(_ context.Context, subject string, content []byte) ([]b
 	return nil, messages.Errorf(messages.Unavailable, "the server does not answer")
 }
 
-// says sends events of alice's connections to a guard with a limit of one. The guard must close the given
+// The method says sends events of alice's connections to a guard with a limit of one. The guard must close the given
 // connections.
 func (s *system) says(t *testing.T, events []string, cut ...string) {
 	synctest.Test(t, func(t *testing.T) {
@@ -67,8 +67,8 @@ func (s *system) says(t *testing.T, events []string, cut ...string) {
 	})
 }
 
-// TestAConnectionIsCutAtLast makes a server too busy to close a connection. The guard must ask again. Once the
-// connection stayed open for ever, because the guard believed that it was being closed.
+// TestAConnectionIsCutAtLast makes a server too busy to close a connection. The guard must ask again. In an earlier
+// version, the connection stayed open for ever, because the guard believed that it was being closed.
 func TestAConnectionIsCutAtLast(t *testing.T) {
 	two := `{"cid":2}`
 	(&system{deaf: 2}).says(t, []string{"CONNECT 1", "CONNECT 2"}, two, two, two)

@@ -17,7 +17,7 @@ const RevokedSubject = "candor.revoked"
 // Server is a NATS server of a site.
 type Server struct{ ID, Name string }
 
-// Servers asks the servers of a site to report, and returns when as many as want have reported, or when ctx
+// Servers asks the servers of a site to report, and waits for as many reports as the argument want says, or until ctx
 // ends.
 func Servers(ctx context.Context, system bus.Bus, want int) ([]Server, error) {
 	var mu sync.Mutex

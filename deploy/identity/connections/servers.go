@@ -53,7 +53,6 @@ func (g *Guard) cut(at place) error {
 	return err
 }
 
-// request sends one request to one server.
 func request[T any](ctx context.Context, system bus.Bus, id, what string, content any) (none T, err error) {
 	data, err := json.Marshal(content)
 	if err != nil {

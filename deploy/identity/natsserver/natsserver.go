@@ -43,9 +43,9 @@ func store(o *server.Options, accounts []identity.Token) error {
 	return nil
 }
 
-// Refresh updates a running server to the present signers, peers and revocations. It closes
-// connections that are no longer admitted. o must be the options that Secure set when the
-// server started: the server trusts the operator of that time until it restarts.
+// Refresh updates a running server to the current signers, peers and revocations. It closes connections that are no
+// longer admitted. o must be the options that Secure set when the server started: until it restarts, the server trusts
+// the operator's key of that time.
 func Refresh(s *server.Server, o *server.Options, a *identity.Authority, peers ...messages.Name) error {
 	tokens, err := a.TokensOf(o.TrustedOperators[0].Subject, peers...)
 	if err != nil {

@@ -42,9 +42,8 @@ func Loopback() *server.Options {
 	return &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true}
 }
 
-// Stranger returns the options of a server with none of our rules, which is linked to a site's
-// address for peers with credentials that the site issued. It is the worst that the owner of a
-// peer can run.
+// Stranger returns the options of a server with none of our rules, which is linked to a site's address for peers with
+// credentials that the site issued. No server of a peer can do more harm.
 func Stranger(t testing.TB, leaf string, creds []byte) *server.Options {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "stolen.creds")

@@ -27,7 +27,7 @@ type Options struct {
 	// Until ends the audit early when it is closed. The report then covers the part that was done.
 	Until <-chan struct{}
 
-	forgetful bool // a planted fault: see grid.Config
+	forgetful bool // an inserted fault: see grid.Config
 }
 
 // sample is a sampled job, with jobs that could collude with it: the next jobs of other users.
@@ -127,7 +127,7 @@ type audit struct {
 	*core.Problem
 	seeds []uint64 // each payoff is a mean over these seeds
 
-	forgetful bool // a planted fault
+	forgetful bool // an inserted fault
 }
 
 // neighbours is the number of jobs of the log that run together with a sampled job, if all actors run. They are the
@@ -178,7 +178,7 @@ func (a *audit) sample(n int) []sample {
 	return out
 }
 
-// result has what the lies of a kind gain for a sampled job.
+// result has the gains of the lies of a kind for a sampled job.
 type result struct {
 	job   int64
 	could bool
@@ -201,7 +201,7 @@ type fixed struct {
 	gain float64
 }
 
-// try measures all lies of a kind for one job.
+// The method try measures all lies of a kind for one job.
 func (a *audit) try(s sample, kind string, r *result) error {
 	r.job = a.Work.Jobs[s.at].Number
 	switch kind {
@@ -244,8 +244,8 @@ func (a *audit) try(s sample, kind string, r *result) error {
 	return nil
 }
 
-// from returns an audit that starts when a sampled job arrives. It also returns the jobs whose users lie together, with
-// this kind of lie.
+// The method from returns an audit that starts when a sampled job arrives. It also returns the jobs whose users lie
+// together, with this kind of lie.
 func (a *audit) from(s sample, kind string) (*audit, []int, error) {
 	liars := append([]int{s.at}, s.partners[:min(len(s.partners), among(kind)-1)]...)
 	if a.Work.Parallel == workload.Wide { // all actors run, so only the neighbours in the log take part
@@ -262,7 +262,8 @@ func (a *audit) from(s sample, kind string) (*audit, []int, error) {
 	return &audit{Problem: &from, seeds: a.seeds, forgetful: a.forgetful}, liars, err
 }
 
-// tell runs the market with a lie, if the liars can tell it. at is the lie's position among the lies of its kind.
+// tell runs the market with a lie, if the liars can tell it. The argument at is the lie's position among the lies of
+// its kind.
 func (a *audit) tell(liars []int, kind string, at int, l lie, r *result) error {
 	most := a.Work.Nodes
 	if a.Work.Parallel == workload.Wide {
@@ -367,8 +368,9 @@ func (a *audit) control(t []entry, liars []int, r *result, k int, c struct{ size
 	return err
 }
 
-// apart subtracts from payoffs the gain that the same entries have when they end well, because that gain does not come
-// from the way in which they end. Example: the gain of dividing a job into two halves belongs to the kind split.
+// apart subtracts from the argument payoffs the gain that the same entries have when they end well, because that gain
+// does not come from the way in which they end. Example: the gain of dividing a job into two halves belongs to the
+// kind split.
 func (a *audit) apart(payoffs, honest []float64, t []entry, liars []int, told []entry) error {
 	well := slices.Clone(told)
 	for k := range well {
@@ -381,8 +383,8 @@ func (a *audit) apart(payoffs, honest []float64, t []entry, liars []int, told []
 	return err
 }
 
-// choose finds the best lie and its gain. best is −1 if the truth is best. With several seeds, the first half chooses
-// and the second measures.
+// choose finds the best lie and its gain. The result best is −1 if the truth is best. With several seeds, the first
+// half chooses and the second measures.
 func choose(honest []float64, told [][]float64) (best int, gain float64) {
 	half := len(honest) / 2
 	best = -1
@@ -406,8 +408,8 @@ func mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// inParallel calls do with 0 to n−1 on all processors, and returns the first error in this order. After until is
-// closed, it starts no further calls.
+// inParallel calls the function do with 0 to n−1, on all processors. Of several errors, it returns the one with the
+// smallest number. After the channel until is closed, it starts no further calls.
 func inParallel(n int, progress func(done, of int), until <-chan struct{}, do func(k int) error) error {
 	errs := make([]error, n)
 	var running sync.WaitGroup

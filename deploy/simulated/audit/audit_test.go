@@ -88,8 +88,8 @@ func TestWorkDoneThatCountsIsFound(t *testing.T) {
 	}
 }
 
-// TestTruthfulMechanismsShowNone audits mechanisms that claim that the truth is best, for the declarations that they
-// claim it for. No lie may gain.
+// TestTruthfulMechanismsShowNone audits mechanisms that claim that the truth is best, for the declarations for which
+// they claim it. No lie may gain.
 func TestTruthfulMechanismsShowNone(t *testing.T) {
 	for name, c := range map[string]struct {
 		market string
@@ -287,8 +287,9 @@ func TestAbove(t *testing.T) {
 	}
 }
 
-// TestTheGridEndsWhereTheGainFalls audits a market with k-th prices. The best lie is larger than the list of sizes,
-// which ends at four times the truth. Each further size must gain more than the size before it, except the last size.
+// TestTheGridEndsWhereTheGainFalls audits a market with k-th prices. The best lie is larger than all sizes in the
+// list, which ends at four times the truth. Each further size must gain more than the size before it, except the last
+// size.
 func TestTheGridEndsWhereTheGainFalls(t *testing.T) {
 	f := gains(t, crowd(t, 60, "mechanism: highest-bid\n", 1), 20, Value)[Value]
 	at := len(sizes) + len(beyond[0])

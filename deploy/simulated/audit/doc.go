@@ -4,10 +4,10 @@
 // # Model
 //
 // A job's payoff is the worth of the outcome to its owner, minus what the job pays. The worth follows from the true
-// value, deadline, length and width (package measure). If worth is by deadline, it is all or nothing. With the
-// mechanism deadline, a result is available at the declared deadline, as on a site and as the mechanism's proof
-// assumes. With hand_over: end, it is available when the job ends. All other users bid as in the study. The gain of a
-// lie is its payoff minus the payoff of the truth, as a part of the job's value v·width·length.
+// value, deadline, length and width (package measure). In a market with worth: deadline, a job's worth is its whole
+// value or nothing. With the mechanism deadline, a result is available at the declared deadline, as on a site and as
+// the mechanism's proof assumes. With hand_over: end, it is available when the job ends. All other users bid as in the
+// study. The gain of a lie is its payoff minus the payoff of the truth, as a part of the job's value v·width·length.
 //
 // The kinds of lie, each in a few sizes:
 //
@@ -45,14 +45,14 @@
 // A job can also be one task on several slots of a node (workload.Wide). Such jobs need nodes, so all actors run. Only
 // the 24 jobs of the log around a sampled job run then. The lies about nodes are lies about the width.
 //
-// What lying sites and peers gain is not measured here. Package faults measures this: there, a peer signs everything
-// that it can.
+// The audit does not measure the gain of lying sites and peers. Package faults measures it; there, a peer signs
+// everything that it can.
 //
-// An audit reports two results for each kind. In expectation: the mean gain of each fixed lie over all sampled jobs and
-// over newly drawn bids (Options.Redraws), with an interval of 95 %. A mechanism that is truthful in expectation claims
-// that this gain is not above 0. After the fact: the gain of the best lie of each job, or 0 if the truth is best. If
-// the mechanism makes random choices, payoffs are means over several seeds. One half of the seeds chooses the lie, and
-// the other half measures it; otherwise luck would look like gain.
+// An audit reports two results for each kind. The result in expectation is the mean gain of each fixed lie over all
+// sampled jobs and over newly drawn bids (Options.Redraws), with an interval of 95 %. A mechanism that is truthful in
+// expectation claims that this gain is not above 0. The result after the fact is the gain of the best lie of each job,
+// or 0 if the truth is best. If the mechanism makes random choices, payoffs are means over several seeds. One half of
+// the seeds chooses the lie, and the other half measures it; otherwise luck would look like gain.
 //
 // A control is a lie that must gain: announcing half the value if all completed jobs paid what they announce, or four
 // times the value if no job paid. If neither gains, the sample is too weak to show a gain. Each interval is for one
@@ -69,37 +69,38 @@
 // The search begins with each single step, with each way to end combined with each false declaration, and with random
 // sequences. Successive halving over more and more sampled jobs keeps the better ones, and tries their neighbours.
 // These jobs are in turn a job that pays much, a job that misses much of its value, and any job. Most jobs get all of
-// their value for free, and so show no difference between sequences. Of the last five sequences and their parts, one is
-// chosen with other jobs, bids and seeds. A third set of jobs, drawn at random, measures the chosen sequence. So luck
-// in the choice does not count as a gain.
+// their value for free, and so show no difference between sequences. One of the last five sequences, or a part of one,
+// is chosen with other jobs, bids and seeds. A third set of jobs, drawn at random, measures the chosen sequence. So
+// luck in the choice does not count as a gain.
 //
-// The controls are searches in a market with a hole: one of its rules is removed. In deadline and contract markets, and
-// where shares are paid on completion, a failed attempt is then no completion. In a contract market, each request draws
-// a new menu. In a proportional market, shares count the tasks that start. In other markets, a job that does not end
-// well owes nothing. Each of these holes was once a fault. Sequences are compared by their mean gain minus its standard
-// error, where no job counts for more than its value. So luck with some jobs does not look better than a small gain of
-// all jobs. A control has fired if this mean, or the plain mean, is surely above 0.
+// The controls are searches in a market with a hole: one of its rules is removed. In deadline and contract markets,
+// and where shares are paid on completion, a failed attempt is then no completion. In a contract market, each request
+// draws a new menu. In a proportional market, shares count the tasks that start. In other markets, a job that does not
+// end well owes nothing. Each of these holes was once a fault. Sequences are compared by their mean gain minus its
+// standard error, where no job counts for more than its value. So luck with some jobs does not look better than a
+// small gain of all jobs. A control has fired if this mean, or the plain mean, is surely above 0.
 //
 // Dividing a task does not make it faster; the kind split measures two halves that run at the same time. Where the
-// market claims that the truth is best, false declarations, and raising a declaration later, are also steps. An account
-// at another site is a visitor in the book, and an account here pays for it. The search does not cover what the other
-// site itself may do.
+// market claims that the truth is best, false declarations, and raising a declaration later, are also steps. An
+// account at another site is a visitor in the book, and an account here pays for it. The search does not cover what
+// the other site itself may do.
 //
 // # Users who tell the lies that pay
 //
-// Run measures one liar among honest users. Play asks where a market comes to rest if every user tells one lie for all
-// its jobs: the truth, or one lie about value, deadline, length or arrival, or that each job is two. The users choose
-// in turn by regret matching (Hart and Mas-Colell 2000): a user adds up what each lie would have gained against the
-// present choices of the others. Play ends when nobody can gain more than a thousandth of its value. The result is one
-// equilibrium among these lies on this log; there may be others. A market need not come to rest.
+// Run measures one liar among honest users. Play asks where users stop changing their lies, if every user tells one
+// lie for all its jobs: the truth, or one lie about value, deadline, length or arrival, or the division of each job
+// into two. The users choose in turn by regret matching (Hart and Mas-Colell 2000): a user adds up what each lie would
+// have gained against the current choices of the others. Play ends when nobody can gain more than a thousandth of its
+// value. The result is one equilibrium among these lies on this log; there may be others. In some markets, the users
+// never stop.
 //
 // # What it can and cannot show
 //
 // Gains are ex post: against the actual bids of the others. A mechanism that is truthful in expectation over the bids
 // of the others (batch-queue, contract) may show some gains and still keep its promise.
 //
-// A gain is a proof: the run that shows it can be repeated. No gain is only evidence, for the lies tried, on these
-// jobs. Lies about value or length change nothing in a mechanism that does not read them.
+// A gain is a proof: the run that shows it can be repeated. If no gain is found, this is only evidence about the lies
+// that were tried on these jobs. Lies about value or length change nothing in a mechanism that does not read them.
 //
 // # Determinism and cost
 //

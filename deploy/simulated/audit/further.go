@@ -7,15 +7,15 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/core"
 )
 
-// sizes are the sizes of lies about the value. If the gain still grows at an end of the list, the sizes in beyond are
-// tried also, until one of them gains less.
+// sizes are the sizes of lies about the value. If the gain still grows at an end of the list, the sizes in the list
+// beyond are tried also, until one of them gains less.
 var (
 	sizes  = []float64{0.01, 0.25, 0.5, 0.75, 0.9, 0.97, 1.03, 1.1, 1.5, 4}
 	beyond = [2][]float64{{0.001, 0.0001}, {10, 32, 100, 316, 1000, 3162, 10_000}}
 )
 
-// further tries the lies beyond the ends of the list sizes, for all trials of lies about the value. If the gain grows
-// up to the last size, it returns this size, otherwise 0.
+// The function further tries the lies beyond the ends of the list sizes, for all trials of lies about the value. If
+// the gain grows up to the last size, it returns this size, otherwise 0.
 func further(of []*trial, o Options) (grows float64, err error) {
 	at := len(sizes) // position of the next lie
 	for end, more := range beyond {
@@ -49,8 +49,8 @@ func further(of []*trial, o Options) (grows float64, err error) {
 	return grows, nil
 }
 
-// larger reports whether a lie has a positive mean gain that is larger than the mean gain of another lie. lie and than
-// are the positions of the two lies in the list.
+// larger reports whether a lie has a positive mean gain that is larger than the mean gain of another lie. The
+// arguments lie and than are the positions of the two lies in the list.
 func larger(of []*trial, lie, than int) bool {
 	var sums [2]float64
 	for _, t := range of {

@@ -195,8 +195,8 @@ func onOthers(x float64, e *entry, nodes int) []entry {
 // halves returns two jobs of half the work: half of the slots, or half of the time.
 func halves(e entry) []entry { return parts(e, 2, false) }
 
-// parts returns k jobs with equal parts of the work. It divides the slots if the job has k or more, otherwise the time.
-// With names, each job except the first has its own account.
+// parts returns k jobs with equal parts of the work. It divides the slots if the job has k or more, otherwise the
+// time. If names is true, each job except the first has its own account.
 func parts(e entry, k int, names bool) (out []entry) {
 	for n := range k {
 		p := e
@@ -294,8 +294,9 @@ func together(rates [][]float64) (out []lie) {
 	return out
 }
 
-// variant returns a study in which the liars submit other entries. owner has for each job the number of its liar, 0 if
-// it belongs to another user, or a negative number if it is a ghost of a liar. of has the owners who do more than wait.
+// variant returns a study in which the liars submit other entries. The result owner has, for each job, the number of
+// its liar, 0 if the job belongs to another user, or a negative number if the job is a ghost of a liar. The result of
+// has the owners who do more than wait.
 func variant(p *core.Problem, liars []int, told []entry) (q core.Problem, owner []int, of map[int]*grid.Owner) {
 	entries := make([]entry, 0, len(p.Bids)+1)
 	for i := range p.Bids {

@@ -49,7 +49,7 @@ func (t *entry) payoffOf(q *core.Problem, o *core.Outcome, parts []int) float64 
 	return t.worth(q.Market.Worth, &whole) - paid
 }
 
-// asBid returns the same as payoff, but computed as if each completed job paid the fraction part of what it announced.
+// asBid returns the same as payoff, but computed as if each completed job paid what it announced, multiplied by part.
 func (t *entry) asBid(q *core.Problem, o *core.Outcome, owner []int, me int, part float64) float64 {
 	out := t.payoff(q, o, owner, me)
 	for k, who := range owner {

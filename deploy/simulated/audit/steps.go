@@ -102,8 +102,8 @@ func acts(words string, of ...grid.Act) step {
 	return owners(words, func(o *grid.Owner) { o.Acts = append(o.Acts, of...) })
 }
 
-// outs returns ways to end a job whose result is there. A retry needs a job that names attempts: by default a task
-// whose program fails runs once.
+// outs returns ways to end a job whose result is there. A retry needs a job with several attempts: by default, a task
+// whose program fails does not run again.
 func outs() []step {
 	return []step{
 		owners("exits with 1, once, and the retry is over at once", func(o *grid.Owner) { o.Exits, o.Attempts, o.Quick = 1, 3, true }),
@@ -117,7 +117,7 @@ func outs() []step {
 	}
 }
 
-// ends returns other ways in which attempts and jobs end.
+// The function ends returns other ways in which attempts and jobs end.
 func ends() []step {
 	return []step{
 		owners("keeps its slot for 10 minutes more when the result is printed", func(o *grid.Owner) { o.Stays += 600 }),
@@ -216,7 +216,7 @@ func twice(other bool) step {
 	}}
 }
 
-// with returns a copy of the entry with the number copy: another way to get the same result.
+// The method with returns the entry with another number in the field copy: another way to get the same result.
 func (e entry) with(copy int) entry {
 	own := *e.owner
 	own.Acts = slices.Clone(own.Acts)
@@ -236,8 +236,8 @@ func shapes() (out []step) {
 	return append(out, array(4), packs("4 tasks", 4), packs("all tasks", job.MaxTasks))
 }
 
-// array returns a step that does the same work in k times as many tasks of an array, with the same number at a time. It
-// is not possible if each task is a job of its own on a site.
+// array returns a step that does the same work in k times as many tasks of an array, with the same number at a time.
+// The step is not possible if each task is a job of its own on a site.
 func array(k int) step {
 	return step{fmt.Sprintf("in an array of %d times as many tasks", k), func(told []entry, p *core.Problem) []entry {
 		if grid.Gangs(p.Market.Mechanism) || p.Market.Mechanism == rules.Deadline || p.Market.Price == market.PricePivot {

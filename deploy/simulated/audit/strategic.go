@@ -24,7 +24,7 @@ type Equilibrium struct {
 	Rest      bool    `json:"at_rest"`      // in the last pass, nobody could gain more than Least
 	Left      float64 `json:"largest_gain"` // largest possible gain in the last pass, as a part of a user's value
 	Runs      int     `json:"runs"`
-	// Honest are the sums if all users tell the truth, AtRest the sums of the last pass.
+	// Honest are the sums if all users tell the truth. AtRest are the sums of the last pass.
 	Honest  Sums     `json:"truth"`
 	Resting Sums     `json:"rest"`
 	Users   []Player `json:"users"` // by value, the largest first
@@ -110,8 +110,8 @@ type game struct {
 // Play searches for an equilibrium. Every user has a strategy, a lie or the truth, for all of its jobs. One after
 // another, users compute the gain of each of their strategies, with the others unchanged, and add it to their regrets.
 // A user who could gain draws its next strategy in proportion to its positive regrets (Hart and Mas-Colell 2000). Play
-// ends after a pass in which no user could gain, or after the given number of passes. Payoffs are by the market's
-// Worth.
+// ends after a pass in which no user could gain, or after the given number of passes. The market's Worth decides the
+// payoffs.
 func Play(p *core.Problem, passes int, progress func(done, of int)) (*Equilibrium, error) {
 	own := *p
 	own.Prior = own.PriorJobs()
@@ -212,7 +212,8 @@ func (g *game) everybody() (of, paid []float64, err error) {
 	return g.outcome(g.plays, -1)
 }
 
-// outcome runs the market. It returns payoffs of one user, or of all users if only is −1, as means over seeds.
+// outcome runs the market. It returns the payoffs of the user with the number only, or of all users if that number is
+// −1, as means over seeds.
 func (g *game) outcome(plays []int, only int) (of, paid []float64, err error) {
 	told := make([]entry, 0, len(g.truth))
 	for i := range g.truth {

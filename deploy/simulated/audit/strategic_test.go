@@ -25,7 +25,7 @@ func table(t *testing.T, market string) *core.Problem {
 	return &core.Problem{Market: m, Work: w, Bids: m.Bids.Draw(w, 1), Seed: 1}
 }
 
-// TestPlay runs the game with first prices and a high cost of waiting. All users must come to rest above the truth:
+// TestPlay runs the game with first prices and a high cost of waiting. At the end, all users must bid above the truth:
 // then they pay more, wait as long as with the truth, and lose. In a fifo market, which reads no bids, nobody may
 // change its rate. The same seed must give the same result.
 func TestPlay(t *testing.T) {

@@ -164,8 +164,8 @@ func newHunt(p *core.Problem, o VerbOptions) *hunt {
 const first, second, last = 8, 16, 32
 
 // search draws plans, and keeps the better ones by successive halving over more and more scenes. It changes the kept
-// plans step by step. New scenes choose one of the best five plans, or a part of one. Other new scenes measure its
-// gain.
+// plans step by step. With new scenes, it chooses one of the best five plans, or a part of one. With other new scenes,
+// it measures the gain of this plan.
 func search(p *core.Problem, o VerbOptions) (v Verbed, err error) {
 	h := newHunt(p, o)
 	var pool []*candidate
@@ -264,8 +264,7 @@ func (h *hunt) add(pool []*candidate, s plan) []*candidate {
 	return pool
 }
 
-// best tries the candidates in those of the scenes in which they were not tried before, and returns the best
-// candidates.
+// best tries each candidate in the scenes in which it was not tried before, and returns the best candidates.
 func (h *hunt) best(pool []*candidate, scenes []*scene, keep int) ([]*candidate, error) {
 	type trial struct {
 		c  *candidate
@@ -441,7 +440,7 @@ func (w *way) join(r *core.Job, results map[int]float64, i int) {
 	w.at, w.over = max(w.at, at), max(w.over, r.Finish)
 }
 
-// had returns the outcome for an owner who takes the result from the way that has the result first.
+// had returns the outcome for an owner who takes the result from the first way that has it.
 func (t *entry) had(ways map[int]*way) *core.Job {
 	best := &way{at: math.Inf(1)}
 	over := t.job.Submit

@@ -14,7 +14,7 @@ import (
 // failing matches steps in which the owner has the result and lets the job fail.
 const failing = "exits with 1|cancels when the result|requeues when the result"
 
-// planted has holes in markets, each with a crowd of jobs in which the search can find the hole.
+// planted has markets with a hole, each with a crowd of jobs in which the search can find the hole.
 var planted = map[string]struct {
 	market       string
 	hole         hole
@@ -42,7 +42,8 @@ var planted = map[string]struct {
 
 const softContract = "mechanism: contract\nworth: decay\nM: 8\nbids: {deadline: {slack: exponential, mean: 4, least: 60}}\n"
 
-// plantedIn returns the study for a planted hole. The times of its jobs are multiplied by the factor every of the hole.
+// plantedIn returns the study for an entry of planted. The times of its jobs are multiplied by the entry's field
+// every.
 func plantedIn(t *testing.T, name string) *core.Problem {
 	c := planted[name]
 	p := crowd(t, 600, c.market, c.width)
@@ -55,8 +56,8 @@ func plantedIn(t *testing.T, name string) *core.Problem {
 	return p
 }
 
-// without returns the gain of a plan for each of the first jobs: the gain in the market with a hole minus the gain with
-// the rule.
+// without returns, for each of the first jobs, what a plan gains because a rule is missing: the gain in the market
+// with the hole minus the gain in the market with the rule.
 func without(t *testing.T, name string, jobs int, of func(*hunt) plan) []float64 {
 	c := planted[name]
 	var gains [2][]float64
@@ -148,9 +149,9 @@ func TestASequenceIsAChangeOfAnother(t *testing.T) {
 	}
 }
 
-// TestWaysOutEndAsTheySay: a job that exits with 1 once must be retried, and must run twice unless the retry ends at
-// once. Before this was fixed, a task ran only once by default, so both steps were an exit with 1 in the only attempt.
-// And a requeue at the end of the program changed nothing, because the program was over.
+// TestWaysOutEndAsTheySay checks a job that exits with 1 once. It must be retried, and must run twice unless the retry
+// ends at once. Before this was fixed, a task ran only once by default, so both steps were an exit with 1 in the only
+// attempt. And a requeue at the end of the program changed nothing, because the program was over.
 func TestWaysOutEndAsTheySay(t *testing.T) {
 	p := crowd(t, 1, "mechanism: fifo\n", 1)
 	takes := p.Work.Jobs[0].Runtime

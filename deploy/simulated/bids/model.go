@@ -57,7 +57,7 @@ type Model struct {
 	Deadline Deadline `json:"deadline"`
 	Length   Length   `json:"length"`
 	Users    Users    `json:"users"`
-	// Budget is in multiples of what the job's slot-seconds cost at its bid.
+	// Budget is a job's budget, divided by what its slot-seconds cost at its bid.
 	Budget float64 `json:"budget"`
 }
 

@@ -157,8 +157,8 @@ func (q *queue) levy(profile *batchqueue.Queue, d *batchqueue.Decision, accounts
 	}
 }
 
-// draws returns the number of draws. It keeps a decision on a long queue below a millisecond: a
-// tenth of the draws of a live market, where a decision can take some milliseconds.
+// draws returns the number of draws. It is a tenth of the draws of a live market, where a decision can take some
+// milliseconds. So a decision on a long queue takes less than a millisecond.
 func (q *queue) draws() int {
 	const most, least, work = 1000, 16, 50_000
 	if q.Market.Draws > 0 {

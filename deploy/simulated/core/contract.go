@@ -156,7 +156,7 @@ func MostOf(c *job.Contract, lateOnly bool) messages.Credits {
 	return max(contract.Most(c, lateOnly), 1)
 }
 
-// plan returns the present scheduling problem. The newest job is at the end.
+// plan returns the current scheduling problem. The newest job is at the end.
 func (c *contracts) plan(now messages.Time) *deadlineaware.Problem {
 	p := &deadlineaware.Problem{Slots: c.Work.Nodes}
 	for _, i := range c.active {

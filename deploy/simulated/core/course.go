@@ -94,7 +94,6 @@ func newSerial(p *Problem) serial {
 // enter adds a job whose tasks all wait for slots.
 func (s *serial) enter(i int) { s.jobs[i] = tasks{s.Work.Jobs[i].Width, s.Work.Jobs[i].Width} }
 
-// begin starts a task of a job.
 func (s *serial) begin(now messages.Time, i int) {
 	if math.IsNaN(s.out.Jobs[i].Start) {
 		s.out.Jobs[i].Start = seconds(now)

@@ -101,7 +101,7 @@ func (p *Problem) Slot() messages.Duration {
 	return messages.Duration(unit * 1e9 * math.Ceil(max(1, (to-from)/unit/mostSpan, work/unit/mostWork)))
 }
 
-// tooShort reports whether a job declared fewer units than its run time needs. It gets only the units that it
+// tooShort reports whether a job declared fewer units than its run time needs. Such a job gets only the units that it
 // declared, and does not complete.
 func tooShort(p *Problem, i int) bool {
 	slot := p.Market.Slot.Seconds()

@@ -3,19 +3,19 @@
 //
 // # Model
 //
-// The machine has Nodes slots of one class. Some mechanisms have a function for whole traces, and this package uses it:
-// highestbid.Run, deadline.Run, fifo, fairshare and backfill. The others run in a loop over events, decision by
-// decision: batchqueue.Decide and Pay, reservation.Solve, Find and Orders, draws by proportional shares, and contract's
-// menus over the deadline-aware scheduler.
+// The machine has Nodes slots of one class. Some mechanisms have a function for whole traces, and this package uses
+// it: highestbid.Run, deadline.Run, fifo, fairshare and backfill. The others run in a loop over events, decision by
+// decision: batchqueue.Decide and Pay, reservation.Solve, Find and Orders, draws by proportional shares, and
+// contract's menus over the deadline-aware scheduler.
 //
 // All events of the same time are applied together: first ends, then submissions. After them, the mechanism makes one
-// decision. A job without run time is complete at its submission, for free. Only under the baselines does it wait for
+// decision. A job without run time is complete at its submission, for free. Under the baselines, it first waits for
 // its turn.
 //
-// Parallel jobs: under the baselines, batch queues and reservations, all slots of a job are held together. The other
+// Under the baselines, batch queues and reservations, all slots of a parallel job are held together. The other
 // mechanisms run serial tasks: a job of width n is n tasks with one bid, and it is complete with the last one.
 //
-// Conventions of each mechanism:
+// These are the conventions of each mechanism:
 //
 //   - highest-bid: each task is a bidder. Prices are in credits for a second.
 //   - proportional: a free slot draws a job by the shares, as agents do. A job pays for the slot time that it had, by
@@ -23,8 +23,8 @@
 //     received share, over the time in which it had tasks to start, was at least the slo.
 //   - deadline: time is in units. A unit is Slot, or else ten seconds, or a multiple of ten seconds if the study would
 //     have more than a million units. Each task has its part of the job's value, and a length rounded up to whole
-//     units. It competes from the first whole unit on. A job with too few whole units before its deadline is refused. A
-//     task gets all the units that it declared, and ends with the last one.
+//     units. It competes from the first whole unit on. A job with too few whole units before its deadline is refused.
+//     A task gets all the units that it declared, and ends with the last one.
 //   - batch-queue: the front job is considered when its slots are free. The beliefs about a job are drawn from the
 //     model of the bids, and later from considered jobs of users who have no job in the queue. A job ends after its
 //     declared length. If jobs are split, here and under reservation, each task is a job of its own.

@@ -7,8 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// runKarma gives each free slot to the user who has the fewest of its guaranteed slots. The user's oldest job gets
-// it.
+// runKarma gives each free slot to the user who lacks the most of its guaranteed slots. The user's oldest job gets it.
 func runKarma(p *Problem) (*Outcome, error) {
 	k := &karmic{serial: newSerial(p), ledger: karma.NewLedger(*p.Market.Alpha, p.Market.Slot), members: make([]*karma.Member, len(p.Work.Users)),
 		waiting: make([][]int, len(p.Work.Users))}
@@ -68,8 +67,8 @@ func (k *karmic) serve(now messages.Time) error {
 	return nil
 }
 
-// next returns the next user, or −1 if nobody waits. The next user is the one who lacks most slots; among users who
-// lack the same number, the one with the most karma.
+// next returns the next user, or −1 if nobody waits. The next user is the one who lacks the most slots. Among users
+// who lack the same number, it is the one with the most karma.
 func (k *karmic) next() int {
 	best := -1
 	for u, m := range k.members {

@@ -19,8 +19,8 @@ type Past struct {
 	slot     messages.Duration // length of the unit of time, for mechanism deadline
 }
 
-// Until runs a problem up to a time, in seconds of the log. Only for batch-queue, contract and deadline does it return
-// a state; for the other mechanisms it returns nil, because they run a whole log quickly.
+// Until runs a problem up to a time, in seconds from the log's beginning. It returns a state only for batch-queue,
+// contract and deadline. For the other mechanisms it returns nil, because they run a whole log quickly.
 func Until(p *Problem, at float64) (*Past, error) {
 	if !slices.Contains([]string{rules.BatchQueue, rules.Contract, rules.Deadline}, p.Market.Mechanism) {
 		return nil, nil

@@ -75,7 +75,7 @@ func (s *shares) enter(now messages.Time, i int) {
 	s.contention.Count(s.jobs[i].left)
 }
 
-// miss updates the lack of a job to the present. It must be called before the job's tasks change.
+// miss updates the lack of a job up to the current time. It must be called before the job's tasks change.
 func (s *shares) miss(now messages.Time, i int) {
 	s.pass(now)
 	l, t, seconds := &s.lacks[i], s.jobs[i], now.Sub(s.lacks[i].since).Seconds()
@@ -88,8 +88,8 @@ func (s *shares) miss(now messages.Time, i int) {
 
 func (s *shares) account(i int) messages.Name { return strconv.Itoa(s.Work.Jobs[i].User) }
 
-// pass brings two totals up to the present: the contended time, and the slot time that one unit of weight bought in
-// this time.
+// pass updates two totals up to the current time: the contended time, and the slot time that one unit of weight bought
+// in this time.
 func (s *shares) pass(now messages.Time) {
 	s.contended += s.level * now.Sub(s.since).Seconds()
 	if sum := s.draw.Total(); sum > 0 {
@@ -98,7 +98,6 @@ func (s *shares) pass(now messages.Time) {
 	s.since, s.level = now, s.contention.Level(s.Work.Nodes)
 }
 
-// weigh sets the weight of a job.
 func (s *shares) weigh(i int, weight float64) error {
 	return s.draw.Update([]agent.JobWeight{{Job: messages.JobID(i + 1), Weight: float32(weight)}})
 }
@@ -140,7 +139,6 @@ func (s *shares) owe(now messages.Time, i int) int {
 	return len(s.runs[i])
 }
 
-// begin starts a task of a job.
 func (s *shares) begin(now messages.Time, i int) {
 	charged, _ := s.draw.Begin(messages.JobID(i+1), 1)
 	if s.runs[i] = append(s.runs[i], run{now, charged}); len(s.runs[i]) == 1 && !slices.Contains(s.busy, i) {
@@ -162,7 +160,7 @@ func (s *shares) end(now messages.Time, i int) error {
 	return nil
 }
 
-// over ends a task, and reports whether its job has ended with it.
+// The method over ends a task, and reports whether its job has ended with it.
 func (s *shares) over(now messages.Time, i int) bool {
 	s.miss(now, i)
 	s.parts[i] += s.contended

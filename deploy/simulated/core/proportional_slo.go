@@ -59,7 +59,7 @@ func (l *pool) end(now messages.Time, i int) error {
 	return nil
 }
 
-// put tells the market how many tasks of a job have started and ended.
+// The method put tells the market how many tasks of a job have started and ended.
 func (l *pool) put(now messages.Time, i int) {
 	t := &l.jobs[i]
 	l.market.Put(now, func() *mechanism.Bid {

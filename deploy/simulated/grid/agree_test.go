@@ -24,7 +24,7 @@ type agreement struct {
 	// gang of another width could take the first free slots, although a wider gang should start first.
 	narrow bool
 	whole  bool // jobs are as wide as the machine
-	serial bool // jobs have one task; of several tasks with equal bids, it is open which ones wait
+	serial bool // jobs have one task, because any of several tasks with equal bids could wait
 	// oneNode is true if the site has one node. A suspended task resumes on its own node; in the core it may resume
 	// anywhere.
 	oneNode bool

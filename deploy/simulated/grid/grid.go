@@ -40,20 +40,20 @@ type Config struct {
 	// Down is the time in which the site's process does not run. Full is the time in which its disks are full, so that
 	// the site cannot commit anything.
 	Down, Full Span
-	// Forgetful plants a fault that tests must find: in prices, a task counts as complete only if it ended well.
+	// Forgetful inserts a fault that tests must find: in prices, a task counts as complete only if it ended well.
 	Forgetful bool
-	// Mute plants a fault: agents do not report when tasks began.
+	// Mute inserts a fault: agents do not report when tasks began.
 	Mute bool
-	// Shopping plants a fault: each request for a menu gets a newly drawn menu.
+	// Shopping inserts a fault: each request for a menu gets a newly drawn menu.
 	Shopping bool
-	// ByStarts plants a fault: nodes draw jobs by their shares only, and ignore the slot time that the jobs received.
+	// ByStarts inserts a fault: nodes draw jobs by their shares only, and ignore the slot time that the jobs received.
 	ByStarts bool
 }
 
-// Span is a time span in seconds of the log. The zero value is no span.
+// Span is a time span, in seconds from the log's beginning. The zero value means that there is no span.
 type Span struct{ From, Until float64 }
 
-// during reports whether the present time is within a span.
+// during reports whether the current time is within a span.
 func (g *Grid) during(s Span) bool { return g.now >= g.at(s.From) && g.now < g.at(s.Until) }
 
 const defaultLease = messages.Duration(6 * 3600 * 1e9)

@@ -17,12 +17,12 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// coalesce is the least time between two steps of the desk, as on a site that is busy with decisions. The desk makes
-// one decision about all changes between two steps.
+// coalesce is the least time between two steps of the leader's logic (package desk), as on a site that is busy with
+// decisions. It makes one decision about all changes between two steps.
 const coalesce = messages.Duration(3e6)
 
-// leader runs the auctioneer's desk in the simulation: it commits the desk's proposals at once, and sends the desk's
-// requests to the simulated bank.
+// leader runs the logic of the auctioneer's leader (package desk) in the simulation. It commits the desk's proposals
+// at once, and sends the desk's requests to the simulated bank.
 type leader struct {
 	*Grid
 	book   *book.Book
@@ -72,7 +72,7 @@ func (l *leader) restart() {
 	l.kick()
 }
 
-// Read calls read with the book.
+// Read calls the function read with the book.
 func (l *leader) Read(read func(*book.Book)) { read(l.book) }
 
 // Changes passes the changes of the book to the desk, and records them.
@@ -87,7 +87,7 @@ func (l *leader) Changes(read func(*book.Book, book.Changes)) {
 	read(l.book, changes)
 }
 
-// forget plants the fault of Config.Forgetful in the state of a job.
+// forget inserts the fault of Config.Forgetful in the state of a job.
 func forget(j *book.Job) {
 	if j == nil {
 		return
@@ -125,7 +125,7 @@ func (l *leader) propose(c *book.Command) any {
 	return result
 }
 
-// kick plans a step as soon as there can be one.
+// kick plans a step for the earliest time at which a step is allowed.
 func (l *leader) kick() {
 	at := max(l.free, l.now)
 	if l.planned != 0 && l.planned <= at {
@@ -139,8 +139,8 @@ func (l *leader) kick() {
 	})
 }
 
-// setTimer plans a step at a time, for the case that nothing happens until then. If a timer fires earlier, it checks
-// again.
+// setTimer plans a step at the time next, for the case that nothing happens until then. A timer that fires earlier
+// checks the time again.
 func (l *leader) setTimer(next messages.Time) {
 	if l.timer != 0 && l.timer <= next {
 		return

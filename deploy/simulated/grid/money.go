@@ -28,7 +28,7 @@ func fit(p *core.Problem) (fitting *core.Problem, unit float64, err error) {
 	}
 }
 
-// in converts a study to another unit of money.
+// The function in converts a study to another unit of money.
 func in(unit float64, p *core.Problem) *core.Problem {
 	if unit == 1 {
 		return p
@@ -54,7 +54,7 @@ func in(unit float64, p *core.Problem) *core.Problem {
 	return &scaled
 }
 
-// back converts an outcome to the study's own unit.
+// The function back converts an outcome to the study's own unit.
 func back(unit float64, o *core.Outcome) {
 	if unit == 1 {
 		return

@@ -17,7 +17,7 @@ func (l *leader) refuse(i int, why string) {
 	l.over(i, l.now)
 }
 
-// over counts a part of a job as ended.
+// The method over counts a part of a job as ended.
 func (l *leader) over(i int, at messages.Time) {
 	r := &l.out.Jobs[i]
 	r.Finish = max(r.Finish, l.seconds(at))
@@ -93,7 +93,7 @@ func (l *leader) note(event any) {
 	}
 }
 
-// noteAttempts records one change for each job that some of the attempts belong to.
+// noteAttempts records one change for each job to which some of the attempts belong.
 func (l *leader) noteAttempts(what core.What, attempts []messages.Attempt) {
 	for from := 0; from < len(attempts); {
 		id, until := attempts[from].Task.Job, from

@@ -10,9 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Owner describes what the owner of a job does with the job in addition to bidding. The owner that is the zero value
-// submits the job and waits. Commands of owners are checked and proposed to the book as on a site. A refused command
-// changes nothing.
+// Owner describes what the owner of a job does with the job in addition to bidding. The zero Owner submits the job and
+// waits. Commands of owners are checked and proposed to the book as on a site. A refused command changes nothing.
 type Owner struct {
 	// Exits is the number of attempts of the last task that exit with 1 after they have printed their result. If Quick
 	// is true, later attempts end at once, because they find the result of the first.

@@ -91,8 +91,9 @@ func bought(t *testing.T, alpha float64, slots, perNode int, until float64, buye
 }
 
 // TestSlotTimeFollowsSharesOfTasksOfAnyWidth runs jobs of equal budgets and different widths. They must receive equal
-// slot time. In an earlier version, tasks of one slot received 35 % instead of 25 %, because a job for which a node
-// gathered slots did not count as behind. Slots that a node keeps idle for a task count as received by the task's job.
+// slot time. In an earlier version, tasks of one slot received 35 % instead of 25 %, because a job did not count as
+// behind while a node gathered slots for it. Slots that a node keeps idle for a task count as received by the task's
+// job.
 func TestSlotTimeFollowsSharesOfTasksOfAnyWidth(t *testing.T) {
 	for _, alpha := range []float64{0.5, 1} {
 		for _, lengths := range [][4]float64{{1, 1, 1, 1}, {1.13, 0.71, 1.57, 0.93}} {

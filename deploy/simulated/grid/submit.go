@@ -27,10 +27,8 @@ const (
 // tasks, or would start their tasks together, it is one task of a job of the workload.
 type part struct{ job, index int }
 
-// account returns the account of a user of the workload.
 func account(user int) messages.Name { return "u" + strconv.Itoa(user) }
 
-// key returns the key of the part's submission.
 func (p part) key() string { return "j" + strconv.Itoa(p.job) + "." + strconv.Itoa(p.index) }
 
 // partsOf returns the number of jobs in the book for one job of the workload.
@@ -174,7 +172,6 @@ func (l *leader) submit(p part, contract string) {
 	})
 }
 
-// submitter returns the account that submits a job.
 func (l *leader) submitter(i int) messages.Name {
 	name := account(l.Work.Jobs[i].User)
 	if o := l.owners[i]; o != nil && o.Visits {

@@ -28,13 +28,12 @@ type Traffic struct {
 // patience is the time without an answer after which a request is sent again.
 const patience = messages.Duration(5e9)
 
-// send delivers a message from one actor to another.
 func (g *Grid) send(from, to string, deliver func()) {
 	g.net.Send(g.now, from, to, func(at messages.Time) { g.queue.Push(at, deliver) })
 }
 
-// call delivers a request to an actor, and the answer back. Without an answer it sends the request again after
-// patience, so serve may be called more than once.
+// call delivers a request to an actor, and the answer back. If there is no answer within the time patience, it sends
+// the request again. So the function serve may be called more than once.
 func (g *Grid) call(from, to string, serve func() any, answered func(any)) {
 	done := false
 	var try func()

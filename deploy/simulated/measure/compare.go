@@ -60,12 +60,12 @@ type Waited struct {
 // Measures lists the measures by which markets are compared, in the order of the table.
 var Measures = []string{"welfare", "wait", "bounded_slowdown", "starved", "jain", "gini", "utilisation", "revenue"}
 
-// Compare compares markets. markets has, for each market, a study for each draw of the types. In each draw, the jobs
-// and the types of all markets are the same.
+// Compare compares markets. The argument markets has, for each market, a study for each draw of the types. In each
+// draw, the jobs and the types of all markets are the same.
 //
 // Intervals are jackknife intervals: the log is cut into Blocks parts with equally many jobs in the order of
-// submission, and each measure is computed again with each part left out in turn. So an interval shows how much depends
-// on the jobs of this log, not only on the draws of types.
+// submission, and each measure is computed again with each part left out in turn. So an interval shows how much
+// depends on the jobs of this log, not only on the draws of types.
 func Compare(markets [][]*Study) *Comparison {
 	first := markets[0]
 	c := &Comparison{Worth: first[0].Market.Worth, Draws: len(first), Blocks: min(Blocks, len(first[0].Work.Jobs))}
@@ -88,7 +88,7 @@ func Compare(markets [][]*Study) *Comparison {
 	return c
 }
 
-// estimates returns the measures, or their differences from less if it is not nil.
+// estimates returns the measures. If less is not nil, it returns the differences between the measures and less.
 func estimates(left, less []map[string]float64) map[string]Estimate {
 	out := map[string]Estimate{}
 	n := len(left) - 1
@@ -104,7 +104,8 @@ func estimates(left, less []map[string]float64) map[string]Estimate {
 	return out
 }
 
-// jackknife returns the interval of a measure. without has the values of the measure with each part left out in turn.
+// jackknife returns the interval of a measure. The argument without has the values of the measure with each part left
+// out in turn.
 func jackknife(without []float64, all float64) Estimate {
 	n := float64(len(without))
 	if n < 2 {
@@ -124,8 +125,8 @@ func jackknife(without []float64, all float64) Estimate {
 	return Estimate{all, [2]float64{all - d, all + d}}
 }
 
-// measured returns the measures of a market, as means over the draws. It leaves out the jobs of one part of the log,
-// whose number is without.
+// measured returns the measures of a market, as means over the draws. It leaves out the jobs of one part of the log.
+// The argument without is the number of this part.
 func measured(of []*Study, without, blocks int) map[string]float64 {
 	out := map[string]float64{}
 	for _, s := range of {

@@ -67,7 +67,7 @@ func (n *Network) Reliable() bool {
 // Slowest returns the longest time that a message can be on its way, if it arrives.
 func (n *Network) Slowest() messages.Duration { return n.config.Delay + n.config.Jitter }
 
-// Send calls deliver with the time at which each copy of a message arrives. It calls deliver never, once or twice.
+// Send calls the function deliver with the time at which each copy of a message arrives: not at all, once or twice.
 func (n *Network) Send(now messages.Time, from, to string, deliver func(at messages.Time)) {
 	n.Sent++
 	if n.cut(now, from, to) || n.config.Loss > 0 && n.rng.Float64() < n.config.Loss {

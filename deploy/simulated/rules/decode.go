@@ -63,7 +63,7 @@ func (d *document) at(key string) *ast.MappingValueNode {
 	return nil
 }
 
-// belong refuses parameters that belong to other mechanisms.
+// belong returns an error for parameters of other mechanisms.
 func (d *document) belong(mechanism string) error {
 	for _, pair := range yamlfile.Pairs(d.Root) {
 		if key := pair.Key.GetToken().Value; !slices.Contains(common, key) && !slices.Contains(parameters[mechanism], key) {
@@ -76,8 +76,8 @@ func (d *document) belong(mechanism string) error {
 // synonyms are pairs of parameters that mean the same. Only one of a pair may be given.
 var synonyms = map[string]string{"orders": "search", "reserve": "price", "mode": "variant"}
 
-// once refuses a parameter together with its synonym, because one of them would be ignored. In a highest-bid market,
-// reserve and price have different meanings, and a batch queue has no variant.
+// The method once returns an error if the document has a parameter and also its synonym, because one of them would be
+// ignored. In a highest-bid market, reserve and price have different meanings, and a batch queue has no variant.
 func (d *document) once(mechanism string) error {
 	for key, other := range synonyms {
 		if pair := d.at(key); mechanism != HighestBid && pair != nil && d.at(other) != nil {

@@ -30,7 +30,7 @@ const (
 	ByRun      = "run"      // the value if it is run, less what waiting costs
 )
 
-// When a user has the result of a job.
+// These values say when a user has the result of a job.
 const (
 	AtEnd      = "end"      // when the job ends
 	AtDeadline = "deadline" // at the deadline that was declared
@@ -46,12 +46,12 @@ type Market struct {
 	Algorithm string `json:"algorithm,omitempty"` // highest-bid: HB, NPHB, WSPT, WSEPT
 	Price     any    `json:"price,omitempty"`     // highest-bid: first, kth, pivot; baselines: credits for a slot-second
 	Capped    bool   `json:"capped,omitempty"`    // highest-bid
-	// Horizon is for price pivot: the time for which waiting counts in prices. 0 means a day.
+	// Horizon is the time for which waiting counts in pivot prices. 0 means a day.
 	Horizon messages.Duration `json:"horizon,omitempty"`
 	Reserve *float64          `json:"reserve,omitempty"` // highest-bid: credits for a slot-second; baselines: the same as price
 
-	// Preemption says what happens to a task whose slot goes to another. For highest-bid and
-	// deadline: suspend (it continues later), or with all actors also requeue or cancel.
+	// Preemption says what happens to a task whose slot goes to another. For highest-bid and deadline, the value is
+	// suspend (the task continues later). With all actors, it can also be requeue or cancel.
 	Preemption string `json:"preemption,omitempty"`
 
 	Alpha  *float64 `json:"alpha,omitempty"`  // proportional, karma
@@ -158,8 +158,8 @@ func (m *Market) defaults() {
 	}
 }
 
-// resolve moves values that were given under synonyms to their fields. searches says that the document has a field
-// search.
+// resolve moves values that were given under synonyms to their fields. The argument searches is true if the document
+// has a field search.
 func (m *Market) resolve(searches bool) {
 	switch m.Mechanism {
 	case Reservation:

@@ -397,8 +397,8 @@ func TestNothingIsLostOrDoubled(t *testing.T) {
 	}
 }
 
-// unreliable returns a function for meddle. Of all requests, the function loses one in ten, loses the answer to another
-// one in ten, and sends another one in ten twice. At one request in forty it deposes a leader.
+// unreliable returns a function for meddle. The function loses one request in ten, loses the answer to another one in
+// ten, and sends another one in ten twice. At one request in forty, it makes a leader step down.
 func unreliable(seed uint64, sites []*realmSite) func(messages.Name, string, func() ([]byte, error)) ([]byte, error) {
 	var mu sync.Mutex
 	rng := rand.New(rand.NewPCG(seed, 9))

@@ -205,8 +205,8 @@ func TestAJobGoesWhereItsLicencesAre(t *testing.T) {
 	}
 }
 
-// BenchmarkOffers asks three sites for offers. For two of them, a round trip takes 60 ms. over-ms is how much longer
-// than 60 ms an answer takes, in milliseconds.
+// BenchmarkOffers asks three sites for offers. For two of them, a round trip takes 60 ms. The metric over-ms is how
+// much longer than 60 ms an answer takes, in milliseconds.
 func BenchmarkOffers(b *testing.B) {
 	const away = 60 * time.Millisecond
 	r := three(b)

@@ -38,7 +38,6 @@ type realm struct {
 	west, east, north *realmSite
 }
 
-// realmSite is one site of a realm.
 type realmSite struct {
 	*realm
 	name       messages.Name
@@ -261,7 +260,7 @@ func (s *realmSite) finish() {
 	s.exchange(x)
 }
 
-// runs makes the site's node run tasks until a number of them have finished.
+// The method runs makes the site's node run tasks until a number of them have finished.
 func (s *realmSite) runs(tasks int) {
 	s.Helper()
 	for done := 0; done < tasks; {
@@ -271,7 +270,7 @@ func (s *realmSite) runs(tasks int) {
 	}
 }
 
-// ends waits until a job that was submitted at this site has ended in the site's book, and returns the job.
+// The method ends waits until a job that was submitted at this site has ended in the site's book, and returns the job.
 func (s *realmSite) ends(id messages.JobID) (job job.JobDetail) {
 	s.Helper()
 	await.Until(s, "the job has ended", func() bool { return s.known(id).State.Final() })
@@ -284,7 +283,7 @@ func (s *realmSite) known(id messages.JobID) job.JobSummary {
 	return tell[job.JobsReply](s, "alice", messages.Auctioneer, messages.VerbJobs, job.JobsRequest{Before: id + 1, Limit: 1}).Jobs[0]
 }
 
-// once sends a request to a site's auctioneer, without a retry.
+// The method once sends a request to a site's auctioneer, without a retry.
 func (s *realmSite) once(caller messages.Name, verb string, request any) error {
 	s.Helper()
 	payload, err := wiremsg.Marshal(request, wiremsg.Msgpack)

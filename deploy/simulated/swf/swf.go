@@ -51,7 +51,6 @@ func (u *unpacking) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// counting counts the bytes that are read.
 type counting struct {
 	r     io.Reader
 	bytes int64

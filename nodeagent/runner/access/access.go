@@ -1,6 +1,6 @@
 // Package access reads and changes the access lists (POSIX ACLs) of directories, and defines the permissions of the
-// files that the runner makes. An access list can let the user as whom an account's tasks run use a directory of
-// another user.
+// files that the runner makes. An access list of a user's directory can let another user use it, such as the user that
+// runs an account's tasks.
 package access
 
 import (
@@ -32,14 +32,13 @@ const (
 	aclNobody  = ^uint32(0) // the number in entries that name nobody
 )
 
-// entry is one entry of an access list.
 type entry struct {
 	tag, rights uint16
 	number      uint32
 }
 
 // Allow lets a user read, write and enter a directory and everything that is made in it later. The owner keeps all
-// rights. Call it as the directory's owner.
+// rights. The caller must run as the directory's owner.
 func Allow(dir string, uid uint32) error {
 	var info unix.Stat_t
 	if err := unix.Stat(dir, &info); err != nil {
@@ -66,7 +65,7 @@ func Allow(dir string, uid uint32) error {
 	return setAccessList(dir, aclDefault, with(with(inherited, uid), info.Uid))
 }
 
-// with returns a list to which all rights of a user are added.
+// with adds all rights of a user to a list, and returns the new list.
 func with(list []entry, uid uint32) []entry {
 	list = slices.DeleteFunc(slices.Clone(list), func(e entry) bool {
 		return e.tag == aclMask || e.tag == aclUser && e.number == uid

@@ -26,7 +26,7 @@ type Timer struct {
 	ended func()
 
 	mu      sync.Mutex
-	file    *os.File    // the kernel's timer; nil: the kernel has none
+	file    *os.File    // the kernel's timer; nil means that the kernel has none
 	fd      int         // the descriptor of file; File.Fd would put it into blocking mode
 	instead *time.Timer // used where file is nil
 	closed  bool
@@ -45,7 +45,7 @@ func NewTimer(ended func()) *Timer {
 	return t
 }
 
-// wait calls ended each time the kernel's timer goes off, until it is closed.
+// wait calls ended each time the kernel's timer goes off, until the file is closed.
 func (t *Timer) wait(file *os.File) {
 	var count [8]byte
 	for {
@@ -62,7 +62,7 @@ func (t *Timer) Reset(d time.Duration) { t.set(max(d, 1)) }
 // Stop prevents the timer from firing.
 func (t *Timer) Stop() { t.set(0) }
 
-// set sets the timer; 0 is never.
+// set sets the timer; 0 means never.
 func (t *Timer) set(d time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

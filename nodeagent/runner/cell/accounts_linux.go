@@ -18,7 +18,7 @@ import (
 // memory in the group of the account, so the memory stays within the sum of the limits of the account's tasks. The
 // zero value bounds nothing.
 type Account struct {
-	sum  sum  // nil: the machine cannot count for accounts
+	sum  sum  // nil means that the machine cannot count for accounts
 	pool pool // cells that can bound a task
 
 	mu      sync.Mutex
@@ -30,7 +30,7 @@ type Account struct {
 
 // bound is the limit for an account: the sum of the limits of its tasks.
 type bound struct {
-	memory int64 // bytes; 0: not bounded
+	memory int64 // bytes; 0 means no bound
 	tasks  int   // number of tasks, rounded up to a power of two
 }
 
@@ -107,7 +107,6 @@ func (a *Account) begin(l Limits) error {
 	return a.sum.bound(want, min(pids*int64(want.tasks), machineProcesses()/machineShare))
 }
 
-// end stops counting a task.
 func (a *Account) end(l Limits) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -39,7 +39,6 @@ func take(t *testing.T, c *cell.Cells, l cell.Limits) *cell.Cell {
 	return inside
 }
 
-// start runs a script inside a cell.
 func start(t *testing.T, inside *cell.Cell, script string) (*exec.Cmd, *strings.Builder) {
 	cmd, out := exec.Command("/bin/sh", "-c", script), new(strings.Builder)
 	cmd.Stdout, cmd.SysProcAttr = out, &syscall.SysProcAttr{Setsid: true}

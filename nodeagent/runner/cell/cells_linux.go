@@ -14,15 +14,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Limits bounds the resources of a task; 0: not bounded.
+// Limits bounds the resources of a task. In each number, 0 means no bound.
 type Limits struct {
 	Memory int64   // bytes, of all its processes together
 	Pids   int64   // processes and threads
 	CPU    float64 // processors
-	// Set is the processors that it may use, as in "0-3,8"; "": all.
+	// Set lists the processors that the task may use, such as "0-3,8". "" means all processors.
 	Set string
-	// Devices lists the devices that a task may open (+) and may not open (-), as in "c 195:0 + c 195:1 -"; "": no
-	// change.
+	// Devices lists the devices that a task may open (+) and may not open (-), such as "c 195:0 + c 195:1 -". "" means
+	// no change.
 	Devices string
 }
 
@@ -30,13 +30,13 @@ type Limits struct {
 // that costs nothing. Otherwise the runner counts the processes at intervals.
 const DefaultPids = 4096
 
-// Cells is the cells of one node. It is safe for concurrent use.
+// Cells has the cells of one node. It is safe for concurrent use.
 type Cells struct {
 	limited pool // cells that can bound a task
-	plain   pool // cells that bound nothing and cost less; none: limited is used for all tasks
+	plain   pool // cells that bound nothing and cost less; if there are none, limited is used for all tasks
 }
 
-// pool is the cells of one kind. If groups is nil, nothing holds the processes of a cell together.
+// pool has the cells of one kind. If groups is nil, nothing holds the processes of a cell together.
 type pool struct {
 	groups groups
 
@@ -48,14 +48,13 @@ type pool struct {
 // groups makes control groups of one version.
 type groups interface {
 	abilities() []messages.Name
-	// make makes a group. Its name is unique on this machine, because an earlier run of the node may still be ending, and
-	// would end the groups with names that it uses itself.
+	// make makes a group. Its name is unique on this machine, because an earlier run of the node may still be ending,
+	// and would also end groups that have its own names.
 	make(name string) (group, error)
 	// close removes the group above all cells, unless a later run of the node has cells in it.
 	close() error
 }
 
-// group is a control group.
 type group interface {
 	// threaded reports whether a process is inside if a thread inside forks it.
 	threaded() bool
@@ -73,8 +72,8 @@ type group interface {
 }
 
 // Open finds out what kind of cells this machine offers, and ends processes that an earlier run of the node left in
-// them. name identifies the node on this machine. more can list the controllers [Set] and [Devices]: tasks can then
-// have processors or devices of their own.
+// them. The argument name identifies the node on this machine. The argument more can list the controllers [Set] and
+// [Devices]: tasks can then have processors or devices of their own.
 func Open(name string, more ...string) *Cells {
 	cells := new(Cells)
 	beside := v2Mount + "/unified" // the groups of version 2 next to version 1
@@ -113,8 +112,8 @@ func (c *Cells) Clones() bool {
 	return plain || limited
 }
 
-// use sets the groups in which a pool makes its cells. left are groups of an earlier run; use tries again to remove
-// them.
+// use sets the groups in which a pool makes its cells. The argument left lists groups of an earlier run, which use
+// tries again to remove.
 func (p *pool) use(g groups, left []group) {
 	p.groups = g
 	p.late.add(left...)
@@ -131,8 +130,8 @@ func (c *Cells) Abilities() (all []messages.Name) {
 	return slices.Compact(all)
 }
 
-// Take returns an empty cell with these limits, in the group of an account; nil: of no account. Give the cell back
-// with [Cells.Leave].
+// Take returns an empty cell with these limits. The argument of is the account in whose group the cell is; nil means no
+// account. Give the cell back with [Cells.Leave].
 func (c *Cells) Take(l Limits, of *Account) (*Cell, error) {
 	counted := of != nil && of.sum != nil
 	p := &c.limited
@@ -201,8 +200,8 @@ func (c *Cell) make(name string) (err error) {
 // Shared memory that a task left must not count for the next task.
 const mostLeft = 8 << 20
 
-// Clean reports whether the cell needs no clean-up before the next task: [Cells.Leave] then takes no time. Start
-// nothing in the cell afterwards.
+// Clean reports whether the cell needs no clean-up before the next task: [Cells.Leave] then takes no time. After a call
+// of Clean, start nothing in the cell.
 func (c *Cell) Clean() bool {
 	c.clean = c.group == nil || !c.retired.Load() && c.group.empty() && c.group.used() <= mostLeft
 	return c.clean
@@ -246,7 +245,6 @@ func (p *pool) close() error {
 	return err
 }
 
-// empty removes the cells.
 func (p *pool) empty() (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -260,12 +258,12 @@ func (p *pool) empty() (err error) {
 // Cell holds one task.
 type Cell struct {
 	pool  *pool
-	group group       // nil: this machine has none
-	work  chan func() // functions for the thread inside; nil: no thread
+	group group       // nil means that this machine has none
+	work  chan func() // functions for the thread inside; nil means no thread
 	// Thread is data about the cell's thread, for the caller of Run. Use it only on that thread.
 	Thread  any
 	limits  Limits
-	of      *Account // account in which the task is counted; nil: none
+	of      *Account // account in which the task is counted; nil means none
 	counted Limits   // the limits that were added to that account
 	killed  uint64   // processes that the memory limit had killed before this task
 	// retired cells are removed after their task. A cell is retired if it was killed or suspended, if no process
@@ -356,7 +354,7 @@ func (c *Cell) Kill() error {
 	return c.group.kill()
 }
 
-// Processes lists the processes in the cell. known is false if the machine cannot list them.
+// Processes lists the processes in the cell. The result known is false if the machine cannot list them.
 func (c *Cell) Processes() (numbers []int, known bool) {
 	if c.group == nil {
 		return nil, false

@@ -1,7 +1,7 @@
 // Package cell keeps the processes of a task together and within limits: in a control group. The task's first process
-// begins in that group: it is cloned into it, or, where that is impossible, forked by a thread of this process that is
-// inside. So a task is never outside of its group, and needs no move between control groups, which is slow in the
-// kernel.
+// begins in that group. It is cloned into the group or, where that is impossible, forked by a thread of this process
+// that is in the group. So a task is never outside of its group, and needs no move between control groups, which is
+// slow in the kernel.
 //
 // # What a node has
 //

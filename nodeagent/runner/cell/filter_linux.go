@@ -95,12 +95,12 @@ func newFilter(list string) (filter, error) {
 	return filter(fd), nil
 }
 
-// attach puts the filter into force for a group. Filters of the groups above stay in force too.
+// attach makes the filter effective for a group. Filters of the groups above stay effective too.
 func (f filter) attach(group *os.File) error {
 	return f.call(unix.BPF_PROG_ATTACH, group, unix.BPF_F_ALLOW_MULTI)
 }
 
-// detach ends the force of the filter for a group, and removes the filter.
+// detach takes the filter off a group, and removes the filter.
 func (f filter) detach(group *os.File) error {
 	if f == noFilter {
 		return nil
@@ -110,7 +110,7 @@ func (f filter) detach(group *os.File) error {
 	return err
 }
 
-// close gives up this process's hold on the filter. A filter in force goes with its group.
+// close closes this process's descriptor of the filter. An attached filter lasts as long as its group.
 func (f filter) close() {
 	if f != noFilter {
 		_ = unix.Close(int(f))
@@ -125,7 +125,6 @@ func (f filter) call(what uintptr, group *os.File, flags uint32) error {
 	return nil
 }
 
-// canFilter reports whether this process can put a filter into force for a group.
 func canFilter(dir string) bool {
 	group, err := os.Open(dir)
 	if err != nil {

@@ -45,8 +45,9 @@ func madeAgain(t *testing.T, g groups, weight string) {
 	}
 }
 
-// TestLimitsOfVersion2 checks which value is written to which file, and that no limit of a task stays for the next.
-// "max" is no bound; cpu.max is a quota and a period in microseconds (Control Group v2, memory.max and cpu.max).
+// TestLimitsOfVersion2 checks which value is written to which file, and that no limit of a task stays for the next
+// task. "max" means no bound; cpu.max is a quota and a period in microseconds (Control Group v2, memory.max and
+// cpu.max).
 func TestLimitsOfVersion2(t *testing.T) {
 	dir, err := os.Open(t.TempDir()) // in place of a control group
 	if err != nil {

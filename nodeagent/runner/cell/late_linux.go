@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// late is groups that could not be removed when their task had ended, because a process in them had not ended yet. A
-// process may wait for a device, for example. Removal is tried again, less and less often, until it succeeds or this
+// late has the groups that could not be removed when their task had ended, because a process in them had not ended yet.
+// A process may wait for a device, for example. Removal is tried again, less and less often, until it succeeds or this
 // process ends. The next process that opens the cells tries again.
 type late struct {
 	sweeping sync.Mutex // held while groups are removed; taken before mu
@@ -53,7 +53,7 @@ func (l *late) again() {
 	}
 }
 
-// retry tries to remove the groups. After a call with last, there is no further try.
+// retry tries to remove the groups. If last is true, there is no further try after this call.
 func (l *late) retry(last bool) error {
 	l.sweeping.Lock()
 	defer l.sweeping.Unlock()

@@ -203,7 +203,6 @@ func takeFrom(t *testing.T, c *Cells, l Limits) *Cell {
 	return cell
 }
 
-// runIn runs a script in a cell and returns its output.
 func runIn(t *testing.T, c *Cell, script string) string {
 	t.Helper()
 	out := new(strings.Builder)
@@ -219,7 +218,6 @@ func runIn(t *testing.T, c *Cell, script string) string {
 	return out.String()
 }
 
-// count is how many groups are still to be removed.
 func (l *late) count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 )
 
-// v1 is the usable controllers of control groups version 1.
+// v1 has the usable controllers of control groups version 1.
 type v1 struct {
 	bases map[string]string // directory of the group above all cells, by controller
 	left  []group           // groups of an earlier run
@@ -35,12 +35,11 @@ const (
 	freezer = "freezer"
 	memory  = "memory"
 	pids    = "pids"
-	// Set is for the processors of a task, Devices for the devices that it may open.
+	// Set limits the processors of a task, and Devices limits the devices that it may open.
 	Set     = "cpuset"
 	Devices = "devices"
 )
 
-// abilityOf is the ability that each controller gives to a node.
 var abilityOf = map[string]messages.Name{
 	freezer: agent.AbilityFreeze,
 	memory:  agent.AbilityMemory,
@@ -49,7 +48,7 @@ var abilityOf = map[string]messages.Name{
 }
 
 // openV1 finds the usable controllers of version 1. It uses a controller only if the controller gives the node an
-// ability, or is in the list more. It returns nil if there is none.
+// ability, or is in the argument more. It returns nil if there is none.
 func openV1(name string, more []string) *v1 {
 	g := &v1{bases: map[string]string{}}
 	for controller, own := range ownV1() {
@@ -112,7 +111,6 @@ func isV1(dir string) bool {
 	return unix.Statfs(dir, &s) == nil && s.Type == unix.CGROUP_SUPER_MAGIC
 }
 
-// write sets a value of a control group.
 func write[T string | int64](dir, file string, value T) error {
 	return os.WriteFile(filepath.Join(dir, file), fmt.Append(nil, value), 0)
 }
@@ -284,7 +282,7 @@ func (g *v1Group) limit(l Limits) error {
 	return g.limitDevices(l.Devices)
 }
 
-// limitSet limits the group to some processors; "": all processors of its parent.
+// limitSet limits the group to some processors; "" means all processors of its parent.
 func (g *v1Group) limitSet(set string) error {
 	switch dir := g.dirs[Set]; {
 	case dir == "":
@@ -363,7 +361,6 @@ func (g *v1Group) await(state string) error {
 	return fmt.Errorf("processes of a task are not %s yet", strings.ToLower(state))
 }
 
-// outside returns the processes that are not in a list.
 func outside(pids []int, list []byte) (left []int) {
 	known := strings.Fields(string(list))
 	for _, pid := range pids {
@@ -442,8 +439,8 @@ func (g *v1Group) remove() (err error) {
 	return nil
 }
 
-// mkdir makes a group below the node's group. If the node's group is gone, mkdir makes it with the function again,
-// once: an earlier run of the node uses the same group, and may have removed it at its end.
+// mkdir makes a group below the node's group. If the node's group is gone, mkdir calls the function again once to make
+// it. The group can be gone because an earlier run of the node uses the same group, and may have removed it at its end.
 func mkdir(base, name string, again func() error) error {
 	dir := filepath.Join(base, name)
 	err := os.Mkdir(dir, 0o755)
@@ -522,8 +519,7 @@ func (c *counter) close() {
 	}
 }
 
-// after returns the number that follows a key at the beginning of a line, 0 if
-// there is none.
+// after finds a key at the beginning of a line, and returns the number that follows the key; 0 if there is none.
 func after(text, key string) uint64 {
 	_, rest, _ := strings.Cut("\n"+text, "\n"+key)
 	digits, _, _ := strings.Cut(rest, "\n")

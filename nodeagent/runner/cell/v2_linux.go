@@ -22,8 +22,8 @@ import (
 
 const v2Mount = "/sys/fs/cgroup"
 
-// v2 is control groups of version 2. They are also useful on a machine whose controllers are in version 1: they keep
-// processes together, suspend them and end them.
+// v2 has the control groups of version 2. They are also useful on a machine whose controllers are in version 1: they
+// keep processes together, suspend them and end them.
 type v2 struct {
 	mount, path string // of the file system; path is the node's group, below mount
 	dir         string // mount and path joined
@@ -42,8 +42,8 @@ func ownV2(name string) string {
 	return filepath.Join("/", ownGroups()[""], "candor-"+name)
 }
 
-// openV2 makes the node's group at a path; nil if there are no control groups of version 2, or a
-// needed controller is missing.
+// openV2 makes the node's group at a path. It returns nil if there are no control groups of version 2, or if a needed
+// controller is missing.
 func openV2(mount, path string, more []string, needed ...string) *v2 {
 	if _, err := os.Stat(filepath.Join(mount, "cgroup.procs")); err != nil {
 		return nil
@@ -143,7 +143,6 @@ func (g *v2) make(name string) (group, error) {
 	return g.open(name)
 }
 
-// open opens an existing group.
 func (g *v2) open(name string) (group, error) {
 	if slices.Contains(g.controllers, pids) {
 		if err := write(filepath.Join(g.dir, name), "pids.max", int64(DefaultPids)); err != nil {
@@ -212,7 +211,7 @@ func (g *v2Group) limit(l Limits) error {
 	return g.limitDevices(l.Devices)
 }
 
-// limitDevices replaces the filter of an earlier task. The new filter comes into force before the old one goes.
+// limitDevices replaces the filter of an earlier task. The new filter takes effect before the old one is removed.
 func (g *v2Group) limitDevices(devices string) error {
 	if !g.filters || devices == g.devices {
 		return nil

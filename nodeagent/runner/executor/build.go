@@ -48,8 +48,8 @@ func buildOf(binary string) []byte {
 
 func (i inForce) names() []messages.Name { return []messages.Name{i.build, i.tasks} }
 
-// replaceable reports whether the executor differs in build or configuration from one that would be
-// started now.
+// replaceable reports whether the executor differs in build or configuration from an executor that would be started
+// now.
 func (k *Client) replaceable(has []messages.Name) bool {
 	return len(has) == 2 && has[0] != "" && inForce{has[0], has[1]} != inForceOf(k.config.Command[0], k.config.Runner)
 }

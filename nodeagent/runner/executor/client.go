@@ -43,7 +43,7 @@ type Client struct {
 	closing   bool
 	still     bool            // the executor does not answer, but has not ended
 	until     time.Duration   // when the executor must kill the tasks, in the time of package boottime; 0: not told yet
-	notify    func(able bool) // the function given to Notify; nil: none
+	notify    func(able bool) // the function given to Notify; nil means none
 }
 
 // remote is a task of the executor. Orders for it are remembered: an order given without a
@@ -143,8 +143,8 @@ func (k *Client) noWord(ctx context.Context, err error, silence time.Duration) e
 	}
 }
 
-// met takes a new connection into use. Tasks of this client that the executor does not have were lost with the
-// executor before.
+// met begins to use a new connection. Tasks of this client that the executor does not have were lost with the previous
+// executor.
 func (k *Client) met(c *conn, abilities []messages.Name, found map[messages.Attempt]frame, follows bool) {
 	k.mu.Lock()
 	k.conn, k.abilities, k.found, k.follows = c, abilities, found, follows
@@ -219,7 +219,6 @@ func (k *Client) tell() {
 	}
 }
 
-// lose reports that a task was lost, and why.
 func (t *remote) lose(why string) {
 	now := messages.TimeOf(time.Now())
 	t.done(agent.Finished{Attempt: t.attempt, Outcome: agent.Stopped, Detail: why, Started: now, Ended: now})
@@ -252,7 +251,7 @@ func (k *Client) listen(c *conn) {
 	}
 }
 
-// again connects again, however long it takes; nil when the client is closed.
+// again connects again, however long it takes. It returns nil when the client is closed.
 func (k *Client) again() *conn {
 	waits := backoff.Backoff{First: 50 * time.Millisecond, Last: 5 * time.Second}
 	for failures := 1; ; failures++ {
@@ -375,7 +374,7 @@ func (k *Client) Follow(task runner.Task, done func(agent.Finished), turned func
 }
 
 // Withdraw asks the executor not to start the waiting task. If there is no executor, the list of tasks of the next
-// executor is the answer.
+// executor shows whether the task has started.
 func (t *remote) Withdraw() {
 	k := t.client
 	k.mu.Lock()

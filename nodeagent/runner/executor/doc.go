@@ -10,16 +10,16 @@
 // # What it promises
 //
 //   - An attempt is started once, however often the agent asks.
-//   - A task can follow: it waits in the executor, and starts on the slot of a task of its class that has ended, with
-//     all its processes. The agent can withdraw it before. If the agent disconnects or the lease ends, waiting tasks
-//     never start.
+//   - A task can follow another one: it waits in the executor, and starts on the slot of a task of its class when all
+//     processes of that task have ended. Before this, the agent can withdraw the waiting task. If the agent disconnects
+//     or the lease ends, waiting tasks never start.
 //   - The executor reports the end of a task until the agent confirms it, also to the next agent.
 //   - The executor has a lease of its own. With each renewal the agent says how long tasks may run. When that time is
 //     over, the executor kills every task, with or without an agent. So no task still runs when the leader gives it
 //     to another node, even if the agent is dead.
 //   - If an executor is killed, its processes go on. The next executor first ends them: it finds them by their cells
 //     or by the handles of package session. The agent reports these tasks as stopped.
-//   - Without an agent and without tasks it ends by itself after a while. If no agent comes within ten minutes after
+//   - An executor without an agent and without tasks ends after a while. If no agent comes within ten minutes after
 //     the last task has ended, it writes the ends to a file and ends. The executor of the next agent reads the file
 //     and reports them.
 //   - An agent that starts waits 10 s for the first message of an executor that it finds, and a minute if it started
@@ -29,7 +29,7 @@
 //     claims no tasks until it answers.
 //   - If the build or the configuration of the executor differs from the agent's, the agent ends it when it has no
 //     tasks, and starts a new one. Tasks that come meanwhile wait for the new executor.
-//   - On SIGTERM it kills its tasks, leaves their ends in that file, and ends.
+//   - On SIGTERM an executor kills its tasks, writes their ends to that file, and ends.
 //
 // # Wire
 //

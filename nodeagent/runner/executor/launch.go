@@ -53,14 +53,13 @@ func Inside() []string {
 
 // Config configures [Open].
 type Config struct {
-	// Command starts an executor that calls [Main], such as the path of this
-	// binary and a word.
+	// Command is the command line of a program that calls [Main], such as the path of this binary and a word.
 	Command []string
 	// Runner configures how tasks are run; the socket is in its Dir.
 	Runner runner.Config
-	Log    *zap.Logger // nil: none
+	Log    *zap.Logger // nil means none
 
-	waits waits // zero: usualWaits
+	waits waits // zero means usualWaits
 }
 
 // Validate checks the configuration and fills in the defaults.
@@ -79,8 +78,8 @@ func (c *Config) socket() string { return filepath.Join(c.Runner.Dir, "executor.
 func (c *Config) lock() string   { return filepath.Join(c.Runner.Dir, "executor.lock") }
 func (c *Config) log() string    { return filepath.Join(c.Runner.Dir, "executor.log") }
 
-// reach connects to the executor, and starts one if there is none. silence is how long the caller should wait for its
-// first message.
+// reach connects to the executor, and starts one if there is none. The result silence is how long the caller should
+// wait for the executor's first message.
 func reach(ctx context.Context, c *Config) (_ *net.UnixConn, silence time.Duration, _ error) {
 	if err := os.MkdirAll(c.Runner.Dir, 0o711); err != nil {
 		return nil, 0, messages.Errorf(messages.Unavailable, "state directory: %v", err)
@@ -125,7 +124,7 @@ func dial(path string) (*net.UnixConn, error) {
 }
 
 // shorten returns another name for a path that is too long for a socket's address. The name goes through an open
-// directory; release closes it.
+// directory; the function release closes it.
 func shorten(path string) (short string, release func(), err error) {
 	if len(path) <= maxSocketPath {
 		return path, func() {}, nil
@@ -226,11 +225,11 @@ func hasSlack() bool {
 const garbage = 800
 
 // leastProcessors is the least number of threads of an executor that may run at the same time. The thread that starts
-// tasks counts even while it waits for work. With fewer threads the runtime would keep looking for waiting ones.
+// tasks counts even while it waits for work. With fewer threads, the Go runtime would keep looking for waiting threads.
 const leastProcessors = 3
 
-// Main is the executor's program. It reads the runner's configuration from standard input, and
-// serves the socket that it inherited. args are the arguments after [Argument].
+// Main is the executor's program. It reads the runner's configuration from standard input, and serves the socket that
+// it inherited. The argument args has the arguments after [Argument].
 func Main(args []string) error {
 	if len(args) > 0 && args[0] == argumentInside {
 		return room.Inside(args[1:])

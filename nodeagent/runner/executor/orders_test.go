@@ -54,7 +54,7 @@ func sleeper(t *testing.T, k *Client) (runner.Process, chan agent.Finished) {
 	return p, done
 }
 
-// watched returns a channel of what the client reports: whether tasks can be started.
+// watched returns a channel of the client's reports on whether tasks can be started.
 func watched(k *Client) chan bool {
 	able := make(chan bool, 16)
 	k.Notify(func(is bool) { able <- is })

@@ -9,21 +9,20 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// follows is the number in the frame ready of an executor whose tasks can wait for the slots of other tasks.
+// follows is the number in the frame "ready" of an executor that supports tasks that wait for the slots of other tasks.
 const follows = 1
 
-// queue is the tasks that follow: each starts on the slot of an ended task of its class. They belong to the present
-// agent only; no other agent knows them. The server's mu guards the queue.
+// queue has the tasks that follow others: each starts on the slot of an ended task of its class. They belong to the
+// present agent only; no other agent knows them. The server's mu guards the queue.
 type queue struct {
 	waits map[messages.Name][]runner.Task // by class; the first starts next
-	// untold is the number of ends that were not reported yet. ticking: a timer is set to report them.
+	// untold is the number of ends that were not reported yet. ticking is true while a timer is set to report them.
 	untold  int
 	ticking bool
 }
 
 func (q *queue) clear() { clear(q.waits); q.untold = 0 }
 
-// remove removes a waiting task from the queue.
 func (q *queue) remove(a messages.Attempt) {
 	for class, all := range q.waits {
 		if i := slices.IndexFunc(all, func(t runner.Task) bool { return t.Attempt == a }); i >= 0 {
@@ -33,7 +32,6 @@ func (q *queue) remove(a messages.Attempt) {
 	}
 }
 
-// task returns the task that the frame describes.
 func (f *frame) task(p *agent.Program) runner.Task {
 	return runner.Task{Grant: agent.Grant{Attempt: f.Attempt, Array: f.Array, Position: f.Position, Nodes: f.Nodes, Steps: f.Steps}, Program: p}
 }
@@ -51,8 +49,8 @@ func (s *server) follow(agent *conn, f *frame, p *agent.Program) {
 	s.waits[p.Class] = append(s.waits[p.Class], f.task(p))
 }
 
-// withdraw removes a waiting task. If the task has started already, t is not nil: the agent then gets the start as
-// the answer. The caller holds s.mu.
+// withdraw removes a waiting task. If the task has started already, t is not nil, and the agent gets the start as the
+// answer. The caller holds s.mu.
 func (s *server) withdraw(a messages.Attempt, t *task) {
 	if t != nil {
 		s.agent.sendAll()
@@ -74,9 +72,9 @@ func (s *server) next(t *task) (*task, runner.Task) {
 	return s.take(what.Attempt, what.Program), what
 }
 
-// If many tasks wait for slots, the agent need not hear of each end at once. Ends are collected for a short time, up
-// to a certain part of the number of waiting tasks. The leader divides the time of a slot between tasks by the
-// reports that it gets. So ends are collected only while tasks of one job follow each other.
+// If many tasks wait for slots, the agent need not hear of each end at once. Ends are collected for a short time, up to
+// a fraction of the number of waiting tasks. The leader divides the time of a slot between tasks by the reports that it
+// gets. So ends are collected only while tasks of one job follow each other.
 const (
 	gatherPart   = 4
 	gatherWithin = 5 * time.Millisecond

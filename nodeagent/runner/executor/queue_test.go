@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// told is what a client heard about a task that follows.
+// told is what a client heard about a task that follows another task.
 type told struct {
 	turned  chan agent.Finished // the end of the task before it
 	done    chan agent.Finished
@@ -153,7 +153,7 @@ func TestNothingFollows(t *testing.T) {
 	}
 }
 
-// TestFollowersAreOneAgents breaks the connection while tasks wait. They must not start, and the agent must hear this
+// TestFollowersAreOneAgents breaks the connection while tasks wait. They must not start, and the agent must learn this
 // from the executor after the next connection.
 func TestFollowersAreOneAgents(t *testing.T) {
 	k := openHere(t, t.TempDir())
@@ -168,7 +168,7 @@ func TestFollowersAreOneAgents(t *testing.T) {
 	silent(t, w.turned)
 }
 
-// TestEarlierExecutor checks that no task waits in an executor of a version that does not know this.
+// TestEarlierExecutor checks that no task waits in an executor of a version that does not support waiting tasks.
 func TestEarlierExecutor(t *testing.T) {
 	dir := t.TempDir()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "executor.sock"), Net: "unix"})

@@ -16,8 +16,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// How long an executor stays without an agent: while it has had no task, and after its last task has ended. In the
-// second case an agent may come back and ask for the ends.
+// How long an executor stays without an agent. It stays for the time lonely if it has had no task. It stays for the
+// time abandoned after its last task has ended, because an agent may come back and ask for the ends.
 const (
 	lonely    = 10 * time.Second
 	abandoned = 10 * time.Minute
@@ -36,7 +36,7 @@ type server struct {
 	tasks map[messages.Attempt]*task
 	kept  int             // number of tasks in that file
 	queue                 // tasks that wait for the slot of another task
-	agent *conn           // the newest connection; nil: none
+	agent *conn           // the newest connection; nil means none
 	lease *boottime.Timer // when it expires, every task is killed
 	alone *time.Timer     // timer that runs while there is no agent and no task; otherwise nil
 }
@@ -265,7 +265,7 @@ func (s *server) obey(f *frame) {
 	switch {
 	case f.Kind == keep:
 		s.lease.Reset(f.Time.Std())
-		s.run.Keep(time.Duration(f.Number)) // 0: an earlier version, whose tasks are not told the lease
+		s.run.Keep(time.Duration(f.Number)) // 0 means an earlier version, whose tasks are not told the lease
 	case f.Kind == end:
 		s.queue.clear()
 		s.end()
@@ -285,7 +285,8 @@ func (s *server) obey(f *frame) {
 	}
 }
 
-// now returns the process. While the process is being started, it returns an early, which remembers the orders.
+// now returns the process. While the process is being started, it returns a value of type early, which remembers the
+// orders.
 func (t *task) now() runner.Process {
 	if t.Process == nil {
 		t.Process = new(early)
@@ -293,7 +294,6 @@ func (t *task) now() runner.Process {
 	return t.Process
 }
 
-// start starts a task, unless it is known.
 func (s *server) start(agent *conn, f *frame, p *agentmsg.Program) {
 	t := s.enter(agent, f.Attempt, p)
 	if t == nil {

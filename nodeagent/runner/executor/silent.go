@@ -23,11 +23,11 @@ type waits struct {
 	beats time.Duration // for the answer to a check
 }
 
-// usualWaits are long enough on a loaded machine. An executor that ends gives its tasks closeWithin.
+// usualWaits are long enough on a loaded machine. An executor that ends gives its tasks the time closeWithin to end.
 var usualWaits = waits{found: 10 * time.Second, begun: time.Minute, ends: 5*time.Second + closeWithin, tell: 3 * time.Second, beat: 5 * time.Second, beats: 10 * time.Second}
 
-// watch sends the connected executor a question from time to time. While it does not answer, the node claims no
-// tasks: they would not start.
+// watch sends the connected executor a question from time to time. While the executor does not answer, the node claims
+// no tasks, because they would not start.
 func (k *Client) watch() {
 	for {
 		select {

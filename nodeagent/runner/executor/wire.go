@@ -15,7 +15,6 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// kind is the kind of a frame.
 type kind uint8
 
 const (

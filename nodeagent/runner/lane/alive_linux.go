@@ -12,14 +12,14 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/access"
 )
 
-// aliveEnding is the end of the name of a lane's file of package lease.
+// aliveEnding is the end of the name of a lane's lease file (see package lease).
 const aliveEnding = ".alive"
 
-// Alive returns the path of the attempt's file of package lease.
+// Alive returns the path of the attempt's lease file.
 func (o *Files) Alive() string { return o.lane.base + aliveEnding }
 
-// OpenAlive opens the lane's file of package lease unless it is open, and lets the tasks' user read it. If that
-// fails, lease.Alive answers a task with Unavailable.
+// OpenAlive opens the lane's lease file unless it is open, and lets the tasks' user read it. If that fails, lease.Alive
+// answers a task with Unavailable.
 func (o *Files) OpenAlive(as *syscall.Credential) {
 	l := o.lane
 	if l.alive != nil {

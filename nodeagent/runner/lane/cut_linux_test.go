@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestFirstCutWhileOutputIsRead cuts an output between the look for holes and the read. The reader must be told of
+// TestFirstCutWhileOutputIsRead cuts an output between the search for holes and the read. The reader must be told of
 // the loss, and must not see zeros.
 func TestFirstCutWhileOutputIsRead(t *testing.T) {
 	const block, size = 16 << 10, 64 << 10

@@ -12,9 +12,9 @@ import (
 // file then has a hole there. Positions in the output do not change for readers. The hole shows what is missing, also
 // after a restart.
 
-// Files are the files of an attempt in its lane: its outputs, its own working directory, and the file of package
-// lease. While outputs are empty they have the lane's names; after that they have the attempt's names. The caller's
-// lock guards them.
+// Files are the files of an attempt in its lane: its outputs, its own working directory, and its lease file. While
+// outputs are empty they have the lane's names; after that they have the attempt's names. The caller's lock guards
+// them.
 type Files struct {
 	base  string              // common beginning of the paths with the attempt's names
 	limit int64               // bytes to keep of each output
@@ -25,8 +25,8 @@ type Files struct {
 	lost  [len(Endings)]int64 // by output: bytes that were dropped
 }
 
-// NewFiles returns the files of an attempt. base is the common beginning of their paths with the attempt's names. limit
-// is how many bytes are kept of each output; with tail only the end.
+// NewFiles returns the files of an attempt. The argument base is the common beginning of their paths with the attempt's
+// names. The argument limit is how many bytes are kept of each output. If tail is true, only the end is kept.
 func NewFiles(base string, limit int64, tail bool) Files {
 	return Files{base: base, limit: limit, tail: tail}
 }
@@ -34,8 +34,8 @@ func NewFiles(base string, limit int64, tail bool) Files {
 // Enter gives the attempt a lane.
 func (o *Files) Enter(of *Lanes) { o.lane = of.take() }
 
-// Leave renames files with output to the attempt, and frees the lane. It calls silent with the attempt's name if there
-// is no output. It reports whether the task left files in its own directory.
+// Leave gives files with output the name of the attempt, and frees the lane. If there is no output, it calls silent
+// with the attempt's name. The result left reports whether the task left files in its own directory.
 func (o *Files) Leave(silent func(name string) error) (left bool) {
 	o.Untell()
 	o.Settle()
@@ -64,7 +64,7 @@ func (o *Files) Read(i int) (*os.File, error) { return OpenToRead(o.Path(i)) }
 // WorkingDir returns the attempt's own working directory. It is empty, and belongs to the user of the task.
 func (o *Files) WorkingDir(as *syscall.Credential) (string, error) { return o.lane.workingDir(as) }
 
-// OwnDir returns the attempt's own working directory; "": it has none now.
+// OwnDir returns the attempt's own working directory; "" if it has none now.
 func (o *Files) OwnDir() string {
 	if o.lane == nil || !o.lane.dir {
 		return ""
@@ -113,13 +113,12 @@ func (o *Files) Path(i int) string {
 	return o.lane.base + Endings[i]
 }
 
-// silent reports whether the attempt has written nothing.
 func (o *Files) silent() bool { return !o.named[0] && !o.named[1] }
 
 // keep is how much of an output is kept at its beginning and at its end, in bytes.
 type keep struct{ head, tail int64 }
 
-// keeps returns how much of each output is kept. block is the unit of holes, in bytes.
+// keeps returns how much of each output is kept. The argument block is the unit of holes, in bytes.
 func (o *Files) keeps(block int64) keep {
 	up := func(n int64) int64 { return max(block, (n+block-1)/block*block) }
 	if o.tail {
@@ -157,7 +156,6 @@ func (o *Files) cut(i int, info *unix.Stat_t) {
 	}
 }
 
-// punch makes a hole in a file.
 func punch(fd int, from, to int64) error {
 	return unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, from, to-from)
 }

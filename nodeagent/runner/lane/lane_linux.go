@@ -14,18 +14,18 @@ import (
 )
 
 // lane is two output files and a working directory. Tasks use it one after the other as long as they write nothing
-// there. If a task writes to one of the three, that file or directory gets the attempt's name, and the next task gets
-// a new one in its place. To make and remove the three for every task would cost more than the process: ext4 checks
-// each recently removed inode before it makes the next.
+// there. If a task writes to one of the three, that file or directory gets the attempt's name, and the next task gets a
+// new one in its place. Making and removing the three for every task would cost more than the process, because ext4
+// checks each recently removed inode before it makes the next one.
 type lane struct {
 	of    *Lanes
 	base  string        // common beginning of its three paths
 	fresh bool          // no task of this run of the agent has used it
 	dir   bool          // its directory exists and is empty
 	since unix.Timespec // time of the directory's last change, if it exists
-	// files are its output files, held open from one task to the next; -1: not open.
+	// files are its output files, held open from one task to the next; -1 means not open.
 	files [len(Endings)]int
-	alive *os.File // the file of package lease for the task; nil: not open
+	alive *os.File // the file of package lease for the task; nil means not open
 }
 
 // maxOpen bounds how many lanes keep their files open while no task uses them, between an end and the next start.
@@ -117,7 +117,7 @@ func (l *lane) close() {
 	}
 }
 
-// workingDir returns the lane's directory. It is empty, and belongs to the user as whom the job's tasks run.
+// workingDir returns the lane's directory. The directory is empty, and belongs to the user of the job's tasks.
 func (l *lane) workingDir(as *syscall.Credential) (string, error) {
 	dir := l.base + DirEnding
 	if l.dir {
@@ -137,8 +137,8 @@ func (l *lane) workingDir(as *syscall.Credential) (string, error) {
 	return dir, err
 }
 
-// keepDir renames the lane's directory to the attempt that used it, if it is not empty, and reports whether it did.
-// from is the time by [coarse] when the attempt began.
+// keepDir gives the lane's directory the name of the attempt that used it, unless the directory is empty. It reports
+// whether it did. The argument from is the time by [coarse] when the attempt began.
 func (l *lane) keepDir(base string, from unix.Timespec) (kept bool) {
 	if !l.dir {
 		return false

@@ -50,7 +50,7 @@ const (
 type Rules struct {
 	// Clones is true if tasks are started by clone3. Its flags are in memory, which a filter cannot see.
 	Clones bool
-	// Namespaces is true if tasks may make user namespaces. A task gets [noClone3] then too.
+	// Namespaces is true if tasks may make user namespaces. A task then also gets the filter [noClone3].
 	Namespaces bool
 }
 

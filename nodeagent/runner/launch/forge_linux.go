@@ -22,14 +22,14 @@ type Forge struct {
 	work     []func(*anvil)
 	closed   bool
 	thread   int       // number of the thread that works now
-	since    time.Time // when it began its present work; zero: it has none
+	since    time.Time // when it began its present work; zero means that it has none
 	watching bool
 }
 
 // patience is how long a thread may take for one start before another takes its place.
 const patience = 100 * time.Millisecond
 
-// Place is where tasks are started: a room.
+// Place is where tasks are started: a room (see package room).
 type Place interface {
 	Enter() error                // moves the calling thread there; its children are there too
 	EnterGroup() error           // moves the calling thread into the control group of the account
@@ -39,7 +39,7 @@ type Place interface {
 // anvil is the state of one thread. Only that thread uses it.
 type anvil struct {
 	confined bool
-	in       Place // where the thread is; nil: nowhere
+	in       Place // where the thread is; nil means nowhere
 }
 
 func NewForge(may Rules) (f *Forge, err error) {
@@ -67,8 +67,8 @@ func (f *Forge) serve(thread int) {
 	}
 }
 
-// next returns the next work for a thread. If do is nil, the thread waits for the bell. If over is true, the thread
-// ends.
+// next returns the next work for a thread. If do is nil, the thread waits for the event descriptor bell. If over is
+// true, the thread ends.
 func (f *Forge) next(thread int) (do func(*anvil), over bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -131,8 +131,8 @@ func (f *Forge) post(do func(*anvil)) {
 }
 
 // Begin returns at once. The function start is then called on a confined thread, inside the cell and the namespaces of
-// a room. If the thread cannot be prepared, start is called with the error on another thread. f is the forge of tasks
-// without rooms.
+// a room. If the thread cannot be prepared, start is called with the error on another thread. The receiver is the forge
+// of tasks without rooms.
 func (f *Forge) Begin(c *cell.Cell, in Place, asRoot bool, start func(error)) {
 	if !c.Threaded() {
 		own, err := f, error(nil)
@@ -163,7 +163,7 @@ func (f *Forge) Begin(c *cell.Cell, in Place, asRoot bool, start func(error)) {
 	})
 }
 
-// Bind limits a launch in a cell to some processors (nil: all), and to the system calls that its site allows.
+// Bind limits a launch in a cell to some processors (nil means all), and to the system calls that its site allows.
 func (f *Forge) Bind(l *Launch, c *cell.Cell, affinity *unix.CPUSet) {
 	l.affinity = affinity
 	l.noClone3 = f.may.Namespaces && f.may.Clones && !c.Threaded()

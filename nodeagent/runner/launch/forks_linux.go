@@ -11,8 +11,8 @@ import (
 )
 
 // Forks are the children that this process makes for tasks, from before the kernel makes them until they are reaped.
-// All other children were given to it by the kernel. No method waits for a start, because the start of one account's
-// task may take long.
+// All other children of this process were given to it by the kernel. No method waits for a start, because the start of
+// one account's task may take long.
 type Forks struct {
 	mu    sync.Mutex
 	all   map[*Launch]bool
@@ -34,7 +34,7 @@ func (f *Forks) Remove(l *Launch) {
 	delete(f.all, l)
 }
 
-// PIDs returns the numbers of the children. known is false if the kernel does not tell one of them.
+// PIDs returns the numbers of the children. The result known is false if the kernel does not tell one of them.
 func (f *Forks) PIDs() (all map[int]bool, known bool) {
 	f.mu.Lock()
 	launches := slices.Collect(maps.Keys(f.all))
@@ -67,7 +67,7 @@ func (l *Launch) number() (pid int, known bool) {
 		if _, after, found := strings.Cut(string(text), "\nPid:"); found {
 			line, _, _ := strings.Cut(after, "\n")
 			pid, err := strconv.Atoi(strings.TrimSpace(line))
-			return max(pid, 0), err == nil // -1: it was reaped already
+			return max(pid, 0), err == nil // -1 if it was reaped already
 		}
 		time.Sleep(pause)
 	}

@@ -11,9 +11,9 @@ import (
 
 // A task starts with limits, priorities and a rank for the kernel's memory killer that do not depend on how the site
 // was started: from a shell with `ulimit`, `chrt` or `ionice`, or by a unit with Nice and OOMScoreAdjust. The values
-// are the defaults of a systemd service. Hard limits stay as the node has them, except for priorities: with those a
-// task could stop the node from running. The set of processors stays too: an operator can use it to give a node a
-// part of a machine.
+// are the defaults of a systemd service. Hard limits stay as the node has them, except for priorities: with high
+// priorities a task could stop the node from running. The set of processors stays too: an operator can use it to give a
+// node a part of a machine.
 
 // limited is a limit for tasks that differs from this process's limit.
 type limited struct {
@@ -61,7 +61,7 @@ var taken = sync.OnceValue(func() (found []*limited) {
 	return found
 })
 
-// ranks is what the function rank must reset.
+// ranks says what the function rank must reset.
 var ranks = sync.OnceValue(func() (found struct{ nice, killer, policy, disk, persona bool }) {
 	const noNice = 20 // the value for nice 0 in the kernel's form
 	policy, _, errno := unix.RawSyscall(unix.SYS_SCHED_GETSCHEDULER, 0, 0, 0)
@@ -82,7 +82,7 @@ var ranks = sync.OnceValue(func() (found struct{ nice, killer, policy, disk, per
 const (
 	usualPolicy = 0          // SCHED_OTHER
 	ofProcess   = 1          // IOPRIO_WHO_PROCESS
-	diskClass   = 13         // bits below the class in a disk priority; class 0: follow the processor priority
+	diskClass   = 13         // bits below the class in a disk priority; class 0 means to follow the processor priority
 	askPersona  = 0xffffffff // argument of personality that only reads it
 )
 

@@ -24,13 +24,13 @@ type Launch struct {
 	errno uintptr // error of the step that failed
 
 	pidfd atomic.Int32 // written by the kernel when it makes the child
-	pid   atomic.Int32 // number of the child that executed the program; 0: none
+	pid   atomic.Int32 // number of the child that executed the program; 0 means none
 	mu    sync.Mutex
 	ended bool // the child has executed the program, or failed
 	late  bool // it was told to end before it had started
 
 	noClone3 bool         // clone3 must fail in the program
-	affinity *unix.CPUSet // the program's processors; nil: all
+	affinity *unix.CPUSet // the program's processors; nil means all
 
 	// The kernel and the child get the addresses of these fields. They are part of the launch, which is on the heap:
 	// a goroutine's stack may move before the call is made.
@@ -41,7 +41,7 @@ type Launch struct {
 // step is a system call that the child makes.
 type step struct {
 	call [7]uintptr
-	must uintptr // nonzero: the child ends if this call fails
+	must uintptr // nonzero means that the child ends if this call fails
 }
 
 // vfork makes a child that shares the memory of this process until it executes a program. While vfork waits, the Go
@@ -88,8 +88,8 @@ const (
 	signalSetSize = 8
 )
 
-// Spawn executes a program. sys has the user of the new process, and whether the process gets a new session, a
-// terminal or a control group. files are the standard input, output and error of the process.
+// Spawn executes a program. The argument sys has the user of the new process, and whether the process gets a new
+// session, a terminal or a control group. The argument files has the standard input, output and error of the process.
 func (l *Launch) Spawn(path string, argv, env []string, dir string, umask uint32, files []uintptr, sys *syscall.SysProcAttr) (Child, error) {
 	p, err := l.newPlan(path, argv, env, dir, umask, files, sys)
 	if err != nil {

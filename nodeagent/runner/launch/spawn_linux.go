@@ -28,7 +28,7 @@ func (c Child) Reap() (status unix.WaitStatus, usage unix.Rusage) {
 	}
 }
 
-// CloseAll closes files, such as the ones that a process was started with.
+// CloseAll closes files, such as the files with which a process was started.
 func CloseAll(files []*os.File) (err error) {
 	for _, f := range files {
 		err = errors.Join(err, f.Close())

@@ -19,9 +19,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Discover finds what this machine has: the processors and the memory that this process may use, and the GPUs. program
-// is a program of the site that prints the GPUs. If program is empty, nvidia-smi and rocm-smi list the GPUs, if these
-// two are installed.
+// Discover finds what this machine has: the processors and the memory that this process may use, and the GPUs. The
+// argument program is a program of the site that prints the GPUs. If program is empty, nvidia-smi and rocm-smi list the
+// GPUs, if these two are installed.
 func Discover(program string) (m Machine, err error) {
 	m = Machine{CPUs: Processors(), Memory: Memory()}
 	if program != "" {
@@ -96,7 +96,7 @@ func printedGPUs(program string) (list []GPU, err error) {
 	return list, nil
 }
 
-// amdGPUs asks rocm-smi for the GPUs; none if it is not installed, or fails.
+// amdGPUs asks rocm-smi for the GPUs; it returns none if rocm-smi is not installed or fails.
 func amdGPUs() []GPU {
 	path, err := exec.LookPath("rocm-smi")
 	if err != nil {
@@ -139,7 +139,7 @@ func parseAMD(text []byte) (list []GPU) {
 }
 
 // Check runs a program of the site that tests the GPU, with the GPU's index and UUID as arguments. It returns the
-// first line that the program printed about a fault; "": the GPU works.
+// first line that the program printed about a fault; "" means that the GPU works.
 func (g *GPU) Check(program string) string {
 	text, err := output(program, strconv.Itoa(g.Index), g.ID)
 	if err == nil {
@@ -149,7 +149,7 @@ func (g *GPU) Check(program string) string {
 	return cmp.Or(line, err.Error())
 }
 
-// nvidiaGPUs asks nvidia-smi for the GPUs; none if it is not installed, or fails.
+// nvidiaGPUs asks nvidia-smi for the GPUs; it returns none if nvidia-smi is not installed or fails.
 func nvidiaGPUs() []GPU {
 	path, err := exec.LookPath("nvidia-smi")
 	if err != nil {
@@ -162,8 +162,8 @@ func nvidiaGPUs() []GPU {
 	return parseNvidia(string(text), minorOf)
 }
 
-// parseNvidia reads lines such as "0, GPU-1f2e, NVIDIA A100-SXM4-80GB, 81920 MiB". minor returns the number of a
-// GPU's device file from its UUID; this number may differ from the index.
+// parseNvidia reads lines such as "0, GPU-1f2e, NVIDIA A100-SXM4-80GB, 81920 MiB". The function minor returns the
+// number of a GPU's device file from its UUID; this number may differ from the index.
 func parseNvidia(text string, minor func(uuid string) (int, bool)) (list []GPU) {
 	for line := range strings.Lines(text) {
 		fields := strings.Split(line, ",")

@@ -16,7 +16,7 @@ import (
 type Machine struct {
 	// CPUs are the numbers of the node's processors. Neighbours in the list are also near one another in the machine.
 	CPUs []int `json:"cpus,omitempty"`
-	// Memory is the limit of a task that asks for all memory of the node, in bytes; 0: no bound.
+	// Memory is the limit of a task that asks for all memory of the node, in bytes; 0 means no bound.
 	Memory int64 `json:"memory,omitempty"`
 	GPUs   []GPU `json:"gpus,omitempty"`
 }
@@ -34,11 +34,11 @@ type GPU struct {
 
 // Portion is a task's part of the machine.
 type Portion struct {
-	cpus []int // sorted; none: all processors
+	cpus []int // sorted; none means all processors
 	gpus []GPU
 }
 
-// Stock is the machine, and which parts of it tasks have. It is safe for concurrent use.
+// Stock records which parts of the machine tasks have. It is safe for concurrent use.
 type Stock struct {
 	machine Machine
 
@@ -52,7 +52,7 @@ func NewStock(m Machine) *Stock {
 }
 
 // Take gives a task the resources that its program asks for. A GPU belongs to at most one task. Two tasks get the same
-// processor only if none is free, such as when one takes the place of a suspended task.
+// processor only if no processor is free, for example when one task takes the place of a suspended task.
 func (s *Stock) Take(p *agent.Program) (*Portion, error) {
 	if p.Shape == nil {
 		return nil, nil
@@ -112,7 +112,7 @@ func (s *Stock) nearest(n int) []int {
 	return positions[:n]
 }
 
-// Give returns a task's part of the machine to the stock; nil: nothing.
+// Give returns a task's part of the machine to the stock. It does nothing if back is nil.
 func (s *Stock) Give(back *Portion) {
 	if back == nil {
 		return
@@ -127,11 +127,11 @@ func (s *Stock) Give(back *Portion) {
 	}
 }
 
-// GPUVariables tell a task its GPUs. A task with sizes gets these variables from nowhere else.
+// GPUVariables tell a task its GPUs. A task with sizes gets these variables only from here.
 var GPUVariables = []string{"CANDOR_GPUS", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "HIP_VISIBLE_DEVICES"}
 
-// Variables returns the variables that name the GPUs of a task. held is true if the task can open only these GPUs;
-// they are then numbered from 0.
+// Variables returns the variables that name the GPUs of a task. The argument held is true if the task can open only
+// these GPUs; they are then numbered from 0.
 func (p *Portion) Variables(held bool) []string {
 	if p == nil {
 		return nil

@@ -38,7 +38,7 @@ func (m *Machine) Bounds(p *Portion) (cpus, gpus string) {
 	return set(p.cpus), gpus
 }
 
-// Affinity returns a mask of the portion's processors for sched_setaffinity; nil: all processors.
+// Affinity returns a mask of the portion's processors for sched_setaffinity; nil means all processors.
 func (p *Portion) Affinity() *unix.CPUSet {
 	if p == nil || len(p.cpus) == 0 {
 		return nil

@@ -1,5 +1,5 @@
 // Package program computes what all tasks of a stage share: the file to execute and its arguments, the environment, and
-// the user as whom the tasks run. It also says why a program could not be executed.
+// the user of the tasks. It also says why a program could not be executed.
 //
-// It writes nothing but the script of a stage, and starts no tasks.
+// The package writes only the script of a stage, and starts no tasks.
 package program

@@ -113,7 +113,8 @@ func (e *environment) setShape(p *agent.Program, all int64) {
 var perTask = [...]string{"CANDOR_TASK", "CANDOR_ATTEMPT", "CANDOR_ARRAY_INDEX", "CANDOR_NODES", "CANDOR_NODELIST", agent.StepsVariable, lease.Variable, proxy.Variable, "PWD"}
 
 // Env returns the environment of a task: the variables of its program, the variables that only this task has, and the
-// token with which it sends requests to its site. alive is the task's file of package lease.
+// token with which it sends requests to its site. The argument alive is the path of the task's lease file (see package
+// lease).
 func (p *Program) Env(task *agent.Grant, alive, dir string) []string {
 	env := make([]string, len(p.env), len(p.env)+len(perTask)+1)
 	copy(env, p.env)
@@ -157,7 +158,6 @@ func (e *environment) set(name, value string) {
 	e.list = append(e.list, name+"="+value)
 }
 
-// valueOf returns the value of a variable.
 func valueOf(env []string, name string) (value string, set bool) {
 	for _, v := range env {
 		if value, set = strings.CutPrefix(v, name+"="); set {

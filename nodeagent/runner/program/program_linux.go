@@ -29,7 +29,7 @@ type Config struct {
 	Memory     int64           // memory of the machine, in bytes
 	Proxy      proxy.Key
 	NoExec     bool   // scripts cannot be executed
-	Commands   string // directory with the commands that ask the site; "": the user's PATH may have them
+	Commands   string // directory with the commands that ask the site; "" means that the user's PATH may have them
 }
 
 // Program has what all tasks of a stage share. It is computed once.
@@ -37,14 +37,14 @@ type Program struct {
 	Path string   // file to execute
 	Argv []string // arguments
 	env  []string
-	Dir  string              // working directory; "": one of each task's own
-	by   string              // the interpreter that the script names; "": none
-	As   *syscall.Credential // nil: the user of this process
+	Dir  string              // working directory; "" means one of each task's own
+	by   string              // the interpreter that the script names; "" means none
+	As   *syscall.Credential // nil means the user of this process
 
 	Umask uint32
 	// homeless is true if the user has no home. HOME is then the working directory.
 	homeless bool
-	proxy    proxy.Key     // nil: tasks send no requests to their site
+	proxy    proxy.Key     // nil means that tasks send no requests to their site
 	account  messages.Name // account of the job
 }
 

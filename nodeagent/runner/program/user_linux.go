@@ -30,7 +30,7 @@ const nobody = 65534
 
 // Identity is the user that a program runs as.
 type Identity struct {
-	As         *syscall.Credential // nil: the user of this process
+	As         *syscall.Credential // nil means the user of this process
 	name, home string              // values for its environment; without a home, HOME is the working directory
 }
 
@@ -50,7 +50,7 @@ func (c *Config) Identity(p *agent.Program) (Identity, error) {
 	return identityOf(c.User)
 }
 
-// identityOf looks a user up. It refuses the super-user, because a job must not have the power of the node.
+// identityOf looks a user up. It refuses the super-user, because a job must not have the rights of the node.
 func identityOf(name string) (Identity, error) {
 	found, err := directory.find(name, time.Now())
 	if err != nil {

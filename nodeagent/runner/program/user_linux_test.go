@@ -59,8 +59,8 @@ func TestUsersOfADirectoryService(t *testing.T) {
 	}
 }
 
-// TestSlowNameDelaysNoOther makes the look-up of one user hang. Other users must be found, and a second caller for
-// the same user must wait for the one answer.
+// TestSlowNameDelaysNoOther makes the look-up of one user hang. Other users must be found, and a second caller for the
+// same user must wait for the same answer.
 func TestSlowNameDelaysNoOther(t *testing.T) {
 	dir := t.TempDir()
 	gate, asked := filepath.Join(dir, "gate"), filepath.Join(dir, "asked")

@@ -22,11 +22,11 @@ type inside struct {
 	Hide    []string            // directories to hide from tasks
 	Show    []string            // parts of Hide that tasks may see
 	Temp    string              // directory with a subdirectory for each of access.Temporary
-	As      *syscall.Credential // the user of tasks; nil: this process's user
+	As      *syscall.Credential // the user of tasks; nil means this process's user
 	Network bool                // the room has a network of its own
 	// Namespaces is true if tasks may make user namespaces.
 	Namespaces bool
-	Shared     int64 // limit of its shared memory, in bytes; 0: the kernel's default
+	Shared     int64 // limit of its shared memory, in bytes; 0 means the kernel's default
 }
 
 // sharedMemory is where the room mounts a file system for shared memory.
@@ -47,8 +47,8 @@ const coverLimits = "mode=0755,size=64k,nr_inodes=16384"
 // roomReady is the message that the holder of a room sends when the room is set up.
 const roomReady = "ready"
 
-// Inside is the program of Config.Inside. It sets up the namespaces in which it was started, as the first line of its
-// standard input describes, and keeps them until its standard input ends.
+// Inside is the program of Config.Inside. It sets up the namespaces in which it was started, and keeps them until its
+// standard input ends. The first line of the standard input describes what to set up.
 func Inside(args []string) error {
 	if os.Getpid() != 1 || len(args) > 0 {
 		return messages.Errorf(messages.Invalid, "is started by an executor, in namespaces, not by hand")
@@ -295,8 +295,8 @@ func cloneOpen(dir int) (int, error) {
 	return fd, os.NewSyscallError("open tree", err)
 }
 
-// show mounts fd, which [clone] returned, at a path, so that the user of the tasks can see it there, and closes fd. If
-// the user may not enter a directory on the way, show first mounts an empty file system over that directory.
+// show mounts fd, which [clone] returned, at a path where the user of the tasks can see it. It then closes fd. If the
+// user may not enter a directory on the way, show first mounts an empty file system over that directory.
 func show(path string, fd int, as *syscall.Credential) error {
 	defer unix.Close(fd)
 	if sameAs(path, fd, as) {

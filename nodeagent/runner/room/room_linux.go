@@ -24,19 +24,19 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// Room is a set of namespaces that the tasks of one account share; if accounts have no users of their own, the tasks
-// of one job. They are namespaces of processes, IPC and mounts; if Private is set, also of the network. One process,
-// the holder, keeps them open; when it ends, the kernel ends every process inside.
+// Room is a set of namespaces that the tasks of one account share. If accounts have no users of their own, the tasks of
+// one job share it. The namespaces are for processes, IPC and mounts; if Private is set, also for the network. One
+// process, the holder, keeps them open. When the holder ends, the kernel ends every process inside.
 type Room struct {
 	key    string
-	as     *syscall.Credential // the user of its tasks; nil: this process's user
+	as     *syscall.Credential // the user of its tasks; nil means this process's user
 	spaces []*os.File          // its namespaces, in the order in which a thread enters them
 	root   *os.File            // root directory of a thread that has entered them
 	hold   io.Closer           // closing it ends the holder
 	over   chan struct{}       // closed when the holder has ended
 	holder int                 // process number of the holder
 	Temp   string              // its temporary directories
-	sum    *cell.Account       // control group of its account; nil: none
+	sum    *cell.Account       // control group of its account; nil means none
 
 	made sync.Once
 	err  error // why the room could not be made
@@ -56,7 +56,7 @@ type Config struct {
 	Hide       []string
 	Inside     []string
 	Namespaces bool
-	Shared     int64 // limit of a room's shared memory, in bytes; 0: no bound
+	Shared     int64 // limit of a room's shared memory, in bytes; 0 means no bound
 }
 
 // Rooms are the rooms of a node.
@@ -85,8 +85,8 @@ func (c *Config) spaces() (names []string, flags uintptr) {
 	return names, flags
 }
 
-// Open tests whether rooms can be made here, by making one. It only renames rooms of an earlier run, because
-// removing them may take long. discard removes a directory later.
+// Open tests whether rooms can be made here, by making one. It only renames rooms of an earlier run, because removing
+// them may take long. The function discard removes a directory later.
 func Open(c Config, discard func(dir string)) (*Rooms, error) {
 	r := &Rooms{config: c, open: map[string]*Room{}}
 	if _, err := os.Lstat(r.tempDir()); err == nil {
@@ -103,7 +103,8 @@ func Open(c Config, discard func(dir string)) (*Rooms, error) {
 	return r, nil
 }
 
-// Use tells where processes in rooms are counted. loose is true if these processes are not in control groups.
+// Use tells where processes in rooms are counted. The argument loose is true if these processes are not in control
+// groups.
 func (r *Rooms) Use(cells *cell.Cells, loose bool) { r.cells, r.loose = cells, loose }
 
 // IsRemoving reports whether rooms are closing, or their temporary directories are being removed.
@@ -178,7 +179,7 @@ func (r *Rooms) Take(key string, as *syscall.Credential, show []string) (*Room, 
 	return found, nil
 }
 
-// Counted returns the control group of the room's account; nil: there is none.
+// Counted returns the control group of the room's account; nil if there is none.
 func (r *Room) Counted() *cell.Account {
 	if r == nil {
 		return nil
@@ -349,7 +350,6 @@ func (r *Rooms) make(one *Room, show []string) (err error) {
 	return err
 }
 
-// makeTemp makes a room's temporary directories.
 func (r *Rooms) makeTemp() (string, error) {
 	if err := os.MkdirAll(r.tempDir(), access.PrivateDirs); err != nil {
 		return "", err

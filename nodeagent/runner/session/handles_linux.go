@@ -17,7 +17,7 @@ import (
 // reads the file, and ends the sessions that are left.
 type Handles struct {
 	mu   sync.Mutex
-	data []byte // nil: the file cannot be mapped, and nothing is recorded
+	data []byte // nil means that the file cannot be mapped, and nothing is recorded
 	free []int  // positions of unused records
 	next int    // position of the first record that was never used
 }
@@ -65,9 +65,9 @@ func OpenHandles(dir string, marks ...string) *Handles {
 	return h
 }
 
-// endAll kills the recorded sessions that still exist. The start of a session's first process identifies it. If that
-// process has ended, the number may have been reused by another process, which began its own session and ended too,
-// as the parent of a daemon does. In such a session, only processes with a task's environment are killed.
+// endAll kills the recorded sessions that still exist. The start time of a session's first process identifies the
+// session. If that process has ended, another process may have got its number, begun its own session and ended too, as
+// the parent of a daemon does. In such a session, only processes with a task's environment are killed.
 func endAll(records []byte, marks []string) {
 	left := map[int]int64{}
 	for ; len(records) > 0; records = records[handleSize:] {

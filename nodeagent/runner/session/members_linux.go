@@ -19,8 +19,7 @@ func Signal(session int, signals ...unix.Signal) {
 	})
 }
 
-// SignalWhere calls which with the environment of each process of a session, and signals the processes for which the
-// result is true.
+// SignalWhere signals the processes of a session for whose environment the function which returns true.
 func SignalWhere(session int, which func(env []string) bool, signals ...unix.Signal) {
 	eachMember(session, func(pid, _ int) {
 		if env, _ := variablesOf(pid); which(env) {

@@ -13,9 +13,9 @@ import (
 // orphanRounds bounds the number of searches for orphans: a process that ends can leave new orphans.
 const orphanRounds = 100
 
-// EndMarked ends the processes of list whose environment has a task's marks. A process that is executing a program
-// has no environment for a moment, so EndMarked looks at it again, a few times. It does not find orphans that hide
-// their environment.
+// EndMarked ends the processes that list returns and whose environment has a task's marks. A process that is executing
+// a program has no environment for a moment, so EndMarked looks at it again, a few times. It does not find orphans that
+// hide their environment.
 func EndMarked(list func() []int, marks []string) {
 	const looks, pause = 10, time.Millisecond
 	for range looks {
@@ -32,7 +32,7 @@ func EndMarked(list func() []int, marks []string) {
 	}
 }
 
-// EndEach ends processes in rounds. In each round it calls list, and ends each process for which which(pid) is true.
+// EndEach ends processes in rounds. In each round it calls list, and ends each process that the function which accepts.
 // So a later round finds the processes that an ended process left. It stops when a round finds none.
 func EndEach(list func() []int, which func(pid int) bool) {
 	for range orphanRounds {

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/lane"
 )
 
-// InputFile returns the path at which the agent of a state directory puts an input before it starts
-// a task that needs it; the runner copies it from there.
+// InputFile returns the path of an input in a state directory. The agent puts the input there before it starts a task
+// that needs it, and the runner copies it from there.
 func InputFile(dir, digest string) string { return filepath.Join(InputsDir(dir), digest) }
 
 // InputsDir holds the inputs of a state directory.

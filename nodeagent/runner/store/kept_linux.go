@@ -28,9 +28,9 @@ func (s *Store) Bound(limit int64) {
 	s.RemoveMoved()
 }
 
-// Free removes the oldest files of the account that keeps the most, until at least some bytes are freed. It returns
-// the number of freed bytes. An account that keeps less than the limit least loses nothing: its logs would be lost for
-// little space.
+// Free removes the oldest files of the account that keeps the most, until at least the given number of bytes is freed.
+// It returns the number of freed bytes. An account that keeps fewer bytes than the argument least loses nothing,
+// because removing its logs would free little space.
 func (s *Store) Free(bytes, least int64) (freed int64) {
 	for _, account := range s.accountsThatKeep(least) {
 		if freed = s.removeOldest(account, bytes); freed > 0 {
@@ -117,7 +117,7 @@ func (s *Store) removeAttempts(j *Job, bytes int64) (removed int64) {
 	return removed
 }
 
-// kept is the files of an attempt in its job's directory.
+// kept has the files of an attempt in its job's directory.
 type kept struct {
 	files []string
 	since time.Time // time of the last change

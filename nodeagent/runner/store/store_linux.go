@@ -26,9 +26,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// Config configures a store. A field that the runner's configuration has too means the same as there.
+// Config configures a store. Fields that the runner's configuration also has mean the same in both.
 type Config struct {
-	Dir        string // the state directory, made if need be
+	Dir        string // the state directory; created if needed
 	KeepJobs   int
 	Users      bool  // tasks run as other users than this process
 	MostOutput int64 // the largest limit of an output, in bytes
@@ -104,7 +104,7 @@ type found struct {
 	changed int64
 }
 
-// known returns the jobs whose directories exist, longest unchanged first.
+// known returns the jobs whose directories exist. The job that has not changed for the longest time comes first.
 func (s *Store) known(entries []fs.DirEntry) (all []found) {
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), removedPrefix) {
@@ -201,8 +201,8 @@ func (s *Store) accountsThatKeep(least int64) []messages.Name {
 	})
 }
 
-// jobsOf returns the jobs of an account: first those without a running task, the longest idle
-// first.
+// jobsOf returns the jobs of an account. Jobs without a running task come first, and of these the job that is idle for
+// longest.
 func (s *Store) jobsOf(account messages.Name) (all []*Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,7 +219,6 @@ func (s *Store) jobsOf(account messages.Name) (all []*Job) {
 	return all
 }
 
-// noteKept records how many bytes the ended tasks of a job keep.
 func (s *Store) noteKept(j *Job, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -235,7 +234,6 @@ func (s *Store) NoteLeft(id messages.JobID, bytes int64) {
 	}
 }
 
-// noteRemoved subtracts bytes that were removed from a job's files.
 func (s *Store) noteRemoved(j *Job, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -452,7 +450,7 @@ func (c *Config) makeAccountDir(dir string, as *syscall.Credential) error {
 // silentFile is the name of the file that lists the attempts without output, one on each line.
 const silentFile = "silent"
 
-// Note lists an attempt that left no output in silentFile.
+// Note adds an attempt that left no output to the list in silentFile.
 func (j *Job) Note(name string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -478,7 +476,8 @@ func (j *Job) closeFiles() {
 	}
 }
 
-// wasSilent reports whether an attempt ran here and left no output. base is the common beginning of its files' paths.
+// wasSilent reports whether an attempt ran here and left no output. The argument base is the common beginning of its
+// files' paths.
 func wasSilent(base string) bool {
 	file, err := lane.OpenToRead(filepath.Join(filepath.Dir(base), silentFile))
 	if err != nil {
@@ -527,7 +526,7 @@ func (c *Config) makeDir(dir string) error {
 	return errors.Join(os.Chmod(c.Dir, access.ThroughDirs), os.Chmod(dir, access.ThroughDirs))
 }
 
-// base returns the common beginning of the paths of an attempt's files; "": unknown job.
+// base returns the common beginning of the paths of an attempt's files. It returns "" if the job is unknown.
 func (s *Store) base(a messages.Attempt) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -574,7 +573,7 @@ func baseOf(jobs string, account messages.Name, a messages.Attempt) string {
 	return string(strconv.AppendUint(b, uint64(a.Number), 10))
 }
 
-// Owner returns the account that owns a job; known is false if it never ran here, or its files were removed.
+// Owner returns the account that owns a job; the result known is false if it never ran here, or its files were removed.
 func (s *Store) Owner(id messages.JobID) (account messages.Name, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -584,7 +583,8 @@ func (s *Store) Owner(id messages.JobID) (account messages.Name, known bool) {
 	return "", false
 }
 
-// Files returns the files of an attempt that is about to start. limit is how many bytes are kept of each output.
+// Files returns the files of an attempt that is about to start. The argument limit is how many bytes are kept of each
+// output.
 func (s *Store) Files(account messages.Name, a messages.Attempt, limit int64) lane.Files {
 	return lane.NewFiles(baseOf(s.dir, account, a), limit, s.config.OutputTail)
 }

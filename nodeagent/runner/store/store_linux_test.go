@@ -48,7 +48,7 @@ func attempt(id messages.JobID, index uint32) messages.Attempt {
 }
 
 // ran leaves the files of an ended attempt in a job's directory: a standard output of some bytes, and a working
-// directory with one file. age is the time since the last change.
+// directory with one file. The argument age is the time since the last change.
 func (k *kept) ran(account messages.Name, a messages.Attempt, bytes int, age time.Duration) {
 	k.t.Helper()
 	j := k.Acquire(a.Task.Job, account)
@@ -132,8 +132,8 @@ func TestTheOldestJobsAreRemoved(t *testing.T) {
 	}
 }
 
-// TestAStoreIsOpenedAgain checks that a second run knows the jobs of the first one, above all which account owns
-// them, and finishes the removals of the first run.
+// TestAStoreIsOpenedAgain checks that a second run knows the jobs of the first run and their accounts, and finishes the
+// removals of the first run.
 func TestAStoreIsOpenedAgain(t *testing.T) {
 	dir := t.TempDir()
 	k := open(t, dir)
@@ -178,8 +178,9 @@ func TestANumberOfAnotherAccount(t *testing.T) {
 	}
 }
 
-// TestBoundRemovesTheOldestFiles checks what an account loses that keeps more than its bound: first its idle jobs, and
-// then the oldest attempts of jobs with running tasks. Nothing is lost that still runs, or that is not stored yet.
+// TestBoundRemovesTheOldestFiles checks what an account loses when it keeps more than its bound. It must lose first its
+// idle jobs, and then the oldest attempts of jobs with running tasks. It must not lose files of attempts that still
+// run, or files that are not stored yet.
 func TestBoundRemovesTheOldestFiles(t *testing.T) {
 	all := []messages.Attempt{attempt(1, 0), attempt(1, 1), attempt(1, 2), attempt(2, 0), attempt(3, 0)}
 	without := func(gone ...messages.Attempt) []messages.Attempt {
@@ -217,8 +218,8 @@ func TestBoundRemovesTheOldestFiles(t *testing.T) {
 	}
 }
 
-// TestFreeTakesFromTheAccountThatKeepsMost checks who loses files when the disk is nearly full: the account that keeps
-// the most, and nobody who keeps less than a limit.
+// TestFreeTakesFromTheAccountThatKeepsMost checks which account loses files when the disk is nearly full. It must be
+// the account that keeps the most. An account that keeps less than a limit must lose nothing.
 func TestFreeTakesFromTheAccountThatKeepsMost(t *testing.T) {
 	const large = 100 << 10
 	k := open(t, t.TempDir())
@@ -306,7 +307,7 @@ func TestALinkIsRemovedAndNotWhatItNames(t *testing.T) {
 }
 
 // TestAttemptsWithoutOutput checks that an attempt that left no output is known as one that ran here, also after the
-// store was opened again. A damaged list of such attempts only loses the lines that it lacks.
+// store was opened again. If the list of such attempts is damaged, only the attempts on missing lines must be unknown.
 func TestAttemptsWithoutOutput(t *testing.T) {
 	dir := t.TempDir()
 	k := open(t, dir)
@@ -333,8 +334,9 @@ func TestAttemptsWithoutOutput(t *testing.T) {
 	}
 }
 
-// TestInputsAreCopiedAndChecked places the inputs of a task: into directories of their own, executable if the job says
-// so. A file that is missing or damaged on the node is an error, and a damaged one is removed, to be fetched again.
+// TestInputsAreCopiedAndChecked places the inputs of a task in their own directories. An input must be executable if
+// the job says so. If a file is missing or damaged on the node, there must be an error. A damaged file must also be
+// removed, so that it is fetched again.
 func TestInputsAreCopiedAndChecked(t *testing.T) {
 	k := open(t, t.TempDir())
 	input := func(name, content, really string, executable bool) jobmsg.File {
@@ -382,8 +384,8 @@ func TestInputsAreCopiedAndChecked(t *testing.T) {
 	}
 }
 
-// TestAFullDiskIsAnError fills the disk of a store. Inputs and new jobs fail with an error that says why, and succeed
-// when there is room again. The whole input on the node is kept.
+// TestAFullDiskIsAnError fills the disk of a store. Inputs and new jobs must fail with an error that says why, and must
+// succeed when there is room again. The complete input on the node must be kept.
 func TestAFullDiskIsAnError(t *testing.T) {
 	dir := mounted(t, "size=512k")
 	k := open(t, dir)
@@ -442,7 +444,7 @@ func mounted(t *testing.T, options string) (dir string) {
 }
 
 // TestManyUseAStoreAtOnce starts and ends tasks of several jobs at the same time, while files are bounded, freed and
-// removed. Each task must find its job's directory, and in the end the store keeps as many jobs as it may.
+// removed. Each task must find its job's directory, and in the end the store must keep as many jobs as it may.
 func TestManyUseAStoreAtOnce(t *testing.T) {
 	k := open(t, t.TempDir())
 	var all sync.WaitGroup

@@ -100,7 +100,7 @@ func listens(t Dialled, family, port int) ([]Listener, error) {
 	return found, t.Owns(found)
 }
 
-// OwnedBy returns an error if a socket belongs neither to a user (nil: nobody) nor to one of the processes.
+// OwnedBy returns an error if a socket belongs neither to a user (nil means nobody) nor to one of the processes.
 func OwnedBy(sockets []Listener, as *syscall.Credential, processes []int) error {
 	for _, s := range sockets {
 		own := as != nil && s.uid == as.Uid
@@ -111,7 +111,6 @@ func OwnedBy(sockets []Listener, as *syscall.Credential, processes []int) error 
 	return nil
 }
 
-// hasSocket reports whether a process has a socket open.
 func hasSocket(pid int, inode uint64) bool {
 	dir, want := "/proc/"+strconv.Itoa(pid)+"/fd", "socket:["+strconv.FormatUint(inode, 10)+"]"
 	open, err := os.Open(dir)

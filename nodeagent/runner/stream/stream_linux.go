@@ -25,9 +25,9 @@ import (
 // process is slow, the client waits for space.
 type Stream struct {
 	what     jobmsg.Interactive
-	terminal *os.File          // the master of a terminal; nil: there is none
-	Send     func(name string) // sends a signal to the processes; nil: there are none
-	Stop     func()            // ends the command that the client began; nil: the task's own stream, which ends with the task
+	terminal *os.File          // the master of a terminal; nil if there is none
+	Send     func(name string) // sends a signal to the processes; nil if there are none
+	Stop     func()            // ends the command that the client began; nil means the task's own stream, which ends with the task
 
 	mu        sync.Mutex
 	moved     chan struct{} // closed and replaced when a field below changes
@@ -284,7 +284,7 @@ func (s *Stream) silence() (done bool, heard time.Time) {
 	return s.done, s.heard
 }
 
-// Overdue returns why the process of the stream must end; "": it may go on. Suspended time does not count.
+// Overdue returns why the process of the stream must end; "" if it may go on. Suspended time does not count.
 func (s *Stream) Overdue(suspended bool) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -307,7 +307,6 @@ func (s *Stream) Overdue(suspended bool) string {
 	return ""
 }
 
-// leave frees the stream's buffers.
 func (s *Stream) leave() {
 	s.mu.Lock()
 	s.gone = true
@@ -319,9 +318,9 @@ func (s *Stream) leave() {
 	}
 }
 
-// Process opens the files of a process. theirs are the ends for the process. ours are the ends to close when the
-// stream has finished. The user in as becomes the owner of the files in theirs. inside calls a function in the room
-// whose terminal the process gets; nil: it gets one of this process's terminals.
+// Process opens the files of a process. The result theirs has the ends for the process, whose owner becomes the user in
+// the argument as. The result ours has the ends to close when the stream has finished. The argument inside calls a
+// function in the room whose terminal the process gets. If it is nil, the process gets one of this process's terminals.
 func (s *Stream) Process(as *syscall.Credential, inside func(func() error) error) (theirs, ours []*os.File, err error) {
 	if s.what.Terminal {
 		theirs, ours, err = s.openTerminal(as, inside)
@@ -428,7 +427,7 @@ func give(f *os.File, as *syscall.Credential, mode os.FileMode) {
 	})
 }
 
-// Carry moves bytes between the client and a connection until it ends or the task ends, and then calls finish.
+// Carry moves bytes between the client and a connection until the connection or the task ends, and then calls finish.
 func (s *Stream) Carry(conn net.Conn, ended <-chan struct{}, finish func()) {
 	s.errors.over = true
 	over := make(chan struct{})

@@ -8,10 +8,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Key identifies a stream: the stream of a task (name ""), or one that a client began next to it.
+// Key identifies a stream: the stream of a task (name ""), or a stream that a client began next to the task.
 type Key struct {
 	Attempt messages.Attempt
-	Name    string // "": the task's own
+	Name    string // "" means the task's own
 }
 
 // Bounds of streams.
@@ -31,12 +31,13 @@ type Streams struct {
 	all map[Key]*Stream
 }
 
-// NewStreams returns an empty list. runs reports whether a task runs: its own stream stays then.
+// NewStreams returns an empty list. The function runs reports whether a task runs. While a task runs, its own stream
+// stays.
 func NewStreams(runs func(messages.Attempt) bool) *Streams {
 	return &Streams{runs: runs, keepEnded: keepEnded, all: map[Key]*Stream{}}
 }
 
-// Get returns a stream; nil: there is none.
+// Get returns a stream; nil if there is none.
 func (t *Streams) Get(key Key) *Stream {
 	t.mu.Lock()
 	defer t.mu.Unlock()

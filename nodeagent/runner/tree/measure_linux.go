@@ -11,15 +11,15 @@ import (
 // Usage is the result of a measurement.
 type Usage struct {
 	Bytes int64
-	// Unread is the first error at a file that could not be read, and that Bytes does not count: a directory that its
-	// owner, the measuring user, may not read, or that was moved during the measurement.
+	// Unread is the first error at a file that could not be read, and that Bytes does not count. Such a file is a
+	// directory that its owner, the measuring user, may not read, or that was moved during the measurement.
 	Unread error
 }
 
 // Meter adds up the disk space of files.
 type Meter struct {
-	// Mend makes the meter give owners back the rights on their directories that they removed, if a directory cannot be
-	// read without these rights.
+	// Mend makes the meter restore rights that owners removed from their directories, if it cannot read a directory
+	// without them.
 	Mend bool
 
 	most    int64
@@ -39,7 +39,7 @@ const maxLinked = 1 << 20
 
 const large = 1 << 20
 
-// NewMeter returns a meter that stops when the sum in bytes exceeds most, or when goOn returns false.
+// NewMeter returns a meter that stops when the sum in bytes exceeds the argument most, or when goOn returns false.
 func NewMeter(most int64, goOn func() bool) *Meter {
 	return &Meter{most: most, goOn: goOn, counted: map[file]struct{}{}}
 }
@@ -93,9 +93,9 @@ func (m *Meter) On(path string) {
 	m.dev, m.least = info.Dev, leastOf(path)
 }
 
-// AddOpen adds open files of a process that have no name any more, if they are on the file system of the first tree,
-// or of the directory given to On. It ignores files that it cannot examine, because the process has ended or belongs
-// to another user.
+// AddOpen adds the open files of a process that no longer have a name. It adds only files on the file system of the
+// first tree, or of the directory given to On. It ignores files that it cannot examine, because the process has ended
+// or belongs to another user.
 func (m *Meter) AddOpen(process int) {
 	dir, err := openDir(unix.AT_FDCWD, "/proc/"+strconv.Itoa(process)+"/fd")
 	if err != nil {
@@ -153,8 +153,8 @@ func (o openFiles) found(dir int, e entry) (in bool, err error) {
 }
 
 // inodeShare returns the cost of one inode in a directory's file system, in bytes. A file system that makes inodes as
-// needed reports no number of inodes; there an inode costs one block. An inode costs at most mostShare, because some
-// file systems report wrong numbers.
+// needed reports no number of inodes; in such a file system an inode costs one block. An inode costs at most mostShare,
+// because some file systems report wrong numbers.
 func inodeShare(dir int) int64 {
 	var fs unix.Statfs_t
 	return shareIn(&fs, unix.Fstatfs(dir, &fs))

@@ -48,7 +48,7 @@ func chain(t *testing.T, dir, name string, depth int) {
 	must(t, unix.Close(at))
 }
 
-// hostile are trees, with the number of files below the top of each; one of the files is big.
+// hostile has trees, and the number of files below the top of each tree. One of the files is big.
 var hostile = []struct {
 	name  string
 	make  func(t *testing.T, dir string)
@@ -214,7 +214,7 @@ func TestALargeFileThatLosesItsNameCountsOnce(t *testing.T) {
 }
 
 // asOrdinary runs f with the file rights of an ordinary user. If this process is root's, f runs on a thread that ends
-// with it.
+// after f.
 func asOrdinary(f func()) {
 	done := make(chan struct{})
 	go func() {
@@ -271,7 +271,8 @@ func (m *mover) found(dir int, e entry) (bool, error) {
 	return m.visitor.found(dir, e)
 }
 
-// TestTheWayBackIsNoOthers moves a directory during a walk below it. The walk must not continue at its new place.
+// TestTheWayBackIsNoOthers moves a directory during a walk below it. The walk must not continue at the new place of the
+// directory.
 func TestTheWayBackIsNoOthers(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	chain(t, dir, "d", 3*window)

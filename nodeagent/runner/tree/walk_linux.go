@@ -26,14 +26,12 @@ type visitor interface {
 	more() bool
 }
 
-// entry is a name in a directory.
 type entry struct {
 	name string
 	kind byte // as in unix.DT_DIR
 	ino  uint64
 }
 
-// walk is a walk through the tree below a directory.
 type walk struct {
 	visitor
 	path     []place    // directories from the top to the current one
@@ -111,7 +109,6 @@ func (w *walk) step() bool {
 	return true
 }
 
-// push enters an open directory.
 func (w *walk) push(fd int) {
 	var info unix.Stat_t
 	if err := unix.Fstat(fd, &info); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Range is user numbers from First to Last.
+// Range is the user numbers from First to Last.
 type Range struct{ First, Last uint32 }
 
 // Least is the fewest numbers that a range may have: each account takes one, and
@@ -121,7 +121,7 @@ func each(path string, f func(fields []string)) {
 	}
 }
 
-// Free returns an error that names a user of numbers in the range; nil: nobody uses them.
+// Free returns an error that names a user of numbers in the range; nil if nobody uses them.
 func (r Range) Free(taken []Taken) error {
 	for _, t := range taken {
 		if r.Overlaps(t.Range) {

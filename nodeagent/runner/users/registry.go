@@ -26,8 +26,8 @@ type Registry struct {
 	known map[messages.Name]uint32
 }
 
-// Open returns a registry of a file. It gives numbers from the range in among. The file is made when the first account
-// gets a number.
+// Open returns a registry of a file. The argument among is the range of the numbers. The file is made when the first
+// account gets a number.
 func Open(path string, among Range) *Registry {
 	return &Registry{path: path, among: among, known: map[messages.Name]uint32{}}
 }
@@ -114,7 +114,6 @@ func line(n uint32, account messages.Name) []byte {
 	return fmt.Appendf(nil, "%s #%08x\n", content, crc32.ChecksumIEEE([]byte(content)))
 }
 
-// parse parses a line of the file.
 func parse(text string) (account messages.Name, n uint32, ok bool) {
 	fields := strings.Fields(text)
 	if len(fields) < 2 {

@@ -1,4 +1,4 @@
-// Package audit is the command `candor audit`. It checks on a log of jobs whether lying pays in a market.
+// Package audit is the command `candor audit`. The command uses a log of jobs to check whether lies gain in a market.
 package audit
 
 import (
@@ -35,7 +35,7 @@ type options struct {
 	tries     int
 }
 
-// Pays is the error of an audit that found a lie with a gain above the threshold. The program then exits with code 1.
+// Pays is the error that the audit returns if a lie gains more than the threshold. The program then exits with code 1.
 type Pays struct{ message string }
 
 func (p *Pays) Error() string { return p.message }
@@ -45,16 +45,16 @@ func (p *Pays) ExitCode() int { return 1 }
 
 // document is what --json prints.
 type document struct {
-	Made      string        `json:"made,omitempty"`    // time at which a report was made that is kept
+	Made      string        `json:"made,omitempty"`    // time at which a kept report was made
 	Command   string        `json:"command,omitempty"` // command that made the kept report
 	Market    *rules.Market `json:"market"`
 	Trace     string        `json:"trace"`
 	Nodes     int           `json:"nodes"`
 	Seed      uint64        `json:"seed"`
-	Threshold *float64      `json:"threshold"` // null: no threshold was given
+	Threshold *float64      `json:"threshold"` // null means that no threshold was given
 	Pays      bool          `json:"pays"`      // a lie gains more than the threshold
-	Above     *float64      `json:"above"`     // the most that a lie may gain on average above fixed lies; null: no limit
-	Failed    []string      `json:"failed"`    // kinds of lies that gain more than Above, or anything with --zero
+	Above     *float64      `json:"above"`     // largest average gain that a fixed lie may have; null means no limit
+	Failed    []string      `json:"failed"`    // kinds of lies that gain more than Above, or that gain at all and are named by --zero
 	*audit.Report
 }
 
@@ -318,9 +318,9 @@ func control(f *audit.Finding) string {
 	return "not fired: this sample has no power"
 }
 
-// row returns a row of a Markdown table: the number of jobs, for each kind the average gain of the lie that gains most
-// surely, with its interval, and whether the control fired. Joint lies are chosen after their gains are known, so for
-// them the row has the number of jobs that gain, and the largest gain.
+// row returns a row of a Markdown table. The row has the number of jobs. For each kind it has the average gain, with
+// its interval, of the worst lie. Last, it says whether the control lie gained. Joint lies are chosen after their gains
+// are known, so for them the row has the number of jobs that gain, and the largest gain.
 func row(d *document) string {
 	cells, fired := []string{"", fmt.Sprint(d.Jobs)}, "-"
 	for i := range d.Kinds {
@@ -347,7 +347,7 @@ func row(d *document) string {
 	return strings.TrimSpace(strings.Join(append(cells, fired, ""), " | "))
 }
 
-// short writes a number with two significant digits. From 100 on it writes a whole number.
+// Writes a number with two significant digits. From 100 on it writes a whole number.
 func short(x float64) string {
 	if x <= -100 || x >= 100 {
 		return fmt.Sprintf("%.0f", x)
@@ -355,7 +355,7 @@ func short(x float64) string {
 	return fmt.Sprintf("%.2g", x)
 }
 
-// part writes a fraction, such as a gain as a part of a job's value. A fraction below a millionth is a rounding error,
+// part writes a fraction, such as a gain divided by a job's value. A fraction below a millionth is a rounding error,
 // and is written as 0.
 func part(x float64) string {
 	if x > -1e-6 && x < 1e-6 {

@@ -96,8 +96,8 @@ func TestFixedLiesDecideTheExitCode(t *testing.T) {
 	}
 }
 
-// TestAnInterruptedRowIsNoRow interrupts an audit with --row. It must end with an error and print no row, because the
-// row would be about only a part of the jobs.
+// TestAnInterruptedRowIsNoRow interrupts an audit with --row. The audit must end with an error and print no row, because
+// the row would cover only some of the jobs.
 func TestAnInterruptedRowIsNoRow(t *testing.T) {
 	ended, end := context.WithCancel(context.Background())
 	end()
@@ -131,7 +131,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestVerbs runs the search for commands twice. Both runs must print the same, and the control must find its gain.
+// TestVerbs runs the search for sequences of commands twice. Both runs must print the same, and no gain is above 0.5.
 func TestVerbs(t *testing.T) {
 	args := []string{"--trace", trace(t), "--nodes", "2", "--jobs", "4", "--tries", "1", "--market", "fifo", "--verbs", "--fail-above", "0.5"}
 	text, err := run(append(args, "--json")...)

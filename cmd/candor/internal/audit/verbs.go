@@ -26,10 +26,10 @@ type verbsDocument struct {
 	*audit.Verbs
 }
 
-// declared are the flags about what jobs declare. They cannot be used with --verbs.
+// declared lists the flags about declarations of jobs. They cannot be used with --verbs.
 var declared = []string{"lies", "threshold", "zero", "seeds", "keep"}
 
-// searchVerbs carries out `candor audit --verbs`: it searches for sequences of users' commands that gain.
+// searchVerbs carries out `candor audit --verbs`: it searches for sequences of commands with which a user gains.
 func (o *options) searchVerbs(c *cobra.Command) error {
 	var given error
 	c.Flags().Visit(func(f *pflag.Flag) {
@@ -70,14 +70,14 @@ func (o *options) searchVerbs(c *cobra.Command) error {
 	return nil
 }
 
-// gained returns the mean gain with its confidence interval.
+// Returns the mean gain with its confidence interval.
 func gained(v *audit.Verbed) string { return interval(v.Mean, v.CI) }
 
 func interval(mean float64, ci [2]float64) string {
 	return fmt.Sprintf("%s [%s, %s]", short(mean), short(ci[0]), short(ci[1]))
 }
 
-// fired returns a text that says whether the search found the gain that was planted as a control.
+// Returns a text that says whether the search found the gain that was inserted as a control.
 func fired(v *audit.Verbed) string {
 	if !v.Fired() {
 		return "not fired"

@@ -7,18 +7,18 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// lacking are the commands of the whole program that a client does not have.
+// lacking lists the commands of the whole program that the client program does not have.
 var lacking = []string{"up", messages.Auctioneer, messages.NodeAgent, messages.Estimator, "config", "user", "backup", "restore",
 	"demo", "solve", "simulate", "audit"}
 
 const inWhole = `only the whole program has this command, and this is the client:
 use bin/candor of "make build", or the package candor`
 
-// elsewhere is the RunE of a command that a client does not have. It returns an error that names the programs with this
-// command.
+// elsewhere runs in place of a command that the client program does not have. Its error names the programs that have
+// the command.
 func elsewhere(*cobra.Command, []string) error { return cli.Usagef(inWhole) }
 
-// alone returns the tree of commands for a program that is only a client. The groups bank and site have only the
+// Returns the tree of commands for a program that is only a client. The groups bank and site have only the
 // commands that a client can run.
 func alone(a *cli.App) *cobra.Command {
 	bank := &cobra.Command{Use: messages.Bank, Short: "export and check the bank's journal, sign requests", RunE: func(cmd *cobra.Command, args []string) error {

@@ -30,7 +30,6 @@ func TestColoursLeaveTheTextAlone(t *testing.T) {
 	}
 }
 
-// uncoloured removes the colour sequences from a text.
 func uncoloured(s string) string {
 	out := []byte{}
 	for i := 0; i < len(s); i++ {

@@ -125,7 +125,7 @@ func TestRequestsSayWhatWasAsked(t *testing.T) {
 }
 
 // TestGroupsSayWhatThereIs runs each command that only groups others. It must exit with the code for wrong usage and
-// list its commands. So a script that forgot a word stops there.
+// list its commands. So a script that forgets the subcommand stops with an error.
 func TestGroupsSayWhatThereIs(t *testing.T) {
 	s := clienttest.AnswerAll(newSite(t))
 	s.Tree = wholeFor

@@ -26,10 +26,10 @@ type Group struct {
 	Commands []*cobra.Command
 }
 
-// Main runs candor with the arguments of the process, and returns the exit code. If the process has the name of a
-// Slurm command, Main runs that command. further returns the commands that only the whole program has; nil: there are
-// none. The exit code for an error of a further command comes from its messages.Kind, or from its method ExitCode()
-// int. If the first argument names a client's command, only that command is built.
+// Main runs candor with the arguments of the process, and returns the exit code. If the process has the name of a Slurm
+// command, Main runs that command. The function further returns the commands that only the whole program has; it may be
+// nil. The exit code for an error of such a command comes from its messages.Kind, or from its method ExitCode() int. If
+// the first argument names a client's command, only that command is built.
 func Main(argv []string, further func() []Group) int {
 	if code, known := slurm.Main(argv); known {
 		return code

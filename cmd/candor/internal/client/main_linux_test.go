@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// closes is a command that waits for an interrupt, and then reads standard input to its end.
+// Returns a command that waits for an interrupt, and then reads standard input to its end.
 func closes() Group {
 	return Group{Title: "Test:", Commands: []*cobra.Command{{
 		Use: "close",

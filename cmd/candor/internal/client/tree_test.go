@@ -76,7 +76,7 @@ func TestHelpOfNothing(t *testing.T) {
 	s.Run("help", "slurm").Expect(t, cli.CodeOK, "#SBATCH", "")
 }
 
-// whole returns the tree of all commands of the program.
+// Returns the tree of all commands of the program.
 func whole() *cobra.Command { return wholeFor(cli.New()) }
 
 func wholeFor(a *cli.App) *cobra.Command { return root(a, allFurther()) }

@@ -89,7 +89,7 @@ func TestTraceIsAnExcerptOfRealJobs(t *testing.T) {
 	}
 }
 
-// update writes the answers anew, after an analysis was changed:
+// update makes the test write the answers again, after an analysis was changed:
 //
 //	go test ./cmd/candor/internal/demo -run TestAnswers -update
 var update = flag.Bool("update", false, "write the answers instead of comparing them")
@@ -162,8 +162,8 @@ func values(jobs []logJob, f func(logJob) int64) []int64 {
 	return v
 }
 
-// nearestRank returns the smallest value in v such that at least permille of the values are not larger. v is in
-// ascending order.
+// nearestRank returns a quantile: the smallest value in v such that at least permille thousandths of all values are not
+// larger. The values in v are in ascending order.
 func nearestRank(v []int64, permille int) int64 {
 	for i, x := range v {
 		if (i+1)*1000 >= permille*len(v) {

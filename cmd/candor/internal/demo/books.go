@@ -13,9 +13,9 @@ import (
 type AccountLine struct {
 	Account  messages.Name    `json:"account"`
 	Opening  messages.Credits `json:"opening"`  // balance after grants, before the first job
-	Holds    messages.Credits `json:"holds"`    // sum of what was held for jobs
-	Charges  messages.Credits `json:"charges"`  // sum of what was charged for jobs
-	Refunds  messages.Credits `json:"refunds"`  // sum of what was held and given back
+	Holds    messages.Credits `json:"holds"`    // sum of the amounts that were held for jobs
+	Charges  messages.Credits `json:"charges"`  // sum of the amounts that were charged for jobs
+	Refunds  messages.Credits `json:"refunds"`  // sum of the amounts that were held and given back
 	Earnings messages.Credits `json:"earnings"` // paid to the account for jobs
 	Reserved messages.Credits `json:"reserved"` // still held at the end
 	Closing  messages.Credits `json:"closing"`
@@ -80,14 +80,14 @@ type Books struct {
 	Bank     money.BooksReply `json:"bank"`
 	Accounts []AccountLine    `json:"accounts"` // all accounts except the issuer's, by name
 	Sum      messages.Credits `json:"sum"`      // sum of their closing balances
-	Issued   messages.Credits `json:"issued"`   // what the issuer's statement says
+	Issued   messages.Credits `json:"issued"`   // issued credits, according to the issuer's statement
 	Entries  int              `json:"entries"`  // number of entries that were read
 	Balanced bool             `json:"balanced"`
 	Problem  string           `json:"problem,omitempty"` // the reason, if the books do not balance
 }
 
-// addUp sums up all statements, and compares the sums with the bank's own check. charged has the charge of each job
-// according to the auctioneer. addUp also compares these charges with the statements.
+// addUp sums up all statements, and compares the sums with the bank's own check. The map charged has the charge of each
+// job according to the auctioneer. addUp also compares these charges with the statements.
 func addUp(bank money.BooksReply, statements []statement, charged map[messages.JobID]messages.Credits) *Books {
 	b := &Books{Bank: bank}
 	if err := b.read(statements, charged); err != nil {
@@ -134,8 +134,8 @@ func (b *Books) compare() error {
 	return nil
 }
 
-// compareCharges checks that each job was charged once, with the amount that the auctioneer states, and never more than
-// was held for it.
+// compareCharges checks that each job was charged once. The charge must be the amount that the auctioneer states, and
+// must not be above the job's hold.
 func compareCharges(statements []statement, charged map[messages.JobID]messages.Credits) error {
 	paid := map[messages.JobID]messages.Credits{}
 	for _, s := range statements {

@@ -10,7 +10,7 @@ func TestCollect(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		files map[string]string
-		want  string // empty: an error is expected
+		want  string // empty means an error is expected
 	}{
 		{"one part", map[string]string{"result-0": "a b\n2 x\n1 y\n"}, "a b\n1 y\n2 x\n"},
 		{"parts are merged by number", map[string]string{"result-0": "k\n2\n10\n", "result-1": "1\n3\n"}, "k\n1\n2\n3\n10\n"},

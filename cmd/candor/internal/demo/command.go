@@ -25,8 +25,8 @@ import (
 
 // options are the command's flags.
 type options struct {
-	state string // empty: a temporary directory
-	books string // file for the bank's journal; empty: none
+	state string // empty means a temporary directory
+	books string // file for the bank's journal; empty means none
 	json  bool
 	limit time.Duration
 }

@@ -1,8 +1,8 @@
 // Package demo is "candor demo", which "make run" starts. It runs a whole site in this process, lets three people
 // submit a real workload to it, and shows the progress of the jobs. Then it checks that each job finished, that the
-// results are the known answers, and that the books balance. The bank answers whether they balance, and the demo
-// computes it again from every statement.
+// results are the known answers, and that the books balance. The bank reports whether they balance, and the demo also
+// computes this from all statements.
 //
-// It uses the site as any user does, through requests on the bus, and has no other access to it. It collects the
-// answers in a [Report]; pure functions draw the report.
+// The demo uses the site as any user does, only through requests on the bus. It collects the answers in a [Report]; pure
+// functions draw the report.
 package demo

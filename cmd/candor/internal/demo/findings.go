@@ -10,8 +10,9 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 )
 
-// findings returns sentences about a few of the results, so that the report shows what the work was for. results has
-// the text of each result, by the name of the answer's file. If a result is missing, its sentence is left out.
+// findings returns sentences about a few of the results, so that the report shows the purpose of the work. The map
+// results has the text of each result, by the name of the answer's file. If a result is missing, its sentence is left
+// out.
 func findings(results map[string]string) []string {
 	var out []string
 	for _, find := range []func(map[string]string) string{mostHours, busiestHour, waitsByWidth, predictions} {

@@ -16,7 +16,7 @@ import (
 type progress struct {
 	out   io.Writer
 	style terminal.Style
-	block *terminal.Block // nil: write lines
+	block *terminal.Block // nil means write lines
 	last  time.Duration   // time of the last line
 }
 
@@ -56,8 +56,8 @@ func plain(s *snapshot) string {
 	return line
 }
 
-// chrome is the number of lines on the screen that are not rows of the table, plus one line, so that the terminal
-// does not scroll.
+// chrome is the number of lines on the screen that are not rows of the table, plus one. The additional line keeps the
+// terminal from scrolling.
 const chrome = 6
 
 // screen returns a snapshot as text: a bar, the prices and a table, at most columns wide and rows high.
@@ -94,7 +94,7 @@ func prices(s *snapshot) string {
 }
 
 // choose returns the jobs to show in at most rows lines, in their order. Running jobs are chosen first, then waiting
-// ones, then the jobs that ended last. hidden is the number of jobs that are not shown.
+// ones, then the jobs that ended last. The result hidden is the number of jobs that are not shown.
 func choose(jobs []job.JobSummary, rows int) (shown []job.JobSummary, hidden int) {
 	rows = max(rows, 1)
 	if len(jobs) <= rows {

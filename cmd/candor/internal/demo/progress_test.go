@@ -12,7 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// someJobs returns n jobs, numbered from 1. The first ended jobs have ended, the next one runs, and the others wait.
+// someJobs returns n jobs, numbered from 1. The argument ended is the number of jobs at the beginning that have ended.
+// The next job runs, and the others wait.
 func someJobs(n, ended int) []job.JobSummary {
 	jobs := make([]job.JobSummary, n)
 	for i := range jobs {
@@ -78,8 +79,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestLinesComeOnceASecond shows five snapshots in a second. They must make one line, and the last snapshot always
-// makes one.
+// TestLinesComeOnceASecond shows five snapshots in a second. They must give one line in total, and the last snapshot
+// must always give a line.
 func TestLinesComeOnceASecond(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&out, terminal.Style{})

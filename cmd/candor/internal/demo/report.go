@@ -50,7 +50,7 @@ type Answers struct {
 	Findings []string `json:"findings"`
 }
 
-// newJobLine copies what the report needs from a job.
+// newJobLine copies the data that the report needs from a job.
 func newJobLine(d *job.JobDetail, result Result) JobLine {
 	line := JobLine{Job: d.Job, Name: d.Name, Account: d.Account, State: d.State, Reason: d.Reason, Tasks: d.Tasks,
 		Shares: d.Shares, Budget: d.Budget, Charge: d.Charged, Result: result}

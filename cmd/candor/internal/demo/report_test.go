@@ -30,7 +30,7 @@ func TestJudge(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		spoil func(*Report)
-		says  string // empty: the report must say that all is well
+		says  string // empty means the report must say that all is well
 	}{
 		{"all is well", func(*Report) {}, ""},
 		{"a job that failed", func(r *Report) { r.Jobs[0].State, r.Jobs[0].Reason = job.Failed, "TaskFailed" }, "job 1 (users of alice) is Failed: TaskFailed"},

@@ -37,7 +37,7 @@ type submitted struct {
 	err   error
 }
 
-// do submits the workload, follows it to its end, and returns the report. An error says why there is no report.
+// Submits the workload, follows it to its end, and returns the report. An error says why there is no report.
 func (r *run) do(ctx context.Context) (*Report, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -40,7 +40,7 @@ func (g *grid) look(ctx context.Context, mine map[messages.JobID]int) (*snapshot
 	return s, nil
 }
 
-// count returns the number of jobs for whose state the function is returns true.
+// count returns the number of jobs with a state for which the given function returns true.
 func (s *snapshot) count(is func(job.State) bool) (n int) {
 	for _, j := range s.jobs {
 		if is(j.State) {
@@ -50,7 +50,7 @@ func (s *snapshot) count(is func(job.State) bool) (n int) {
 	return n
 }
 
-// ended returns the number of jobs that have ended and are settled.
+// Returns the number of jobs that have ended and are settled.
 func (s *snapshot) ended() int { return s.count(job.State.Final) }
 
 // running returns the number of jobs with running tasks.
@@ -58,10 +58,10 @@ func (s *snapshot) running() int {
 	return s.count(func(state job.State) bool { return state == job.Running })
 }
 
-// over reports whether every job of the workload was submitted and has ended.
+// Reports whether every job of the workload was submitted and has ended.
 func (s *snapshot) over() bool { return len(s.jobs) == s.planned && s.ended() == s.planned }
 
-// done returns the number of finished tasks.
+// Returns the number of finished tasks.
 func (s *snapshot) done() (n int) {
 	for _, j := range s.jobs {
 		n += j.Done
@@ -69,7 +69,6 @@ func (s *snapshot) done() (n int) {
 	return n
 }
 
-// prices returns the prices of all markets, class by class.
 func (s *snapshot) prices() (all []market.ClassPrice) {
 	for _, m := range s.markets {
 		all = append(all, m.Prices...)

@@ -22,8 +22,8 @@ import (
 
 const generated = "<!-- Made by make docs; do not edit. -->\n\n"
 
-// pages returns the pages of the reference, by file name. source is the root of the source tree. The page of the
-// configuration is made from the comments of the fields in the source.
+// pages returns the pages of the reference, by file name. The argument source is the root of the source tree. The page
+// of the configuration is made from the comments of the fields in the source.
 func pages(source string) (map[string]string, error) {
 	configuration, err := configurationPage(source)
 	if err != nil {
@@ -184,8 +184,8 @@ func (f *fields) read(name, dir string) error {
 	return nil
 }
 
-// add writes the fields of a struct, and of the structs in it. around has a map from Go names to keys for each of the
-// surrounding structs.
+// add writes the fields of a struct, and of the structs in it. The list around has, for each of the surrounding structs,
+// a map from Go names to keys.
 func (f *fields) add(pkg, name, prefix string, around []map[string]string) {
 	s := f.structs[pkg+"."+name]
 	if s == nil || len(around) > 5 {
@@ -228,8 +228,8 @@ func keyOf(field *ast.Field) string {
 	return tag
 }
 
-// typeOf returns the package and name of the struct that a type is, points to or contains; list is "[]" for a list of
-// structs.
+// typeOf returns the package and name of the struct that a type is, points to or contains. The result list is "[]" for a
+// list of structs.
 func typeOf(pkg string, t ast.Expr) (inPkg, name, list string) {
 	switch t := t.(type) {
 	case *ast.Ident:

@@ -71,7 +71,7 @@ candor market apply may have changed.`,
 	return cmd
 }
 
-// shown returns the text that the command config show prints.
+// Returns the text that the command config show prints.
 func (s *settings) shown(cmd *cobra.Command, running bool) ([]byte, error) {
 	if !running {
 		c, err := s.load()

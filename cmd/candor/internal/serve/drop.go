@@ -40,8 +40,8 @@ of the host too, with candor replica remove.`,
 	return cmd
 }
 
-// dropWithin is how long forgetServer waits for the answers of the servers. As long as the server is not removed,
-// forgetServer repeats its request after each dropAgain.
+// dropWithin is how long forgetServer waits for the answers of the servers. Until the server is removed, forgetServer
+// repeats its request after each dropAgain.
 const (
 	dropWithin = 15 * time.Second
 	dropAgain  = time.Second / 2
@@ -69,9 +69,9 @@ func (d *drop) run(cmd *cobra.Command, host messages.Name) error {
 	return say(cmd.OutOrStdout(), "Site %s no longer has a server %s%s\n", c.Site, server, doubt)
 }
 
-// forgetServer asks the servers of a cluster, as their system account, to remove one server. sure is true if the
-// cluster certainly had a server with this name. It is false if another removal was under way, because the servers do
-// not say which server they are removing.
+// forgetServer asks the servers of a cluster, as their system account, to remove one server. The result sure is true if
+// the cluster certainly had a server with this name. It is false if another removal was under way, because the servers
+// do not say which server they are removing.
 func forgetServer(ctx context.Context, b bus.Bus, server string) (sure bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, dropWithin)
 	defer cancel()
@@ -102,7 +102,7 @@ func forgetServer(ctx context.Context, b bus.Bus, server string) (sure bool, err
 	}
 }
 
-// Error codes with which NATS refuses to remove a server.
+// NATS uses these error codes to refuse the removal of a server.
 const (
 	notMember     = 10044 // no server has the name: it was removed earlier, or never existed
 	changePending = 10202 // another removal has not ended
@@ -141,8 +141,8 @@ func dropped(server string, answer []byte) error {
 	}
 }
 
-// systemOf connects to the system account of a running site's servers. server is the URL of the servers. If it is "",
-// the URL comes from the state directory.
+// systemOf connects to the system account of a running site's servers. The argument server is the URL of the servers. If
+// it is "", the URL comes from the state directory.
 func systemOf(c *embedded.Config, authority *identity.Authority, server string) (bus.Bus, error) {
 	creds, err := authority.SystemCredentials(identity.ForCommand)
 	if err != nil {

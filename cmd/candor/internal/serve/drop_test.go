@@ -46,9 +46,8 @@ func (a *answers) Request(context.Context, string, []byte) ([]byte, error) {
 	return []byte(answer), nil
 }
 
-// TestDropWaitsForWhatIsUnderWay asks for a removal while a removal is under way. The command must wait until that
-// removal has ended, and report success. An earlier version gave up, and a second try then said that the name was
-// wrong.
+// TestDropWaitsForWhatIsUnderWay asks for a removal while another one is under way. The command must wait until that
+// removal has ended, and report success. If it gave up, a second try would say that the name is wrong.
 func TestDropWaitsForWhatIsUnderWay(t *testing.T) {
 	const underWay, unknown = `{"error":{"code":400,"err_code":10202}}`, `{"error":{"code":400,"err_code":10044}}`
 	if sure, err := forgetServer(t.Context(), &answers{left: []string{underWay, unknown}}, "west-rack2"); err != nil || sure {

@@ -18,9 +18,9 @@ import (
 // served describes actors that run until the command is interrupted.
 type served struct {
 	Gather   func() prometheus.Gatherer
-	Ready    func() error // returns why the actors cannot serve; nil: they can
+	Ready    func() error // returns why the actors cannot serve; nil means they can
 	Metrics  embedded.MetricsDoor
-	Profile  string // socket for pprof; "": none
+	Profile  string // socket for pprof; "" means none
 	Announce func(ctx context.Context, w io.Writer)
 	Stopping func(w io.Writer) // tells the user that the actors are being stopped
 	Close    func() error
@@ -45,7 +45,7 @@ func sayStopping(w io.Writer) { fmt.Fprintln(w, "stopping") }
 // tellManager tells the service manager that a state is reached. systemd and others listen as sd_notify(3) says.
 // Without a service manager it does nothing.
 func tellManager(state string) {
-	socket := os.Getenv("NOTIFY_SOCKET") // a path, or from "@" on a name
+	socket := os.Getenv("NOTIFY_SOCKET") // a path, or a name that begins with "@"
 	if socket == "" {
 		return
 	}
@@ -57,7 +57,7 @@ func tellManager(state string) {
 	_ = conn.Close()
 }
 
-// ended returns the error of a command that was interrupted. It returns nil if the actors were closed without an error.
+// Returns the error of a command that was interrupted. It returns nil if the actors were closed without an error.
 // An error of closing gets the type disorder, so that the program does not treat it as the interrupt.
 func ended(closing error) error {
 	if closing == nil {

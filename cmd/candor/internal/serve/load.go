@@ -99,7 +99,7 @@ func (s *settings) load() (embedded.Config, error) {
 	return c, s.check(&c, d)
 }
 
-// changed returns a function that loads the configuration again if its file has changed since the last call. If it
+// Returns a function that loads the configuration again if its file has changed since the last call. If it
 // has not, the function returns nil. Without a file, changed itself returns nil.
 func (s *settings) changed() func() (*embedded.Config, error) {
 	if s.file == "" {
@@ -151,7 +151,7 @@ func defaults() embedded.Config {
 	return c
 }
 
-// decoded returns the defaults, changed by the text of a configuration file. If it returns a document, the document
+// Returns the defaults, changed by the text of a configuration file. If it returns a document, the document
 // lists what could not be read; the rest of the configuration can be checked.
 func decoded(file string, text []byte) (embedded.Config, *document, error) {
 	c := defaults()
@@ -163,13 +163,13 @@ func decoded(file string, text []byte) (embedded.Config, *document, error) {
 	return c, d, d.Err()
 }
 
-// since lists, for a part of a configuration, the other parts to which it refers. For example, markets refer to the
+// For each part of a configuration, since has the other parts to which it refers. For example, markets refer to the
 // classes of nodes.
 var since = map[string][]string{
 	"markets": {"nodes"}, "hosts": {"nodes"}, "profiles": {"markets"}, "accounts": {"operators"}, "default_account": {"accounts", "operators"},
 }
 
-// readable keeps the problems of parts that were read completely. If a part could not be read, it drops the problems
+// Keeps the problems of parts that were read completely. If a part could not be read, it drops the problems
 // of this part and of the parts that refer to it.
 func (d *document) readable(problems embedded.Problems) embedded.Problems {
 	unread := map[string]bool{}
@@ -244,8 +244,8 @@ func (s *settings) check(c *embedded.Config, d *document) error {
 	return d.Err()
 }
 
-// addOwnAccount adds an account with the user's name to a default site. root gets no account, because root is not the
-// name of a person.
+// addOwnAccount adds an account with the user's name to a default site. The user root gets no account, because root is
+// not the name of a person.
 func addOwnAccount(c *embedded.Config) {
 	u, err := user.Current()
 	if err != nil || u.Username == "root" || !messages.ValidName(u.Username) {

@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/machine"
 )
 
-// run runs one command and returns its output.
+// Runs one command and returns its output.
 func run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	root := &cobra.Command{Use: "candor", SilenceErrors: true, SilenceUsage: true}
@@ -145,8 +145,7 @@ func TestFlagsAreChecked(t *testing.T) {
 	}
 }
 
-// TestListenIsNotOfHosts uses --listen with --hosts. The command must refuse --listen. An earlier version ignored it
-// silently.
+// TestListenIsNotOfHosts uses --listen with --hosts. The command must refuse --listen, and not ignore it silently.
 func TestListenIsNotOfHosts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "west")
 	refused(t, messages.Invalid, "with --hosts each host listens at its own address", "site", "init", "west", "--dir", dir, "--listen", "0.0.0.0:5000", "--hosts", "a=10.0.0.1,b=10.0.0.2,c=10.0.0.3")
@@ -155,8 +154,8 @@ func TestListenIsNotOfHosts(t *testing.T) {
 	}
 }
 
-// TestAFileOfSomeNodesHasAllMarkets reads the configuration of one agent. It has only the agent's nodes. It must be
-// valid even if no node in it has a class that a market sells.
+// TestAFileOfSomeNodesHasAllMarkets reads the configuration of one agent, which has only the agent's nodes. The
+// configuration must be valid even if no node in it has a class that a market sells.
 func TestAFileOfSomeNodesHasAllMarkets(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "agents.yaml")
 	text := "site: west\nstate: /tmp/x\nmarkets:\n  - {name: cpu, mechanism: fifo, classes: [cpu]}\n  - {name: gpu, mechanism: fifo, classes: [gpu]}\n" +
@@ -245,8 +244,8 @@ func TestLogLevelAndFormat(t *testing.T) {
 	}
 }
 
-// TestSampleMarkets reads the markets that the sample configuration shows in comments as a configuration. It must be
-// valid and have all markets.
+// TestSampleMarkets takes the markets from the comments of the sample configuration, and reads them as a configuration.
+// The result must be valid and have all markets.
 func TestSampleMarkets(t *testing.T) {
 	text, err := os.ReadFile("../../../../deploy/examples/site.yaml")
 	if err != nil {

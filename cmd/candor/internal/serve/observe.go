@@ -22,8 +22,8 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 )
 
-// observe serves metrics, which the function gather collects at each request. It also serves /healthz (says that the
-// process answers), /readyz (says whether the function ready found an error), and pprof at a socket. Without an address
+// observe serves metrics. The function gather collects them at each request. It also serves /healthz, which shows that
+// the process answers, /readyz, which shows the error of the function ready, and pprof at a socket. Without an address
 // there are no metrics, and without a socket no pprof. The returned function stops everything.
 func observe(d embedded.MetricsDoor, socket string, gather func() prometheus.Gatherer, ready func() error, log *zap.Logger) (stop func() error, err error) {
 	var stops []func() error
@@ -76,7 +76,7 @@ func observeMetrics(d embedded.MetricsDoor, gather func() prometheus.Gatherer, r
 	return at, serveHTTP(listener, mux), nil
 }
 
-// answerHealth answers that everything is well, or what is wrong. The request needs no token.
+// answerHealth answers that everything is in order, or with the problem. The request needs no token.
 func answerHealth(w http.ResponseWriter, problem error) {
 	if problem != nil {
 		http.Error(w, problem.Error(), http.StatusServiceUnavailable)
@@ -85,7 +85,7 @@ func answerHealth(w http.ResponseWriter, problem error) {
 	fmt.Fprintln(w, "ok")
 }
 
-// bears reports whether a request has the token. If token is "", a request needs none.
+// Reports whether a request has the token. If token is "", a request needs none.
 func bears(r *http.Request, token string) bool {
 	if token == "" {
 		return true

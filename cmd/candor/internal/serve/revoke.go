@@ -18,7 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// revoke makes credentials invalid that were issued before.
+// revoke makes issued credentials invalid.
 type revoke struct {
 	add
 	keys   []string
@@ -100,7 +100,7 @@ func (r *revoke) revoke(c *embedded.Config, authority *identity.Authority, name 
 	return fmt.Sprintf("The credentials of %s %s are revoked", role, name), authority.Revoke(role, name, r.keys...)
 }
 
-// known returns an error for a name that got no credentials here. It is probably misspelt.
+// Returns an error for a name that got no credentials here. It is probably misspelt.
 func (r *revoke) known(c *embedded.Config, authority *identity.Authority, role identity.Role, name messages.Name) error {
 	if r.force || len(r.keys) > 0 || role == identity.Service || role == identity.Node && slices.ContainsFunc(c.Nodes, func(n embedded.Node) bool { return n.Name == name }) {
 		return nil
@@ -128,8 +128,8 @@ func (r *revoke) known(c *embedded.Config, authority *identity.Authority, role i
 	return messages.Errorf(messages.NotFound, "this host issued no credentials for %s %s%s (candor user list shows who has credentials; --force revokes credentials that another host issued)", role, name, hint)
 }
 
-// How long a revocation waits for the reports of the servers, and then how long it waits until all servers refuse the
-// keys.
+// A revocation first waits for the reports of the servers, and then until all servers refuse the keys. These are the
+// longest waits.
 const (
 	serversWithin = 3 * time.Second
 	revokedWithin = 15 * time.Second

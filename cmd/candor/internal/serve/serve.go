@@ -53,7 +53,7 @@ func applyAt(cmd *cobra.Command) error {
 	return messages.Errorf(messages.NotFound, "--at: no site %q is known in %s; start it with candor up --sites", name, base)
 }
 
-// prepared returns a RunE that sets flags from the environment and then calls run.
+// Returns a RunE that sets flags from the environment and then calls run.
 func prepared(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := prepare(cmd); err != nil {

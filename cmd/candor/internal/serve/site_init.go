@@ -21,7 +21,7 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// The names of files in the directory that "candor site init NAME" makes.
+// These are the names of files in the directory that "candor site init NAME" makes.
 const (
 	siteFileName = "site.yaml"
 	tlsDir       = "tls"
@@ -93,7 +93,7 @@ func (i *initial) keysOnly(w io.Writer) error {
 	return say(w, "%s\n", c.KeysDir())
 }
 
-// whole makes all files of a new site in a new directory. If there is an error, it leaves no files.
+// Makes all files of a new site in a new directory. If there is an error, it leaves no files.
 func (i *initial) whole(w io.Writer, site messages.Name) error {
 	plan, err := i.plan(site)
 	if err != nil {

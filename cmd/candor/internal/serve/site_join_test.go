@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// must runs a command that must succeed, and returns its output.
+// Runs a command that must succeed, and returns its output.
 func must(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := run(t, args...)
@@ -27,7 +27,7 @@ func must(t *testing.T, args ...string) string {
 	return out
 }
 
-// refused runs a command that must fail with an error of a kind whose text contains sentence.
+// Runs a command that must fail with an error of the given kind. The error's text must contain sentence.
 func refused(t *testing.T, kind messages.Kind, sentence string, args ...string) {
 	t.Helper()
 	if _, err := run(t, args...); messages.KindOf(err) != kind || !strings.Contains(err.Error(), sentence) {
@@ -35,7 +35,7 @@ func refused(t *testing.T, kind messages.Kind, sentence string, args ...string) 
 	}
 }
 
-// joined makes two sites and exchanges their letters. It returns their directories.
+// Makes two sites and exchanges their letters. It returns their directories.
 func joined(t *testing.T, further ...string) (west, east string) {
 	t.Helper()
 	dir := t.TempDir()

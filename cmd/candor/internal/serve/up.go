@@ -26,7 +26,7 @@ import (
 type up struct {
 	common
 	fresh bool
-	leave bool // tasks run on when this process ends
+	leave bool // tasks continue when this process ends
 	asMe  bool // tasks run as the user of this process
 	sites []string
 	clock string // file with the error of the clock, for tests

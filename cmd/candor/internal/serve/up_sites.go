@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// firstLimit is the largest amount that sites that one candor up starts may owe each other.
+// firstLimit is the largest debt between two sites that the same candor up starts.
 const firstLimit = 1000 * messages.Credit
 
 // sitesDir is the directory for the state directories of the other sites. It is in the first site's state directory.
@@ -42,7 +42,7 @@ func (u *up) runSites(cmd *cobra.Command) error {
 	}, o.Log)
 }
 
-// several returns a configuration for each of the named sites, made from one configuration. Each site has its own port,
+// Returns a configuration for each of the named sites, made from one configuration. Each site has its own port,
 // and its own state directory below the directory of the first site.
 func (u *up) several() ([]embedded.Config, error) {
 	c, err := u.load()
@@ -78,7 +78,7 @@ func (u *up) several() ([]embedded.Config, error) {
 	return configs, nil
 }
 
-// portAfter returns an address with its port increased by more. Port 0 means any free port, and stays 0.
+// portAfter returns an address with its port increased by the number more. Port 0 means any free port, and stays 0.
 func portAfter(address string, more int) (string, error) {
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {

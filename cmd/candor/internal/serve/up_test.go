@@ -18,7 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// running starts candor with arguments. interrupt interrupts it and checks that it ends well.
+// Starts candor with arguments. The function interrupt interrupts candor and checks that it ends well.
 func running(t *testing.T, arguments ...string) (out *await.Output, interrupt func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

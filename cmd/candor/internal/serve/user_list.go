@@ -61,7 +61,7 @@ may have copies. Names without a file here are listed if they were revoked.`,
 type holder struct {
 	Name    messages.Name `json:"name"`
 	Role    identity.Role `json:"role"`
-	State   string        `json:"state,omitempty"` // state of the credentials in the directory; empty: there are none
+	State   string        `json:"state,omitempty"` // state of the credentials in the directory; empty means there are none
 	Issued  time.Time     `json:"issued,omitzero"`
 	Expires time.Time     `json:"expires,omitzero"`
 	Revoked int           `json:"revoked"`

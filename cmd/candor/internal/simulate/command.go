@@ -31,11 +31,11 @@ type options struct {
 	by     string
 	events string
 	json   bool
-	// Flags of a comparison of markets.
+	// These flags are for a comparison of markets.
 	compared []string // files of the markets
 	worth    string   // measure of welfare for all markets
 	draws    int      // number of times that the types are drawn
-	// Flags for users who lie when a lie pays.
+	// These flags are for studies in which users lie when a lie gains.
 	lying  bool
 	passes int
 }
@@ -176,7 +176,7 @@ func (o *options) show(out io.Writer, report any, err error, write func()) error
 	return nil
 }
 
-// together refuses flags that have no meaning together.
+// Refuses combinations of flags that have no meaning.
 func (o *options) together(flags *pflag.FlagSet) (err error) {
 	compared := []string{"worth", "draws"}
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -260,7 +260,7 @@ func (o *options) simulate(show *Progress) (*measure.Report, error) {
 	return report, writeEvents(o.events, study)
 }
 
-// outcome runs the study: with all actors of a site if the user asks for that, otherwise with the mechanism alone.
+// outcome runs the study. It uses all actors of a site if the user asks for that, and otherwise only the mechanism.
 func (o *options) outcome(p *core.Problem) (*core.Outcome, *grid.Traffic, error) {
 	if o.actors == "all" {
 		// Most of the memory is short-lived, so collecting garbage less often is faster.

@@ -118,8 +118,8 @@ func label(files []string, i int) string {
 	return short(files[i])
 }
 
-// drawn returns a study with the types of one draw. All markets use the model of the first market. The budget is not
-// drawn, because each market uses it differently.
+// drawn returns a study whose jobs have types (private values) from one random draw. All markets use the model of the
+// first market. The budget is not drawn, because each market uses it differently.
 func (o *options) drawn(p *core.Problem, model bids.Model, draw int) (*core.Problem, error) {
 	own, m := *p, *p.Market
 	m.Bids = model

@@ -26,7 +26,7 @@ type event struct {
 	slots int
 }
 
-// The kinds of events, in the order in which they are listed if they happen at the same time.
+// These are the kinds of events. Events at the same time are listed in this order.
 const (
 	ended     uint8 = iota // written as the fate of the job
 	suspended              // some of its tasks lost their slots and will continue later
@@ -119,7 +119,7 @@ func writeCSV(w io.Writer, s *measure.Study) error {
 	return rows.Error()
 }
 
-// paid returns the payment of an event: what the job paid if the event is the job's end, otherwise 0.
+// Returns the payment of an event. If the event is the end of a job, this is the job's payment. Otherwise it is 0.
 func paid(s *measure.Study, e event) float64 {
 	if e.what != ended {
 		return 0

@@ -13,19 +13,19 @@ import (
 // Elsewhere it writes a line after ten seconds, and then a line each minute.
 type Progress struct {
 	out   io.Writer
-	block *terminal.Block // nil: the output is no terminal
+	block *terminal.Block // nil means the output is no terminal
 	width int
 	ended chan struct{} // closed by End
 
 	mu       sync.Mutex
 	what     string
-	done, of int       // done: steps done; of: number of steps, 0 if unknown
+	done, of int       // done is the number of finished parts; of is the number of all parts, or 0 if unknown
 	began    time.Time // start of the step, or of its current round
 	at       time.Time // time at which done was last set
 	due      time.Time // time at which the next line is due
 }
 
-// Times between two lines.
+// These are times between two lines.
 const (
 	redrawn   = 100 * time.Millisecond // on a terminal, if done has changed
 	kept      = time.Second            // on a terminal, if done has not changed
@@ -71,8 +71,8 @@ func (p *Progress) Step(what string) {
 	}
 }
 
-// At sets how much of the step is done: done of of parts. If done is smaller than before, a new round of the step
-// begins.
+// At sets the progress of the step: done is the number of finished parts, and of the number of all parts. If done is
+// smaller than before, a new round of the step begins.
 func (p *Progress) At(done, of int) { p.set(done, of, time.Now()) }
 
 func (p *Progress) set(done, of int, now time.Time) {

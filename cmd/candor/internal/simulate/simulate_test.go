@@ -412,8 +412,8 @@ func TestARealLog(t *testing.T) {
 	}
 }
 
-// TestCompare compares markets. The tables must have at most 80 columns and one measure of welfare, whatever the files
-// say. A second run must print the same bytes.
+// TestCompare compares markets. The tables must have at most 80 columns. They must have one measure of welfare, even if
+// the files name different ones. A second run must print the same bytes.
 func TestCompare(t *testing.T) {
 	trace := file(t, "log.swf", log())
 	a, b := file(t, "a.yaml", "mechanism: proportional\nalpha: 1\nworth: deadline\n"), file(t, "b.yaml", "mechanism: deadline\n")

@@ -111,14 +111,14 @@ func (s *Source) market() (*rules.Market, error) {
 	return rules.Decode(s.Market, text)
 }
 
-// The largest sizes of files in bytes: a market or a plan, and bids.
+// These are the largest sizes of files in bytes: of a market or a plan, and of bids.
 const (
 	maxMarket = 1 << 20
 	maxBids   = 1 << 30
 )
 
-// document reads a file of at most most bytes. It checks the size while it reads, because a file that is a device may
-// have no end.
+// document reads a file. The argument most is the largest size in bytes. document checks the size while it reads,
+// because a file that is a device may have no end.
 func document(path string, most int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -179,7 +179,7 @@ func (s *Source) options(market *rules.Market, log *swf.Log) (o workload.Options
 	return o, err
 }
 
-// when reads a time, and returns it in seconds since the beginning of the log. epoch is the Unix time of this
+// Reads a time, and returns it in seconds since the beginning of the log. The argument epoch is the Unix time of this
 // beginning, or 0 if it is unknown.
 func when(flag, text string, epoch int64) (float64, error) {
 	if text == "" {

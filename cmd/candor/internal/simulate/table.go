@@ -99,7 +99,7 @@ func groups(out io.Writer, style terminal.Style, r *measure.Report) {
 	fmt.Fprintln(out)
 }
 
-// of returns the function write. If the number of jobs n is 0, it returns a function that writes "-" instead.
+// Returns the function write. If the number of jobs n is 0, it returns a function that writes "-" instead.
 func of(n int, write func(float64) string) func(float64) string {
 	if n == 0 {
 		return func(float64) string { return "-" }

@@ -1,5 +1,5 @@
 // Package solve is the command `candor solve`. It runs one mechanism on a JSON document, for what-if questions and
-// for comparisons with other implementations. It needs no grid.
+// for comparisons with other implementations. It needs no running site.
 package solve
 
 import (
@@ -89,7 +89,7 @@ func run(args []string, in io.Reader, out io.Writer, pretty bool) error {
 	return write(out, answer, pretty)
 }
 
-// cut reports whether a document ends too early. If it does, the error must say this, and not that keys are missing.
+// Reports whether a document ends too early. If it does, the error must say this, and not that keys are missing.
 func cut(document []byte) bool {
 	err := json.NewDecoder(bytes.NewReader(document)).Decode(new(json.RawMessage))
 	return errors.Is(err, io.ErrUnexpectedEOF)

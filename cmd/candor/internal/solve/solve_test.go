@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// candor runs `candor solve` with arguments and with in as standard input.
+// candor runs `candor solve` with arguments. The text in is its standard input.
 func candor(in string, args ...string) (string, error) {
 	var out bytes.Buffer
 	c := Command()

@@ -20,16 +20,16 @@ type utilityInput struct {
 
 type utilityJob struct {
 	Segments []utility.Segment `json:"segments,omitempty"`
-	Average  []float64         `json:"average,omitempty"` // of the segments; replaces them, or is checked against them
+	Average  []float64         `json:"average,omitempty"` // average of the segments; it replaces them, or is checked against them
 	Utility  float64           `json:"utility"`
 }
 
 type utilityOutput struct {
 	Rank           int         `json:"rank"`
-	Weights        []float64   `json:"weights"` // null: the jobs do not determine the weights
+	Weights        []float64   `json:"weights"` // null means the jobs do not determine the weights
 	RSS            float64     `json:"rss"`
-	StandardErrors []float64   `json:"standard_errors"` // null: there are no more jobs than weights
-	Condition      *float64    `json:"condition"`       // null: the matrix does not have full rank
+	StandardErrors []float64   `json:"standard_errors"` // null means there are no more jobs than weights
+	Condition      *float64    `json:"condition"`       // null means the matrix does not have full rank
 	Averages       [][]float64 `json:"averages"`
 }
 

@@ -5,7 +5,7 @@ import "bytes"
 // Key is a key that was pressed: the letter itself, or one of the constants.
 type Key rune
 
-// The keys for which a terminal sends several bytes, or one byte that is not a printable character.
+// For these keys, a terminal sends several bytes, or one byte that is not a printable character.
 const (
 	Interrupt Key = 0x03 // Ctrl-C
 	Redraw    Key = 0x0c // Ctrl-L
@@ -67,7 +67,7 @@ func (k *Keys) Flush() (keys []Key) {
 	return keys
 }
 
-// whole reports whether the sequence is complete. A control sequence ends with a byte from @ to ~; any other sequence
+// Reports whether the sequence is complete. A control sequence ends with a byte from @ to ~; any other sequence
 // has two bytes.
 func (k *Keys) whole() bool {
 	s := k.open

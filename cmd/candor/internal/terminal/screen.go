@@ -52,7 +52,7 @@ type Screen struct {
 	closed  chan struct{}
 }
 
-// OpenScreen takes over a terminal. in and out are its input and output.
+// OpenScreen takes over a terminal. The files in and out are its input and output.
 func OpenScreen(in, out *os.File) (*Screen, error) {
 	saved, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {

@@ -63,7 +63,7 @@ func (s Style) paint(code, text string) string {
 // Bold makes text stand out.
 func (s Style) Bold(text string) string { return s.paint("1", text) }
 
-// Dim makes text recede.
+// Dim makes text less visible.
 func (s Style) Dim(text string) string { return s.paint("2", text) }
 
 // Red marks errors.

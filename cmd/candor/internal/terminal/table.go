@@ -12,7 +12,7 @@ import (
 type column struct {
 	title string
 	right bool // aligned to the right, for numbers
-	least int  // least width of a cell that is shortened; 0: cells are not shortened
+	least int  // least width of a cell that is shortened; 0 means cells are not shortened
 	end   bool // a cell that is shortened keeps its end, not its beginning
 }
 
@@ -26,14 +26,14 @@ type Table struct {
 
 // Layout says how a table is written. The zero value writes all of the table.
 type Layout struct {
-	Width   int      // width of the terminal in columns; 0: no limit
+	Width   int      // width of the terminal in columns; 0 means no limit
 	Names   bool     // print only the first cell of each row, without titles
 	Columns []string // titles of the only columns to print, in this order
 }
 
-// NewTable starts a table with the titles of its columns, separated by "|". Marks before a title: ">" aligns the column
-// to the right, for numbers; "~" allows that its cells are shortened; "~30" allows this, but not to less than 30
-// characters; "<" allows it too, and cuts the beginning of a cell instead of its end.
+// NewTable starts a table. The header has the titles of the columns, separated by "|". A title may have a mark before it.
+// ">" aligns the column to the right, for numbers. "~" allows that cells of the column are shortened, and "~30" that they
+// are shortened to no less than 30 characters. "<" also allows it, but cuts the beginning of a cell instead of its end.
 func NewTable(header string) *Table {
 	t := new(Table)
 	for title := range strings.SplitSeq(header, "|") {
@@ -61,8 +61,8 @@ func leastWidth(text string) (least int, title string) {
 	return leastCell, title
 }
 
-// Spare names the columns that the table leaves out on a narrow terminal, the first one first. titles are separated by
-// "|".
+// Spare names the columns that the table leaves out on a narrow terminal. It leaves out the first one first. The titles
+// are separated by "|".
 func (t *Table) Spare(titles string) *Table {
 	for title := range strings.SplitSeq(titles, "|") {
 		if i := t.find(title); i >= 0 {
@@ -164,7 +164,7 @@ func (t *Table) chosen(titles []string) (shown []int) {
 	return shown
 }
 
-// fit returns the columns that have room, and their widths. It first shortens cells. If that is not enough, it leaves
+// Returns the columns that have room, and their widths. It first shortens cells. If that is not enough, it leaves
 // out columns, but never columns that the user named.
 func (t *Table) fit(shown []int, indent int, l Layout) ([]int, []int) {
 	natural := t.widths()
@@ -181,8 +181,8 @@ func (t *Table) fit(shown []int, indent int, l Layout) ([]int, []int) {
 	}
 }
 
-// shorten reduces the widths of the shown columns by over in total. It always shortens the column that is widest at the
-// moment. It returns false if the cells of the columns cannot be shortened so much.
+// shorten reduces the sum of the widths of the shown columns by the number over. It always shortens the column that is
+// widest at the moment. It returns false if the cells of the columns cannot be shortened so much.
 func (t *Table) shorten(shown, widths []int, over int) bool {
 	for ; over > 0; over-- {
 		widest := -1

@@ -40,7 +40,7 @@ func auctionFlags(c *cobra.Command) {
 	c.Flags().String("traces", os.Getenv("CANDOR_TRACES"), "directory with logs of the Parallel Workloads Archive, for the instances that need one")
 }
 
-// auction measures the mechanisms alone, on instances drawn with fixed seeds, and on real logs if a directory of logs
+// auction measures the mechanisms alone. It uses instances drawn with fixed seeds, and real logs if a directory of logs
 // is given.
 func auction(_ context.Context, c *cobra.Command) (any, error) {
 	traces, err := c.Flags().GetString("traces")

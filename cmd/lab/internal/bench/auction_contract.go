@@ -67,8 +67,8 @@ func sigmoids(r *rand.Rand, m int, completion func(job.Valuation) float64) []flo
 	return contract.Weights(curves(replicas), times)
 }
 
-// types draws sigmoidal valuations as the paper on contracts does: μ and δ from
-// N((2000, 1000), diag(1000², 500²)), 100 credits each.
+// types draws sigmoidal valuations as the paper on contracts does. (μ, δ) is from N((2000, 1000), diag(1000², 500²)).
+// Each valuation has 100 credits.
 func types(r *rand.Rand, n int) []job.Valuation {
 	out := make([]job.Valuation, 0, n)
 	for len(out) < n {
@@ -88,8 +88,8 @@ func curves(types []job.Valuation) []valuation.Curve {
 	return out
 }
 
-// completions measures the completion times of one of 1,000 active jobs, as each of 100 surrogates. The jobs' work is
-// about half of what the slots could do in time, about as much, or three times as much.
+// completions measures the computation of the completion times of one of 1,000 active jobs, as each of 100 surrogates.
+// The slots could do twice the work of the jobs in time, about all of it, or a third of it.
 func completions(r *auctionResult) error {
 	for _, load := range []struct {
 		name    string

@@ -38,8 +38,8 @@ var measurements = []measurement{
 // CodeInterrupted is the exit code of a program that an interrupt ended.
 const CodeInterrupted = 130
 
-// alone turns a function that only computes into a measurement. An interrupt ends such a measurement at once, because
-// there is nothing to clean up.
+// Turns a function that only computes into a measurement. An interrupt ends such a measurement at once, because there is
+// nothing to clean up.
 func alone(run func(ctx context.Context, c *cobra.Command) (any, error)) func(context.Context, *cobra.Command) (any, error) {
 	return func(ctx context.Context, c *cobra.Command) (any, error) {
 		defer context.AfterFunc(ctx, func() { os.Exit(CodeInterrupted) })()
@@ -123,7 +123,7 @@ func profile(c *cobra.Command) (stop func() error, err error) {
 	}, nil
 }
 
-// show prints a result: a struct of numbers and of structs of numbers.
+// show prints a result. A result is a struct that contains numbers, and structs of numbers.
 func show(c *cobra.Command, result any) error {
 	if asJSON, err := c.Flags().GetBool("json"); err == nil && asJSON {
 		out, err := json.Marshal(result)

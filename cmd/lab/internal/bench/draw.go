@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Size of one plot, and of the space around it for its labels, in pixels.
+// These are the sizes, in pixels, of one plot and of the space around it for its labels.
 const (
 	plotWidth, plotHeight = 260.0, 160.0
 	plotLeft, plotTop     = 70.0, 30.0
 	cellWidth, cellHeight = plotWidth + plotLeft + 30, plotHeight + plotTop + 50
 )
 
-// draw returns an SVG with a row for each thing that grows, and in it a plot for each number. Both axes are
+// draw returns an SVG. It has a row for each quantity that grows, and in each row a plot for each number. Both axes are
 // logarithmic.
 func draw(all []curve) string {
 	var body strings.Builder

@@ -35,7 +35,7 @@ type ledgerResult struct {
 	Transfers  uint64   `json:"transfers"`
 }
 
-// Sizes of the load.
+// These are the sizes of the load.
 const (
 	singleClients = 64
 	batchClients  = 8

@@ -20,7 +20,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// order is a command to the process that makes the load for a measured site. Exactly one field is set.
+// order is a command to the process that creates the load for a measured site. Exactly one field is set.
 type order struct {
 	Join    *joining    `json:"join,omitempty"`
 	Submit  *submitting `json:"submit,omitempty"`
@@ -90,7 +90,7 @@ func startLoad(ctx context.Context) (*load, error) {
 	return &load{p, json.NewEncoder(in), json.NewDecoder(out), in}, p.Start()
 }
 
-// do sends an order to the process of the load, and waits for the order's outcome.
+// Sends an order to the process of the load, and waits for the order's outcome.
 func (l *load) do(o order) (r outcome, err error) {
 	if err = l.orders.Encode(o); err != nil {
 		return r, err

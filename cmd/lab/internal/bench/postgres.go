@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// The SQL for the same work as in the bank's ledger: it inserts a transfer with a unique identifier, and updates both
+// This SQL does the same work as the bank's ledger: it inserts a transfer with a unique identifier, and updates both
 // balances. Rows are always locked in the same order, so there are no deadlocks.
 const (
 	schemaSQL = `CREATE TABLE accounts (id int PRIMARY KEY, balance bigint NOT NULL CHECK (balance >= 0));

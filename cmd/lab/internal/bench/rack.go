@@ -25,9 +25,9 @@ type hall struct {
 	racks []*rack
 
 	mu    sync.Mutex
-	holds bool // tasks run until release; otherwise they end as they start
+	holds bool // tasks run until release; otherwise they end when they start
 	held  int  // number of tasks that last
-	want  int  // number of tasks that await waits for
+	want  int  // number of tasks for which the function await waits
 	full  chan struct{}
 	ended int // number of ended tasks that the leader knows
 	// longest is the duration of the longest exchange since the last call of count.
@@ -53,10 +53,11 @@ type rack struct {
 	turn      sync.Cond
 }
 
-// simulated is a simulated node. talks is true while the node is in turns, or a worker waits for its answer.
+// simulated is a simulated node. The field talks is true while the node is in the queue turns, or while a worker waits
+// for the node's answer.
 type simulated struct {
 	name      messages.Name
-	session   uint64 // 0: it must register
+	session   uint64 // 0 means it must register
 	exchange  agent.Exchange
 	repeats   bool // the last exchange had no answer
 	heard     time.Time
@@ -70,7 +71,7 @@ type simulated struct {
 	finished  []agent.Finished // ends of tasks to report
 }
 
-// Limits of a rack.
+// These are the limits of a rack.
 const (
 	rackWorkers = 16
 	rackRetry   = 100 * time.Millisecond
@@ -222,7 +223,7 @@ func (r *rack) fetch() {
 	}()
 }
 
-// speak puts a node into the queue turns. A worker will send the node's exchange.
+// speak puts a node into the rack's queue turns. A worker will send the node's exchange.
 func (r *rack) speak(n *simulated) {
 	if !n.talks {
 		n.talks = true
@@ -239,7 +240,7 @@ func (r *rack) sleep(n *simulated) {
 	}
 }
 
-// work is one worker: it sends the exchanges of the nodes in turns, one at a time.
+// work is one worker. It sends the exchanges of the nodes in the rack's queue turns, one at a time.
 func (r *rack) work() {
 	for {
 		r.mu.Lock()
@@ -273,7 +274,7 @@ func (r *rack) work() {
 	}
 }
 
-// say makes a node's next exchange, or repeats the last one if it had no answer.
+// say makes a node's next exchange. If the last one had no answer, it repeats that one.
 func (r *rack) say(n *simulated) {
 	if n.repeats {
 		return
@@ -302,7 +303,7 @@ func (r *rack) ask(n *simulated, x *agent.Exchange) (*agent.ExchangeReply, error
 	return reply, wire.Unmarshal(data, wire.Msgpack, reply)
 }
 
-// answered handles the answer to a node's exchange.
+// Handles the answer to a node's exchange.
 func (r *rack) answered(n *simulated, reply *agent.ExchangeReply, took time.Duration, err error) {
 	if err != nil {
 		if n.repeats = true; messages.KindOf(err) == messages.Fenced {
@@ -319,7 +320,7 @@ func (r *rack) answered(n *simulated, reply *agent.ExchangeReply, took time.Dura
 	}
 	r.obey(n, reply.Stop, reply.Suspended, reply.Version)
 	r.hall.start(len(reply.Grants))
-	again := r.directs && len(n.exchange.Finished) > 0 // as agents do: the market decides after it has heard of an end
+	again := r.directs && len(n.exchange.Finished) > 0 // as agents do, because the market decides only after it has heard of an end
 	if len(reply.Grants) == 0 && len(n.exchange.Claims) > 0 && !again {
 		n.dry = r.seq
 	}
@@ -389,8 +390,8 @@ func (h *hall) start(n int) {
 	}
 }
 
-// tell counts n tasks as ended, because an exchange has reported their ends to the leader. took is the duration of the
-// exchange. starts says that the exchange also started a task.
+// tell counts n tasks as ended, because an exchange has reported their ends to the leader. The argument took is the
+// duration of the exchange. If starts is true, the exchange also started a task.
 func (h *hall) tell(n int, took time.Duration, starts bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -152,7 +152,7 @@ func (s *crowdedSite) join(ctx context.Context, agents, racks int) (seconds floa
 	return joined.Seconds, err
 }
 
-// pileUp submits jobs of one task that find no free slot, and measures the cost of each arrival.
+// pileUp submits jobs of one task while no slot is free, and measures the cost of each arrival.
 func (s *crowdedSite) pileUp(jobs int, r *scaleResult) error {
 	names := []string{"candor_auctioneer_vector_bytes_total", "candor_auctioneer_vectors_total"}
 	var before, after [2]float64
@@ -192,7 +192,7 @@ func (s *crowdedSite) pileUp(jobs int, r *scaleResult) error {
 	return err
 }
 
-// submitCrowd submits jobs. The first of them has the number from. It uses as many accounts as the jobs need.
+// submitCrowd submits jobs. The number of the first job is from. The function uses as many accounts as the jobs need.
 func (s *crowdedSite) submitCrowd(from, jobs int) (all spent, err error) {
 	for jobs > 0 {
 		n := min(jobs, crowd-from%crowd)
@@ -245,7 +245,7 @@ type spent struct {
 	start   float64 // 99th percentile of the time from a claim to its task, in seconds
 }
 
-// micros returns the site's processor time for each of a number of things, such as jobs, in microseconds.
+// micros divides the site's processor time by a number of things, such as jobs. The result is in microseconds.
 func (s spent) micros(things int) float64 {
 	return float64(s.cpu.Microseconds()) / float64(max(things, 1))
 }

@@ -26,7 +26,7 @@ const (
 	benchMarket = "main"
 )
 
-// grid is a site that is measured, with a user of it.
+// grid is a site that is measured, with the connection of one user.
 type grid struct {
 	*embedded.Site
 	user   messages.Name
@@ -43,7 +43,7 @@ func (g *grid) stop() {
 	_ = os.RemoveAll(g.dir)
 }
 
-// makeRunner returns the runner of a node. dir is a directory for its files.
+// makeRunner returns the runner of a node. The argument dir is a directory for the runner's files.
 type makeRunner func(dir string, node messages.Name) (runner.Runner, error)
 
 // instantRunner returns a runner that starts no processes: a task ends at the moment of its start.
@@ -54,9 +54,9 @@ func open(ctx context.Context, nodes, slots int, run makeRunner) (*grid, error) 
 	return openMarket(ctx, market.Proportional, nodes, slots, run)
 }
 
-// openMarket starts a site with one market, and nodes with equal numbers of slots. run makes the runners of tasks. If
-// run is nil, executors run the tasks, as in "candor up". The site has the account of the benchmarks, and the accounts
-// in others.
+// openMarket starts a site with one market, and nodes with equal numbers of slots. The function run makes the runners of
+// tasks. If it is nil, executors run the tasks, as in "candor up". The site has the account of the benchmarks, and the
+// accounts in others.
 func openMarket(ctx context.Context, mechanism messages.Name, nodes, slots int, run makeRunner, others ...messages.Name) (*grid, error) {
 	dir, err := os.MkdirTemp("", "candor-bench-")
 	if err != nil {
@@ -86,20 +86,19 @@ func openMarket(ctx context.Context, mechanism messages.Name, nodes, slots int, 
 	return g, err
 }
 
-// as returns the same site with a connection of another user.
+// Returns the same site with a connection of another user.
 func (g *grid) as(user messages.Name) (*grid, error) {
 	connection, err := g.Connect(user)
 	return &grid{Site: g.Site, user: user, bus: connection, dir: g.dir, market: g.market, again: g.again}, err
 }
 
-// submit submits a job of some tasks.
 func (g *grid) submit(ctx context.Context, tasks int, command ...string) (messages.JobID, error) {
 	g.keys++
 	return g.submitKey(ctx, fmt.Sprint(g.keys), tasks, command...)
 }
 
 func (g *grid) submitKey(ctx context.Context, key string, tasks int, command ...string) (messages.JobID, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute) // there may be the requests of thousands of agents before it
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute) // requests of thousands of agents may come before it
 	defer cancel()
 	r, err := bus.Call[job.SubmitReply](ctx, g.bus, g.subject(messages.VerbSubmit), job.SubmitRequest{Key: key, Spec: benchJob(g.market, key, tasks, command...)})
 	return r.Job, err
@@ -125,8 +124,8 @@ func (g *grid) subject(verb string) string {
 	return messages.Subject(g.Info().Site, messages.Auctioneer, verb, g.user)
 }
 
-// done waits until a job has ended, and returns an error if it did not complete. Each question about the job costs the
-// site as much as an exchange of a node, so done asks less often if the job takes long.
+// Waits until a job has ended, and returns an error if it did not complete. Each question about the job costs the site
+// as much as an exchange of a node, so the pauses between questions grow if the job takes long.
 func (g *grid) done(ctx context.Context, id messages.JobID) error {
 	for wait := 5 * time.Millisecond; ; wait = min(wait+wait/8, 50*time.Millisecond) {
 		j, err := bus.Call[job.JobDetail](ctx, g.bus, g.subject(messages.VerbJob), job.JobRequest{Job: id})

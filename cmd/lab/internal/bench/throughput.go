@@ -23,8 +23,8 @@ func dispatchFlags(c *cobra.Command) {
 	c.Flags().Int("jobs", 16, "jobs that the tasks belong to")
 }
 
-// dispatch runs tasks that do nothing on 64 agents of 16 slots. It measures the time from the first submission until
-// every job is complete and paid.
+// dispatch runs empty tasks on 64 agents of 16 slots. It measures the time from the first submission until every job is
+// complete and paid.
 func dispatch(ctx context.Context, c *cobra.Command) (any, error) {
 	n, err := positive(c, "tasks", "jobs")
 	if err != nil {
@@ -44,7 +44,7 @@ func dispatch(ctx context.Context, c *cobra.Command) (any, error) {
 	return dispatchResult{float64(run) / time.Since(began).Seconds(), g.entries() - entries, run}, nil
 }
 
-// all submits jobs and waits until all have ended.
+// Submits jobs and waits until all have ended.
 func (g *grid) all(ctx context.Context, jobs, tasks int, command ...string) error {
 	if len(command) == 0 {
 		command = []string{"/bin/true"}
@@ -65,7 +65,7 @@ func (g *grid) all(ctx context.Context, jobs, tasks int, command ...string) erro
 	return nil
 }
 
-// positive reads flags whose values must be whole numbers of at least 1.
+// Reads flags whose values must be whole numbers of at least 1.
 func positive(c *cobra.Command, flags ...string) ([]int, error) {
 	values := make([]int, len(flags))
 	for i, flag := range flags {
@@ -97,7 +97,7 @@ func processesFlags(c *cobra.Command) {
 }
 
 // processes runs /bin/true in three ways with the same parallelism, in alternating rounds: through the whole system;
-// in a plain loop of fork, exec and wait; and in a loop with only what every task needs.
+// in a plain loop of fork, exec and wait; and in a loop with only the steps that every task needs.
 func processes(ctx context.Context, c *cobra.Command) (any, error) {
 	said, err := positive(c, "tasks", "rounds", "parallel")
 	if err != nil {
@@ -138,8 +138,8 @@ func processes(ctx context.Context, c *cobra.Command) (any, error) {
 	return r, nil
 }
 
-// inParallel calls do with the numbers from 1 to n, until one call fails or ctx ends. At most parallel calls run at a
-// time.
+// inParallel calls do with the numbers from 1 to n, until one call fails or ctx ends. The argument parallel is the
+// largest number of calls at the same time.
 func inParallel(ctx context.Context, n, parallel int, do func(number int) error) error {
 	var next atomic.Int64
 	return repeat(ctx, parallel, func(_, _ int) (bool, error) {

@@ -48,8 +48,8 @@ func waitingFlags(c *cobra.Command) {
 // arrivals is the number of arrivals over which a mean is computed.
 const arrivals = 1000
 
-// waiting measures the book and the desk of an auctioneer while jobs wait, without a log
-// and without a network.
+// waiting measures the book, an auctioneer's replicated state, and the desk, which makes its leader's decisions. Jobs
+// wait in the book. There is no log and no network.
 func waiting(_ context.Context, c *cobra.Command) (any, error) {
 	n, err := positive(c, "jobs")
 	if err != nil {
@@ -146,8 +146,8 @@ func (w *waitingRoom) arrive() error {
 	return err
 }
 
-// lead makes a desk, as a new leader does. It returns the time in seconds until the desk's market has made its first
-// decision and published it.
+// lead makes a desk (the decision logic), as a new leader does. It returns the time in seconds until the desk's market
+// has made its first decision and published it.
 func (w *waitingRoom) lead() (seconds float64, err error) {
 	w.began = time.Now()
 	config := desk.Config{Site: "site", Term: 1, Markets: []market.Market{w.market}, Lease: messages.Duration(10 * time.Second), HoldFor: messages.Duration(time.Hour), Estimator: true, Level: messages.Level}
@@ -171,8 +171,8 @@ func (w *waitingRoom) now() desk.Instant {
 	return desk.Instant{Wall: messages.Time(24 * time.Hour / time.Microsecond).Add(passed), Mono: passed}
 }
 
-// step makes a step of the desk and carries out its proposals. It reports whether the desk published a vector. The bank
-// and the estimator do not answer.
+// step makes a step of the desk (the decision logic) and carries out its proposals. It reports whether the desk published
+// a vector. The bank and the estimator do not answer.
 func (w *waitingRoom) step() (published bool) {
 	in := w.inputs
 	w.inputs = nil

@@ -20,8 +20,9 @@ type wakeResult struct {
 	ClaimsFor1000Tasks int `json:"claims_for_1000_tasks"`
 }
 
-// wake counts the claims of a thousand idle agents with one slot each: once until a job of one task has started, and
-// once until a job of a thousand tasks has. Tasks run until all have started, so that no slot claims a second task.
+// wake counts the claims of a thousand idle agents with one slot each. It counts once until a job of one task has
+// started, and once until a job of a thousand tasks has started. Tasks run until all have started, so that no slot claims
+// a second task.
 func wake(ctx context.Context, _ *cobra.Command) (any, error) {
 	gate := &gated{}
 	g, err := open(ctx, idleAgents, 1, func(string, messages.Name) (runner.Runner, error) { return gate, nil })
@@ -112,7 +113,7 @@ func (g *gated) Close() error {
 	return nil
 }
 
-// held is a task that runs until it is released.
+// held is a task that ends when it is released.
 type held struct{ end func() }
 
 // Stop ends the task.

@@ -21,7 +21,7 @@ func (a Axis) ranged() Axis {
 	return a
 }
 
-// at returns the position of a value on the axis, from 0 to 1.
+// Returns the position of a value on the axis, from 0 to 1.
 func (a Axis) at(v float64) float64 {
 	if a.Log {
 		return math.Log(v/a.low) / math.Log(a.high/a.low)

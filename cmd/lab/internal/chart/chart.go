@@ -19,11 +19,11 @@ type Chart struct {
 // Line is a line of a chart. If Points is true, only its points are drawn. Lines of the same style have the same
 // colour.
 type Line struct {
-	Name   string // name in the legend; "": not in it
+	Name   string // name in the legend; "" means not in it
 	Style  int
 	Points bool
 	xy     [][2]float64
-	half   []float64 // half of the interval around each point; empty: no intervals are shown
+	half   []float64 // half of the interval around each point; if it is empty, no intervals are shown
 }
 
 // Add adds a point.

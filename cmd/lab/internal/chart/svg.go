@@ -16,7 +16,7 @@ const (
 )
 
 var (
-	// Colours that people with any colour vision can distinguish (Okabe and Ito 2008). The yellow of that palette is
+	// People with any colour vision can distinguish these colours (Okabe and Ito 2008). The yellow of that palette is
 	// left out, because it is hard to see on white paper.
 	colours = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#737373"}
 	dashes  = []string{"", "6 3", "2 2", "4 2 1 2", "8 3 2 3"}
@@ -116,7 +116,7 @@ func (d *canvas) glyph(x, y float64, style int) {
 	d.add(`<path d="M%.1f %.1f%s" stroke="%s" fill="none"/>`, x, y, shape, colours[style%len(colours)])
 }
 
-// named returns the lines that appear in the legend.
+// Returns the lines that appear in the legend.
 func (c *Chart) named() (named []Line) {
 	for _, l := range c.lines {
 		if l.Name != "" {

@@ -16,8 +16,8 @@ import (
 // slots is the number of slots of each node.
 const slots = 2
 
-// agent is the shell of a node agent: it connects the real state of an agent with the simulated network and clock. Its
-// tasks are only timers.
+// agent is a node agent. It connects the real state of an agent with the simulated network and clock. Its tasks are only
+// timers.
 type agent struct {
 	*site
 	host
@@ -38,7 +38,7 @@ type agent struct {
 type task struct {
 	began    messages.Time     // in the agent's time
 	left     messages.Duration // run time that was left at since
-	since    messages.Time     // when it last began to run; 0: it is suspended
+	since    messages.Time     // when it last began to run; 0 means it is suspended
 	round    int               // number of the current timer; earlier timers are ignored
 	fails    bool
 	unheeded int           // number of answers in a row that the agent did not obey
@@ -155,9 +155,9 @@ func (a *agent) begin(at messages.Attempt) {
 	a.goOn(at, t)
 }
 
-// alone checks that a task runs at only one place at a time. An agent that cannot renew its lease must end its tasks
-// before the leader gives them to others. If a clock of the site's agents has jumped, leases cannot guarantee this, so
-// the function checks nothing at this site. Claims are still checked.
+// Checks that a task runs at only one place at a time. An agent that cannot renew its lease must end its tasks before
+// the leader gives them to others. If a clock of the site's agents has jumped, leases cannot guarantee this, so there is
+// no check at this site. Claims are still checked.
 func (a *agent) alone(at messages.Attempt) {
 	for _, o := range a.agents {
 		if o == a || o.down || a.jumped {
@@ -229,8 +229,8 @@ func (a *agent) directive(d *agentmsg.Directive) {
 	}
 }
 
-// ask sends a request to the replica that the agent believes to be the leader. If there is no answer in time, it
-// calls failed.
+// ask sends a request to the replica that the agent believes to be the leader. If there is no answer in time, it calls
+// the function failed.
 func (a *agent) ask(within messages.Duration, do func(l *leader, answer func(func())), failed func(error)) {
 	r, life, over := a.books.replicas[a.hint], a.life, false
 	answer := func(take func()) {

@@ -10,8 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// bankLeader is the shell of a leader of the bank. It answers requests, and repeats instructions to other banks until
-// they are answered.
+// bankLeader is the bank's leader. It answers requests, and repeats instructions to other banks until they are answered.
 type bankLeader struct {
 	*site
 	r     *replica
@@ -21,9 +20,9 @@ type bankLeader struct {
 // correspondent is another bank, as a leader of this bank knows it.
 type correspondent struct {
 	*site
-	sent messages.Time // time when an unanswered message was sent, in the world's time; 0: none
+	sent messages.Time // time when an unanswered message was sent, in the world's time; 0 means none
 	hint int           // replica to ask first
-	told uint64        // the last number for which this bank has told it that the outcome is known
+	told uint64        // number of the last instruction whose outcome this bank has acknowledged to it
 }
 
 // resend is how long a bank waits for an answer before it sends a message again.
@@ -58,7 +57,7 @@ func (o *bankLeader) turn() {
 	})
 }
 
-// applied sends to each peer the instructions that the peer has not answered.
+// Sends to each peer the instructions that the peer has not answered.
 func (o *bankLeader) applied() {
 	for _, s := range o.sites {
 		p := o.peers[s.name]
@@ -77,7 +76,7 @@ func (o *bankLeader) applied() {
 	}
 }
 
-// allowed reports whether a message may be sent. It returns false only for a repetition, with the planted bug
+// Reports whether a message may be sent. It returns false only for a repetition, if the inserted bug is
 // SentOnce.
 func (o *bankLeader) allowed(m *clearingmsg.Instructions) bool {
 	last := m.First + uint64(len(m.List)) - 1
@@ -176,8 +175,8 @@ func (o *bankLeader) transfer(list []money.Transfer, answer func(any)) {
 	})
 }
 
-// refund is a planted bug: it frees the credits that are held for a payment to another site when no answer has come
-// yet.
+// refund is an inserted bug: it frees the credits that are held for a payment to another site, although no answer has
+// come yet.
 func (o *bankLeader) refund(by messages.Name, key string) {
 	t := money.Transfer{ID: "refund/" + by + "/" + key, Kind: money.Void, Pending: fmt.Sprint(clearing.TransferPrefix, "remittance/", by, "/", key)}
 	c := ledger.Command{Verb: ledger.Transfers, At: o.r.clock(), By: "$clearing", Rank: ledger.Clearing, Transfers: []money.Transfer{t}}

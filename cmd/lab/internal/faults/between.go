@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// between has what a tally knows about the instructions between its bank and other banks. The tally learns this from
+// between has the knowledge of a tally about the instructions between its bank and other banks. The tally learns it from
 // committed commands and their results.
 type between struct {
 	issued    map[string]clearingmsg.Authorisation // authorisations that have not ended, by identifier
@@ -62,7 +62,7 @@ func (t *tally) clear(s *site, c *clearing.Command, came *clearing.Result) error
 	return nil
 }
 
-// obeyed handles the outcomes of a peer's instructions at this bank. It counts each number once.
+// Handles the outcomes of a peer's instructions at this bank. It counts each number once.
 func (t *tally) obeyed(s *site, m *clearingmsg.Instructions, r *clearingmsg.Receipt) error {
 	for i, o := range r.Outcomes {
 		n := r.First + uint64(i)
@@ -102,7 +102,7 @@ func (t *tally) obey(s *site, from messages.Name, in *clearingmsg.Instruction, o
 	return nil
 }
 
-// free removes an authorisation of this bank that has ended.
+// Removes an authorisation of this bank that has ended.
 func (t *tally) free(id string) (clearingmsg.Authorisation, bool) {
 	a, pending := t.between.issued[id]
 	if pending {
@@ -112,7 +112,7 @@ func (t *tally) free(id string) (clearingmsg.Authorisation, bool) {
 	return a, pending
 }
 
-// learned handles the outcomes of this bank's instructions at a peer. It counts each number once.
+// Handles the outcomes of this bank's instructions at a peer. It counts each number once.
 func (t *tally) learned(s *site, r *clearingmsg.Receipt) {
 	for i, o := range r.Outcomes {
 		n := r.First + uint64(i)

@@ -1,10 +1,9 @@
 package faults
 
-// Bug is a fault of the program that is planted on purpose, to show that the
-// checkers find it.
+// Bug is a fault that is inserted into the program on purpose, to show that the checkers find it.
 type Bug int
 
-// The bugs. The number in the comment of each is the invariant that the bug breaks.
+// These are the bugs. The number in the comment of a bug is the invariant that it breaks.
 const (
 	Sound         Bug = iota
 	RefundTimeout     // 1: a charge without an immediate answer is refunded
@@ -12,14 +11,14 @@ const (
 	PaidTwice         // 1: a repeated payment from another site is made again
 	NoDedupe          // 2: a repeated submission makes another job
 	StaleAttempt      // 2: the end of an attempt that was given up counts for the next attempt
-	LeaseIgnored      // 2: an agent lets tasks run on after its lease has ended
+	LeaseIgnored      // 2: the tasks of an agent continue after its lease has ended
 	DoubleCharge      // 2: a repeated charge has another identifier
 	SkippedSync       // 3: entries that are not on the disk are acknowledged
 	LocalClock        // 4: a replica applies entries with its own clock
 	WaitsForPeers     // 5: a bank serves its own site only when other sites have answered
 	SentOnce          // 5: instructions that another site has not answered are not sent again
 	Tilted            // 6: the shares of an allocation do not sum to one
-	Skim              // 6: a part of what a job pays goes to the wrong account
+	Skim              // 6: a part of a job's payment goes to the wrong account
 	NoLimit           // 1: a peer may owe more than its limit, and a dispute changes nothing
 	BlindToHoles      // 8: the leader does not check the health of nodes
 

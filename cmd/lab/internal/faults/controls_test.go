@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// controls are the planted bugs: the invariant that each violates, the rates of faults, and the number of seeds within
-// which it must be found. BenchmarkControls measures how many of all seeds find each bug. These numbers are so large
-// that a test misses a bug with a probability below one in 10,000.
+// controls has the inserted bugs. Each has the invariant that it violates, the rates of faults, and the number of seeds
+// within which it must be found. BenchmarkControls measures what part of all seeds finds each bug. The numbers of seeds
+// are so large that a test misses a bug with a probability below one in 10,000.
 var controls = []struct {
 	name      string
 	bug       Bug
@@ -71,7 +71,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 	}
 }
 
-// find returns the outcome of the first seed that finds a control's bug.
+// find returns the outcome of the first seed that finds an inserted bug.
 func find(t *testing.T, plan *Plan, bug Bug, invariant string, within uint64) (Outcome, bool) {
 	t.Helper()
 	for seed := uint64(1); seed <= within; seed++ {
@@ -119,7 +119,7 @@ func TestASoundSeedDoesNotShrink(t *testing.T) {
 	}
 }
 
-// BenchmarkControls measures for each planted bug the part of seeds that find it.
+// BenchmarkControls measures for each inserted bug the part of the seeds that find it.
 func BenchmarkControls(b *testing.B) {
 	for _, c := range controls {
 		b.Run(c.name, func(b *testing.B) {

@@ -6,47 +6,47 @@
 //
 // # What is real and what is not
 //
-// The states are the real ones: packages book, ledger and clearing, and nodeagent/state. The auctioneer's leader,
-// package desk, is also real. Each site has a market with another mechanism (proportional, highest-bid preemptive,
+// The states are the real ones: packages book, ledger and clearing, and nodeagent/state. Package desk, which makes the
+// decisions of the auctioneer's leader, is also real. Each site has a market with another mechanism (proportional, highest-bid preemptive,
 // batch-queue with gangs), which operators change while jobs run. Everything else is a simplified model. The estimator
 // answers at random, or not at all. The replicated log is a small Raft with votes, snapshots, and a disk that can lose
-// everything or what was not synced. The bank keeps its history with package history, in files in memory that can be
+// everything, or all unsynced data. The bank keeps its history with package history, in files in memory that can be
 // damaged. There is no archive of ended jobs, because it is not part of a state. The tests of package archive damage an
-// archive. Signatures are cheap checksums. In production, the code around the states (the shells) uses sockets and
-// goroutines. Here it consists of callbacks. A run depends only on a seed and a list of faults.
+// archive. Signatures are cheap checksums. In production, the code around the states and the desk (the shells) uses
+// sockets and goroutines. Here it consists of callbacks. A run depends only on a seed and a list of faults.
 //
 // # Invariants
 //
 // After every entry that a replica applies, checkers of this package test whether the invariants hold. They share no
 // code with the states.
 //
-//   - 1: Money. A second set of books, which only adds up what was committed, agrees with each ledger account by
-//     account. The books of each two banks agree number by number. All balances at all sites and everything in
-//     flight sum to what was issued. A hold is resolved once. The hold of a bidding job is its budget, also after
-//     a raise. No task pays for more time than it had, even if clocks are set. A bank's time, with which holds
-//     expire, is ahead of the true time by at most the error of the second worst clock.
-//   - 2: Tasks. A task has at most one claim, and only a command about this attempt can end it. One attempt is
-//     accepted, and it ended well. While clocks are right, a task runs at one place at a time. A job is charged
-//     once, and at most its hold or what was authorised for it. A rerun repeats no task that ended well.
-//   - 3: What was committed, acknowledged to a user or told to another bank never changes.
+//   - 1: Money. A second set of books, which only adds up the committed commands, agrees with each ledger account
+//     by account. The books of each two banks agree number by number. All balances at all sites, plus all amounts
+//     in flight, sum to the issued credits. A hold is resolved once. The hold of a bidding job is its budget, also
+//     after a raise. No task pays for more time than it had, even if clocks are set. Holds expire by the bank's
+//     time, which is ahead of the true time by at most the error of the second worst clock.
+//   - 2: Tasks. A task has at most one claim, and only a command about the claim's attempt can end it. One attempt
+//     is accepted, and it ended well. While clocks are right, a task runs at one place at a time. A job is charged
+//     once, and at most its hold or its authorised amount. A rerun repeats no task that ended well.
+//   - 3: Promises. Whatever was committed, acknowledged to a user or told to another bank, it never changes.
 //   - 4: Replicas and restored images are equal byte for byte. A damaged history is complete again when the faults
 //     are over.
 //   - 5: A site without faults of its own ends and charges all its jobs, even if it is cut off. When the faults
 //     are over, all books agree, a remote job has the same state at home and at the site that ran it, and the
 //     settlement cycle nets to zero. This is checked once each simulated second, with some patience.
 //   - 6: Each allocation and settlement has the guarantees of its mechanism. Shares sum to one. Nobody gets less
-//     than a lower bidder. Nobody pays more than the budget, or than the bid if the job bids for slots. What jobs
-//     pay is what the site and other jobs get.
+//     than a lower bidder. Nobody pays more than the budget, or than the bid if the job bids for slots. The site
+//     and other jobs get exactly the amounts that jobs pay.
 //   - 7: A lying peer gets from each site at most its limit and its share of the reserve, and no more credit
 //     during a dispute. The liar is a fourth site that only sends messages: anything that it can sign.
 //   - 8: A node on which every task fails at once makes no job fail.
 //   - 9: A leader does its duties in time, and once. It takes back the claims of silent nodes only, breaks up late
 //     gangs, empties nodes whose time to drain is over, and ends jobs whose budgets are spent. It makes one
-//     statement about what a job owes, and one decision at a time. The numbers of its vectors increase. Nodes do
-//     what the book says. It refuses messages that no agent and no site may send.
+//     statement about the debt of a job, and one decision at a time. The numbers of its vectors increase. Nodes
+//     obey the book. The leader refuses messages that no agent and no site may send.
 //
-// For each invariant there are planted bugs ([Bug]) that the checkers soon find. See [Run], [Shrink] for the
-// smallest plan with which a seed fails, and [Tell] for the story of a failure.
+// For each invariant there are inserted bugs ([Bug]) that the checkers soon find. [Run] runs a seed. [Shrink] finds the
+// smallest plan with which a seed fails, and [Tell] tells the story of a failure.
 //
 // # Cost
 //

@@ -10,30 +10,30 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// duties checks that a leader does everything that it must do in time, and does nothing twice.
+// duties checks that a leader does all its duties in time, and none of them twice.
 type duties struct {
 	*site
 	r         *replica
 	began     messages.Time // in the world's time
 	gathering map[messages.JobID]gathered
 	spent     map[messages.JobID]messages.Time // time when each budget was used up, in the world's time
-	emptied   map[messages.Name]gathered       // by node that must become empty: the end of its drain
+	emptied   map[messages.Name]gathered       // end of the drain, for each node that must become empty
 	deciding  int                              // number of decisions that are being committed
 	refused   messages.Time                    // time when the log was last full, in the world's time
 	undecided messages.Time                    // time when the log was last full for a decision
 }
 
-// gathered has a time from the book: when a gang began to gather, or when the time to drain a node ends. since is when
-// the checker first saw it in the book, in the world's time.
+// gathered has a time from the book. It is when a gang began to wait for all its slots, or when the time to drain a node
+// ends. The field since is when the checker first saw it in the book, in the world's time.
 type gathered struct{ book, since messages.Time }
 
-// mostGathering is the longest time that a gang may gather. grace is additional time that a leader may take for each of
-// its duties.
+// mostGathering is the longest time that a gang may wait for all its slots. grace is additional time that a leader may
+// take for each of its duties.
 const (
 	mostGathering = 3 * second / 2
 	grace         = 2 * second
-	// mostRetry is the longest time after which a desk repeats a decision for which the log had no room: the desk's
-	// longest pause, plus up to half of it at random.
+	// If the log has no room for a decision, the desk (the decision logic) repeats the decision after mostRetry at the
+	// latest: after its longest pause, plus up to half of it at random.
 	mostRetry = 5*second + 5*second/2
 )
 
@@ -42,7 +42,7 @@ func newDuties(r *replica) *duties {
 		spent: map[messages.JobID]messages.Time{}, emptied: map[messages.Name]gathered{}}
 }
 
-// proposes checks a leader's proposal: only one decision at a time, and the loss of a node only after its agent had
+// Checks a leader's proposal: only one decision at a time, and the loss of a node only after its agent had
 // time to end its tasks. A leader that is cut off while the agent talks to its successor is not checked, because its
 // proposals are not committed.
 func (d *duties) proposes(c *book.Command) error {
@@ -59,22 +59,21 @@ func (d *duties) proposes(c *book.Command) error {
 	return nil
 }
 
-// refuses records the time at which the log had no room for a command. The desk is not told when the log has room
-// again, so it tries again at intervals.
+// Records the time at which the log had no room for a command. Nobody tells the desk (the decision logic) when the log
+// has room again, so it tries again at intervals.
 func (d *duties) refuses(c *book.Command) {
 	if d.refused = d.now; c.Decide != nil {
 		d.undecided = d.now
 	}
 }
 
-// decided handles a committed command.
 func (d *duties) decided(c *book.Command) {
 	if c.Decide != nil {
 		d.deciding--
 	}
 }
 
-// published checks that the numbers of a site's vectors only increase, including the step from one leader to the next.
+// Checks that the numbers of a site's vectors only increase, including the step from one leader to the next.
 // It does not check vectors of an old leader that does not know yet that it has a successor.
 func (d *duties) published(v *agentmsg.Vector) error {
 	last := d.vector
@@ -91,7 +90,7 @@ func (d *duties) published(v *agentmsg.Vector) error {
 // lastVector is the number of the last vector that a site published.
 type lastVector struct{ leader, term, seq uint64 }
 
-// undone returns an error if a leader has not done something in time. A leader that waits for its log is not checked.
+// Returns an error if a leader has not done something in time. A leader that waits for its log is not checked.
 func (d *duties) undone() error {
 	b := d.r.state.(*bookState)
 	for _, n := range b.Nodes() {
@@ -109,14 +108,14 @@ func (d *duties) undone() error {
 			delete(d.gathering, j.ID)
 		case at.book != j.Stages[0].Gathered:
 			d.gathering[j.ID] = gathered{j.Stages[0].Gathered, d.now}
-		case d.refused < at.since && d.waits(at.since, mostGathering+d.apart()): // the log was full; it comes again
+		case d.refused < at.since && d.waits(at.since, mostGathering+d.apart()): // the log was full, so the decision comes again
 			return fmt.Errorf("invariant 9: the gang of job %d gathers for %v", j.ID, d.now.Sub(at.since))
 		}
 	}
 	return nil
 }
 
-// overdrawn returns an error if a job still runs some time after its budget was spent.
+// Returns an error if a job still runs some time after its budget was spent.
 func (d *duties) overdrawn(b *bookState, j *book.Job) error {
 	if d.market.Mechanism != market.HighestBid || !j.Active() {
 		delete(d.spent, j.ID)
@@ -134,8 +133,8 @@ func (d *duties) overdrawn(b *bookState, j *book.Job) error {
 	return nil
 }
 
-// waits reports whether something has waited for the leader for longer than most plus a grace. It returns false while
-// an entry is being committed.
+// Reports whether something has waited for the leader since the given time for longer than the durations most and
+// grace together. It returns false while an entry is being committed.
 func (d *duties) waits(since messages.Time, most messages.Duration) bool {
 	return d.r.applied == d.r.last() && d.now.Sub(max(since, d.began, d.refused)) > most+grace
 }
@@ -147,8 +146,8 @@ const (
 	soon         = 3 * second
 )
 
-// heeds checks that a node does what the book says after it got an answer from the leader. Each answer says which tasks
-// to end and to suspend, so lost directives do not matter.
+// Checks that a node obeys the book after it got an answer from the leader. Each answer says which tasks to end and to
+// suspend, so lost directives do not matter.
 func (a *agent) heeds(l *leader) error {
 	n := l.book().Node(a.name)
 	for _, at := range a.attempts() {

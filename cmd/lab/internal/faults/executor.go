@@ -8,17 +8,17 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// executor starts waiting tasks on the slots of ended tasks, like the executor of a node. It gets instructions at once.
-// The agent learns of its actions a moment later, in order.
+// executor starts waiting tasks on the slots of ended tasks, like the executor of a node. It gets instructions without
+// delay. The agent learns about its actions a moment later, in order.
 type executor struct {
 	waits []state.Start // tasks that wait for a slot, the next one first
 	heard messages.Time // time when the agent learns of the latest action
 }
 
-// tells is the longest time until an agent learns of an action of its executor.
+// tells is the longest time until an agent learns about an action of its executor.
 const tells = second / 10
 
-// line makes a task wait until the slot of another task is free. Sometimes, at random, the executor refuses the task.
+// line makes a task wait until the slot of another task is free. At random, the executor sometimes refuses the task.
 func (a *agent) line(s state.Start) {
 	if a.rng.IntN(20) == 0 {
 		a.state.Keep(s.Grant.Attempt)
@@ -50,7 +50,7 @@ func (x *executor) remove(at messages.Attempt) bool {
 	return i >= 0
 }
 
-// over tells the agent how a task ended. If the task had a slot, a waiting task may take it.
+// Tells the agent how a task ended. If the task had a slot, a waiting task may take it.
 func (a *agent) over(f agentmsg.Finished, slot bool) {
 	if !slot || len(a.executor.waits) == 0 {
 		a.hear(func() { a.state.Ended(f) })
@@ -63,8 +63,8 @@ func (a *agent) over(f agentmsg.Finished, slot bool) {
 	a.hear(func() { a.state.Turned(a.clock().Add(since.Sub(a.now)), f, next.Grant.Attempt) })
 }
 
-// hear calls what, which tells the agent about an action of the executor. The call comes after all earlier ones with a
-// random delay. If the agent has no executor that holds waiting tasks, the call is immediate.
+// hear calls a function that tells the agent about an action of the executor. The call comes with a random delay, after
+// all earlier calls. If the agent has no executor that holds waiting tasks, the call is immediate.
 func (a *agent) hear(what func()) {
 	if !a.feeds {
 		what()

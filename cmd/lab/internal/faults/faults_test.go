@@ -117,8 +117,8 @@ func TestListedEventsReplayASeed(t *testing.T) {
 	}
 }
 
-// TestAPlanWithoutEventsStaysSo writes and reads a plan with an empty list of events. It must not become a plan
-// without a list, whose events are drawn.
+// TestAPlanWithoutEventsStaysSo writes and reads a plan with an empty list of events. The list must not get lost: for a
+// plan without a list, events are drawn.
 func TestAPlanWithoutEventsStaysSo(t *testing.T) {
 	text, err := Default().with(nil, 7).YAML()
 	if err != nil {

@@ -17,8 +17,8 @@ const patience = 100 * second
 // lastCycle is the number of the settlement cycle that is closed after all faults.
 const lastCycle = 2
 
-// look checks once in a simulated second whether the sites and their leaders have done what they must in time. It
-// checks invariants 5 and 9, which cannot be checked after each single step.
+// look checks once in a simulated second whether the sites and their leaders have done their duties in time. It checks
+// invariants 5 and 9, which cannot be checked after each single step.
 func (w *World) look() {
 	for _, s := range w.sites {
 		w.check(s, s.goesOn())
@@ -33,8 +33,8 @@ func (w *World) look() {
 	}
 }
 
-// goesOn checks a site that has had no fault within it for a time of patience. Jobs that are older than this must have
-// ended and been charged, even if other sites cannot be reached.
+// goesOn checks a site that has had no fault of its own for a time of patience. Jobs that are older than this time must
+// have ended and been charged, even if other sites cannot be reached.
 func (s *site) goesOn() error {
 	patience := patience + s.apart()
 	if s.troubles > 0 || s.now.Sub(s.wellSince) < patience {
@@ -56,7 +56,7 @@ func (s *site) goesOn() error {
 	return nil
 }
 
-// healed returns an error if the sites have not recovered completely. They must have recovered when there have been no
+// Returns an error if the sites have not recovered completely. They must have recovered when there have been no
 // faults for long enough.
 func (w *World) healed() error {
 	var positions []clearingmsg.Position
@@ -84,7 +84,7 @@ func (w *World) healed() error {
 	return nil
 }
 
-// honest returns a position without the part about the lying site.
+// Returns a position without the part about the lying site.
 func honest(p *clearingmsg.Position) *clearingmsg.Position {
 	p.Legs = slices.DeleteFunc(p.Legs, func(l clearingmsg.Leg) bool {
 		if l.Peer == south {
@@ -95,7 +95,7 @@ func honest(p *clearingmsg.Position) *clearingmsg.Position {
 	return p
 }
 
-// ended returns an error if a job of the site's users has not ended, if the site has lost a job that it acknowledged,
+// Returns an error if a job of the site's users has not ended, if the site has lost a job that it acknowledged,
 // or if a job's charge differs between the book and the bank.
 func (s *site) ended() error {
 	b := s.books.reference.(*bookState)
@@ -127,7 +127,7 @@ func (s *site) ended() error {
 	return nil
 }
 
-// whole returns an error if the history of a replica of the bank is incomplete.
+// Returns an error if the history of a replica of the bank is incomplete.
 func (s *site) whole() error {
 	for _, r := range s.banks.replicas {
 		if r.harmed || r.out {
@@ -157,7 +157,7 @@ func (s *site) returned(u *user) error {
 	return nil
 }
 
-// agrees returns an error if the banks of two sites do not agree, or still have instructions without an answer.
+// Returns an error if the banks of two sites do not agree, or still have instructions without an answer.
 func (s *site) agrees(o *site) error {
 	if o == s {
 		return nil

@@ -14,7 +14,7 @@ import (
 )
 
 // segmentBytes is the size of a file of a bank's history, in bytes of records. It is so small that each run fills
-// some files.
+// several files.
 const segmentBytes = 3000
 
 // files are the simulated files in which package history stores the history of a bank's replica.
@@ -60,7 +60,7 @@ func (f *files) crash() {
 	clear(f.synced)
 }
 
-// spoil damages a file: it flips a bit, zeroes a part, cuts the file or removes it. It reports whether there was a
+// spoil damages a file: it flips a bit, zeroes a part, cuts the file or removes the file. It reports whether there was a
 // file.
 func (f *files) spoil(rng *rand.Rand) bool {
 	names, _ := f.List() // it cannot fail
@@ -111,7 +111,7 @@ func (m *machine) spoil(at messages.Duration) {
 	}
 }
 
-// othersHaveAll reports whether all replicas of the group have all their data. It does not look at the replica in but.
+// othersHaveAll reports whether all replicas of the group except the argument but have all their data.
 func (g *group) othersHaveAll(but *replica) bool {
 	return !slices.ContainsFunc(g.replicas[:], func(r *replica) bool { return r != but && (r.doubtful || r.harmed) })
 }

@@ -62,8 +62,8 @@ func (l *leader) register(a *agent, q *agentmsg.RegisterRequest, answer func(*ag
 	})
 }
 
-// exchange answers an agent. If nothing must be committed, it answers as soon as a majority confirms the leader. A
-// claim waits for the market's decision if the market is about to decide about it.
+// exchange answers an agent's request. If nothing must be committed, it answers as soon as a majority confirms the
+// leader. If the market will soon decide about a claim, the claim waits for the decision.
 func (l *leader) exchange(a *agent, x *agentmsg.Exchange, answer func(*agentmsg.ExchangeReply, error)) {
 	heard := desk.Heard{Node: a.name, At: l.instant().Mono}
 	if !desk.MustCommit(l.book(), l.r.clock(), a.name, x) {
@@ -88,7 +88,7 @@ func (l *leader) exchange(a *agent, x *agentmsg.Exchange, answer func(*agentmsg.
 func (l *leader) commitExchange(a *agent, x *agentmsg.Exchange, heard desk.Heard, answer func(*agentmsg.ExchangeReply, error)) {
 	c := l.desk.Exchange(a.name, x)
 	if l.Bug == BlindToHoles {
-		for i := range c.Exchange.Finished { // planted bug: hides quick failures of tasks
+		for i := range c.Exchange.Finished { // inserted bug: it hides quick failures of tasks
 			if f := &c.Exchange.Finished[i]; f.Outcome == agentmsg.Unstartable || f.Outcome == agentmsg.Exited {
 				f.Outcome, f.Started = agentmsg.Exited, 0
 			}

@@ -16,22 +16,22 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// leader is the shell of a leader of the book. It carries out the desk's actions with the log of its replica, the
-// clocks of its machine and the network. It reports the outcomes to the desk, and makes no decisions.
+// leader is the auctioneer's leader without its decisions, which the desk makes. It carries out the desk's actions with
+// the log of its replica, the clocks of its machine and the network, and reports the outcomes to the desk.
 type leader struct {
 	*site
 	r       *replica
 	desk    *desk.Desk
 	came    []desk.Input  // inputs since the last step
 	late    []func()      // exchanges that wait for the next step
-	planned messages.Time // time of the next step, in the world's time; 0: none
+	planned messages.Time // time of the next step, in the world's time; 0 means none
 	duties  *duties
 	visits  *visits
-	told    map[messages.Name]bool // for a planted bug: nodes that were sent a directive
+	told    map[messages.Name]bool // for an inserted bug: nodes that were sent a directive
 }
 
 const (
-	// gathering is how long a leader waits for further inputs before it makes a step of the desk.
+	// gathering is how long a leader waits for further inputs before it makes decisions.
 	gathering = second / 200
 	// givesUp is how long a leader waits for the bank's answer.
 	givesUp = 5 * second
@@ -89,15 +89,15 @@ func (l *leader) expect(failed []error) {
 	}
 }
 
-// gone reports whether another replica leads.
+// Reports whether this leader no longer leads.
 func (l *leader) gone() bool { return l.r.shell != l || l.r.host.down }
 
 func (l *leader) book() *book.Book { return l.r.state.(*bookState).Book }
 
-// Read lets the desk look at the book.
+// Read lets the desk, which makes the leader's decisions, read the book.
 func (l *leader) Read(f func(*book.Book)) { f(l.book()) }
 
-// Changes passes the book's changes to the desk.
+// Changes passes the book's changes to the desk, which makes the leader's decisions.
 func (l *leader) Changes(f func(*book.Book, book.Changes)) {
 	b := l.book()
 	c := b.TakeChanges()
@@ -105,10 +105,10 @@ func (l *leader) Changes(f func(*book.Book, book.Changes)) {
 	f(b, c)
 }
 
-// applied plans a step of the desk soon. Inputs that come until then are part of the step.
+// Plans that the desk (the decision logic) makes a step soon. Inputs that come until then are part of the step.
 func (l *leader) applied() { l.plan(gathering) }
 
-// tell gives the desk an input for its next step, and plans this step.
+// tell gives the desk (the decision logic) an input for its next step, and plans this step.
 func (l *leader) tell(in desk.Input) {
 	if !l.gone() {
 		l.came = append(l.came, in)
@@ -116,7 +116,8 @@ func (l *leader) tell(in desk.Input) {
 	}
 }
 
-// plan plans the next step of the desk after a wait. If an earlier step is planned already, plan does nothing.
+// Plans the next step of the desk (the decision logic) after a wait. If an earlier step is already planned, plan does
+// nothing.
 func (l *leader) plan(wait messages.Duration) {
 	at := max(l.now.Add(wait), l.now+1)
 	if l.planned > l.now && l.planned <= at {
@@ -172,7 +173,7 @@ func (l *leader) do(a desk.Actions) {
 	}
 }
 
-// commit commits a command of the desk, unless the log is full.
+// commit commits a command that the desk (the decision logic) has proposed, unless the log is full.
 func (l *leader) commit(p desk.Proposal) {
 	done := func(result any) {
 		err, _ := result.(error)
@@ -205,8 +206,8 @@ func (l *leader) propose(c *book.Command, answered func(any)) {
 	l.r.propose(data, answered)
 }
 
-// ask sends a request of the desk to the bank, the estimator or another site. If no answer comes in time, it tells the
-// desk so.
+// ask sends a request of the desk (the decision logic) to the bank, the estimator or another site. If no answer comes in
+// time, it tells the desk so.
 func (l *leader) ask(q desk.Request) {
 	done := false
 	answer := func(reply any, err error) {
@@ -225,7 +226,7 @@ func (l *leader) ask(q desk.Request) {
 		l.after(&l.r.host.host, gathering, func() { answer(len(body), nil) })
 	case marketmsg.RuntimeRequest, messages.Empty, marketmsg.SamplesRequest: // a request to the estimator
 		l.after(&l.r.host.host, gathering, func() { answer(l.estimate(body)) })
-	case *messages.Empty: // asks which peers the bank has parted from: none here
+	case *messages.Empty: // asks which peers the bank has parted from; here there are none
 		answer(&clearingmsg.PeersReply{}, nil)
 	case *clearingmsg.AuthoriseRequest:
 		l.askBank(clearing.Command{Authorise: body}, over, answer)
@@ -244,7 +245,6 @@ func (l *leader) ask(q desk.Request) {
 	})
 }
 
-// transfers sends transfers to the bank.
 func (l *leader) transfers(list []money.Transfer, over func() bool, answer func(any, error)) {
 	if round := list[0].Linked; round && l.Bug == RoundLate {
 		presume(list, answer)

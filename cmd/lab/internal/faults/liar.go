@@ -10,9 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// south is a site that exists only as messages. In plans with lies, it is a peer of the other sites. It has no books
-// and answers nothing. During a lie it sends its target anything that it can sign. The constants are its name and the
-// terms that the other sites grant it.
+// south is a lying site that exists only as messages. In plans with lies, it is a peer of the other sites. It has no
+// books and answers nothing. During a lie it sends its target anything that it can sign. The constants are its name and
+// the terms that the other sites grant it.
 const (
 	south                       = "south"
 	southLimit messages.Credits = 5 * messages.Credit
@@ -89,7 +89,7 @@ func (o *bankLeader) hearLie() {
 	}
 }
 
-// some returns a random amount of less than 3 credits, or in one of eight cases the largest possible amount.
+// Returns a random amount of less than 3 credits, or in one of eight cases the largest possible amount.
 func (o *bankLeader) some() messages.Credits {
 	if o.liar.rng.IntN(8) == 0 {
 		return messages.MaxCredits
@@ -130,7 +130,7 @@ func (o *bankLeader) instruction(p *clearingmsg.PeerReply) *clearingmsg.SignedIn
 	return &signed
 }
 
-// show returns an authorisation that south has issued. Its identifier is new, or was used before with other content.
+// show returns an authorisation that south has issued. Its identifier is new, or was already used with other content.
 func (o *bankLeader) show() *clearingmsg.AcceptRequest {
 	rng := o.liar.rng
 	if rng.IntN(3) > 0 {
@@ -177,7 +177,7 @@ func (o *bankLeader) answerLie(p *clearingmsg.PeerReply) {
 	o.propose(&clearing.Command{Receipt: &signed}, nil)
 }
 
-// obeyed counts what south gains or pays by an instruction of south that this bank has carried out.
+// Counts what south gains or pays by an instruction of south that this bank has carried out.
 func (l *liar) obeyed(in *clearingmsg.Instruction, o *money.TransferResult) {
 	switch in.Kind {
 	case clearingmsg.InstructPay:
@@ -187,7 +187,7 @@ func (l *liar) obeyed(in *clearingmsg.Instruction, o *money.TransferResult) {
 	}
 }
 
-// learned counts what south gains or pays by an instruction of this bank, according to south's answer.
+// Counts what south gains or pays by an instruction of this bank, according to south's answer.
 func (l *liar) learned(in *clearingmsg.Instruction, o *money.TransferResult) {
 	switch in.Kind {
 	case clearingmsg.InstructPay:
@@ -199,8 +199,8 @@ func (l *liar) learned(in *clearingmsg.Instruction, o *money.TransferResult) {
 	}
 }
 
-// bounded checks that south got no more from a site than its terms allow. A bank that has found a lie must not trust
-// south any further.
+// Checks that south got no more from a site than its terms allow. A bank that has found a lie must not trust
+// south any more.
 func (s *site) bounded() error {
 	p, known := s.peer(south)
 	if !known {

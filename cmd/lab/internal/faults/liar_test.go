@@ -3,7 +3,7 @@ package faults
 import "testing"
 
 // TestALiarHasItsTermsAndNoMore runs plans with a peer that lies. The peer must get no more than its terms allow. To
-// show that the test is hard enough, the peer must get almost all of that at some site, and must be in disputes.
+// show that the test is hard enough, the peer must get almost all of this at some site, and must be in disputes.
 func TestALiarHasItsTermsAndNoMore(t *testing.T) {
 	plan := controlPlan(map[string]float64{Lie: 6})
 	most, disputes := 0.0, 0

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestMain makes garbage collections rarer, because a run allocates much memory and would otherwise take twice as long.
+// TestMain makes garbage collections less frequent. A run allocates much memory, and would otherwise take twice as long.
 func TestMain(m *testing.M) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)

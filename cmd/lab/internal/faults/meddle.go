@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// meddle plants bugs of the desk in its proposals.
+// meddle inserts bugs into the proposals of the desk (the decision logic).
 func (l *leader) meddle(list []desk.Proposal) (out []desk.Proposal) {
 	for _, p := range list {
 		c := p.Command
@@ -30,7 +30,7 @@ func (l *leader) meddle(list []desk.Proposal) (out []desk.Proposal) {
 	return out
 }
 
-// onceEach is a planted bug: each node gets only one directive.
+// onceEach is an inserted bug: each node gets only one directive.
 func (l *leader) onceEach(list []desk.Direction) []desk.Direction {
 	return slices.DeleteFunc(list, func(d desk.Direction) bool {
 		again := l.told[d.Node]
@@ -39,7 +39,7 @@ func (l *leader) onceEach(list []desk.Direction) []desk.Direction {
 	})
 }
 
-// presume is a planted bug: it answers at once that all transfers were made, without waiting for the bank.
+// presume is an inserted bug: it answers at once that all transfers were made, without waiting for the bank.
 func presume(list []money.Transfer, answer func(any, error)) {
 	reply := new(money.TransferReply)
 	for _, t := range list {
@@ -48,7 +48,7 @@ func presume(list []money.Transfer, answer func(any, error)) {
 	answer(reply, nil)
 }
 
-// spoil is a planted bug: a part of a payment goes to an account that the mechanism did not choose.
+// spoil is an inserted bug: a part of a payment goes to an account that the mechanism did not choose.
 func (w *World) spoil(list []money.Transfer) []money.Transfer {
 	out := slices.Clone(list)
 	for _, t := range list {
@@ -59,7 +59,7 @@ func (w *World) spoil(list []money.Transfer) []money.Transfer {
 	return out
 }
 
-// impatient is a planted bug: it frees the held credits of transfers that the bank has not answered after a moment.
+// impatient is an inserted bug: it frees the held credits of transfers that the bank has not answered after a moment.
 func (l *leader) impatient(list []money.Transfer, over func() bool) {
 	if l.Bug != RefundTimeout {
 		return

@@ -12,7 +12,7 @@ import (
 
 func (s *site) clearing() *clearing.State { return s.banks.reference.(*bankState).clearing }
 
-// peer returns what the site's bank knows about another site, or false if that site is not its peer.
+// peer returns the site's bank's information about another site, or false if that site is not a peer.
 func (s *site) peer(name messages.Name) (clearingmsg.PeerReply, bool) {
 	return peerIn(s.clearing(), name)
 }
@@ -26,7 +26,7 @@ func peerIn(c *clearing.State, name messages.Name) (clearingmsg.PeerReply, bool)
 	return clearingmsg.PeerReply{}, false
 }
 
-// mirrored compares a site's books with the books of each other site, in both directions.
+// Compares a site's books with the books of each other site, in both directions.
 func (s *site) mirrored() error {
 	if fault := s.clearing().Fault(); fault != "" {
 		return fmt.Errorf("invariant 1: the ledger refused a step of the clearing: %s", fault)
@@ -99,7 +99,8 @@ func inFlight(x, y *site) (sum messages.Credits, err error) {
 	return sum, nil
 }
 
-// wealth returns an error unless all balances at all banks and all amounts in flight add up to what was issued.
+// wealth returns an error unless the sum of all balances at all banks and of all amounts in flight is the sum of the
+// issued credits.
 func (w *World) wealth() error {
 	var have, issued messages.Credits
 	for i, s := range w.sites {

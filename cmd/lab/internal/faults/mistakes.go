@@ -25,8 +25,7 @@ var mistakes = []struct {
 	{"fewer suspended tasks than 0", "n0", func(q *agentmsg.RegisterRequest) { q.MostSuspended = -1 }},
 }
 
-// refuses sends invalid messages of agents and sites to a leader, and returns an error unless the leader refuses all of
-// them.
+// Sends invalid messages of agents and sites to a leader. It returns an error if the leader accepts one of them.
 func (l *leader) refuses() error {
 	for _, m := range mistakes {
 		q := agentmsg.RegisterRequest{Session: 1, Slots: []job.ClassSlots{{Class: class, Slots: slots}}}
@@ -48,8 +47,8 @@ func (l *leader) refuses() error {
 	return anotherJob(l.book())
 }
 
-// vouched checks the authorisation of a visiting job with the given length, with the code that a site uses. The job's
-// home site has the name of the operator's account.
+// vouched checks the authorisation of a visiting job that has the given length. It uses the code that a site uses. The
+// job's home site has the name of the operator's account.
 func (s *site) vouched(a clearing.Authorisation, now messages.Time, length messages.Duration) error {
 	r := &clearing.PeerSubmitRequest{Job: 1, Authorisation: clearing.SignedAuthorisation{Authorisation: a}}
 	arrival, err := federation.Arrive(s.name, operator, r)

@@ -17,7 +17,7 @@ import (
 
 const second = messages.Duration(1e9)
 
-// The kinds of fault.
+// These are the kinds of fault.
 const (
 	Loss      = "loss"       // a part of the messages is lost
 	Repeat    = "repeat"     // a part of the messages arrives twice
@@ -168,7 +168,7 @@ func (p *Plan) targets(kind string) (out []string) {
 	return out
 }
 
-// draw draws the faults of a seed. If the plan lists faults, it returns those.
+// Draws the faults of a seed. If the plan lists faults, it returns those.
 func (p *Plan) draw(seed uint64) []Event {
 	if p.Events != nil {
 		return p.Events

@@ -24,7 +24,7 @@ func (l *leader) depart(u *user, answer func(any)) {
 	})
 }
 
-// askPeer sends a request of the desk to another site's auctioneer.
+// askPeer sends a request of the desk (the decision logic) to another site's auctioneer.
 func (l *leader) askPeer(q *desk.Request, over func() bool, answer func(any, error)) {
 	l.call(l.r.host.name, l.World.site(q.Peer).books, over, func(to *replica, answer func(any)) {
 		to.shell.(*leader).visits.serve(l.name, q, answer)

@@ -17,7 +17,7 @@ type machine struct {
 	host
 	slow  bool
 	time  *siteclock.Host
-	kept  *messages.Duration // difference between the site's time and the machine's, as stored on disk; nil: none since this boot
+	kept  *messages.Duration // difference between the site's time and the machine's, as stored on disk; nil means none since this boot
 	files *files             // files of its bank's history
 	store *history.Store     // store of these files since the last start
 }
@@ -29,7 +29,7 @@ type host struct {
 	life   int // number of restarts; actions that were planned before the last one are ignored
 }
 
-// shell is the behaviour of a leader, and what it knows in addition to the replicated state. It is made when the leader
+// shell is the behaviour of a leader, with its knowledge that is not in the replicated state. It is made when the leader
 // has applied the first entry of its term. At that time the leader has applied everything that was acknowledged before.
 type shell interface {
 	applied() // an entry was applied
@@ -37,7 +37,7 @@ type shell interface {
 
 type entry struct {
 	term uint64
-	data []byte // nil: a new leader's first entry
+	data []byte // nil means a new leader's first entry
 }
 
 type role uint8
@@ -48,8 +48,8 @@ const (
 	leading
 )
 
-// group has the three replicas of one log, and the committed entries, in the order in which the first replica to reach
-// each of them applied it.
+// group has the three replicas of one log, and the committed entries. Each entry is added when the first replica applies
+// it.
 type group struct {
 	*site
 	name      string
@@ -111,7 +111,7 @@ func (r *replica) termAt(i uint64) uint64 {
 	return r.log[i-r.base-1].term
 }
 
-// boot starts the replica from what is on its disk.
+// boot starts the replica from the data on its disk.
 func (r *replica) boot() {
 	r.role, r.commit, r.applied, r.matched, r.syncing, r.shell = follower, r.base, r.base, 0, false, nil
 	r.waiting, r.state = map[uint64]func(any){}, r.fresh()
@@ -145,7 +145,7 @@ func (r *replica) crash() {
 	r.synced, r.role, r.waiting, r.shell = kept, follower, nil, nil
 }
 
-// propose appends an entry. answered is called when the entry is applied. An entry may be lost, and answered is then
+// propose appends an entry. The function answered is called when the entry is applied. If the entry is lost, answered is
 // never called.
 func (r *replica) propose(data []byte, answered func(any)) {
 	r.log = append(r.log, entry{r.term, data})
@@ -223,8 +223,8 @@ func (r *replica) advance() {
 	}
 }
 
-// serve makes the shell of a leader. It does nothing before the leader has applied its first entry and knows the time
-// for commands.
+// serve makes the behaviour (the shell) of a leader. It does nothing before the leader has applied its first entry and
+// knows the time for commands.
 func (r *replica) serve() {
 	if r.shell == nil && r.role == leading && r.applied >= r.begun && r.steady.Ready() {
 		r.note(r.site.name, true, r.host.name, "leads", r.name, "in term", r.term)
@@ -251,8 +251,8 @@ func (r *replica) applyAt(i uint64, e entry) any {
 	return result
 }
 
-// comparedEvery is the number of entries from one comparison of the replicas' states to the next. Not every entry is
-// compared: hashing a state takes longer than applying an entry, and a difference stays visible.
+// comparedEvery is the number of entries from one comparison of the replicas' states to the next. There is no comparison
+// after every entry: hashing a state takes longer than applying an entry, and a difference stays visible.
 const comparedEvery = 5
 
 // compare compares a replica's state after an entry with the first replica's state after the same entry.
@@ -270,7 +270,7 @@ func (r *replica) compare(i uint64) {
 	}
 }
 
-// same compares the reference state, which the checkers read, with the states of the replicas at the end of a run.
+// At the end of a run, same compares the states of the replicas with the reference state, which the checkers read.
 func (g *group) same() {
 	hash := g.reference.hash()
 	for _, r := range g.replicas {

@@ -22,7 +22,7 @@ type watcher struct {
 	weights     map[messages.JobID][]float64
 }
 
-// audited returns an auditor around a mechanism.
+// Returns an auditor around a mechanism.
 func audited(s *site, m mechanism.Mechanism) mechanism.Mechanism {
 	a := auditor{m, s}
 	if m, ok := m.(mechanism.Incremental); ok {
@@ -39,7 +39,7 @@ func (a *auditor) Allocate(v *mechanism.View) *mechanism.Allocation {
 	return out
 }
 
-// tilt is a planted bug: the first job gets a tenth less than its share, and nobody gets the difference.
+// tilt is an inserted bug: the first job gets a tenth less than its share, and nobody gets the difference.
 func (a *auditor) tilt(weights [][]float64) {
 	if a.Bug == Tilted && len(weights) > 1 {
 		for k := range weights[0] {
@@ -77,7 +77,7 @@ func (a *auditor) spent(j *mechanism.Job) bool {
 	return a.market.Mechanism == market.HighestBid && j.Accrued >= j.Budget
 }
 
-// waits reports whether the mechanism may leave a class unused although tasks are pending. A batch queue leaves it
+// Reports whether the mechanism may leave a class unused although tasks are pending. A batch queue leaves it
 // unused until its front job can start.
 func (a *auditor) waits() bool { return a.market.Mechanism == market.BatchQueue }
 
@@ -105,14 +105,14 @@ func (a *auditor) monotone(v *mechanism.View, weights func(int) []float64) error
 	return nil
 }
 
-// Settle asks the mechanism what a job owes, and checks the answer.
+// Settle asks the mechanism for the payments that a job owes, and checks the answer.
 func (a *auditor) Settle(v *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	out := a.Mechanism.Settle(v, job, end)
 	a.check(a.site, a.payments(job, end, out))
 	return out
 }
 
-// payments checks that a job pays at most its budget, and at most its bid for what it received.
+// payments checks that a job pays at most its budget, and at most its bid for the slot time that it received.
 func (a *auditor) payments(job *mechanism.Job, end mechanism.End, list []mechanism.Payment) error {
 	var paid messages.Credits
 	for _, p := range list {

@@ -19,7 +19,7 @@ type Outcome struct {
 	Alone     int               // number of them that ended and were charged while their site was cut off
 	Moved     uint64            // number of answered instructions between banks
 	Steered   [6]int            // jobs: released, raised, requeued, partly cancelled, rerun, ended by their budgets
-	Violation error             // nil: none
+	Violation error             // nil means none
 }
 
 // Invariant returns the number of the violated invariant, such as "5", or "" if none was violated.
@@ -78,8 +78,8 @@ func (w *World) patience() messages.Duration {
 	return patience + most
 }
 
-// run runs events until all sites have recovered. At calm, all jobs are submitted and all faults have ended. After
-// that, all sites must recover within patience.
+// Runs events until all sites have recovered. At the time calm, all jobs are submitted and all faults have ended.
+// After that, all sites must recover within the time of patience.
 func (w *World) run(calm messages.Time) {
 	for _, s := range w.sites {
 		w.queue.Push(calm.Add(5*second), func() { s.closeCycle(lastCycle) })

@@ -82,7 +82,7 @@ func (s *shrinker) fewer(p *Plan, number func(*Plan) *int) *Plan {
 // Drawn returns a plan with the events of a seed instead of its rates.
 func Drawn(p *Plan, seed uint64) *Plan { return p.with(p.draw(seed), seed) }
 
-// with returns the plan with these events instead of its rates.
+// Returns the plan with these events instead of its rates.
 func (p *Plan) with(events []Event, seed uint64) *Plan {
 	short := *p
 	short.Rates, short.Events, short.Seed = nil, events, seed

@@ -20,8 +20,8 @@ const (
 
 	// granted is the amount that each user gets: enough for a few jobs at the same time.
 	granted = 20 * messages.Credit
-	// limit is the largest amount that another site may owe a site. reserve is the largest amount that all other sites
-	// together may owe it by settlements.
+	// limit is the largest amount that one other site may owe this site. reserve is the largest amount that all other
+	// sites together may owe this site by settlements.
 	limit   = 30 * messages.Credit
 	reserve = 20 * messages.Credit
 
@@ -68,7 +68,7 @@ type site struct {
 	heard     map[messages.Name]messages.Time // time when a leader last heard from each node
 	vector    lastVector
 	proposed  map[string]messages.Time // time when each entry of the book was proposed, in the world's time
-	once      map[messages.Name]uint64 // for a planted bug: numbers that were sent to a peer
+	once      map[messages.Name]uint64 // for an inserted bug: numbers that were sent to a peer
 }
 
 func newSite(w *World, i int) *site {
@@ -156,7 +156,7 @@ func (s *site) populate() {
 	}
 }
 
-// drain makes the operator drain a node at a time, and resume it some time after the answer.
+// drain makes the operator drain a node at the given time, and resume it some time after the answer.
 func (s *site) drain(node messages.Name, at messages.Duration) {
 	within := 1 + messages.Duration(s.rng.Int64N(int64(5*second)))
 	s.queue.Push(s.now.Add(at), func() {

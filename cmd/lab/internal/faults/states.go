@@ -27,7 +27,7 @@ type automaton interface {
 // bookState is a replica's book.
 type bookState struct {
 	*site
-	on *machine // nil: the reference state
+	on *machine // nil means the reference state
 	*book.Book
 	leapt   bool
 	carried bool
@@ -58,7 +58,7 @@ func (b *bookState) apply(data []byte) any {
 	return b.Apply(c)
 }
 
-// stale is a planted bug: a report that an old attempt has ended also ends the task's present attempt.
+// stale is an inserted bug: a report that an old attempt has ended also ends the task's present attempt.
 func (b *bookState) stale(c *book.Command) {
 	for _, f := range c.Exchange.Finished {
 		for _, n := range b.Nodes() {
@@ -89,8 +89,8 @@ type bankState struct {
 	clearing *clearing.State
 }
 
-// newBankState returns the bank state of a machine. m is nil for the reference state that the checkers read, whose
-// files have no faults.
+// newBankState returns the bank state of a machine. If m is nil, it returns the reference state that the checkers read;
+// the files of that state have no faults.
 func newBankState(s *site, m *machine) *bankState {
 	b := &bankState{site: s, store: history.New(newFiles(), segmentBytes, nil)}
 	if m != nil {
@@ -117,7 +117,7 @@ func (b *bankState) apply(data []byte) any {
 	return b.clearing.Apply(data)
 }
 
-// trustSouth is a planted bug: the lying peer south may owe and settle far more than its terms allow, and every dispute
+// trustSouth is an inserted bug: the lying peer south may owe and settle far more than its terms allow, and every dispute
 // with it is closed at once.
 func (b *bankState) trustSouth() {
 	if !b.clearing.Knows(south) {
@@ -132,7 +132,7 @@ func (b *bankState) trustSouth() {
 	b.clearing.Apply(data)
 }
 
-// payAgain is a planted bug: a repeated payment is carried out again.
+// payAgain is an inserted bug: a repeated payment is carried out again.
 func (b *bankState) payAgain(data []byte) {
 	c, _ := b.asked[string(data)].(*clearing.Command)
 	if c == nil || c.Instructions == nil {

@@ -70,7 +70,7 @@ func (u *user) rerun() {
 	})
 }
 
-// again returns a job with those tasks of an ended job that did not end well, or nil if all tasks ended well.
+// Returns a job with the tasks of an ended job that did not end well, or nil if all tasks ended well.
 func (u *user) again(j *book.Job) *job.JobSpec {
 	spec, all := *u.spec, u.spec.Stages[0].Tasks
 	stage := spec.Stages[0]
@@ -91,13 +91,13 @@ func (u *user) again(j *book.Job) *job.JobSpec {
 	return &spec
 }
 
-// done reports whether a task ended well.
+// Reports whether a task ended well.
 func done(j *book.Job, k int) bool {
 	tasks := j.Stages[0].Tasks
 	return k < len(tasks) && tasks[k].Phase == book.Done
 }
 
-// repeats checks a task of a rerun, a job that repeats failed tasks of an earlier job. The repeated task must not have
+// Checks a task of a rerun, a job that repeats failed tasks of an earlier job. The repeated task must not have
 // ended well.
 func (a *agent) repeats(g *agentmsg.Grant) error {
 	b := a.books.reference.(*bookState)
@@ -126,8 +126,8 @@ func (u *user) raise() {
 	}
 }
 
-// word sends a command to the leader of the book, and repeats it until a leader answers. Then it calls the function
-// then.
+// word sends a command to the leader of the book, and repeats it until a leader answers. The argument then is the
+// function that handles the answer.
 func (u *user) word(c *book.Command, then func(any)) {
 	u.call(u.clients, u.books, never, func(r *replica, answer func(any)) {
 		own := *c
@@ -135,14 +135,14 @@ func (u *user) word(c *book.Command, then func(any)) {
 	}, then)
 }
 
-// short is a planted bug: after a raise, the bank holds less than the new budget.
+// short is an inserted bug: after a raise, the bank holds less than the new budget.
 func (l *leader) short(list []money.Transfer) {
 	if t := &list[len(list)-1]; l.Bug == RaiseShort && strings.HasPrefix(t.Reason, "raised budget") {
 		t.Amount--
 	}
 }
 
-// secured returns an error if the hold of an active job differs from its budget. They may differ while a raise waits
+// Returns an error if the hold of an active job differs from its budget. They may differ while a raise waits
 // for the bank, and in markets where jobs pay each other.
 func (s *site) secured() error {
 	if !registry.Of(&s.market).Raises.Budget {

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Limits of a story: lines, and characters in a line.
+// These are the limits of a story: its lines, and the characters in a line.
 const (
 	mostLines = 40
 	mostWidth = 200
@@ -21,12 +21,12 @@ const (
 // story records the events of a run for a reader.
 type story struct{ moments []moment }
 
-// moment is one thing that happened.
+// moment is one event.
 type moment struct {
 	at       messages.Time
-	site     messages.Name   // site where it happened; "": everywhere
+	site     messages.Name   // site where it happened; "" means everywhere
 	what     string          // one line of text
-	subjects map[string]bool // accounts, nodes, identifiers and jobs ("job 3") that it is about; nil: all
+	subjects map[string]bool // accounts, nodes, identifiers and jobs ("job 3") that it is about; nil means all
 }
 
 // Tell runs a seed again and returns the events that led to its violation: the faults, the changes of leaders, and
@@ -41,7 +41,7 @@ func Tell(p *Plan, seed uint64, bug Bug) []string {
 	return s.about(o.Violation.Error(), o.Span)
 }
 
-// note adds an event to the story, if there is one. Values are written as brief writes them.
+// If a story is recorded, note adds an event to it. The function brief turns the values into text.
 func (w *World) note(site messages.Name, always bool, values ...any) {
 	if w.story == nil {
 		return
@@ -80,11 +80,11 @@ func (g *group) committed(data []byte, result any) {
 var (
 	jobsNamed  = regexp.MustCompile(`(?:jobs?|task|and) (\d+)`)
 	wordsNamed = regexp.MustCompile(`[\w$][\w$./-]*[\w]`)
-	// untold are fields without meaning for a reader.
+	// untold lists fields without meaning for a reader.
 	untold = []string{"Session", "Rules", "Margin", "Known", "Total", "Digest", "Signature"}
 )
 
-// named returns the names that occur in the text of a violation: jobs (as "job 3"), accounts, nodes and identifiers.
+// Returns the names that occur in the text of a violation: jobs (as "job 3"), accounts, nodes and identifiers.
 func named(violation string) map[string]bool {
 	subjects := map[string]bool{}
 	for _, m := range jobsNamed.FindAllStringSubmatch(violation, -1) {
@@ -108,7 +108,7 @@ func (m *moment) shares(subjects map[string]bool) bool {
 	return false
 }
 
-// about returns the lines of a story: the events about the names in the violation, and at the end the violation. If
+// Returns the lines of a story: the events about the names in the violation, and at the end the violation. If
 // there are too many events, it returns the last ones. If no event is about these names, it returns all events of the
 // violation's site.
 func (s *story) about(violation string, at messages.Duration) []string {

@@ -66,7 +66,7 @@ func (w *World) strike(e Event) {
 	})
 }
 
-// troubled returns the sites that have a fault within them. A site that is cut off from other sites, or gets lies, is
+// Returns the sites with a fault of their own. A site that is only cut off from other sites, or gets lies, is
 // not in the list, because it must continue to work.
 func (w *World) troubled(e Event) []*site {
 	if e.Kind == Isolate || e.Kind == Lie {
@@ -78,7 +78,7 @@ func (w *World) troubled(e Event) []*site {
 	return w.sites[:]
 }
 
-// isolated reports whether the site is cut off from the others.
+// Reports whether the site is cut off from the others.
 func (s *site) isolated() bool {
 	return slices.ContainsFunc(s.active, func(e Event) bool { return e.Kind == Isolate && e.Target == s.name })
 }
@@ -124,7 +124,7 @@ func (w *World) end(e Event) {
 	}
 }
 
-// all calls do for all machines of the sites that a fault concerns.
+// Calls do for all machines of the sites that a fault concerns.
 func (w *World) all(e Event, do func(*machine)) {
 	for _, s := range w.troubled(e) {
 		for _, m := range s.machines {

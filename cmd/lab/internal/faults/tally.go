@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// tally keeps a second copy of a bank's books. It adds up what was committed.
+// tally keeps a second copy of a bank's books. It adds up the committed commands.
 type tally struct {
 	balance, reserved map[messages.Name]messages.Credits
 	known             map[string]bool
@@ -23,8 +23,8 @@ type tally struct {
 	resolved          map[string]bool
 	charged           map[messages.JobID]messages.Credits // paid to the site by ended jobs
 	revenue           messages.Credits                    // income of the site's account from its own jobs
-	rounds            map[uint64]messages.Credits         // what the site keeps from each round of payments between jobs
-	kept              messages.Credits                    // sum of what it keeps from committed rounds
+	rounds            map[uint64]messages.Credits         // amount that the site keeps from each round of payments between jobs
+	kept              messages.Credits                    // sum of the amounts that it keeps from committed rounds
 	between           between
 }
 
@@ -38,8 +38,8 @@ func (t *tally) move(debit, credit messages.Name, amount messages.Credits) {
 	t.balance[credit] += amount
 }
 
-// expects records what the site keeps from a round of payments between jobs: the payments to the site itself, plus the
-// amounts that it will pay out later, minus the amounts from earlier rounds that it pays out now.
+// Records how much the site keeps from a round of payments between jobs: the payments to the site itself, plus
+// the amounts that it will pay out later, minus the amounts from earlier rounds that it pays out now.
 func (t *tally) expects(e book.Effect) bool {
 	if _, noted := t.rounds[e.ID]; noted || e.Kind != book.Round && e.Kind != book.Refund {
 		return true
@@ -57,7 +57,7 @@ func (t *tally) expects(e book.Effect) bool {
 	return true
 }
 
-// addAll handles transfers that were committed together.
+// addAll handles transfers that were committed as one command.
 func (t *tally) addAll(list []money.Transfer, came []money.TransferResult, now messages.Time) error {
 	for i, x := range list {
 		if x.Timeout > 0 {
@@ -116,7 +116,7 @@ func (t *tally) lapse(now messages.Time) {
 	}
 }
 
-// count records what jobs paid, and how much the site got. Payments between jobs go through the site, and must not
+// count records how much jobs paid, and how much the site got. Payments between jobs go through the site, and must not
 // stay there.
 func (t *tally) count(x money.Transfer, amount messages.Credits) error {
 	switch {
@@ -152,7 +152,7 @@ func roundOf(transfer string) (effect uint64, of bool) {
 	return effect, of && err == nil
 }
 
-// taken returns the amount that the bank has taken for a job: from the job's hold, or, for a visiting job, by the
+// Returns the amount that the bank has taken for a job: from the job's hold, or, for a visiting job, by the
 // authorisation of its home site.
 func (t *tally) taken(j *book.Job) messages.Credits {
 	if j.Visit != nil {
@@ -161,7 +161,7 @@ func (t *tally) taken(j *book.Job) messages.Credits {
 	return t.charged[j.ID]
 }
 
-// balanced returns an error unless all payments of jobs went to the right accounts. The site gets the charges. From
+// Returns an error unless all payments of jobs went to the right accounts. The site gets the charges. From
 // payments between jobs, it keeps only what expects has recorded.
 func (t *tally) balanced() error {
 	due := t.kept
@@ -227,7 +227,7 @@ func (t *tally) compare(books *bankState) error {
 	return nil
 }
 
-// foreign reports whether an account is the account of a peer.
+// Reports whether an account is the account of a peer.
 func foreign(account messages.Name) bool {
 	return strings.HasPrefix(account, clearingmsg.PeerAccountPrefix)
 }

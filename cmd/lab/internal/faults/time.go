@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// wrongest is the name of a site's machine whose clock is wrong by up to an hour. The other clocks are wrong by at
-// most half a minute.
+// wrongest is the end of the name of the machine whose clock is wrong by up to an hour. The other clocks of a site are
+// wrong by at most half a minute.
 const wrongest = ".m0"
 
 // mono returns the time of the monotonic clock, which nobody sets.
@@ -52,8 +52,8 @@ func (r *replica) clock() messages.Time {
 	return now
 }
 
-// stamp returns the time for a command. leap is the part of the advance that is a leap of the clocks. carried says that
-// the clocks are not known, so the time continues from the last known one.
+// stamp returns the time for a command. The result leap is the part of the time's advance that is a leap of the clocks.
+// If carried is true, the clocks are not known, and the time continues from the last known one.
 func (r *replica) stamp() (now messages.Time, leap messages.Duration, carried bool) {
 	switch r.Bug {
 	case BareClock:
@@ -69,7 +69,7 @@ func (r *replica) keepTime() {
 	r.steady = siteclock.NewSteady(r.host.time.Now, r.host.time.Known, r.mono)
 }
 
-// apart returns how far the times of a site's machines can differ. The site's time is the median of three clocks, so
+// Returns how far the times of a site's machines can differ. The site's time is the median of three clocks, so
 // only the error of the second worst clock matters.
 func (s *site) apart() messages.Duration {
 	if len(s.wrong) <= 1 {

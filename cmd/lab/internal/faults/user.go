@@ -15,9 +15,9 @@ type user struct {
 	*site
 	name messages.Name
 	key  string
-	peer *site // site that must run the job; nil: the user's own
+	peer *site // site that must run the job; nil means the user's own
 	spec *job.JobSpec
-	job  messages.JobID // 0: not answered yet
+	job  messages.JobID // 0 means not answered yet
 	over bool           // the job was refused
 	asks bool           // the user asks for offers first, and then names a site
 	does int            // what the user does after the job was accepted
@@ -88,7 +88,7 @@ func (u *user) submit() {
 	})
 }
 
-// to sets the site that will run the job: the user's own site or another one.
+// Sets the site that will run the job: the user's own site or another one.
 func (u *user) to(s *site) {
 	u.peer, u.spec.Market, u.spec.Stages[0].Gang = s, s.market.Name, false
 	if s == u.site {
@@ -116,7 +116,7 @@ func (u *user) choose() {
 	})
 }
 
-// introduced reports whether the user's site and the site of the job know each other as peers, at both banks.
+// Reports whether the user's site and the site of the job know each other as peers, at both banks.
 func (u *user) introduced() bool {
 	_, ours := u.site.peer(u.peer.name)
 	_, theirs := u.peer.peer(u.site.name)

@@ -19,7 +19,7 @@ type visits struct {
 	polls  []func(late bool) bool // requests of peers that wait for a change
 }
 
-// changed answers the peers that wait for a change of their jobs.
+// Answers the peers that wait for a change of their jobs.
 func (v *visits) changed(b *book.Book, c book.Changes) {
 	if v.Changed(b, c.Jobs) {
 		v.polls = slices.DeleteFunc(v.polls, func(tell func(bool) bool) bool { return tell(false) })
@@ -81,7 +81,7 @@ func (v *visits) changes(home messages.Name, r *clearingmsg.PeerJobsRequest, ans
 	}
 }
 
-// outward returns the summary of a visiting job that its home site may see.
+// Returns the summary of a visiting job that its home site may see.
 func outward(j *book.Job) job.JobSummary {
 	total, running, done := j.Count()
 	return federation.Outward(job.JobSummary{Visit: &j.Visit.Visit, Account: j.Account, State: j.State, Reason: j.Reason, Charged: j.Charged, Tasks: total, Running: running, Done: done})

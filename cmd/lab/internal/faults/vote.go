@@ -2,7 +2,6 @@ package faults
 
 import "github.com/candor-grid/candor/messages"
 
-// delayElection delays the next election.
 func (r *replica) delayElection() {
 	r.electAt = r.now.Add(2*second + messages.Duration(r.rng.Int64N(int64(2*second))))
 }
@@ -71,13 +70,12 @@ func (r *replica) vote(of *replica, term, last, lastTerm uint64) {
 	})
 }
 
-// serving reports whether the replica is a leader that has applied everything that was acknowledged.
+// Reports whether the replica is a leader that has applied everything that was acknowledged.
 func (r *replica) serving() bool { return !r.host.down && r.shell != nil }
 
-// follow makes the replica a follower.
 func (r *replica) follow() { r.role, r.shell = follower, nil }
 
-// elected makes a candidate the leader. The vote of one other replica is enough, because two votes are a majority of
+// Makes a candidate the leader. The vote of one other replica is enough, because two votes are a majority of
 // three.
 func (r *replica) elected() {
 	r.role, r.led = leading, max(r.led, r.term)

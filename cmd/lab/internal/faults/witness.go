@@ -27,7 +27,7 @@ type witness struct {
 	visited  bool // a job of another site has been here
 }
 
-// settles is a leader's statement about what a job owes.
+// settles is a leader's statement about the payments that a job owes.
 type settles struct {
 	term   uint64
 	charge messages.Credits
@@ -96,7 +96,7 @@ func (s *witness) book(data []byte, state automaton, _ any) error {
 	return nil
 }
 
-// settlement checks that a leader never changes its statement about what a job owes.
+// settlement checks that a leader never changes its statement about the payments that a job owes.
 func (s *witness) settlement(data []byte) error {
 	c, err := book.Decode(data)
 	if data == nil || err != nil || c.Settle == nil {
@@ -158,10 +158,10 @@ func (s *witness) claimsOf(b *book.Book, data []byte) error {
 	return nil
 }
 
-// unsaid is the largest step of the time of the book that need not be marked as a leap in its command.
+// unsaid is a bound on steps of the book's time. A larger step must be marked as a leap in its command.
 const unsaid = 2 * siteclock.Bound
 
-// runs compares the time for which a running task must pay with the true time since it was claimed.
+// Compares the time for which a running task must pay with the true time since it was claimed.
 func (s *witness) runs(b *book.Book, r messages.TaskRef, h book.NodeClaim) error {
 	began, j := s.began[messages.Attempt{Task: r, Number: h.Attempt}], b.Job(r.Job)
 	if h.Halt == book.Ahead || j == nil || began <= s.booted { // after a restart, the site uses its own clock
@@ -182,7 +182,7 @@ func refs[V any](m map[messages.TaskRef]V) []messages.TaskRef {
 	})
 }
 
-// ends reports whether a command says that a claim has ended.
+// Reports whether a command says that a claim has ended.
 func ends(c *book.Command, r messages.TaskRef, was claimed) bool {
 	switch {
 	case c == nil:

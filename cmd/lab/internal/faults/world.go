@@ -33,7 +33,7 @@ type World struct {
 	steps  uint64
 	lies   bool // one of the sites lies
 	failed error
-	story  *story // nil: no story is recorded
+	story  *story // nil means no story is recorded
 }
 
 func newWorld(p *Plan, events []Event, seed uint64, bug Bug) *World {
@@ -65,7 +65,7 @@ func (w *World) check(s *site, err error) {
 	}
 }
 
-// after calls do after a time, unless the host has restarted by then.
+// Calls do after a time, unless the host has restarted by then.
 func (w *World) after(h *host, d messages.Duration, do func()) {
 	life := h.life
 	w.queue.Push(w.now.Add(d), func() {
@@ -79,8 +79,8 @@ func (w *World) send(from, to string, deliver func()) {
 	w.net.Send(w.now, from, to, func(at messages.Time) { w.queue.Push(at, deliver) })
 }
 
-// call sends a request to the leader of a group. It repeats the request each second, until there is an answer, or gone
-// returns true because nobody waits for the answer any more.
+// call sends a request to the leader of a group. It repeats the request each second until there is an answer. It also
+// stops if the function gone returns true, because nobody waits for the answer any more.
 func (w *World) call(from string, to *group, gone func() bool, ask func(r *replica, answer func(any)), answered func(any)) {
 	done, hint := false, 0
 	var try func()
@@ -108,11 +108,11 @@ func (w *World) call(from string, to *group, gone func() bool, ask func(r *repli
 	try()
 }
 
-// never is a function gone for calls that are repeated until they are answered.
+// never always returns false. As the argument gone, it means that a call is repeated until it is answered.
 func never() bool { return false }
 
-// transfer sends transfers to a site's bank in the name of its auctioneer, and repeats them until they are answered or
-// gone returns true. The bank answers with a result for each, or refuses all.
+// transfer sends transfers to a site's bank in the name of its auctioneer. It repeats them until they are answered, or
+// the function gone returns true. The bank answers with a result for each transfer, or refuses all.
 func (s *site) transfer(from string, gone func() bool, list []money.Transfer, answered func([]money.TransferResult, error)) {
 	tries := 0
 	s.call(from, s.banks, gone, func(r *replica, answer func(any)) {
@@ -130,7 +130,7 @@ func (s *site) transfer(from string, gone func() bool, list []money.Transfer, an
 	})
 }
 
-// anew is a planted bug: a repeated charge gets a new identifier and does not use the hold, so that the job pays again.
+// anew is an inserted bug: a repeated charge gets a new identifier and does not use the hold, so the job pays again.
 func anew(list []money.Transfer, try int) []money.Transfer {
 	out := slices.Clone(list)
 	for i, t := range list {

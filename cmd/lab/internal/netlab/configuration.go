@@ -14,7 +14,7 @@ import (
 )
 
 // configure writes two files: the configuration of the racks, and the configuration of the agents. They differ only in
-// the hosts, which the second does not list.
+// the list of hosts, which the second file lacks.
 func (s *Site) configure() error {
 	c := s.configuration()
 	c.Hosts = s.hosts()

@@ -18,8 +18,8 @@ import (
 // imagesDir is the directory of a lab's disk images. It is in memory.
 const imagesDir = "disks"
 
-// giveDisk gives a host that has not started yet a small disk for its state: a loop device with an image in memory. So
-// the host's disk can be full or hang without an effect on the machine's disk.
+// giveDisk gives a small disk for its state to a host that has not started yet. The disk is a loop device with an image
+// in memory. So the host's disk can be full or hang without an effect on the machine's disk.
 func (h *Host) giveDisk(bytes int64) error {
 	images := filepath.Join(h.site.lab.Dir, imagesDir)
 	if err := os.MkdirAll(images, 0o700); err != nil {
@@ -55,7 +55,7 @@ func (h *Host) LosePower() error {
 		return err
 	}
 	// Tasks of other hosts also see the mount, each in its own namespace. So the host continues with a copy of its
-	// disk. What happens to the old disk cannot affect the copy.
+	// disk. Later changes of the old disk cannot affect the copy.
 	old := h.image() + ".old"
 	if err := errors.Join(os.Rename(h.image(), old), run("cp", "--sparse=always", old, h.image())); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (h *Host) LosePower() error {
 	return errors.Join(run("umount", "--lazy", h.Dir()), os.Truncate(old, 0), os.Remove(old), h.mount())
 }
 
-// Constants of linux/ext4.h and other headers.
+// These constants are from linux/ext4.h and other headers.
 const (
 	ioctlShutdown     = 0x8004587d // FS_IOC_SHUTDOWN
 	shutdownNoJournal = 2          // nothing more is written, not even the journal
@@ -178,7 +178,7 @@ func (h *Host) Freeze() error { return run("fsfreeze", "--freeze", h.Dir()) }
 // Thaw undoes Freeze.
 func (h *Host) Thaw() error { return run("fsfreeze", "--unfreeze", h.Dir()) }
 
-// empty are the names of the files of a replica that never have content.
+// empty lists the files of a replica that never have content.
 var empty = []string{"lock", "probe", "room"}
 
 // State returns the paths of the files of the host's replicas. While the host runs, the list may change.

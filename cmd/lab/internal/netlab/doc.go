@@ -1,5 +1,5 @@
-// Package netlab builds sites of several hosts on one machine and runs the real program on each, to see what they do
-// when hosts die, are replaced, or lose contact with each other. "make lab" runs its trials, which package trial
+// Package netlab builds sites of several hosts on one machine, and runs the real program on each host. It shows what the
+// sites do when hosts fail, are replaced, or cannot reach each other. "make lab" runs its trials, which package trial
 // describes.
 //
 // README.md says what the lab builds, what the machine must allow, and what each scenario checks. Clients and peers use

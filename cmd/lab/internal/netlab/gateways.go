@@ -25,7 +25,7 @@ const (
 
 // JoinByGateways makes two sites peers before they are started. The servers of each site connect to a NATS server at
 // the site's border. Each of the two servers at the borders is a cluster of its own. Gateways join the two clusters.
-// Their link takes oneWay in each direction.
+// Their link has the delay oneWay in each direction.
 func (l *Lab) JoinByGateways(oneWay time.Duration, limit messages.Credits) error {
 	if len(l.Sites) != 2 {
 		return messages.Errorf(messages.Invalid, "gateways join two sites here, and the lab has %d", len(l.Sites))

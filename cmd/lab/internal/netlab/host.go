@@ -17,7 +17,7 @@ import (
 // Host is a machine of a site. It is not safe for concurrent use.
 type Host struct {
 	Name    string        // rack1 …, or the name of the node whose agent it runs
-	Node    messages.Name // node whose agent it runs; "": none
+	Node    messages.Name // node whose agent it runs; "" means none
 	Address string
 
 	site      *Site
@@ -25,7 +25,7 @@ type Host struct {
 	binary    string
 	arguments []string
 	leave     bool
-	process   *process // nil: no process runs
+	process   *process // nil means no process runs
 	disk      bool     // it has its own disk
 }
 
@@ -35,11 +35,11 @@ func (h *Host) Dir() string { return filepath.Join(h.site.dir, h.Name) }
 // Run makes the host run another build of the program from its next start on.
 func (h *Host) Run(binary string) { h.binary = binary }
 
-// Leave sets whether the next process of the host, when it is stopped, leaves the tasks of its node running or ends
-// them.
+// Leave sets what the next process of the host does with the tasks of its node when it is stopped: it leaves them
+// running, or ends them.
 func (h *Host) Leave(running bool) { h.leave = running }
 
-// Program returns the file that the host's process really runs.
+// Program returns the path of the binary that the host's process runs.
 func (h *Host) Program() (string, error) {
 	return os.Readlink(fmt.Sprintf("/proc/%d/exe", h.process.command.Process.Pid))
 }
@@ -64,7 +64,7 @@ func (h *Host) Start() (err error) {
 // Await returns when the host serves.
 func (h *Host) Await(ctx context.Context) error { return h.process.await(ctx) }
 
-// Kill ends the host's process with SIGKILL. The tasks of its node go on, as they do if only the process fails.
+// Kill ends the host's process with SIGKILL. The tasks of its node continue, as they do if only the process fails.
 func (h *Host) Kill() {
 	h.process.kill()
 	h.process = nil
@@ -90,7 +90,7 @@ func (h *Host) Ended() bool {
 	}
 }
 
-// Pause suspends the host's process, as if its machine hung; Resume resumes it.
+// Pause suspends the host's process, as if its machine hung. Resume resumes the process.
 func (h *Host) Pause() error { return h.process.command.Process.Signal(syscall.SIGSTOP) }
 
 // Resume undoes Pause.
@@ -122,7 +122,7 @@ func (h *Host) LogEnd() int64 {
 // clockFile returns the file that says by how many nanoseconds the host's clock is wrong.
 func (h *Host) clockFile() string { return h.Dir() + ".clock" }
 
-// SetClock sets the clock of the host ahead by a time, or behind if it is negative.
+// SetClock makes the clock of the host wrong by the given time. If the time is negative, the clock is behind.
 func (h *Host) SetClock(ahead time.Duration) error {
 	return os.WriteFile(h.clockFile(), []byte(strconv.FormatInt(int64(ahead), 10)), 0o600)
 }
@@ -153,7 +153,7 @@ func (h *Host) Hear(to *Host) error {
 }
 
 // Depose stops the messages between the host's replica of the bank and the other replicas, until restore is called.
-// If it leads, another replica becomes the leader.
+// If the host's replica leads, another replica becomes the leader.
 func (h *Host) Depose() (restore func() error, err error) {
 	network := h.site.lab.network
 	return func() error { return network.Unblock(h.site.number, h.number, bankPort) }, network.Block(h.site.number, h.number, bankPort)

@@ -23,7 +23,7 @@ type Lab struct {
 
 	network  Network
 	binary   string
-	children []int // children of this process from before the lab
+	children []int // children that this process had before the lab
 	links    []link
 	planned  int              // number of sites
 	roads    []*server.Server // see JoinByGateways
@@ -36,8 +36,8 @@ type link struct {
 	from, to *Site
 }
 
-// New makes a lab in a directory, with a site for each plan. The hosts of the sites will run the file binary. New
-// starts nothing. Close of the lab also closes the network.
+// New makes a lab in a directory, with a site for each plan. The hosts of the sites will run the file binary. New starts
+// nothing. [Lab.Close] also closes the network.
 func New(dir, binary string, network Network, plans ...Plan) (*Lab, error) {
 	if err := adopt(); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (l *Lab) Join(oneWay time.Duration, limit messages.Credits) error {
 	return nil
 }
 
-// peer returns the entry about the site to for the configuration of the site from.
+// peer returns an entry for the configuration of the first site. The entry describes the second site.
 func (l *Lab) peer(from, to *Site, oneWay time.Duration) (embedded.Peer, error) {
 	key, err := to.authority.PublicKey()
 	p := embedded.Peer{Name: to.Name, Keys: []string{key}}
@@ -103,7 +103,7 @@ func (l *Lab) peer(from, to *Site, oneWay time.Duration) (embedded.Peer, error) 
 	return p, nil
 }
 
-// linkCreds makes a file with credentials that the site to issues for this site's servers, and returns its path.
+// linkCreds makes a file with credentials for this site's servers, and returns its path. The other site issues them.
 func (s *Site) linkCreds(to *Site) (string, error) {
 	creds, err := to.authority.IssueLink(s.Name)
 	if err != nil {

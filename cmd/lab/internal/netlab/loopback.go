@@ -14,7 +14,7 @@ type loopback struct {
 	guard net.Listener // listens in the block, so that no other lab uses it
 }
 
-// The blocks 127.N.0.0/16 that labs can use. A lab reserves a block by listening on the port guardPort of 127.N.0.1.
+// Labs can use these blocks 127.N.0.0/16. A lab reserves a block by listening on the port guardPort of 127.N.0.1.
 const (
 	firstBlock = 64
 	lastBlock  = 127

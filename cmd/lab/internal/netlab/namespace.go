@@ -90,7 +90,7 @@ func (n *namespaces) Add(site, host int) error {
 func veth(site, host int) string { return fmt.Sprintf("s%dh%d", site, host) }
 
 func (n *namespaces) Command(site, host int, path string, arguments ...string) *exec.Cmd {
-	// nsenter executes the command in its own process, so the process ID of nsenter is that of the host's process.
+	// nsenter executes the command in its own process, so the host's process has the process ID of nsenter.
 	return exec.Command("nsenter", append([]string{"--net=" + n.file(site, host), path}, arguments...)...)
 }
 
@@ -122,7 +122,7 @@ func (n *namespaces) rule(site, host, port int, change string) error {
 	return n.within(site, host, fmt.Sprintf("rule %s pref 1 ipproto tcp dport %d blackhole", change, port))
 }
 
-// within runs lines of the command ip in a host's namespace.
+// Runs lines of the command ip in a host's namespace.
 func (n *namespaces) within(site, host int, lines ...string) error {
 	return ipAs([]string{"nsenter", "--net=" + n.file(site, host), "ip"}, lines...)
 }
@@ -152,7 +152,7 @@ func ipAs(command []string, lines ...string) error {
 	return nil
 }
 
-// run runs a command. If it fails, the error has its output.
+// Runs a command. If it fails, the error has its output.
 func run(name string, arguments ...string) error {
 	output, err := exec.Command(name, arguments...).CombinedOutput()
 	if err != nil {

@@ -18,10 +18,10 @@ type Network interface {
 	Add(site, host int) error
 	// Command returns a command that runs as a process of a host.
 	Command(site, host int, path string, arguments ...string) *exec.Cmd
-	// Cut disconnects a host from its site's network; Heal connects it again.
+	// Cut disconnects a host from its site's network. Heal connects the host again.
 	Cut(site, host int) error
 	Heal(site, host int) error
-	// Mute drops what a host sends to another host of its site. Hear ends this.
+	// Mute drops everything that a host sends to another host of its site. Hear ends this.
 	Mute(site, host, to int) error
 	Hear(site, host, to int) error
 	// Block stops a host's messages to a port of other hosts. Unblock ends this.
@@ -31,7 +31,7 @@ type Network interface {
 	Close() error
 }
 
-// Limits of the addresses of both kinds of networks, namespaces and loopback.
+// These are limits of the addresses in both kinds of networks, namespaces and loopback.
 const (
 	maxSites   = 200
 	maxHosts   = 200

@@ -18,8 +18,8 @@ import (
 // stopWithin is the longest time that a process may take to stop after the signal to stop.
 const stopWithin = 30 * time.Second
 
-// process is a running process of a host. The process reports that it is ready with a datagram to a socket, as it
-// reports this to systemd.
+// process is a running process of a host. When the process is ready, it sends a datagram to a socket, as it does with
+// systemd.
 type process struct {
 	command *exec.Cmd
 	log     string // file with all its output
@@ -61,7 +61,7 @@ func listenNotify(path string) (*net.UnixConn, error) {
 	if len(path) > socketPath {
 		return nil, messages.Errorf(messages.Invalid, "%s: is longer than %d bytes, the limit for the path of a socket; use a directory with a shorter path", path, socketPath)
 	}
-	_ = os.Remove(path) // the process before it may have left it
+	_ = os.Remove(path) // the earlier process may have left this file
 	return net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 }
 
@@ -109,7 +109,6 @@ func (p *process) tail() string {
 	return string(text)
 }
 
-// kill ends the process with SIGKILL.
 func (p *process) kill() {
 	_ = p.command.Process.Kill() // it may have ended by itself
 	<-p.ended
@@ -138,7 +137,7 @@ func (p *process) stop() error {
 	return nil
 }
 
-// memory returns the present memory of the process, in bytes; 0 if unknown.
+// memory returns the present memory of the process in bytes, or 0 if it is unknown.
 func (p *process) memory() int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.command.Process.Pid))
 	var size, resident int64

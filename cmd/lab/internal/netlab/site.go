@@ -43,7 +43,7 @@ const QueueMarket messages.Name = "queue"
 // Operator is the operator of every site.
 const Operator messages.Name = "operator"
 
-// The ports of the servers on every host.
+// These are the ports of the servers on every host.
 const (
 	natsPort       = 4222
 	clusterPort    = 6222
@@ -96,7 +96,7 @@ func newSite(l *Lab, number int, p Plan) (*Site, error) {
 		}
 	}
 	if p.Racks == 0 {
-		return s, l.network.Add(number, 1) // one host for the border, from which the impostor acts
+		return s, l.network.Add(number, 1) // this host is for the border, where the impostor acts
 	}
 	s.Racks[0].Node = nodeName(0)
 	for i := 1; i < p.Agents; i++ {
@@ -137,7 +137,7 @@ func (s *Site) urlOf(h *Host) string {
 // Markets returns the initial markets of the site.
 func (s *Site) Markets() []market.Market { return s.configuration().Markets }
 
-// Start starts every host and returns when all of them serve and every node is up.
+// Start starts every host. It returns when all hosts serve and every node is up.
 func (s *Site) Start(ctx context.Context) error {
 	if len(s.Racks) == 0 {
 		return nil
@@ -206,7 +206,7 @@ func (s *Site) Candor(ctx context.Context, as messages.Name, arguments ...string
 		arguments = append(arguments, "--ca", s.ca())
 	}
 	c := exec.CommandContext(ctx, s.lab.binary, arguments...)
-	c.Env = append(os.Environ(), "NO_COLOR=1", "CANDOR_SITE="+s.Name) // --site of a submission means another thing
+	c.Env = append(os.Environ(), "NO_COLOR=1", "CANDOR_SITE="+s.Name) // in a submission, --site has another meaning
 	output, err := c.CombinedOutput()
 	if err != nil {
 		return output, fmt.Errorf("candor %s: %w: %s", strings.Join(arguments, " "), err, output)

@@ -46,7 +46,7 @@ func (s *Site) certify() error {
 	return nil
 }
 
-// trusts returns the TLS configuration with which clients check the site's servers.
+// Returns the TLS configuration with which clients check the site's servers.
 func (s *Site) trusts() (*tls.Config, error) {
 	pem, err := os.ReadFile(s.ca())
 	if err != nil {

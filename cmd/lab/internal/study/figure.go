@@ -57,7 +57,7 @@ func (f *Figure) add(l chart.Line, x, y []float64) {
 	f.lines = append(f.lines, l)
 }
 
-// Each applies of to each value and returns the results in order.
+// Each applies the function of to each value, and returns the results in order.
 func Each[T, R any](values []T, of func(*T) R) (out []R) {
 	for k := range values {
 		out = append(out, of(&values[k]))

@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// Commands returns the commands about accounts and about moving credits between them. predict
-// becomes a subcommand of "account".
+// Commands returns the commands about accounts and about moving credits between them. The argument predict makes a
+// subcommand of "account".
 func Commands(a *cli.App, predict func(*cli.App) *cobra.Command) []*cobra.Command {
 	account := func(a *cli.App) *cobra.Command { return accountCommand(a, predict(a)) }
 	return append(a.MakeTabled(cli.Makers{"account": account, "statement": statementCommand, "usage": usageCommand}),
@@ -109,7 +109,7 @@ until the job has ended.`,
   candor grant climate 5000 --expires 2027-01-01`,
 		RunE: a.Operating(cli.WithAmount(1, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
 			r := money.GrantRequest{Key: cmp.Or(key, rand.Text()), Account: args[0], Amount: amount, Reason: reason}
-			if span, ok := cli.Span(strings.TrimPrefix(expires, "in ")); ok { // counts from when the bank gets the request
+			if span, ok := cli.Span(strings.TrimPrefix(expires, "in ")); ok { // the span begins when the bank gets the request
 				r.Lasts = messages.Duration(span)
 			} else if at, err := a.Future("--expires", expires); err != nil {
 				return err
@@ -143,8 +143,8 @@ func confirmAccount(ctx context.Context, a *cli.App, s *cli.Session, name messag
 	return a.Confirm(ctx, "There is no account "+name+" yet. Open it?", "there is no account "+name+" yet: check the name, or open it with --yes")
 }
 
-// askKeyed sends a request with a key to the bank and shows the answer. If the outcome is unknown, it tells the user
-// how to repeat the request.
+// askKeyed sends a request to the bank and shows the answer. If the outcome is unknown, it tells the user how to repeat
+// the request with the same key. The bank carries out one key only once.
 func askKeyed[Reply any](ctx context.Context, a *cli.App, s *cli.Session, verb, key, what string, request any, words func(*cli.Page, Reply)) error {
 	reply, err := cli.CallKeyed[Reply](ctx, s, messages.Bank, verb, request)
 	if err != nil && messages.KindOf(err).Retriable() {

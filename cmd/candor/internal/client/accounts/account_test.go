@@ -65,8 +65,8 @@ func TestAccountViews(t *testing.T) {
 	})
 }
 
-// TestPredict checks that predict asks the bank about the account that pays for the job, and shows what the job would
-// leave there. The auctioneer's answer to a dry run names this account.
+// TestPredict checks that the command predict asks the bank about the account that pays for the job, and shows its
+// balance after the job. The auctioneer's answer to a dry run names this account.
 func TestPredict(t *testing.T) {
 	s := clienttest.New(t, commands, submit.Commands)
 	clienttest.Answer(s, messages.Auctioneer, messages.VerbSubmit, func(r job.SubmitRequest) (job.SubmitReply, error) {
@@ -213,8 +213,8 @@ func TestOwnerWithoutAnAccountIsNamed(t *testing.T) {
 		Expect(t, 0, "Account climate", "candor project create: owner alcie has no account of credits; if the name is wrong, remove the owner with candor project member remove climate alcie")
 }
 
-// TestClearingAccountsSayWhoOwes checks the account of a peer's settled debts. It has no credits to spend; the rest
-// after a payment is a debt.
+// TestClearingAccountsSayWhoOwes checks the account with the settled debts of a peer. This account has no credits to
+// spend: its balance after a payment is a debt.
 func TestClearingAccountsSayWhoOwes(t *testing.T) {
 	for balance, want := range map[messages.Credits]string{
 		3 * messages.Credit:  "Withdrew 5 credits from clearing--west; this site still owes 3 credits on clearing--west\n",

@@ -37,8 +37,8 @@ type holders struct {
 	answered bool // the auctioneer answered with all jobs
 }
 
-// number finds the jobs of the holds in list, and fills in the job numbers. every reports whether it searched the jobs
-// of all users, and answered whether the auctioneer gave all of the jobs.
+// number fills in the job numbers of the holds in list. The result every is true if it searched the jobs of all users.
+// The result answered is true if the auctioneer returned all of these jobs.
 func (h *holders) number(ctx context.Context, s *cli.Session, list []money.PendingHold, all bool) (every, answered bool) {
 	q := job.JobsRequest{All: all, Active: true}
 	jobs := map[string]messages.JobID{}
@@ -51,7 +51,7 @@ func (h *holders) number(ctx context.Context, s *cli.Session, list []money.Pendi
 	return q.All, answered
 }
 
-// of says what a hold is for, and what ends the hold.
+// Returns two phrases: the purpose of a hold, and the event that ends the hold.
 func (h *holders) of(p *cli.Page, hold *money.PendingHold) (what, ends string) {
 	at := "when " + terminal.Safe(hold.By) + " ends the hold"
 	if hold.Expires != 0 {

@@ -157,7 +157,7 @@ func FullStatement(ctx context.Context, s *cli.Session, r money.StatementRequest
 	}
 }
 
-// nameJobs fills in the job's number in entries that make a hold. Later entries about the same hold have the number,
+// nameJobs fills in the job's number in entries that create a hold. Later entries about the same hold have the number,
 // perhaps on another page.
 func nameJobs(entries []money.Entry) {
 	jobs := map[string]messages.JobID{}

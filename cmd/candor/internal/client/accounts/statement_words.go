@@ -20,8 +20,8 @@ type jobFacts struct {
 	mechanism string
 }
 
-// factsWithin is how long a statement waits for the auctioneer. The statement is useful without the auctioneer's
-// answer too.
+// factsWithin is how long a statement waits for the auctioneer. A statement without the auctioneer's answer is still
+// useful.
 const factsWithin = 2 * time.Second
 
 // jobsOf asks the auctioneer about the jobs of a statement. Jobs that the auctioneer does not know are not in the
@@ -49,9 +49,9 @@ func quickly(s *cli.Session) *cli.Session {
 	return &quick
 }
 
-// eachJob calls do for the auctioneer's jobs, the newest first. It stops when it has passed job number low, or after
-// maxFactPages pages. If the caller may see only the caller's own jobs, it sets q.All to false and asks for these. It
-// returns whether it read all jobs.
+// eachJob calls do for the auctioneer's jobs, the newest first. It stops when the remaining job numbers are below low,
+// or after maxFactPages pages. If the caller may not see the jobs of all users, eachJob sets q.All to false and asks for
+// the caller's own jobs. It returns whether it read all jobs.
 func eachJob(ctx context.Context, s *cli.Session, q *job.JobsRequest, low messages.JobID, do func(*job.JobSummary)) (all bool) {
 	q.Limit = cli.MaxPage
 	for range maxFactPages {
@@ -94,8 +94,8 @@ func bounds(entries []money.Entry) (low, high messages.JobID) {
 	return low, high
 }
 
-// inWords says why an entry exists. It leaves out the job's number, which the next column shows. The reason of a
-// payment to another site ends in a colon if the user gave no reason; inWords removes that colon.
+// inWords returns a text that says why an entry exists. The text leaves out the job's number, which the next column
+// shows. The reason of a payment to another site ends in a colon if the user gave no reason; inWords removes that colon.
 func inWords(e money.Entry, facts map[messages.JobID]jobFacts) string {
 	job := facts[e.Job].words()
 	if e.Kind == money.Hold && e.Reason != "" {
@@ -141,7 +141,7 @@ func held(e money.Entry) string {
 	return text
 }
 
-// ofHold says how many of the credits of a hold were charged, and how many came back.
+// ofHold returns a phrase that says how many credits of a hold were charged, and how many came back.
 func ofHold(e money.Entry) string {
 	if e.Change >= 0 && e.Hold == 0 {
 		return "received"
@@ -156,7 +156,8 @@ func ofHold(e money.Entry) string {
 	return fmt.Sprintf("%v of %v charged, %v came back", -e.Change, -e.Hold, back)
 }
 
-// moved says why credits moved at once, without a hold. The beginning of the transfer's identifier names the reason.
+// Returns a phrase that says why credits moved without a hold. The first part of the transfer's identifier names
+// the reason.
 func moved(e money.Entry) string {
 	ground, _, _ := strings.Cut(strings.TrimPrefix(e.Transfer, "$"), "/")
 	if !strings.HasPrefix(e.Transfer, "$") {

@@ -60,17 +60,17 @@ type usageOptions struct {
 type usageReport struct {
 	From    messages.Time `json:"from"`
 	To      messages.Time `json:"to"`
-	Account messages.Name `json:"account,omitempty"` // whose jobs these are; "": everybody's
+	Account messages.Name `json:"account,omitempty"` // the account that pays for the jobs; "" means all accounts
 	By      []string      `json:"by"`
 	Rows    []usageRow    `json:"rows"`
 	All     usageRow      `json:"all"`
-	// Complete is the time since which the site lists all ended jobs. Unreadable is the number of damaged records.
+	// The site lists all jobs that ended at the time Complete or later. Unreadable is the number of damaged records.
 	Complete   messages.Time `json:"complete_since,omitempty"`
 	Unreadable int           `json:"unreadable,omitempty"`
 }
 
-// usageRow adds up what a group of jobs used. Keys has the value of each grouping column, such as the account; it is
-// the same for all jobs of the group.
+// usageRow adds up the use of a group of jobs. Keys has the value of each grouping column, such as the account. All
+// jobs of the group have the same values.
 type usageRow struct {
 	Keys      []string         `json:"keys,omitempty"`
 	Jobs      int              `json:"jobs"`
@@ -115,8 +115,8 @@ func usage(ctx context.Context, a *cli.App, s *cli.Session, o *usageOptions) (er
 	return a.Show(report, func(p *cli.Page) { writeUsage(p, &report) })
 }
 
-// endedJobs lists the jobs that ended in the time of a report: the jobs of all users if the site allows that,
-// otherwise the caller's.
+// endedJobs lists the jobs that ended in the period of a report. These are the jobs of all users if the site allows
+// that, and otherwise only the caller's jobs.
 func endedJobs(ctx context.Context, s *cli.Session, report *usageReport, each func(*job.JobSummary)) error {
 	r := job.JobsRequest{All: true, Since: report.From, Until: report.To, Limit: cli.MaxPage}
 	for {
@@ -141,7 +141,7 @@ func endedJobs(ctx context.Context, s *cli.Session, report *usageReport, each fu
 	}
 }
 
-// usageKey returns one grouping value, such as the account of a job, or the class of one of its uses.
+// usageKey returns the value of one grouping column, such as the account of a job, or the class of the slots it used.
 type usageKey func(*job.JobSummary, *job.ClassUse) string
 
 func usageKeys(by []string) (keys []usageKey, err error) {

@@ -32,7 +32,7 @@ func writeAccount(p *cli.Page, r money.AccountReply) {
 	writeMembers(p, r.Roles)
 }
 
-// inHolds returns the number of holds in words, such as " in 2 holds"; "" for none.
+// inHolds returns the number of holds in words, such as " in 2 holds", or "" for none.
 func inHolds(n int) string {
 	if n == 0 {
 		return ""
@@ -89,7 +89,6 @@ func writeMembers(p *cli.Page, list []money.Membership) {
 	p.Table(t, "  ")
 }
 
-// writeProjects lists the projects, one on each line.
 func writeProjects(p *cli.Page, r money.AccountsReply) {
 	if len(r.Accounts) == 0 {
 		p.Printf("No projects. An operator makes a project with candor project create.\n")
@@ -111,7 +110,7 @@ func writeMoved(p *cli.Page, what string, c messages.Credits, where string, r mo
 	p.Printf("%s %s %s; %s\n", what, cli.Credits(c), where, left(r))
 }
 
-// left returns a phrase that says what an account has after credits were moved. For a user's account, these are the
+// Returns a phrase that says what an account has after credits were moved. For a user's account, these are the
 // available credits. For the account of a peer's settled debts, the balance is a debt.
 func left(r money.AccountReply) string {
 	if !strings.HasPrefix(r.Account, clearing.PeerAccountPrefix) {

@@ -21,7 +21,7 @@ import (
 )
 
 // AddCommands adds the commands about the books to bank, the command that runs a replica of the bank. The added
-// commands connect to the site as clients. usage is a help template that shows the flags of the connection.
+// commands connect to the site as clients. The argument usage is a help template with the flags of the connection.
 func AddCommands(a *cli.App, bank *cobra.Command, usage string) {
 	bank.AddGroup(&cobra.Group{ID: "books", Title: "Its books:"})
 	for _, c := range []*cobra.Command{exportCommand(a), verifyCommand(a), signCommand(a)} {
@@ -54,8 +54,8 @@ func withJournal(a *cli.App, directory *string, do func(ctx context.Context, sou
 	}
 }
 
-// openHistory opens the history of a replica. dir is the directory of the history, or the replica's directory that
-// contains it.
+// openHistory opens the history of a replica. The argument dir is the directory of the history, or the replica's
+// directory that contains it.
 func openHistory(dir string) (history.Files, error) {
 	if inner := filepath.Join(dir, "history"); isDir(inner) {
 		dir = inner
@@ -80,7 +80,7 @@ type liveJournal struct {
 
 func (j *liveJournal) site() messages.Name { return j.session.Site }
 
-// each reads all pages and calls f for every record. It asks for the balances of accounts together with the last page,
+// Reads all pages and calls f for every record. It asks for the balances of accounts together with the last page,
 // because balances and records can be compared only if one answer has both.
 func (j *liveJournal) each(ctx context.Context, f func(uint64, []byte) error) error {
 	r := money.JournalRequest{}
@@ -159,7 +159,7 @@ a formula begin with an apostrophe.`,
 	return cmd
 }
 
-// exportBooks writes the journal to the file output, or to out if no file is named.
+// exportBooks writes the journal to the file named output. If output is "", it writes to the writer out.
 func exportBooks(ctx context.Context, source journalSource, format, output string, out io.Writer) error {
 	if output != "" {
 		return exportFile(ctx, source, format, output, "--output")
@@ -171,8 +171,8 @@ func exportBooks(ctx context.Context, source journalSource, format, output strin
 	return exportAll(ctx, source, w)
 }
 
-// Export writes the whole journal of a site into a file, in a format of package export. flag is the flag that named
-// the file.
+// Export writes the whole journal of a site into a file, in a format of package export. The argument flag is the flag
+// that named the file.
 func Export(ctx context.Context, s *cli.Session, format, file, flag string) error {
 	return exportFile(ctx, &liveJournal{session: s}, format, file, flag)
 }

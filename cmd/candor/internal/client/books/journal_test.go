@@ -108,9 +108,9 @@ func TestVerifySaysWhatItChecked(t *testing.T) {
 	b.site.Run("bank", "verify").Expect(t, cli.CodeOK, "not checked: signatures", "")
 }
 
-// TestCheckpointShowsAPaymentThatWasLeftOut forges a journal without a payment of ada to bob, the only payment of these
-// two accounts. An honest bank could have written the shorter journal, so its records verify. The site's signed
-// checkpoint must show the fraud, whether records follow or not.
+// TestCheckpointShowsAPaymentThatWasLeftOut forges a journal: it leaves out the only payment from ada to bob. An honest
+// bank could have written the shorter journal, so its records verify. The site's signed checkpoint must show the fraud,
+// with or without further records after the checkpoint.
 func TestCheckpointShowsAPaymentThatWasLeftOut(t *testing.T) {
 	grant := func(at int, to messages.Name) ledger.Command {
 		return ledger.Command{At: messages.Time(at), Verb: ledger.Grant, By: "ops", Grant: money.GrantRequest{Key: to, Account: to, Amount: 10 * messages.Credit}}
@@ -163,8 +163,8 @@ func TestCheckpointShowsAPaymentThatWasLeftOut(t *testing.T) {
 	}
 }
 
-// TestVerifySeesWhatIsWrong changes one thing in a journal each time, as an error or a lie of the bank would. The
-// verification must fail each time.
+// TestVerifySeesWhatIsWrong verifies journals with one change each, as an error or a lie of the bank would make it. Each
+// verification must fail.
 func TestVerifySeesWhatIsWrong(t *testing.T) {
 	stranger, err := nkeys.CreateAccount()
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// proven is a ledger that accepts only requests with proofs. authority has the keys of its site.
+// proven is a ledger that accepts only requests with proofs. Its field authority has the keys of the site.
 type proven struct {
 	*testing.T
 	*ledger.Ledger
@@ -49,7 +49,6 @@ func newProven(t *testing.T, keys string) *proven {
 	return p
 }
 
-// does applies a command.
 func (p *proven) does(apply func([]byte) ledger.Result, c ledger.Command) {
 	p.Helper()
 	c.At = p.at

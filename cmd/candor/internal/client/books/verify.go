@@ -76,7 +76,7 @@ type verified struct {
 	Checkpoints int              `json:"checkpoints"`
 	Key         string           `json:"key"`     // key that signed the checkpoints
 	Trusted     bool             `json:"trusted"` // the key is known to be the site's
-	Proofs      *proofs          `json:"proofs"`  // null: the signatures of requests were not checked
+	Proofs      *proofs          `json:"proofs"`  // null means the signatures of requests were not checked
 }
 
 // proofs counts the records by the kind of their proof. Each record is counted once.
@@ -97,7 +97,7 @@ type proofs struct {
 type verification struct {
 	verifier    *ledger.Verifier
 	checkpoints []money.Checkpoint // checkpoints of records that were not read yet
-	key         string             // key that must sign them; "": any
+	key         string             // key that must sign them; "" means any
 	result      verified
 }
 
@@ -185,8 +185,8 @@ func keysBeside(a *cli.App, history string) string {
 	return dir
 }
 
-// proofRoot returns the key that all proofs must lead to: from a keys directory, or else the public key of the site
-// that issued the user's credentials. It returns nil if neither is there.
+// proofRoot returns the key that all proofs must lead to. The key is from a keys directory. Without a directory, it is
+// the public key of the site that issued the user's credentials. Without credentials, proofRoot returns nil.
 func proofRoot(a *cli.App, keys string) (*ledger.Root, error) {
 	if keys != "" {
 		authority, err := identity.Open(keys)

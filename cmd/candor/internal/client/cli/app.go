@@ -1,7 +1,7 @@
 // Package cli has what every group of commands needs: the process's environment ([App]), the connection to a site
 // ([Session], [Call]), the output ([Page]), times and names as users write them, and errors with their exit codes.
-// Each group of commands is a package of its own. It builds its commands from an App, and reaches the process only
-// through this App.
+// Each group of commands is a package of its own. The package builds its commands from an App, and reaches the process
+// only through this App.
 package cli
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// App is the commands' access to their process. Tests replace every part of it.
+// App gives commands access to their process. Tests replace every field.
 type App struct {
 	In       io.Reader
 	Out, Err io.Writer
@@ -38,16 +38,17 @@ type App struct {
 	// Width returns the width of the terminal that an output goes to, in columns, or 0 if the output is no terminal.
 	Width func(w io.Writer) int
 
-	// Interrupted stops the reading of Input when this context ends; nil: nothing stops the reading.
+	// Interrupted is a context. When it ends, reads from Input fail. If it is nil, nothing stops these reads.
 	Interrupted context.Context
 
-	// Only is the name of the command on the command line. [App.Make] makes only this command; "": all commands.
+	// Only is the name of the command on the command line. [App.Make] makes only this command, or all commands if Only is
+	// "".
 	Only string
 
 	Flags connection
 	sites map[string]siteFile // contents of files that were read, by state directory
-	loan  Loan                // of the machine's door; the zero value: the door was not asked yet
-	relay *relay              // connection to this door that no session uses yet; nil: there is none
+	loan  Loan                // of the machine's door; the zero value means that the door was not asked yet
+	relay *relay              // connection to this door that no session uses yet; nil means there is none
 }
 
 // New returns the App of this process.
@@ -67,7 +68,7 @@ func (a *App) Input() io.Reader {
 	return until(a.Interrupted, a.In)
 }
 
-// until returns a reader that fails when ctx ends, even during a read.
+// Returns a reader that fails when ctx ends, even during a read.
 func until(ctx context.Context, in io.Reader) io.Reader {
 	r, w := io.Pipe()
 	context.AfterFunc(ctx, func() { _ = w.CloseWithError(ctx.Err()) })
@@ -78,8 +79,8 @@ func until(ctx context.Context, in io.Reader) io.Reader {
 	return r
 }
 
-// HeedOutput makes the App keep the first error of a write to Out. lost returns this error; the command calls lost at
-// its end. Commands print without a check for errors: without HeedOutput, a command would report success when a full
+// HeedOutput makes the App keep the first error of a write to Out. The returned function gives this error at the end of
+// the command. Commands print without a check for errors: without HeedOutput, a command would report success when a full
 // disk lost its output. For a terminal, HeedOutput does nothing.
 func (a *App) HeedOutput() (lost func() error) {
 	if terminal.IsTerminal(a.Out) {
@@ -114,7 +115,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Getenv returns a variable of the environment; "" if it is not set.
+// Getenv returns a variable of the environment, or "" if it is not set.
 func (a *App) Getenv(name string) string {
 	value, _ := a.Lookup(name)
 	return value
@@ -135,7 +136,7 @@ func (a *App) Page(w io.Writer) *Page {
 	return &Page{Style: a.Style(w), Now: messages.TimeOf(a.Now()), Zone: a.Zone, Columns: cmp.Or(columns, 80), Layout: layout}
 }
 
-// Show prints a reply: with --json as the site sent it, otherwise as the text that words writes.
+// Show prints a reply. With --json it prints the reply as the site sent it. Otherwise the function words writes a text.
 func (a *App) Show(reply any, words func(*Page)) error {
 	if a.Flags.JSON {
 		return a.PrintJSON(reply)
@@ -145,7 +146,7 @@ func (a *App) Show(reply any, words func(*Page)) error {
 	return a.print(p)
 }
 
-// print prints a page. If the user asked only for names or columns, it prints only these. If such a page has no table,
+// Prints a page. If the user asked only for names or columns, it prints only these. If such a page has no table,
 // its text goes to standard error, such as a note that the list is empty.
 func (a *App) print(p *Page) error {
 	if err := p.check(); err != nil {
@@ -195,7 +196,7 @@ func Ask[Reply any](ctx context.Context, a *App, s *Session, actor, verb string,
 type Makers map[string]func(*App) *cobra.Command
 
 // Make makes the command that the command line names, or all commands if a.Only is empty. Making all commands takes
-// longer than the run of most commands.
+// longer than running most commands.
 func (a *App) Make(all Makers) (made []*cobra.Command) {
 	for name, make := range all {
 		if a.Only == "" || a.Only == name {
@@ -260,7 +261,7 @@ func WithAmount(position int, do func(ctx context.Context, s *Session, args []st
 	}
 }
 
-// Group returns cmd as a command that only holds other commands.
+// Group adds commands to cmd. Alone, cmd only lists these commands.
 func Group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 	cmd.AddCommand(commands...)
 	return cmd
@@ -281,7 +282,7 @@ func (a *App) Tell(text string) {
 	fmt.Fprintln(a.Err, text)
 }
 
-// Confirm asks the user on a terminal whether to go on. Without a terminal, or without a yes, it returns an error
+// Confirm asks the user on a terminal whether to continue. Without a terminal, or without a yes, it returns an error
 // with the reason.
 func (a *App) Confirm(ctx context.Context, question, refusal string) error {
 	if !terminal.IsTerminal(a.In) || !terminal.IsTerminal(a.Err) {
@@ -306,7 +307,7 @@ func (a *App) Agrees(ctx context.Context, question string) (bool, error) {
 	return text == "y" || text == "yes", nil
 }
 
-// FromHere returns the absolute path of a path that is relative to the user's current directory.
+// FromHere makes a path absolute. A relative path starts at the user's current directory.
 func (a *App) FromHere(path string) (string, error) {
 	if filepath.IsAbs(path) {
 		return path, nil

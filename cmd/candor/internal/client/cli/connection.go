@@ -28,7 +28,7 @@ type connection struct {
 	timeout                                     time.Duration
 	JSON, noColor                               bool
 	form                                        string   // wide, name or json; "" for the usual one
-	columns                                     []string // columns of tables; "": all
+	columns                                     []string // columns of tables; "" means all
 	// Destination is the site that must run the job, in commands where --site has this meaning. If the user names no
 	// site to connect to, the command connects to Destination.
 	Destination messages.Name
@@ -53,12 +53,12 @@ type Target struct {
 	Server        string
 	Site, Account messages.Name
 	Creds         string           // file; "" for none
-	held          *proof.Principal // content of the credentials file; nil: there is none, or it cannot be read
+	held          *proof.Principal // content of the credentials file; nil means there is none, or it cannot be read
 	ca            string           // file; "" for none
 	authority     string           // PEM, from a door, if there is no file; "" for none
-	door          string           // socket that gave held, and gives new credentials when these end; "": the file does
-	until         time.Time        // when held ends, if a door gave it
-	relay         *relay           // connection to the door, for the first requests; nil: the door takes none
+	door          string           // socket of the door that gave held and gives the next ones; "" means they are from the file
+	until         time.Time        // when the credentials in held expire, if a door gave them
+	relay         *relay           // connection to the door, for the first requests; nil means the door takes none
 }
 
 // siteFile is the file site.json that "candor up" writes into its state directory. An account's credentials are in
@@ -67,11 +67,11 @@ type siteFile struct {
 	Site           messages.Name `json:"site"`
 	Server         string        `json:"server"`
 	DefaultAccount messages.Name `json:"default_account"`
-	CA             string        `json:"ca"` // PEM file that vouches for the server; "" without TLS
-	// JobSite is the site that runs jobs that name no site; "": the site itself.
+	CA             string        `json:"ca"` // PEM file that verifies the server's certificate; "" without TLS
+	// JobSite is the site that runs a job if the job names no site. "" means this site.
 	JobSite messages.Name `json:"job_site"`
 	// Console is the address of the site's console for browsers. WebSocket is the address that its pages connect to.
-	// "": none.
+	// "" means that the site has no console.
 	Console   string `json:"console"`
 	WebSocket string `json:"websocket"`
 	// TaskUsers is a range of system users: each account gets one of them on this machine. The file UsersFile says
@@ -133,8 +133,9 @@ func readSiteFile(state string) (site siteFile, err error) {
 }
 
 // Resolve decides where to connect. Flags win over the environment, and the environment wins over the file that "candor
-// up" wrote. Without such a file, the machine's file and its door give what is missing. At the site of this machine, a
-// command for operators is refused if neither a flag nor the environment names an account.
+// up" wrote. Without such a file, missing values come from [MachineFile], and missing credentials from a door of this
+// machine (see package door). At the site of this machine, a command for operators is refused if neither a flag nor the
+// environment names an account.
 func (a *App) Resolve(asOperator bool) (Target, error) {
 	state, local, err := a.LocalSite()
 	if err != nil {
@@ -187,7 +188,7 @@ func (a *App) ResolveDoor() (Target, error) {
 	return t, nil
 }
 
-// Authority returns the PEM that verifies the server's certificate; "" without TLS.
+// Authority returns the certificates, as PEM, that verify the server's certificate. It returns "" if there are none.
 func (t *Target) Authority() (string, error) {
 	if t.ca == "" {
 		return t.authority, nil
@@ -294,8 +295,9 @@ func ConnectNATS(t Target) (bus.Bus, error) {
 }
 
 // principal returns a function that gives the credentials. The first call gives the credentials that were read before.
-// Later calls read the file again, because the credentials may have been renewed. Credentials of a door are given until
-// they are about to end, and then the door is asked for new ones; every proof of a request needs them.
+// Later calls read the file again, because the credentials may have been renewed. Credentials from a door are given
+// until one minute before they expire. Then the function asks the door for new ones, because each signed request needs
+// valid credentials.
 func (t *Target) principal() func() (token, seed string, err error) {
 	var mu sync.Mutex
 	held, until := t.held, t.until
@@ -345,8 +347,8 @@ func unreachable(t Target, err error) error {
 // repeatAfter is the wait before a request with a key is sent again.
 const repeatAfter = 50 * time.Millisecond
 
-// CallKeyed does what Call does, for a request with a key. If the outcome is unknown, it sends the same request
-// again, and gets the answer to the first one.
+// CallKeyed does what Call does, for a request with a key. If the outcome is unknown, it sends the same request again.
+// The site carries out a key only once, and repeats its first answer.
 func CallKeyed[Reply any](ctx context.Context, s *Session, actor, verb string, request any) (Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
@@ -378,8 +380,8 @@ const MaxPage = 1000
 // directory.
 const sitesDir = "sites"
 
-// LocalSite returns the site of this machine: the one that --at names, or else the one of the state directory. It
-// returns the zero value if there is none.
+// LocalSite returns the site of this machine that --at names. Without --at, it returns the site of the state directory.
+// It returns the zero value if there is none.
 func (a *App) LocalSite() (state string, site siteFile, err error) {
 	state = a.StateDir()
 	site, err = a.siteFile(state)
@@ -398,7 +400,7 @@ func (a *App) LocalSite() (state string, site siteFile, err error) {
 	return below, named, err
 }
 
-// JobSite returns the site that runs jobs that name no site; "": the user's own site.
+// JobSite returns the site that runs a job if the job names no site. "" means the user's own site.
 func (a *App) JobSite() messages.Name {
 	_, site, _ := a.LocalSite() // the command reports the error when it connects
 	return cmp.Or(a.Getenv("CANDOR_JOB_SITE"), site.JobSite)

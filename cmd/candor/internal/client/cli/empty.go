@@ -11,8 +11,8 @@ import (
 // hint says the usual cause of an empty value.
 const hint = "the value is empty: set the shell variable that gives it"
 
-// RefuseEmpty makes flags refuse empty values. An empty value would usually mean the same as no flag. Example: --task
-// "$I" in a script that never set I would mean all tasks.
+// RefuseEmpty makes flags refuse empty values. An empty value would usually mean the same as no flag. Example: in a
+// script that never sets the variable I, the option --task "$I" would select all tasks.
 func RefuseEmpty(flags *pflag.FlagSet) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		switch f.Value.Type() {

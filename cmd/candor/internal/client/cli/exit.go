@@ -94,8 +94,8 @@ func isCobraUsage(err error) bool {
 	return strings.HasPrefix(err.Error(), "required flag(s) ") || strings.HasPrefix(err.Error(), "if any flags in the group ")
 }
 
-// Explain returns the text of an error for the user, or "" if the user has seen everything. The first line ends with
-// the kind of error. A part of a file may follow.
+// Explain returns the text of an error for the user, or "" for an [ExitStatus], because the user has then seen
+// everything.
 func Explain(cmd *cobra.Command, err error) string {
 	if _, ok := errors.AsType[ExitStatus](err); ok {
 		return ""
@@ -134,7 +134,7 @@ func Sentence(err error) string {
 	return text
 }
 
-// Within returns an error of the same kind, with where and a colon before its message.
+// Within returns an error of the same kind. Its message begins with the text where and a colon.
 func Within(where string, err error) error {
 	if wire, ok := errors.AsType[*messages.Error](err); ok {
 		return &messages.Error{Kind: wire.Kind, Op: wire.Op, Message: where + ": " + wire.Message}

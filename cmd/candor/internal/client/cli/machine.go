@@ -22,9 +22,9 @@ const MachineFile = "/etc/candor/client.yaml"
 // machine is the content of MachineFile.
 type machine struct {
 	Door   string        `yaml:"door"`   // socket of candor door, which gives each user of the machine credentials
-	Server string        `yaml:"server"` // URL of the site's NATS server; "": as the door says
-	Site   messages.Name `yaml:"site"`   // name of the site; "": as the door says
-	CA     string        `yaml:"ca"`     // PEM file with the authority of the server's certificate; "": as the door says
+	Server string        `yaml:"server"` // URL of the site's NATS server; "" means that the door names it
+	Site   messages.Name `yaml:"site"`   // name of the site; "" means that the door names it
+	CA     string        `yaml:"ca"`     // PEM file that verifies the server's certificate; "" means that the door gives it
 }
 
 // Loan is the answer of a door: the credentials of the user who asked, and the address of the site. If the door gives
@@ -66,7 +66,7 @@ func (a *App) readMachine() (m machine, err error) {
 	return m, nil
 }
 
-// ofMachine fills in what the user did not name, from the machine's file. If the user named neither a server nor
+// ofMachine takes the values that the user did not give from the machine's file. If the user gave neither a server nor
 // credentials, it asks the door for credentials.
 func (a *App) ofMachine(t *Target) error {
 	m, err := a.readMachine()

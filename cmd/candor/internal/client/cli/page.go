@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// Page collects the output of a command. A view is a function that writes a reply to a page. What it writes depends
-// only on the page and the reply.
+// Page collects the output of a command. A view is a function that writes a reply to a page. Its text depends only on
+// the page and the reply.
 type Page struct {
 	bytes.Buffer
 	terminal.Style
@@ -48,7 +48,7 @@ func (p *Page) Table(t *terminal.Table, indent string) {
 	t.WriteAs(p, p.Style, indent, p.Layout)
 }
 
-// alone reports whether the user asked only for the names or columns of tables.
+// Reports whether the user asked only for the names or columns of tables.
 func (p *Page) alone() bool { return p.Layout.Names || len(p.Layout.Columns) > 0 }
 
 // check returns an error if the user named a column that no table of the page has.
@@ -103,7 +103,7 @@ func (p *Page) At(t messages.Time) string {
 // in the zone of the page.
 func (p *Page) Said(text string) string { return LocalTimes(terminal.Safe(text), p.Zone) }
 
-// written matches a time in a sentence of the site.
+// written matches a time in a sentence that the site wrote.
 var written = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`) })
 
 // LocalTimes writes the times in a sentence in another zone.
@@ -117,8 +117,8 @@ func LocalTimes(text string, zone *time.Location) string {
 	})
 }
 
-// Between writes the time between two instants. If to is zero, because it has not come, Between counts up to now. If
-// from is zero, it returns "".
+// Between writes the time between two instants. If the instant to is zero, it is in the future, and Between counts up to
+// now. If the instant from is zero, Between returns "".
 func (p *Page) Between(from, to messages.Time) string {
 	if from == 0 {
 		return ""

@@ -12,7 +12,8 @@ import (
 )
 
 // Relayed is a request that a door sends to the site for a user, through a connection of the user's account that is
-// already open. RelayAnswer is the answer. After a door's [Loan], a connection carries requests and answers in turn.
+// already open. RelayAnswer is the answer. After the door has sent its [Loan], the connection carries requests and
+// answers, one after another.
 type Relayed struct {
 	Subject string            `json:"subject"`
 	Payload []byte            `json:"payload"`
@@ -27,24 +28,24 @@ type RelayAnswer struct {
 	Direct bool            `json:"direct,omitempty"`
 }
 
-// Bounds of one connection to a door. RelayRequests is the largest number of requests, and RelayBytes the largest size
-// of a request as JSON. A command that asks for more connects to the site by itself: it runs so long that the time of
-// its connection does not matter. The door closes a connection that has sent nothing for RelayRest.
+// These are limits of one connection to a door. RelayRequests is the largest number of requests, and RelayBytes the
+// largest size of a request as JSON. A command that needs more connects to the site directly: it runs so long that the
+// time for connecting does not matter. The door closes a connection that has sent nothing for RelayRest.
 const (
 	RelayRequests = 16
 	RelayBytes    = 512 << 10
 	RelayRest     = 5 * time.Second
 )
 
-// relayBus sends the first requests of a command through a door. For all else it connects to the site.
+// relayBus sends the first requests of a command through a door. For everything else it connects to the site.
 type relayBus struct {
 	connect func() (bus.Bus, error)
 
 	relaying sync.Mutex // held while the door answers a request
-	door     *relay     // nil: the door takes no more requests
+	door     *relay     // nil means the door takes no more requests
 
 	connecting sync.Mutex
-	direct     bus.Bus // nil: there is no connection yet
+	direct     bus.Bus // nil means there is no connection yet
 }
 
 // relay is an open connection to a door that takes requests.
@@ -69,8 +70,8 @@ func (b *relayBus) Request(ctx context.Context, subject string, payload []byte) 
 	return d.Request(ctx, subject, payload)
 }
 
-// ask sends a request through the door. It uses the door no more after a request without an answer, because the next
-// attempt may then take another way.
+// ask sends a request through the door. After a request without an answer it stops using the door, so that the next
+// attempt goes directly to the site.
 func (b *relayBus) ask(ctx context.Context, subject string, payload []byte) RelayAnswer {
 	if !b.relaying.TryLock() {
 		return RelayAnswer{Direct: true} // another request is on its way
@@ -90,7 +91,7 @@ func (b *relayBus) ask(ctx context.Context, subject string, payload []byte) Rela
 		request.Within = messages.Duration(time.Until(end))
 	}
 	_ = r.conn.SetDeadline(time.Now().Add(request.Within.Std()))
-	if err := json.NewEncoder(r.conn).Encode(&request); err != nil { // the door has not all of it, and sends nothing
+	if err := json.NewEncoder(r.conn).Encode(&request); err != nil { // the door did not get the whole request, and sends nothing
 		b.leave()
 		return RelayAnswer{Direct: true}
 	}
@@ -105,7 +106,6 @@ func (b *relayBus) ask(ctx context.Context, subject string, payload []byte) Rela
 	return a
 }
 
-// leave closes the connection to the door.
 func (b *relayBus) leave() {
 	_ = b.door.conn.Close()
 	b.door = nil

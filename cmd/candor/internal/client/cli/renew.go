@@ -20,9 +20,9 @@ import (
 // renewWithin is the longest time that a command waits for the renewal of its credentials.
 const renewWithin = 2 * time.Second
 
-// validity returns when the credentials in a file were issued and when they expire. It returns zero times if the file
-// cannot be read, because connecting then reports the reason, and if a door gave the credentials. For expired
-// credentials it returns an error that says what to do.
+// validity returns when the credentials in a file were issued and when they expire. If a door gave the credentials, it
+// returns zero times. If the file cannot be read, it also returns zero times: connecting then reports the reason. For
+// expired credentials it returns an error that says what to do.
 func (a *App) validity(t *Target) (issued, expires time.Time, err error) {
 	if t.door != "" {
 		return issued, expires, nil
@@ -40,8 +40,8 @@ func (a *App) validity(t *Target) (issued, expires time.Time, err error) {
 		t.Account, t.Creds, expires.In(a.Zone).Format(time.DateOnly), t.Site, t.Account)
 }
 
-// renew replaces credentials that have less than a third of their life left. If this fails, it tells the user, and
-// the command goes on.
+// renew replaces credentials if less than a third of their validity is left. If this fails, it tells the user, and the
+// command continues.
 func (a *App) renew(t Target, b bus.Bus, issued, expires time.Time) {
 	if !identity.Due(issued, expires, a.Now()) {
 		return

@@ -14,8 +14,8 @@ import (
 
 const day = 24 * time.Hour
 
-// certified returns a site whose user alice has credentials for 90 days. ago is the time since they were issued. file
-// is the credentials file.
+// certified returns a site whose user alice has credentials for 90 days. The argument ago is their present age. The
+// result file is the credentials file.
 func certified(t *testing.T, ago time.Duration) (s *clienttest.Site, authority *identity.Authority, file string) {
 	t.Helper()
 	s = newSite(t)
@@ -48,8 +48,8 @@ func endOf(t *testing.T, file string) time.Time {
 	return expires
 }
 
-// TestCredentialsAreRenewedByTheClient runs a command in the last third of the credentials' life. It must replace
-// them, in a file that only the user can read.
+// TestCredentialsAreRenewedByTheClient runs a command in the last third of the credentials' validity. The command must
+// replace them, in a file that only the user can read.
 func TestCredentialsAreRenewedByTheClient(t *testing.T) {
 	for ago, renewed := range map[time.Duration]bool{59 * day: false, 61 * day: true} {
 		s, authority, file := certified(t, ago)

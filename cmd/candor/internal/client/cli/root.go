@@ -46,7 +46,7 @@ func Run(ctx context.Context, a *App, args []string, root *cobra.Command) int {
 	return ExitCode(err)
 }
 
-// addCompletion adds the command completion to root. Call it after the output of root is set.
+// addCompletion adds the command "completion" to root. Call it after the output of root is set.
 func addCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	if c, _, err := root.Find([]string{"completion"}); err == nil && c != root {

@@ -50,7 +50,7 @@ func (a *App) absolute(flag, text, or string) (messages.Time, error) {
 	return 0, Usagef("%s %q: write it like 2026-01-31, 2026-01-31T12:00:00Z, or %s", flag, text, or)
 }
 
-// named returns the time that a word such as today means.
+// Returns the time that a word such as today means.
 func (a *App) named(text string) (time.Time, bool) {
 	now := a.Now().In(a.Zone)
 	midnight := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, a.Zone)

@@ -1,3 +1,3 @@
-// Package clienttest has what the tests of the commands share: a site in memory that answers as a test says, runs of
-// command lines against it, and comparisons of outputs with golden files. No program may import it.
+// Package clienttest has functions that the tests of the commands share. A [Site] in memory answers as a test says. The
+// package runs command lines against it, and compares outputs with golden files. No program may import the package.
 package clienttest

@@ -29,7 +29,7 @@ func (FullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 // Noon is the present time in every test.
 var Noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// At is an instant some seconds after noon.
+// At returns the instant that is some seconds after noon.
 func At(seconds float64) messages.Time {
 	return messages.TimeOf(Noon.Add(time.Duration(seconds * float64(time.Second))))
 }
@@ -45,7 +45,7 @@ type Site struct {
 	In      string                        // standard input
 	NATS    bool                          // users connect to a NATS server
 	Tree    func(*cli.App) *cobra.Command // makes the commands for each run
-	Width   int                           // width of the user's terminal; 0: there is none
+	Width   int                           // width of the user's terminal; 0 means there is none
 	Last    cli.Target                    // target of the last connection
 	Signals []string                      // signals that nodes were asked to send
 	Paused  time.Duration                 // sum of the times that commands paused
@@ -144,7 +144,7 @@ func (s *Site) Run(args ...string) Result {
 	return r
 }
 
-// ForOperators is the beginning of the error for a command for operators that names no account.
+// ForOperators is the beginning of an error: a command for operators was called without an account.
 const ForOperators = "this command is for operators: repeat the command with --account operator"
 
 // RunIn runs a command line and returns its result. It does not repeat the command as an operator.
@@ -155,12 +155,12 @@ func (s *Site) RunIn(ctx context.Context, args ...string) Result {
 	return Result{code, out.String(), errs.String()}
 }
 
-// Execute runs a command line in the surroundings of a, and returns the exit code.
+// Execute runs a command line with an App, and returns the exit code.
 func (s *Site) Execute(ctx context.Context, a *cli.App, args ...string) int {
 	return cli.Run(ctx, a, args, s.Tree(a))
 }
 
-// App returns an App in the surroundings of the test's user.
+// App returns an App with the environment, directory and clock of the test's user.
 func (s *Site) App(out, errs io.Writer) *cli.App {
 	return &cli.App{
 		In: strings.NewReader(s.In), Out: out, Err: errs,

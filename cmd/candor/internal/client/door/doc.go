@@ -1,7 +1,7 @@
 // Package door gives the users of a machine, such as a login node, the credentials of their accounts, so that no user
 // needs a file of credentials. A user's command connects to a socket of the door. The kernel tells the door the number
 // of this user. The door asks the site for the credentials of the account with the user's name, and gives them to the
-// command. They are valid for an hour:
+// command. The credentials are valid for an hour:
 //
 //	candor jobs, as alice --- socket ---> door --- verb "lend", alice ---> admission of the site
 //
@@ -11,8 +11,8 @@
 //	candor jobs, as alice --- socket ---> door --- connection of alice ---> auctioneer of the site
 //
 // So a short command need not connect. These connections have the credentials of the account, so the site allows and
-// refuses the same as if the command had connected. A command with more requests, or larger ones, or a door with too
-// many users, connects by itself. Nobody waits for the requests of another user.
+// refuses the same as if the command had connected. A command connects by itself if it has more requests or larger
+// ones, or if the door has too many users. Nobody waits for the requests of another user.
 //
 // The door has credentials of its own ([identity.Door]), which allow only the verb lend, and which an operator can
 // revoke. Whoever has them, or is root on the machine, can act as every user of the site, but not as an operator: the

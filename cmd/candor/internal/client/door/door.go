@@ -28,11 +28,12 @@ import (
 const (
 	// leastUser is the smallest user number of a person. Smaller numbers belong to services of the machine.
 	leastUser = 1000
-	// lasts is the shortest validity of credentials that the door gives to a user. Older ones are replaced first.
+	// lasts is the shortest remaining validity of credentials that the door gives to a user. Credentials with less are
+	// replaced first.
 	lasts = 45 * time.Minute
-	// answersWithin is the longest time of an answer; then the door cuts off a user who does not read it. mostAtOnce is
-	// the largest number of connections that are answered at the same time, and mostOfUser the largest number for one
-	// user. As many connections more can carry requests; the commands of further ones connect to the site by themselves.
+	// answersWithin is the longest time of an answer. If the user has not read the answer by then, the door closes the
+	// connection. At most mostAtOnce connections, and mostOfUser of one user, can wait for credentials at the same time.
+	// The same limits hold, separately, for the connections that carry requests.
 	answersWithin = 10 * time.Second
 	mostAtOnce    = 64
 	mostOfUser    = 8
@@ -46,7 +47,7 @@ type door struct {
 	site    messages.Name
 	server  string
 	ca      string // PEM
-	least   uint32 // user numbers below it are refused
+	least   uint32 // smaller user numbers are refused
 	now     func() time.Time
 	say     func(text string)
 	answers places // of connections that wait for credentials
@@ -78,7 +79,7 @@ func (d *door) serve(ctx context.Context, l *net.UnixListener) error {
 		}
 		if err != nil {
 			d.say(fmt.Sprintf("a user could not be answered: %v", err))
-			time.Sleep(50 * time.Millisecond) // such as too many open files
+			time.Sleep(50 * time.Millisecond) // the cause may be too many open files
 			continue
 		}
 		uid, err := peerOf(c)
@@ -93,15 +94,15 @@ func (d *door) serve(ctx context.Context, l *net.UnixListener) error {
 	}
 }
 
-// places counts the connections of a kind that are open.
+// places counts the open connections of one kind.
 type places struct {
 	mu  sync.Mutex
 	all int
 	of  map[uint32]int // by user number
 }
 
-// take takes one of the mostAtOnce places for a connection of a user. It returns false if there is none, or if the user
-// has mostOfUser places already, so that one user cannot take all places.
+// take reserves one of the mostAtOnce places for a connection of a user. It returns false if no place is free, or if the
+// user already has mostOfUser places, so that one user cannot take all places.
 func (p *places) take(uid uint32) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -220,7 +221,7 @@ func (d *door) ask(ctx context.Context, account messages.Name) (l cli.Loan, err 
 	return cli.Loan{Server: d.server, Site: d.site, CA: d.ca, Account: account, Claim: reply.Claim, Seed: string(seed), Expires: reply.Expires}, nil
 }
 
-// userName returns the name of a user number. The program getent knows the users of directory services, too.
+// userName returns the name of a user number. It asks getent, which also knows the users of directory services.
 func (d *door) userName(ctx context.Context, uid uint32) (string, error) {
 	d.mu.Lock()
 	known := d.names[uid]

@@ -66,7 +66,7 @@ func newMachine(t *testing.T) *machine {
 
 func (m *machine) file() string { return filepath.Join(m.dir, "client.yaml") }
 
-// as returns a call of candor by a user. words are the arguments.
+// Returns a command that runs candor as a user, with the arguments in words.
 func (m *machine) as(uid uint32, words ...string) *exec.Cmd {
 	c := exec.Command(m.program, words...)
 	c.Env = []string{asClient + "=1", "CANDOR_CLIENT=" + m.file(), "HOME=/nonexistent", "PATH=" + os.Getenv("PATH")}
@@ -75,7 +75,7 @@ func (m *machine) as(uid uint32, words ...string) *exec.Cmd {
 	return c
 }
 
-// says runs candor as a user, and checks that the output contains want.
+// Runs candor as a user, and checks that the output contains want.
 func (m *machine) says(uid uint32, want string, words ...string) {
 	m.Helper()
 	out, err := m.as(uid, words...).CombinedOutput()
@@ -114,7 +114,6 @@ func (m *machine) openTo(url, state string, flags ...string) (stop func()) {
 	}
 }
 
-// west starts a site.
 func west(t *testing.T, state string) *embedded.Site {
 	c := embedded.Config{Site: "west", State: state, Listen: "127.0.0.1:0", Replicas: 1, Operators: []messages.Name{"operator", "daemon"},
 		Accounts: []embedded.Account{{Name: "nobody", Grant: 10 * messages.Credit}, {Name: "alice", Grant: messages.Credit}},

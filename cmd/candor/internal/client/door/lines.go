@@ -29,11 +29,11 @@ type lines struct {
 	open map[messages.Name]*line
 }
 
-// line is the connection of one account. It has the credentials of this account, and never those of the door: the site
-// refuses what the account may not ask.
+// line is the connection of one account. It has the credentials of this account, and never the credentials of the door,
+// so the site refuses requests that the account may not send.
 type line struct {
 	loan    cli.Loan
-	connect func() (bus.Bus, error) // connects once; all who wait for it belong to one user
+	connect func() (bus.Bus, error) // connects only once; all its callers belong to one user
 
 	// The fields below are guarded by lines.mu.
 	users   int  // requests that use it now
@@ -41,8 +41,8 @@ type line struct {
 	rest    *time.Timer
 }
 
-// take returns the line of a loan's account; nil if there is no room for one more. A line with an earlier loan is
-// replaced, so that a line lasts no longer than its credentials.
+// take returns the connection of a loan's account, or nil if there are already mostLines connections. It replaces a
+// connection with an earlier loan, so that no connection is used longer than its credentials are valid.
 func (l *lines) take(loan cli.Loan) *line {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,7 +63,7 @@ func (l *lines) take(loan cli.Loan) *line {
 	return n
 }
 
-// leave ends one use of a line. A broken line is not used again.
+// leave ends one use of a connection. A broken connection is not used again.
 func (l *lines) leave(n *line, broken bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,7 +74,6 @@ func (l *lines) leave(n *line, broken bool) {
 	}
 }
 
-// drop retires a line.
 func (l *lines) drop(n *line) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -66,8 +66,8 @@ func TestADoorKeepsAConnection(t *testing.T) {
 	_ = f.Listener.Close()
 	m.says(nobody, "Submitted job 3", "submit", "--wrap", "true", "--chdir", "-")
 	m.says(nobody, "wrap", "jobs")
-	m.says(2, "No jobs", "jobs")                            // nobody's jobs are not shown to others
-	m.says(3, "does not answer", "jobs", "--timeout", "2s") // has no connection yet, and gets none
+	m.says(2, "No jobs", "jobs")                            // the jobs of the user "nobody" are not shown to others
+	m.says(3, "does not answer", "jobs", "--timeout", "2s") // this user has no connection yet, and gets none
 }
 
 // user is a connection of this process to a door.
@@ -92,7 +92,7 @@ func (m *machine) dial() *user {
 	return u
 }
 
-// asks sends a request for the jobs of an account, and returns the answer.
+// Sends a request for the jobs of an account, and returns the answer.
 func (u *user) asks(subject string) (a cli.RelayAnswer, err error) {
 	payload, err := wire.Marshal(job.JobsRequest{}, wire.Msgpack)
 	if err == nil {
@@ -111,7 +111,7 @@ func TestADoorCarriesOnlyTheUsersRequests(t *testing.T) {
 	s := west(t, state)
 	defer m.open(s, state, "--least-user", "0")()
 
-	u := m.dial() // this process is root, who is an account as any other
+	u := m.dial() // this process runs as root, which is an account like any other
 	own := messages.Subject("west", messages.Auctioneer, messages.VerbJobs, "root")
 	if a, err := u.asks(own); err != nil || a.Error != nil || a.Direct {
 		t.Fatalf("own jobs: %+v, %v", a, err)

@@ -11,16 +11,16 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// allocation is what a script asks for if it starts several ranks with srun or mpirun. The script runs once. Each
-// task gets the resources for all ranks of its node.
+// allocation has the requests of a script that starts several ranks with srun or mpirun. The script runs once. Each task
+// gets the resources for all ranks of its node.
 type allocation struct {
-	nodes, ranks, perNode int // 0: the script does not say it
-	most                  int // largest number of nodes; 0: the same as nodes
-	perGPU                int // ranks for each GPU; 0: the script does not say it
-	listed                int // number of nodes in the job's list of nodes; 0: there is no list
+	nodes, ranks, perNode int // 0 means the script does not say it
+	most                  int // largest number of nodes; 0 means the same as nodes
+	perGPU                int // ranks for each GPU; 0 means the script does not say it
+	listed                int // number of nodes in the job's list of nodes; 0 means there is no list
 	gpusPerRank           int
 	inAll                 gpus // GPUs of all nodes together
-	cpusPerRank           int  // known after all options are read; 0: the script does not say it
+	cpusPerRank           int  // known after all options are read; 0 means the script does not say it
 	distribution          string
 }
 
@@ -201,8 +201,8 @@ func (job *Job) allocationVariables() [][2]string {
 	return values
 }
 
-// sizeVariables returns environment variables with the numbers of nodes, ranks and processors of the allocation. list and
-// cpus are the nodes, and the processors of each node, as text for a shell.
+// sizeVariables returns environment variables with the numbers of nodes, ranks and processors of the allocation. The
+// arguments list and cpus are the nodes, and the processors of each node, as text for a shell.
 func (job *Job) sizeVariables(list, cpus string) [][2]string {
 	counts := job.allocation.perNodeCounts()
 	ranks, nodes := strconv.Itoa(job.Ranks()), strconv.Itoa(len(counts))
@@ -221,7 +221,7 @@ func (job *Job) sizeVariables(list, cpus string) [][2]string {
 	return values
 }
 
-// RanksOf returns the number of ranks of a script with a prelude, or 0 if the prelude does not say it.
+// RanksOf returns the number of ranks of a script, which [Job.AddPrelude] wrote into it. It returns 0 if it finds none.
 func RanksOf(script string) (ranks int) {
 	if _, rest, is := strings.Cut(script, " SLURM_NTASKS="); is {
 		number, _, _ := strings.Cut(rest, " ")
@@ -230,10 +230,10 @@ func RanksOf(script string) (ranks int) {
 	return ranks
 }
 
-// freeThreads returns a shell command that removes the thread counts that the site set. The command does so only where
-// the kernel holds the script to its processors: the script may use all of them, and its ranks get thread counts of
-// their own. freeThreads returns "" for a script of one rank or of another system, and if the job itself sets both
-// variables.
+// freeThreads returns a shell command that removes the thread counts that the site set. The command removes them only
+// where the kernel limits the script to its processors: the script may then use all of them, and its ranks get thread
+// counts of their own. freeThreads returns "" in three cases: the script has one rank, it is a script of another system,
+// or the job itself sets both variables.
 func (job *Job) freeThreads() string {
 	if job.Ranks() == 1 || job.system != "" {
 		return ""

@@ -12,7 +12,7 @@ import (
 // the same node.
 type Distribution struct {
 	Cyclic bool // the next rank goes to the next node
-	Plane  int  // as many consecutive ranks go to a node, and then to the next one; 0: not given
+	Plane  int  // number of consecutive ranks on a node, before the next node gets ranks; 0 means not given
 }
 
 // ParseDistribution reads a value of --distribution, such as cyclic:block or plane=4. It ignores the parts of the value

@@ -11,9 +11,9 @@
 // # Scripts
 //
 // Lines "#CANDOR option…" before the first command hold options of "candor submit"; an unknown option is an error.
-// Lines "#SBATCH option…" there are read too. There are three kinds of sbatch options. Some are mapped to options of
-// ours. Some are harmless: they are ignored and reported. The others change when, whether or on what a job runs, and
-// are refused. If there are no such lines, lines of PBS (#PBS) and Grid Engine (#$) are translated to options of
+// Lines "#SBATCH option…" in the same place are read too. There are three kinds of sbatch options. Some are mapped to
+// options of Candor. Some are harmless: they are ignored and reported. The others would change when, where or whether a
+// job runs, and are refused. If there are no such lines, lines of PBS (#PBS) and Grid Engine (#$) are translated to options of
 // sbatch; a script that has only lines of LSF (#BSUB) is refused. Directives after the first command have no effect, as
 // in sbatch. If several places set the same option, the command line wins over #CANDOR, #CANDOR over #SBATCH, and a
 // later line over an earlier one.

@@ -31,7 +31,7 @@ type document struct {
 	Env     env      `yaml:"env"`
 	Dir     text     `yaml:"dir"`
 
-	// The bid, for markets whose mechanism asks for it.
+	// These fields are the bid, for markets whose mechanism asks for one.
 	Rate        rate       `yaml:"rate"`
 	Value       amount     `yaml:"value"`
 	Delay       amount     `yaml:"delay"`
@@ -53,8 +53,8 @@ type document struct {
 	Comment text    `yaml:"comment"`
 	Notify  notices `yaml:"notify"`
 
-	// The fields of the single stage of a job without "stages". In a job with stages, every stage
-	// also has the files given here.
+	// Work has the fields of the only stage, for a job without "stages". In a job with "stages", every stage also gets the
+	// files given here.
 	Work `yaml:",inline"`
 }
 
@@ -102,11 +102,11 @@ type utility struct {
 // Job is a job as its document or script describes it.
 type Job struct {
 	Spec job.JobSpec
-	// HasBudget distinguishes a budget of 0, which the site refuses, from no budget.
+	// HasBudget is false if no budget is given. A given budget of 0 is refused by the site.
 	HasBudget bool
-	// Site is the site that must run the job; "": the site that gets the submission.
+	// Site is the site that must run the job; "" means the site that gets the submission.
 	Site messages.Name
-	// DueIn is a deadline that counts from the submission; 0: there is none, or Spec.Deadline has it.
+	// DueIn is the time from the submission to the deadline. 0 means that the deadline, if any, is in Spec.Deadline.
 	DueIn messages.Duration
 	// Begin is the begin time as the user wrote it. ParseBegin reads it.
 	Begin string
@@ -114,30 +114,30 @@ type Job struct {
 	Inputs []Input
 	// Here says that the job names no directory, and so runs in the directory where it is submitted.
 	Here bool
-	// Stdout and Stderr are patterns of files for the output of the tasks; "": the log. Stdin is the pattern of a
-	// file that the tasks read; "": they read nothing.
+	// Stdout and Stderr are patterns for the names of output files; "" means that the output goes to the log. Stdin is
+	// the pattern of a file that the tasks read; "" means that they read nothing.
 	Stdin, Stdout, Stderr string
 	Append                bool // output is added to the files; they are not emptied first
-	// Usual are patterns of the files for standard output and standard error if no option names them; "": sbatch's
-	// usual names.
+	// Usual has the patterns for standard output and standard error that are used if no option names a file. ""
+	// means sbatch's usual name.
 	Usual [2]string
 	// inDirectory has a file name for each path in Usual. If the path is a directory when the task starts, the output
-	// goes to a file of this name in it. "": the path cannot be a directory.
+	// goes to a file with this name in the directory. "" means that the path cannot be a directory.
 	inDirectory [2]string
-	// system is PBS or Grid Engine, if the script has directives of one of them; "": it has none.
+	// system is PBS or Grid Engine if the script has directives of one of them, and otherwise "".
 	system string
-	// Slurm asks for the environment variables that Slurm gives to tasks.
+	// Slurm means that tasks get the environment variables that Slurm gives to tasks.
 	Slurm bool
 	// Names are names of a Slurm site that the job uses. Translate replaces them.
 	Names Names
-	// Typed is the command that the user typed; "": candor submit.
+	// Typed is the command that the user typed; "" means candor submit.
 	Typed string
-	// Host is the machine where the job is submitted; "": unknown.
+	// Host is the machine where the job is submitted; "" means unknown.
 	Host string
-	// Path is the path of the script's file; "": the script is not in a file.
+	// Path is the path of the script's file; "" means the script is not in a file.
 	Path string
-	// Commands is the directory where the user's PATH has candor's srun; "": there is none. A script whose own PATH has
-	// no srun finds srun in this directory. Example: a script with "#!/bin/bash -l" or --export=NONE has its own PATH.
+	// Commands is the directory where the user's PATH has candor's srun, or "" if there is none. A script whose own
+	// PATH has no srun finds it in this directory. A script with "#!/bin/bash -l" or --export=NONE has its own PATH.
 	Commands string
 	// Warnings are sentences about ignored options.
 	Warnings []string
@@ -200,7 +200,7 @@ func documentError(err error) error {
 	return messages.Errorf(messages.Invalid, "line %d, column %d: %s\n%s", position.Line, position.Column, wanted(at), strings.TrimRight(snippet, " \n"))
 }
 
-// wanted returns the message of an error of the YAML reader. If a value has the wrong shape, the message says which
+// Returns the message of an error of the YAML reader. If a value has the wrong shape, the message says which
 // shape is right, without terms of YAML.
 func wanted(err yaml.Error) string {
 	if shape, ok := errors.AsType[*yaml.UnexpectedNodeTypeError](err); ok {
@@ -243,7 +243,7 @@ func (d *document) spec() (job.JobSpec, error) {
 	return spec, nil
 }
 
-// single returns the stage that the fields at the top level describe, or nil if no field of a stage is there.
+// Returns the stage that the fields at the top level describe, or nil if no field of a stage is there.
 func (d *document) single() *stage {
 	own := d.Work
 	own.Inputs, own.Outputs = inputs{}, nil
@@ -269,9 +269,9 @@ func (s *stage) spec() job.Stage {
 	return out
 }
 
-// Locate returns the line of the document that a message is about; "": there is none. The message begins with the path
-// of a field ("stages[0].tasks: …"). If the document does not have the field, Locate takes the nearest part above it
-// that the document has.
+// Locate returns the line of the document that a message is about, or "" if there is none. The message begins with the
+// path of a field ("stages[0].tasks: …"). If the document lacks the field, Locate uses the nearest enclosing field that
+// the document has.
 func (j *Job) Locate(message string) string {
 	field, _, ok := strings.Cut(message, ":")
 	if !ok || j.source == nil {
@@ -288,7 +288,7 @@ func (j *Job) Locate(message string) string {
 	return ""
 }
 
-// at returns the line of the document that has a field, or "" if there is none.
+// Returns the line of the document that has a field, or "" if there is none.
 func (j *Job) at(field string) string {
 	path, err := yaml.PathString("$." + field)
 	if err != nil {

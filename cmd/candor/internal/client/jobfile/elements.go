@@ -8,9 +8,9 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// An array whose elements need several nodes is not one job: each element is a job of its own, because a job has one
-// gang for each stage. Two labels mark the elements of one array. The number of the array is the number of its first
-// job, as under Slurm.
+// An array whose elements need several nodes is not one job: each element is a job of its own, because each stage of a
+// job has only one gang (tasks that start together). Two labels mark the elements of one array. The number of the array
+// is the number of its first job, as under Slurm.
 const (
 	arrayLabel = "slurm-array" // number of the array; the first job does not know its number yet, and has firstOfArray
 	indexLabel = "slurm-index"
@@ -24,13 +24,13 @@ const MaxElements = job.MaxDependencies
 
 // split is an array of jobs on several nodes.
 type split struct {
-	indices job.Array                // nil: the job is not such an array
-	most    int                      // how many elements may run at the same time; 0: no bound
-	after   map[int64]messages.JobID // by index of an element: the job that it waits for; nil: none
+	indices job.Array                // nil means the job is not such an array
+	most    int                      // how many elements may run at the same time; 0 means no bound
+	after   map[int64]messages.JobID // by index of an element: the job that it waits for; nil means none
 	// The following fields are set for the job of one element:
 	element bool
 	index   int64
-	first   messages.JobID // 0: this job is the first
+	first   messages.JobID // 0 means this job is the first
 }
 
 // Splits returns the indices of an array whose elements become jobs of their own. It returns nil for every other job,
@@ -53,8 +53,8 @@ func (job *Job) splitArray() error {
 	return nil
 }
 
-// Element returns the job for the next element of an array. [Job.Splits] must not return nil. earlier has the job
-// numbers of all elements before it. Each element gets an equal part of the budget of the array.
+// Element returns the job for the next element of an array. [Job.Splits] must not return nil. The list earlier has the
+// job numbers of all elements before it. Each element gets an equal part of the budget of the array.
 func (job *Job) Element(earlier []messages.JobID) (*Job, error) {
 	e, n, at := *job, job.split.indices.Count(), len(earlier)
 	e.split.element, e.split.index = true, job.split.indices.At(int64(at))
@@ -104,8 +104,8 @@ func (job *Job) AfterElements(elements []job.JobSummary) error {
 	return nil
 }
 
-// ElementOf returns the array and the index of a job. is reports whether the job is an element of an array of jobs on
-// several nodes.
+// ElementOf returns the array and the index of a job. The result is is true if the job is an element of an array of
+// jobs on several nodes.
 func ElementOf(j *job.JobSummary) (array messages.JobID, index int64, is bool) {
 	of, _ := j.Labels.Get(arrayLabel)
 	text, _ := j.Labels.Get(indexLabel)
@@ -123,7 +123,7 @@ func ElementOf(j *job.JobSummary) (array messages.JobID, index int64, is bool) {
 // ElementsAfter returns the label that selects all elements of an array except the first one.
 func ElementsAfter(first messages.JobID) string { return arrayLabel + "=" + first.String() }
 
-// indices returns the indices of the job's array. The job is the array or one element of it. nil: there is no array.
+// indices returns the indices of the array that the job is or belongs to, or nil if there is no array.
 func (job *Job) indices() job.Array {
 	if job.split.element {
 		return job.split.indices

@@ -46,8 +46,8 @@ func findVariable(e job.Env, name string) (int, bool) {
 	return slices.BinarySearchFunc(e, name, func(v job.Variable, name string) int { return strings.Compare(v.Name, name) })
 }
 
-// AddSafeEnvironment does what AddEnvironment does, but leaves out variables that seem to hold a secret: the job
-// would carry them into every replica's log. It returns warnings that name them.
+// AddSafeEnvironment does what AddEnvironment does, but leaves out variables that seem to hold a secret: every replica
+// stores a job's variables in its log. It returns warnings with the names of the variables that it left out.
 func (j *Job) AddSafeEnvironment(environment []string) (warnings []string) {
 	var safe, left []string
 	processors := "" // number of processors of the submitting task, if a task submits

@@ -45,7 +45,7 @@ func TestFilesOfASingleStage(t *testing.T) {
 	}
 }
 
-// TestFilesOfAScript checks that files in options are added to those in directives.
+// TestFilesOfAScript checks that files in options are added to the files in directives.
 func TestFilesOfAScript(t *testing.T) {
 	job, err := ParseScript([]byte("#!/bin/sh\n#CANDOR --input 'a b=c' --output 'x*'\ntrue\n"), nil, nil)
 	if err != nil {

@@ -10,16 +10,16 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// foreign is what the directives of PBS or Grid Engine ask for. It becomes options of sbatch.
+// foreign has the requests in directives of PBS or Grid Engine. They become options of sbatch.
 type foreign struct {
 	system   string // PBS or SGE
 	said     []string
 	unneeded []string // options that have no effect here
 	export   []string // variables that the option -v names
 
-	nodes, slots, threads int    // slots: ranks of each node; threads: processors of each rank; 0: the script does not say it
+	nodes, slots, threads int    // slots is ranks of each node, threads is processors of each rank; 0 means the script does not say it
 	spread                bool   // nodes counts chunks; one node may have several chunks
-	memory, perSlot       int64  // bytes, for the whole job and for each processor; 0: the script does not say it
+	memory, perSlot       int64  // bytes, for the whole job and for each processor; 0 means the script does not say it
 	perNode               bool   // memory is the memory of each node
 	join                  bool   // standard error goes to the file of standard output
 	out, errs             string // files for standard output and standard error
@@ -76,7 +76,7 @@ var bareOptions = map[string][]string{
 	gridEngine: {"-V", "-h", "-cwd", "-notify", "-terse", "-clear", "-verify"},
 }
 
-// withoutEffect are options and their values that have no effect here, by system. A "*" stands for any value.
+// withoutEffect lists options with their values that have no effect here, by system. A "*" stands for any value.
 var withoutEffect = map[string][]string{
 	pbs:        {"-V", "-X", "-z", "-S", "-k", "-p", "-c", "-R", "-f", "-x", "-C"},
 	gridEngine: {"-V", "-cwd", "-notify", "-clear", "-S", "-p", "-R", "-b", "-w", "-binding", "-A", "-ac", "-terse", "-shell", "-ckpt", "-now", "-js"},
@@ -176,7 +176,7 @@ func (f *foreign) resource(key, value string) (err error) {
 	return nil
 }
 
-// seconds writes a time without a colon, which is in seconds, in a form that sbatch reads.
+// seconds rewrites a time for sbatch. A time without a colon is a number of seconds.
 func seconds(text string) string {
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil {
@@ -245,8 +245,9 @@ func (f *foreign) words() (out []string, err error) {
 	return out, f.mails(add)
 }
 
-// files returns in usual the paths for standard output and standard error, as PBS or Grid Engine chooses them. usual[1]
-// is "" if both outputs go to one file. within has the file names to use if a path in usual is a directory.
+// files returns the paths of output files as PBS or Grid Engine chooses them: usual[0] for standard output, and usual[1]
+// for standard error. usual[1] is "" if both outputs go to one file. If a path in usual is a directory, the output goes
+// to the file in it that within names.
 func (f *foreign) files() (usual, within [2]string) {
 	number := "%A"
 	if f.array != "" {

@@ -28,11 +28,11 @@ func isHetjob(words []string) bool {
 	return len(words) == 1 && (words[0] == "hetjob" || words[0] == "packjob")
 }
 
-// ofComponent are the options that each component of a heterogeneous job has for itself.
+// ofComponent lists the options that can differ between the components of a heterogeneous job.
 var ofComponent = []string{"ntasks", "nodes", "ntasks-per-node", "ntasks-per-gpu", "distribution", "slurm-nodelist", "nodelist", "gpus-in-all", "gpus-per-task", "cpus", "memory", "gpus", "disk",
 	"exclusive", "constraint", "exclude", "licenses", "mem-per-cpu", "mem-per-gpu", "cpus-per-gpu", "mincpus", "class", "time", "slurm-partition"}
 
-// ofAll are options that a component may repeat, where the value of the first component counts.
+// ofAll lists options of the whole job. Components may repeat them, but the value of the first component counts.
 var ofAll = []string{"name", "comment", "notify", "wait", "attempts", "signal"}
 
 // overlayComponents adds the components of top to o.
@@ -74,8 +74,8 @@ func (o *Options) applyComponents(job *Job) error {
 // one stage.
 func (j *Job) Components() []*Job { return j.components }
 
-// JoinMarkets finds the market in which all components of a heterogeneous job can run together, if their partitions mean
-// different markets. The market of the first component is in Spec.Market.
+// JoinMarkets finds a market in which all components of a heterogeneous job can run together. It is for components whose
+// partitions mean different markets. The market of the first component is in Spec.Market.
 func (j *Job) JoinMarkets(reply *market.MarketsReply) error {
 	var table jobmsg.Labels
 	if reply.Slurm != nil {
@@ -101,7 +101,7 @@ func (j *Job) JoinMarkets(reply *market.MarketsReply) error {
 	return nil
 }
 
-// Assemble makes one job of the components of a heterogeneous job. Call it when nothing else of the job changes.
+// Assemble makes one job from the components of a heterogeneous job. Call it after all other changes to the job.
 func (j *Job) Assemble() {
 	if len(j.components) == 0 {
 		return
@@ -151,7 +151,7 @@ func (j *Job) hetVariables() (values [][2]string) {
 	return values
 }
 
-// nodesFrom returns a shell word for some of the job's nodes: n nodes from the position from on.
+// nodesFrom returns a shell word for n of the job's nodes. The first of them has the position from, which counts from 0.
 func nodesFrom(from, n int) string {
 	return fmt.Sprintf(`"$(echo "$CANDOR_NODES" | cut -d, -f%d-%d)"`, from+1, from+n)
 }

@@ -50,7 +50,7 @@ func (o *Options) nameOptions() {
 	name("slurm-cluster", func(j *Job) []*string { return []*string{&j.Names.Cluster} })
 }
 
-// ours returns a rule that sets a field to a name of Candor. It clears the name of Slurm that was given before.
+// Returns a rule that sets a field to a name of Candor. The rule clears the name of Slurm that was given before.
 func ours(field func(*Job) *string, said func(*Names) *string) rule {
 	set := textOf(field)
 	return func(job *Job, text string) error {
@@ -62,12 +62,12 @@ func ours(field func(*Job) *string, said func(*Names) *string) rule {
 // Market is the market that one of the job's partitions means.
 type Market struct {
 	Partition string        // the partition, as the job names it
-	Market    messages.Name // "": the first whose slots hold the job
+	Market    messages.Name // "" means the first market whose slots are large enough
 }
 
-// Translate replaces the job's names of Slurm by what they mean at a site. It returns the markets that these names
-// mean; none: no name means a market. payers returns the accounts that the user may charge; it is called only if the
-// job names an account.
+// Translate replaces the job's names of Slurm by their meanings at a site. It returns the markets that these names
+// mean. The list is empty if no name means a market. The function payers returns the accounts that the user may charge.
+// It is called only if the job names an account.
 func (j *Job) Translate(site messages.Name, reply *market.MarketsReply, payers func() ([]messages.Name, error)) ([]Market, error) {
 	table := reply.Slurm
 	if table == nil {
@@ -164,7 +164,7 @@ func (j *Job) toMarkets(table job.Labels, reply *market.MarketsReply) (markets [
 	return markets, nil
 }
 
-// within applies a quality of service or a reservation. The site's table says what name means: a market, a limit of the
+// Applies a quality of service or a reservation. The site's table says what name means: a market, a limit of the
 // run time, or nothing.
 func (j *Job) within(option, name string, table job.Labels, markets []Market, reply *market.MarketsReply) ([]Market, error) {
 	if name == "" {

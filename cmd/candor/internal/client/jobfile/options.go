@@ -32,8 +32,8 @@ type Options struct {
 	// Mail says that an #SBATCH line asks for e-mail. If the site sends no e-mail, the request is left out.
 	Mail bool
 
-	// Noted are options of sbatch that do not change the job here, but that Slurm shows to the job. The key is the
-	// long name, the value the last one given.
+	// Noted has options of sbatch that do not change the job here, but that Slurm shows to the job. The key is the
+	// long name of the option. The value is the last one given.
 	Noted map[string]string
 
 	components []*Options // of a heterogeneous job, after the first one
@@ -53,8 +53,8 @@ type rule func(job *Job, text string) error
 // setting is one option with its text, as the user wrote it.
 type setting struct{ flag, text string }
 
-// NewOptions returns options that are all unset. lookup gives the value of K for "--env K"; a nil lookup knows no
-// variables.
+// NewOptions returns options that are all unset. The function lookup gives the value of K for "--env K". If it is nil,
+// there are no variables.
 func NewOptions(lookup Lookup) *Options {
 	if lookup == nil {
 		lookup = func(string) (string, bool) { return "", false }
@@ -123,8 +123,8 @@ func NewOptions(lookup Lookup) *Options {
 	return o
 }
 
-// option declares an option. Its text is checked at once, on an empty job of one stage. Apply makes the change to the
-// user's job.
+// option declares an option. The option's text is checked immediately, on an empty job of one stage. Apply makes the
+// change to the user's job.
 func (o *Options) option(name, short, usage string, set rule) {
 	o.rules[name] = set
 	o.Flags.FuncP(name, short, usage, o.check(name))
@@ -308,7 +308,7 @@ func (o *Options) setEnv(job *Job, text string) error {
 	return nil
 }
 
-// setExport sets single variables at once. The caller handles ALL, because only the caller knows the whole
+// setExport sets the variables that are named. The caller handles ALL, because only the caller knows the whole
 // environment.
 func (o *Options) setExport(job *Job, text string) error {
 	o.Export = nil
@@ -319,7 +319,7 @@ func (o *Options) setExport(job *Job, text string) error {
 			continue
 		}
 		if _, set := o.lookup(key); !given && !set {
-			continue // as with sbatch, a name that is not a variable of the user is passed over
+			continue // as with sbatch, a name that is not a variable of the user is ignored
 		}
 		if err := o.setEnv(job, part); err != nil {
 			return err

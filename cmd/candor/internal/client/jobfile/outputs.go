@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Files returns the files that a script's prelude opens as standard input, standard output and standard error; "":
-// none, or unknown. value returns the value of a variable of the task. Files reads the shell command that the method
-// redirection writes into the prelude.
+// Files returns the files that a script's prelude opens as standard input, standard output and standard error. "" means
+// that there is no file, or that it is unknown. The function value returns the value of a variable of the task. Files
+// reads the shell command that the method redirection writes into the prelude.
 func Files(script string, value func(variable string) string) (in, out, errs string) {
 	line, _, found := strings.Cut(script, cannotCreate)
 	at := strings.LastIndex(line, "exec ")
@@ -47,7 +47,7 @@ func Files(script string, value func(variable string) string) (in, out, errs str
 // copy.
 const pathVariable = "CANDOR_SCRIPT"
 
-// PathOf returns the path of the submitted file of a script. It reads the path from the prelude; "": unknown.
+// PathOf returns the path of the submitted file of a script, or "" if it is unknown. It reads the path from the prelude.
 func PathOf(script string) string {
 	prelude, _, found := strings.Cut(script, cannotCreate)
 	_, rest, has := strings.Cut(prelude, " "+pathVariable+"=")
@@ -61,8 +61,8 @@ func PathOf(script string) string {
 // padded matches the shell expression that the method file writes for a number with leading zeros.
 var padded = regexp.MustCompile(`^\$\(printf %0(\d+)d (.*)\)$`)
 
-// expand reads the first word of a shell command, and puts in the values of its variables. The word ends at a space
-// outside of quotes. rest is the text after the word. ok is false if the word cannot be read.
+// expand reads the first word of a shell command, and replaces its variables by their values. The word ends at a space
+// outside of quotes. The result rest is the text after the word, and ok is false if the word cannot be read.
 func expand(text string, value func(string) string) (word, rest string, ok bool) {
 	for text != "" && text[0] != ' ' {
 		end := 0

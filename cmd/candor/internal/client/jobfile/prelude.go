@@ -14,7 +14,7 @@ import (
 )
 
 // AddPrelude puts shell commands before a script, if the job asks for them. They set Slurm's variables and send the
-// output to files. user is the user who submits the job.
+// output to files. The argument user is the name of the user who submits the job.
 func (j *Job) AddPrelude(user string) error {
 	slurm := j.Slurm || j.Ranks() > 1 // srun and mpirun need these variables to start the ranks
 	if !slurm && j.Stdin+j.Stdout+j.Stderr == "" {
@@ -61,7 +61,7 @@ func (j *Job) AddPrelude(user string) error {
 	return nil
 }
 
-// goesOn ends a prelude. A number follows: the line in which the submitted script goes on.
+// goesOn ends a prelude. After it comes the number of the line in which the submitted script continues.
 const goesOn = " # the script goes on in line "
 
 // withoutPrelude returns a script as it was submitted. A script that submits itself again (sbatch $0) submits its copy
@@ -82,8 +82,8 @@ func withoutPrelude(script string) string {
 }
 
 // loginEnvironment returns a shell command that reads the profiles of a login shell. They define commands such as
-// module. sbatch gives a script this environment if --export passes on only some variables, or none. "": the job has no
-// --export, or passes on all variables.
+// module. sbatch gives a script this environment if --export passes on only some variables, or none. loginEnvironment
+// returns "" if the job has no --export, or passes on all variables.
 func (j *Job) loginEnvironment() string {
 	if j.Options == nil || !j.Options.Flags.Changed("export") || slices.Contains(j.Options.Export, "ALL") {
 		return ""
@@ -93,7 +93,7 @@ func (j *Job) loginEnvironment() string {
 		files = "~/.bash_profile ~/.bash_login ~/.profile"
 	}
 	login := "{ [ ! -r /etc/profile ] || . /etc/profile; for login in " + files + `; do if [ -r "$login" ]; then . "$login"; break; fi; done; unset login; } >/dev/null 2>&1 || :`
-	if values := j.Spec.Env; len(values) > 0 { // variables that --export passes on count for more than the profiles
+	if values := j.Spec.Env; len(values) > 0 { // variables from --export win over variables from the profiles
 		login += "; export"
 		for _, v := range values {
 			login += " " + v.Name + "=" + Quote(v.Value)
@@ -183,8 +183,8 @@ func (j *Job) shapeVariables() (values [][2]string) {
 	return values
 }
 
-// cannotCreate ends a task whose output file cannot be created, with the exit code of sysexits.h. Bash would go on
-// otherwise.
+// cannotCreate ends a task whose output file cannot be created, with the exit code of sysexits.h. Otherwise Bash would
+// continue.
 const cannotCreate = " || exit 73"
 
 // redirection returns a shell command that sends the output to files, and reads the input from a file. It is "" if
@@ -273,8 +273,8 @@ func (j *Job) file(option, pattern, user string) (string, error) {
 	return word, nil
 }
 
-// placeholder returns the shell text for a letter of a pattern, for use within double quotes; "": the letter is
-// unknown.
+// placeholder returns the shell text for a letter of a pattern, for use within double quotes. It returns "" for an
+// unknown letter.
 func (j *Job) placeholder(letter byte, user string) string {
 	switch letter {
 	case 'j', 'J':
@@ -305,8 +305,8 @@ func (j *Job) placeholder(letter byte, user string) string {
 func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // withPrelude puts a shell command before a script. If a shell runs the script, the command is a new line in it. Any
-// other script is written to a file by a shell script that runs the command first. arguments is the number of lines
-// that set the script's arguments.
+// other script is written to a file by a shell script that runs the command first. The number arguments is the number of
+// lines that set the script's arguments.
 func withPrelude(script, prelude string, arguments int) string {
 	first, rest := "", script
 	if strings.HasPrefix(script, "#!") {
@@ -321,7 +321,7 @@ func withPrelude(script, prelude string, arguments int) string {
 }
 
 // inShell returns a shell script that runs a script of another interpreter: it writes the script to a file and runs
-// the file. arguments are already quoted.
+// the file. The text arguments is already quoted.
 func inShell(before, script, arguments string) string {
 	digest := sha256.Sum256([]byte(script))
 	end := "END_" + hex.EncodeToString(digest[:8])

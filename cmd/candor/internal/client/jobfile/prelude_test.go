@@ -104,7 +104,7 @@ func TestAScriptWithoutTheUsersVariablesHasThoseOfALogin(t *testing.T) {
 	}
 }
 
-// TestAScriptOfSeveralRanksUsesAllItsProcessors checks the number of threads that a script sees. If the kernel holds
+// TestAScriptOfSeveralRanksUsesAllItsProcessors checks the number of threads that a script sees. If the kernel limits
 // the script to its processors, no number is set. Otherwise the number is the number of all its processors.
 func TestAScriptOfSeveralRanksUsesAllItsProcessors(t *testing.T) {
 	count := exec.Command("nproc")

@@ -27,7 +27,7 @@ func SplitQsub(words []string) (options, rest []string) {
 }
 
 // ForQsub adds the options of qsub's command line to a script, as the last directive. If the script has no directives,
-// it is a script of Grid Engine if one of the options exists only there, and otherwise a script of PBS.
+// the options decide: if one of them exists only in Grid Engine, the script is for Grid Engine, and otherwise for PBS.
 func ForQsub(source []byte, options []string) (script []byte, isGridEngine bool, err error) {
 	text := string(source)
 	if !strings.HasPrefix(text, "#!") {

@@ -98,7 +98,7 @@ func (o *Options) SayWords(words []string) (rest []string, err error) {
 // on the command line.
 const TestOnly = "test-only"
 
-// saySbatch sets one option of sbatch. noted reports that the option itself does not change the job.
+// saySbatch sets one option of sbatch. The result noted is true if the option itself does not change the job.
 func (o *Options) saySbatch(opt sbatchOption) (noted bool, err error) {
 	if err := opt.refusal(); err != nil {
 		return false, err

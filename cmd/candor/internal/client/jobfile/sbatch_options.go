@@ -12,21 +12,21 @@ import (
 type manner uint8
 
 const (
-	refused  manner = iota // the option changes when, whether or on what a job runs
+	refused  manner = iota // the option would change when, where or whether a job runs
 	mapped                 // Candor has the same option, perhaps under another name
 	harmless               // the option has no effect here; the user gets a note
 )
 
 // sbatchRule says how one option of sbatch is treated.
 type sbatchRule struct {
-	short byte // one letter; 0: the option has no short name
+	short byte // one letter; 0 means the option has no short name
 	manner
-	// text is our option if the option is mapped. For a refused option it says what to write instead. For a harmless
-	// one it says why nothing is lost.
+	// For a mapped option, text is the name of Candor's option. For a refused option it says what to write instead. For
+	// a harmless one it says why nothing is lost.
 	text string
-	// alone says that the option takes no value, or takes one only after "=".
+	// If alone is true, the option takes no value, or takes one only after "=".
 	alone bool
-	// but lists the values of a refused option that are accepted, because they ask for nothing special.
+	// The list but has the values of a refused option that are accepted, because they ask for nothing special.
 	but []string
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// The values of a document's fields. Each type reads its YAML node itself, so that errors speak of credits and
+// These are the types of a document's fields. Each type reads its YAML node itself, so that errors speak of credits and
 // durations, not of Go types.
 type (
 	text     string
@@ -50,7 +50,7 @@ func refuse(n ast.Node, format string, args ...any) error {
 	return &yaml.SyntaxError{Message: fmt.Sprintf(format, args...), Token: n.GetToken()}
 }
 
-// bare strips the anchor and tag of a node.
+// Removes the anchor and tag of a node.
 func bare(n ast.Node) ast.Node {
 	switch n := n.(type) {
 	case *ast.AnchorNode:
@@ -87,7 +87,7 @@ func read[T any](n ast.Node, v *T, parse func(string) (T, error)) error {
 	return nil
 }
 
-// UnmarshalYAML takes any scalar, with the text as the document writes it.
+// UnmarshalYAML takes any scalar. It keeps the text exactly as it is in the document.
 func (t *text) UnmarshalYAML(n ast.Node) error {
 	s, ok := scalar(n)
 	if !ok {

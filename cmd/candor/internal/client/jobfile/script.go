@@ -13,8 +13,8 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// ParseScript reads a script with its directives. Its errors have the kind Invalid and name the line. arguments
-// become the positional parameters of the script.
+// ParseScript reads a script with its directives. Its errors have the kind Invalid and name the line. The script gets
+// the arguments as its positional parameters.
 func ParseScript(source []byte, arguments []string, lookup Lookup) (*Job, error) {
 	if err := checkText(source); err != nil {
 		return nil, err
@@ -83,11 +83,11 @@ type directive struct {
 type directives struct {
 	candor, sbatch []directive
 	pbs, sge       []directive
-	others         string // the complaint about directives of another system; "": there are none
+	others         string // the complaint about directives of another system; "" means there are none
 }
 
-// checkOthers refuses a script if all its directives are for systems that Candor does not read: what they ask for would
-// be lost. If there are also directives that Candor reads, it only warns about the other directives.
+// checkOthers refuses a script if all its directives are for systems that Candor does not read: these directives would
+// be lost. If there are also directives that Candor reads, it only warns about the others.
 func (f *directives) checkOthers(job *Job) error {
 	switch {
 	case f.others == "", f.system() != "":
@@ -99,8 +99,8 @@ func (f *directives) checkOthers(job *Job) error {
 	return nil
 }
 
-// system returns PBS or Grid Engine if the script has directives of that system, but none of the other one, of Candor
-// or of Slurm. Otherwise it returns "".
+// system returns PBS or Grid Engine if all directives of the script are for this one system. It returns "" if there are
+// directives for both, for Candor or for Slurm, or none.
 func (f *directives) system() string {
 	switch {
 	case len(f.candor)+len(f.sbatch) > 0, len(f.pbs) > 0 && len(f.sge) > 0:
@@ -113,7 +113,7 @@ func (f *directives) system() string {
 	return ""
 }
 
-// foreign collects a line that is a directive of PBS or Grid Engine. It also records a complaint about the first line
+// Collects a line that is a directive of PBS or Grid Engine. It also records a complaint about the first line
 // of PBS, Grid Engine or LSF.
 func (f *directives) foreign(line string, number int) {
 	for marker, system := range map[string]string{"#PBS": "PBS", "#$": "Grid Engine", "#BSUB": "LSF"} {
@@ -248,8 +248,8 @@ func splitWords(s string, anywhere bool) (words []string, err error) {
 	return words, nil
 }
 
-// withArguments gives a script its arguments. In a shell script, a line "set --" after the first line sets them. A
-// shell script runs any other script with them.
+// withArguments gives a script its arguments. In a shell script, a line "set --" after the first line sets them. Any
+// other script is put into a shell script that runs it with the arguments.
 func withArguments(script string, arguments []string) string {
 	if len(arguments) == 0 {
 		return script
@@ -291,7 +291,8 @@ var documentKey = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // IsScript reports whether a file is a script or a document. A text that begins with "#!" is a script. For any other
-// text, the end of the file's name decides, and then the first lines of the text. ok is false if none of them decides.
+// text, the end of the file's name decides, or else the first lines of the text. The result ok is false if they do not
+// decide.
 func IsScript(name string, source []byte) (script, ok bool) {
 	if bytes.HasPrefix(source, []byte("#!")) {
 		return true, true

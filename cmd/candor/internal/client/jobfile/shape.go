@@ -10,7 +10,7 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// relative has amounts that the job asks for each processor or each GPU. The amounts for a whole task are known only
+// relative has the amounts that the job asks for per processor or per GPU. The amounts for a whole task are known only
 // after all options were read.
 type relative struct {
 	perCPU, perGPU int64 // bytes of memory
@@ -66,7 +66,7 @@ func (o *Options) shapeOptions() {
 	})
 }
 
-// hidden declares an option that the help does not show. It is for options of sbatch.
+// Declares an option that the help does not show. It is for options of sbatch.
 func (o *Options) hidden(name string, set rule) {
 	o.option(name, "", "", set)
 	_ = o.Flags.MarkHidden(name)

@@ -22,7 +22,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// runningTasks returns the tasks of a query that run now. away reports whether they run at another site.
+// runningTasks returns the tasks of a query that run now. The result away is true if they run at another site.
 func runningTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (running []job.TaskStatus, away bool, err error) {
 	r, err := newReader(ctx, a, s, q)
 	if err != nil {
@@ -40,8 +40,8 @@ func runningTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) 
 	return running, r.job.Away != nil, err
 }
 
-// oneRunning returns the running task that a query selects. If there are several, it returns an error. away reports
-// whether the task runs at another site.
+// oneRunning returns the running task that a query selects. If there are several, it returns an error. The result away
+// is true if the task runs at another site.
 func oneRunning(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (t job.TaskStatus, away bool, err error) {
 	all, away, err := runningTasks(ctx, a, s, q)
 	if err == nil && len(all) > 1 {
@@ -53,13 +53,13 @@ func oneRunning(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (t
 	return all[0], away, nil
 }
 
-// StreamOf returns a stream to the process of a running task. If begin is not nil, the stream does not lead to this
-// process, but to what begin starts, for example another command in the task.
+// StreamOf returns a stream to the process of a running task. If begin is not nil, the stream leads to a new process
+// that begin describes, for example another command in the task.
 func StreamOf(a *cli.App, s *cli.Session, t *job.TaskStatus, away bool, begin *agent.StreamBegin) *Stream {
 	return &Stream{App: a, Session: s, Node: t.Node, Away: away, Attempt: messages.Attempt{Task: t.Task, Number: t.Attempt}, Begin: begin}
 }
 
-// ExitWith returns an error that makes this process end with the exit code of the remote process; nil for code 0. If
+// ExitWith returns an error that makes this process end with the exit code of the remote process, or nil for code 0. If
 // err is not nil, it returns err.
 func ExitWith(code int, err error) error {
 	if err != nil || code == 0 {

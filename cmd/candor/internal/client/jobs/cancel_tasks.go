@@ -9,7 +9,6 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// cancelTasks cancels some tasks of one job.
 func (c *cancellation) cancelTasks(ctx context.Context, a *cli.App, s *cli.Session, args []string) error {
 	switch {
 	case len(args) != 1:

@@ -88,8 +88,8 @@ func TestFetchOfLongNames(t *testing.T) {
 	has(s, long, "0")
 }
 
-// TestFetchWaitsForNoPipe puts a pipe where a fetched file would go, as a task in the same directory could. The
-// command must not wait for it.
+// TestFetchWaitsForNoPipe makes a pipe with the name of a file to fetch, as a task in the same directory could do. The
+// command must not wait for the pipe.
 func TestFetchWaitsForNoPipe(t *testing.T) {
 	s := withOutputs(t, 1, "out")
 	if err := errors.Join(syscall.Mkfifo(s.Path("out"), 0o600), syscall.Mkfifo(s.Path("out.part"), 0o600)); err != nil {

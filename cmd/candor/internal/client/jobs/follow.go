@@ -12,8 +12,8 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// The pauses between two requests for the state of a job. They are short at first, so that short jobs are followed
-// closely, and grow to one second.
+// These are the first and the longest pause between two requests for the state of a job. Pauses are short at first, so
+// that short jobs are followed closely, and grow to one second.
 const (
 	firstPause = 50 * time.Millisecond
 	lastPause  = time.Second
@@ -59,7 +59,7 @@ func follow(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID)
 	show := newProgress(a)
 	defer show.done()
 	var state jobmsg.State
-	var waited, shown time.Duration // shown: value of waited at which the progress is shown again
+	var waited, shown time.Duration // shown is the value of waited at which the progress is shown again
 	request := jobmsg.JobRequest{Job: job, Wait: 1}
 	for d := min(firstPause, s.Timeout/2); ; d = min(nextPause(d), s.Timeout/2) {
 		asked := a.Now()

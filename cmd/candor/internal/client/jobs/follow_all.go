@@ -48,8 +48,8 @@ func writeAllEnded(p *cli.Page, all []job.JobSummary) {
 }
 
 // firstLook is the first pause between two requests for the jobs that have ended. Each pause is an eighth longer than
-// the pause before it. So the command sees the end of the last job late by at most one ninth of the time that it has
-// waited.
+// the pause before it. So the command notices the end of the last job with a delay of at most one ninth of the time that
+// it has waited.
 const firstLook = 5 * time.Millisecond
 
 func nextLook(d time.Duration) time.Duration { return min(d+d/8, lastPause) }
@@ -60,7 +60,7 @@ func followAll(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.J
 	show := newProgress(a)
 	defer show.done()
 	ended, left := map[messages.JobID]job.JobSummary{}, slices.Clone(ids)
-	var waited, shown time.Duration // shown: value of waited at which the progress is shown again
+	var waited, shown time.Duration // shown is the value of waited at which the progress is shown again
 	for d := firstLook; ; d = nextLook(d) {
 		reply, err := lookAtEnded(ctx, s, left, d == lastPause)
 		switch {

@@ -180,7 +180,7 @@ are sealed; the answer says so.`,
 	return cmd
 }
 
-// each calls do for each argument. If one call fails, it goes on with the next argument.
+// Calls do for each argument. If one call fails, it continues with the next argument.
 func each(a *cli.App, what string, args []string, do func(arg string) error) error {
 	for _, arg := range args { // if one argument is not a number, do is never called
 		if _, err := cli.JobNumber(arg); err != nil {

@@ -23,7 +23,7 @@ type logsQuery struct {
 	job      messages.JobID
 	stage    string
 	task     int
-	attempt  uint32 // 0: the latest attempt
+	attempt  uint32 // 0 means the latest attempt
 	follow   bool
 	stdout   bool
 	stderr   bool
@@ -123,7 +123,7 @@ func logs(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) error {
 	return err
 }
 
-// nothing returns a sentence that says that there was no output. It is only for a terminal: there, a user would ask
+// Returns a sentence that says that there was no output. The sentence is only for terminals, where a user would wonder
 // whether the command worked. A program gets only the output.
 func (r *logReader) nothing() string {
 	what, to, yet := "job "+r.query.job.String(), "", ""
@@ -147,7 +147,7 @@ type logReader struct {
 	session  *cli.Session
 	query    logsQuery
 	job      jobmsg.JobDetail
-	stage    *int // the selected stage; nil: all stages
+	stage    *int // the selected stage; nil means all stages
 	selected int  // number of tasks that the query selects
 
 	mu     sync.Mutex // protects failed, wrote and the app's outputs
@@ -219,8 +219,8 @@ func (r *logReader) chosen() string {
 	return noun + strings.Join(parts, ", ")
 }
 
-// noneHas returns a sentence that says that none of the selected tasks has done something. done says what, such as
-// "left files".
+// noneHas returns a sentence that says that none of the selected tasks has done something. The argument done says what,
+// such as "left files".
 func (r *logReader) noneHas(done string) string {
 	if r.selected == 1 {
 		return r.chosen() + " has not " + done
@@ -273,9 +273,9 @@ func (r *logReader) eachTaskOf(ctx context.Context, stage int, f func(jobmsg.Tas
 	}
 }
 
-// choose returns the attempt to read: the latest one, or the one that the query names. attempts are all of one task,
-// with the latest at the end. If the site no longer knows the named attempt, the result has no node. choose returns
-// false if the task never had this attempt.
+// choose returns the attempt to read: the latest one, or the one that the query names. The argument attempts has all
+// known attempts of one task, the latest at the end. If the site no longer knows the named attempt, the result has no
+// node. choose returns false if the task never had this attempt.
 func (r *logReader) choose(attempts []jobmsg.TaskStatus) (jobmsg.TaskStatus, bool) {
 	latest := attempts[len(attempts)-1]
 	if r.query.attempt == 0 {
@@ -470,7 +470,7 @@ func silentNode(err error) error {
 	return messages.Errorf(messages.Unavailable, "the node does not answer: it is down, or was removed from the site; the output is on its disk, and can be read when the node runs again")
 }
 
-// keep keeps the first error.
+// keep stores the first error.
 func (r *logReader) keep(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -32,12 +32,12 @@ func (w *lockedWriter) Write(b []byte) (int, error) {
 	return w.to.Write(b)
 }
 
-// missing returns a line that stands for output that the node did not keep.
+// Returns a line that is printed in place of output that the node did not keep.
 func missing(p agent.LogsReply) string {
 	return "[candor: " + terminal.Plural(int(p.Missing), "byte") + " of the output are missing here: the site limits the size of an output]\n"
 }
 
-// rawOutput writes the bytes unchanged.
+// rawOutput writes the output without changes.
 type rawOutput struct {
 	to   io.Writer
 	open bool // the last line has no line end yet

@@ -39,7 +39,7 @@ var states = func() (names []string) {
 	return names
 }()
 
-// none reports whether no flag was given.
+// Returns true if no flag was given.
 func (w *selection) none() bool {
 	return len(w.states) == 0 && len(w.labels) == 0 && w.name == "" && w.market == "" && w.project == "" && w.since == "" && w.until == ""
 }

@@ -23,19 +23,19 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Stream connects this process to a process on a node: input, output, signals.
+// Stream connects this process to a process on a node. It carries input, output and signals.
 type Stream struct {
 	App     *cli.App
 	Session *cli.Session
 	Node    messages.Name
 	Attempt messages.Attempt
 	Away    bool               // another site runs the task; the auctioneers of both sites pass the messages on
-	Begin   *agent.StreamBegin // starts the remote process; nil: connect to the process of the task itself
+	Begin   *agent.StreamBegin // starts the remote process; nil means connect to the process of the task itself
 	// Over is called when the node does not answer. If the stream has ended, Over returns an error with the reason. If
 	// the node may answer later, Over returns nil.
 	Over func(context.Context) error
-	// Comes is called when the node does not know the stream. It reports whether the node may begin the task later. A
-	// nil function means no.
+	// Comes is called when the node does not know the stream. It reports whether the node may begin the task later. If
+	// Comes is nil, the node will not.
 	Comes func(context.Context) bool
 
 	In        io.Reader
@@ -47,14 +47,14 @@ type Stream struct {
 	lost         atomic.Bool
 }
 
-// The time that a node waits for output, and the time that this process waits for an answer.
+// streamPoll is how long a node waits for output, and streamAnswer how long this process waits for an answer.
 const (
 	streamPoll   = time.Second
 	streamAnswer = 5 * time.Second
 	streamStay   = time.Second // longest time without a request of this client
 )
 
-// Open connects to the stream, or starts it. It returns the position in the input from which on the node needs data.
+// Open connects to the stream, or starts it. It returns the position in the input of the first byte that the node needs.
 func (c *Stream) Open(ctx context.Context) (from int64, err error) {
 	c.client = rand.Text()
 	if c.Begin != nil {
@@ -182,8 +182,8 @@ func (c *Stream) close(ctx context.Context) {
 	_, _ = c.ask(ctx, agent.StreamRequest{Close: true})
 }
 
-// pass writes the part of a piece that was not written yet, and returns the position after the piece. at is the
-// position of the piece. have is the number of bytes that were written before.
+// pass writes the part of a piece that was not written yet, and returns the position after the piece. The piece begins
+// at the position at. The argument have is the number of bytes that were written before.
 func pass(to io.Writer, piece []byte, at, have int64) (int64, error) {
 	if skip := have - at; skip > 0 {
 		piece = piece[min(skip, int64(len(piece))):]

@@ -70,7 +70,7 @@ attempts of each job, the first ones of each stage, and counts the others.`,
 	return cmd
 }
 
-// of checks the flags, and fills in the request for the job that argument names.
+// Checks the flags, and fills in the request for the job that argument names.
 func (q *tasksQuery) of(argument string) (err error) {
 	if q.job, err = cli.JobNumber(argument); err != nil {
 		return err
@@ -93,8 +93,7 @@ func (q *tasksQuery) of(argument string) (err error) {
 // filters reports whether the flags can leave out tasks that have started.
 func (q *tasksQuery) filters() bool { return len(q.states) > 0 || q.ask.Node != "" || q.index != "" }
 
-// positions reads "7", "7-9" or "7-". It returns the first position and the position after the last one; 0 means no
-// end.
+// positions reads "7", "7-9" or "7-". The range begins at from and ends before until. If until is 0, it has no end.
 func positions(text string) (from, until uint32, err error) {
 	if text == "" {
 		return 0, 0, nil
@@ -232,7 +231,7 @@ func tasksTable(p *cli.Page, tasks []job.TaskStatus, why func(job.TaskStatus) st
 	return t
 }
 
-// has returns the beginning of a sentence about n things, such as "3 tasks have".
+// Returns the beginning of a sentence about n things, such as "3 tasks have".
 func has(n int, noun string) string {
 	if n == 1 {
 		return terminal.Plural(n, noun) + " was"

@@ -23,7 +23,6 @@ func writeCancelled(p *cli.Page, r job.CancelReply) {
 	p.Printf("Cancelled job %v, which was %v\n", r.Job, r.State)
 }
 
-// writeEnded writes how a job ended.
 func writeEnded(p *cli.Page, j job.JobDetail) {
 	p.Printf("Job %v %s in %s: %d of %s done, %v of %s charged to %s\n", j.Job, p.State(j.State),
 		p.Between(j.Submitted, j.Ended), j.Done, terminal.Plural(j.Tasks, "task"), j.Charged, cli.Credits(j.Budget), j.Payer)
@@ -85,7 +84,7 @@ func ownerOf(j job.JobSummary) string {
 	return j.Account + "/" + j.Visit.Job.String()
 }
 
-// where returns the market of a job. If the market is at another site, it adds the site: "east/main".
+// Returns the market of a job. If the market is at another site, it adds the site: "east/main".
 func where(j job.JobSummary) string {
 	if j.Away == nil {
 		return j.Market
@@ -93,7 +92,7 @@ func where(j job.JobSummary) string {
 	return j.Away.Site + "/" + j.Market
 }
 
-// away returns the state of a job that runs at another site, or "" for any other job.
+// Returns the state of a job that runs at another site, or "" for any other job.
 func away(p *cli.Page, j job.JobSummary) string {
 	a := j.Away
 	switch {
@@ -136,7 +135,7 @@ func waited(p *cli.Page, j job.JobSummary) string {
 	return p.Between(j.Submitted, j.Started)
 }
 
-// reason says why a job is not done, if its state does not make this clear.
+// reason returns why a job has not completed, if its state does not make this clear.
 func reason(j job.JobSummary) string {
 	switch {
 	case j.Reason == j.State.String(): // the reason only repeats the state
@@ -189,7 +188,7 @@ func whyOrNote(s job.State) string {
 	return "Why"
 }
 
-// results says when the output files and logs can be read, if the site hides them until the job is settled.
+// results returns when the output files and logs can be read, if the site hides them until the job is settled.
 func results(p *cli.Page, j job.JobDetail) string {
 	if !j.Kept {
 		return ""
@@ -197,8 +196,8 @@ func results(p *cli.Page, j job.JobDetail) string {
 	return fmt.Sprintf("can be read when the job is settled: by its deadline, %s, if it has ended by then", p.At(j.Spec.Deadline))
 }
 
-// rerunOf returns the job that this job runs again, by its number at the site of its owner. It returns "" if there is
-// none.
+// rerunOf returns the number of the earlier job that this job runs again, at its owner's site. It returns "" if there is
+// no such job.
 func rerunOf(j job.JobDetail) string {
 	switch {
 	case j.Spec.RerunOf == 0:
@@ -243,7 +242,7 @@ func notState(s job.State, reason string) string {
 	return terminal.Safe(reason)
 }
 
-// begins gives the earliest time at which tasks of a job may start, if the job has one.
+// Gives the earliest time at which tasks of a job may start, if the job has one.
 func begins(p *cli.Page, j job.JobDetail) string {
 	if j.Spec.Begin == 0 {
 		return ""
@@ -293,7 +292,7 @@ func numbers(jobs []messages.JobID) string {
 	return text
 }
 
-// because says why a job is at another site, if its owner did not choose the site.
+// Returns why a job is at another site, if its owner did not choose the site.
 func because(j job.JobSummary) string {
 	if j.Away == nil {
 		return ""
@@ -317,7 +316,7 @@ func response(p *cli.Page, j job.JobSummary) string {
 	return p.Between(j.Submitted, j.Ended)
 }
 
-// Utility writes a utility function as a sum of its parts; nil: the site estimates the utility.
+// Utility writes a utility function as a sum of its parts. If u is nil, the site estimates the utility.
 func Utility(u *job.Utility) string {
 	if u == nil {
 		return "estimated"

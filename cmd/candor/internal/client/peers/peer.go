@@ -89,7 +89,7 @@ func setPeer(ctx context.Context, a *cli.App, s *cli.Session, r clearing.PeerReq
 	})
 }
 
-// known returns a peer from the bank's list. It returns an error for a site that this site has parted from: new terms
+// Returns a peer from the bank's list. It returns an error for a site that this site has parted from: new terms
 // would make that site a peer again, and only the command peer add may do that.
 func known(ctx context.Context, s *cli.Session, name messages.Name) (p clearing.PeerReply, err error) {
 	all, err := cli.Call[clearing.PeersReply](ctx, s, messages.Bank, clearing.VerbPeers, messages.Empty{})

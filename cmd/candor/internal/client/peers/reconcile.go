@@ -67,7 +67,7 @@ func agrees(r *clearing.ReconcileReply) bool {
 	return r.Adoption == nil && !slices.ContainsFunc(r.Books, func(b clearing.ReconciledBook) bool { return !b.Agrees() })
 }
 
-// confirmed asks the bank to sign the totals that the comparison showed.
+// Asks the bank to sign the totals that the comparison showed.
 func confirmed(ctx context.Context, a *cli.App, s *cli.Session, seen clearing.ReconcileReply) error {
 	t, err := cli.Call[clearing.SignedTotals](ctx, s, messages.Bank, clearing.VerbConfirm, clearing.ConfirmRequest{Totals: seen.Totals})
 	if err != nil {
@@ -80,13 +80,13 @@ func confirmed(ctx context.Context, a *cli.App, s *cli.Session, seen clearing.Re
 	})
 }
 
-// adoption has the totals that were adopted, and the state of the books after that.
+// adoption has the peer's totals that this site took over, and the comparison of the books after that.
 type adoption struct {
 	Adopted clearing.Adoption       `json:"adopted"`
 	After   clearing.ReconcileReply `json:"after"`
 }
 
-// adopted makes this site take over the totals of the comparison, and compares again.
+// Makes this site take over the peer's totals, and compares the books again.
 func adopted(ctx context.Context, a *cli.App, s *cli.Session, seen clearing.ReconcileReply) (err error) {
 	var m adoption
 	r := clearing.AdoptRequest{Totals: seen.Theirs, Correction: seen.Adoption.Correction}

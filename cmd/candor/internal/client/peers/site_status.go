@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// AddStatus adds the command status to site, the command whose other commands prepare a site. status asks a running
-// site. usage is a help template that shows the flags of the connection.
+// AddStatus adds the command "status" to site, the command whose other commands prepare a site. "candor site status"
+// asks a running site. The argument usage is a help template that shows the flags of the connection.
 func AddStatus(a *cli.App, site *cobra.Command, usage string) {
 	status := siteStatusCommand(a)
 	status.SetUsageTemplate(usage)
@@ -57,7 +57,7 @@ exit code is 1 if a peer has no link or its bank does not answer.`,
 // linksTimeout is how long to wait for the service that reports the links. If it runs, it answers within two seconds.
 const linksTimeout = 4 * time.Second
 
-// linked asks for the state of the links. If NATS runs separately, no service answers, and the status has only the
+// Asks for the state of the links. If NATS runs separately, no service answers, and the status has only the
 // bank's answer.
 func linked(ctx context.Context, s *cli.Session, bank clearing.PeersReply) (r siteStatus, err error) {
 	r.Bank, r.Links.Site = bank, bank.Site
@@ -73,8 +73,8 @@ func linked(ctx context.Context, s *cli.Session, bank clearing.PeersReply) (r si
 	return r, err
 }
 
-// sound reports whether every peer that this site has not parted from is linked and answers, and whether no books are
-// in dispute. Unknown links count as good.
+// Reports whether all relations are in order: no books are in dispute, and every peer is linked and answers.
+// Unknown links count as good, and peers that this site has parted from do not count.
 func (r *siteStatus) sound() bool {
 	for _, p := range r.Bank.Peers {
 		if p.Standing == clearing.PeerParted {

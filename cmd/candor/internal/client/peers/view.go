@@ -56,7 +56,7 @@ func writeParted(p *cli.Page, r clearing.PartReply) {
 	p.Printf("The operator of the peer must use candor peer part too. The sites have parted when\nnothing is left to settle: candor peer list shows what is left.\n")
 }
 
-// owed says who owes whom, or "" if nobody does.
+// Says who owes whom, or "" if nobody does.
 func owed(c messages.Credits) string {
 	switch {
 	case c > 0:
@@ -99,8 +99,8 @@ func peerState(p *cli.Page, r clearing.PeerReply) string {
 	return p.Green("answers")
 }
 
-// partedDebt returns the debt that is left after this site parted from the peer: what this site still owes to the peer,
-// or what it wrote off. "": there is none.
+// partedDebt returns the debt that is left after this site parted from the peer: the amount that this site still owes to
+// the peer, or the amount that it wrote off. It returns "" if there is none.
 func partedDebt(r clearing.PeerReply) string {
 	switch {
 	case r.Settled < 0:
@@ -128,12 +128,12 @@ func parting(r clearing.PeerReply) string {
 	return "its operator must part too; if that is done, candor peer list at its site says what is missing"
 }
 
-// silent says how many messages a peer has not answered, and why.
+// Returns how many messages a peer has not answered, and why.
 func silent(r clearing.PeerReply) string {
 	return "silent after " + terminal.Plural(r.Tries, "message") + ": " + terminal.Safe(r.Failure)
 }
 
-// gone reports whether a peer refuses all messages because its operator has parted from this site. This site has not
+// Reports whether a peer refuses all messages because its operator has parted from this site. This site has not
 // parted from the peer.
 func gone(r clearing.PeerReply) bool {
 	return r.Tries > 0 && strings.HasPrefix(r.Failure, "parted: ")

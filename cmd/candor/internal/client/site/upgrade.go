@@ -70,7 +70,7 @@ replicas run the new release.`,
 				if err != nil {
 					return err
 				}
-				if reply.Level < messages.Level { // the leader is of the release before, and knows no higher level
+				if reply.Level < messages.Level { // the leader runs the earlier release, and knows no higher level
 					return messages.Errorf(messages.Conflict, "the replicas of the %s agree on level %d, and this release has level %d: upgrade the hosts that candor upgrade plan names, and repeat the command", actor, reply.Level, messages.Level)
 				}
 				groups = append(groups, reply)
@@ -86,7 +86,7 @@ replicas run the new release.`,
 
 // upgradeStep is one thing to do. Check says when to go on.
 type upgradeStep struct {
-	Host  string `json:"host,omitempty"` // the host to do it on; empty: any
+	Host  string `json:"host,omitempty"` // the host to do it on; empty means any
 	Do    string `json:"do"`
 	Check string `json:"check"`
 }
@@ -96,12 +96,12 @@ type upgrade struct {
 	Release string        `json:"release"`
 	Level   int           `json:"level"`
 	Agreed  int           `json:"agreed"` // lowest level that a group of replicas agreed on
-	Steps   []upgradeStep `json:"steps"`  // none: nothing is left to do
+	Steps   []upgradeStep `json:"steps"`  // none means nothing is left to do
 	Back    string        `json:"back"`   // how to go back
 }
 
 // planUpgrade plans the upgrade to a release of a level. A replica has the name of its host. Hosts whose replicas lead
-// come last, so that leadership moves seldom.
+// come last, so that leadership changes seldom.
 func planUpgrade(release string, level int, groups []messages.ReplicasReply, nodes []market.NodeStatus) upgrade {
 	u := upgrade{Release: release, Level: level}
 	hosts := map[string]*upgradeHost{}
@@ -172,7 +172,6 @@ func (h *upgradeHost) add(g *messages.ReplicasReply, r *messages.ReplicaState, r
 	h.seen = true
 }
 
-// step returns the step that upgrades a host.
 func (h *upgradeHost) step(release string) upgradeStep {
 	leads := ""
 	if len(h.leads) > 0 {
@@ -194,8 +193,8 @@ func firstStart(all []*upgradeHost) (steps []upgradeStep) {
 	return steps
 }
 
-// oldAgents returns the step for nodes whose agents run a release of a lower level. While hosts are still to be upgraded,
-// some of these nodes may belong to the hosts, and are upgraded with them.
+// oldAgents returns the step for nodes whose agents run a release of a lower level. Some of these nodes may be on hosts
+// that are not upgraded yet. They are upgraded with their hosts.
 func oldAgents(nodes []market.NodeStatus, level int, withHosts bool) (step upgradeStep, needed bool) {
 	var old []string
 	for _, n := range nodes {

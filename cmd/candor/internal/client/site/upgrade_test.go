@@ -8,9 +8,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// threeHosts returns the groups of a site with three hosts. level has the level of each host's release; a host without
-// a level does not answer. The hosts are rack1, rack2 and rack3. rack1 leads the group of the auctioneer, and rack2
-// leads the group of the bank.
+// threeHosts returns the groups of a site with three hosts: rack1, rack2 and rack3. rack1 leads the group of the
+// auctioneer, and rack2 leads the group of the bank. The map level has the level of each host's release. A host without
+// a level does not answer.
 func threeHosts(agreed int, level map[string]int) (groups []messages.ReplicasReply) {
 	for actor, leader := range map[string]string{messages.Auctioneer: "rack1", messages.Bank: "rack2"} {
 		g := messages.ReplicasReply{Actor: actor, Spare: 1, Level: agreed}

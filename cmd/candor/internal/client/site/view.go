@@ -147,7 +147,7 @@ func nodeState(p *cli.Page, state string) string {
 	return p.Red(terminal.Safe(state))
 }
 
-// used returns the slots in use and all slots of a node, by class: "map 2/4, reduce 0/1".
+// Returns, for each class, the number of slots in use and of all slots of a node: "map 2/4, reduce 0/1".
 func used(n market.NodeStatus) string {
 	var parts []string
 	for _, s := range n.Slots {
@@ -156,7 +156,7 @@ func used(n market.NodeStatus) string {
 	return strings.Join(parts, ", ")
 }
 
-// suspended returns how many suspended tasks a node keeps, and how many it can keep.
+// Returns how many suspended tasks a node keeps, and how many it can keep.
 func suspended(n market.NodeStatus) string {
 	if n.MostSuspended == 0 { // the site does not report the limit
 		return ""
@@ -308,7 +308,7 @@ func topHead(p *cli.Page, o overview) string {
 		up, terminal.Plural(len(o.Nodes), "node"), o.Account.Account, cli.Credits(o.Account.Available), o.Account.Reserved)
 }
 
-// bounds says how many slots, GPUs and tasks each account and each project can have at once in a market.
+// bounds returns how many slots, GPUs and tasks each account and each project can have at the same time in a market.
 func bounds(a *market.AtOnce) (lines []string) {
 	for _, of := range []struct {
 		who   string
@@ -324,7 +324,7 @@ func bounds(a *market.AtOnce) (lines []string) {
 	return lines
 }
 
-// atMost returns a bound in words, such as "at most 64 slots, 2 GPUs".
+// Returns a bound in words, such as "at most 64 slots, 2 GPUs".
 func atMost(b market.Bound) string {
 	var words []string
 	if b.Slots > 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 )
 
-// shareOf returns how many ranks the node with index n gets. nodes is the number of nodes of the step.
+// shareOf returns how many ranks the node with index n gets. The argument nodes is the number of nodes of the step.
 func (w *step) shareOf(n, nodes int) int {
 	if plane := w.deals.Plane; plane > 0 && (w.ranks-1)/plane >= nodes-1 { // otherwise some node would have no rank
 		round := plane * nodes
@@ -19,7 +19,8 @@ func (w *step) shareOf(n, nodes int) int {
 	return share
 }
 
-// deal decides which ranks run on each place of the step. The number of ranks of each place is known before.
+// deal decides which ranks run on each place, that is on each node of the step. How many ranks a place gets is already
+// known.
 func (w *step) deal() {
 	at, some := 0, w.ranks // how many consecutive ranks go to a node
 	switch {
@@ -41,8 +42,8 @@ func (w *step) deal() {
 	}
 }
 
-// distribution returns how the step divides its ranks among nodes: as its option says, or else as the environment
-// variables of the job say.
+// distribution returns how the step divides its ranks among nodes. The step's option decides this. Without the option,
+// the environment variables of the job decide.
 func (c *call) distribution(w *step) (d jobfile.Distribution, err error) {
 	if !c.flags.Changed("distribution") && w.mpi != "none" { // launchers of MPI programs expect one rank on each node
 		w.dealt = c.Getenv("SLURM_DISTRIBUTION")

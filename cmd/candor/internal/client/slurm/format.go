@@ -11,7 +11,7 @@ import (
 // column is a column of output: a field of a row, and its width.
 type column struct {
 	title  string
-	width  int // 0: as wide as its text
+	width  int // 0 means as wide as its text
 	right  bool
 	text   func(*row) string
 	before string // text before the field
@@ -33,7 +33,7 @@ func (k *column) write(b *strings.Builder, text string) {
 	b.WriteString(k.after)
 }
 
-// print writes rows in columns. titles asks for a line of titles.
+// print writes rows in columns. If titles is true, it first writes a line of titles.
 func (c *call) print(columns []column, rows []row, titles bool) error {
 	var b strings.Builder
 	if titles {

@@ -19,8 +19,8 @@ type component struct {
 	group        int // number of the component
 	first, nodes int // its nodes, as a range in the list of the job's nodes
 	ranks        int // default number of ranks of a step
-	cpus         int // default processors of a rank; 0: the job does not say it
-	processors   int // of each node; 0: slots have no shape
+	cpus         int // default processors of a rank; 0 means the job does not say it
+	processors   int // of each node; 0 means slots have no shape
 	gpus         int // of each node
 }
 
@@ -84,8 +84,8 @@ type segment struct {
 	words []string
 }
 
-// segments reads a command line of srun. Without a command, a segment has the command of the next one. done reports
-// whether an option asked about the command itself.
+// segments reads a command line of srun. A segment without a command has the command of the next segment. The result
+// done is true if an option asked about srun itself.
 func segments(c *call, args []string) (all []segment, done bool, err error) {
 	for i := 0; len(args) > 0 || i == 0; i++ {
 		s, rest := segment{call: c}, []string(nil)
@@ -123,7 +123,7 @@ type run struct {
 	env         []string // of all its ranks
 	may         []int    // the nodes that it may use, in the list of the job's nodes
 	share       int      // number of nodes that it takes
-	gpusOfRanks int      // GPUs that it takes on each node; −1: it reserves none
+	gpusOfRanks int      // GPUs that it takes on each node; −1 means it reserves none
 }
 
 // merge returns the step that consists of all runs. The ranks of a run come after the ranks of the run before it.

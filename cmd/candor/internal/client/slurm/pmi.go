@@ -32,7 +32,7 @@ type pmiRank struct {
 	fence            map[string]string // PMI-2: the request that is answered when the barrier ends
 }
 
-// Limits on the values that a rank may put. MPICH's own server has the same limits.
+// These are limits on the values that a rank may put. MPICH's own server has the same limits.
 const (
 	pmiKey   = 64
 	pmiValue = 1024
@@ -70,7 +70,7 @@ func (p *pmi) attach(rank int, conn io.ReadWriteCloser) {
 	go p.serve(r)
 }
 
-// left reports whether a rank that has ended started the PMI protocol and did not finish it.
+// Reports whether a rank that has ended started the PMI protocol but did not finish it.
 func (p *pmi) left(rank int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

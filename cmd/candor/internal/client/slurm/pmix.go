@@ -29,9 +29,9 @@ func ofOpenMPI(path string) bool {
 	return slices.ContainsFunc(libraries, func(name string) bool { return name == "libmpi.so.40" || name == "libmpi.so.20" })
 }
 
-// launcher returns the path of Open MPI's mpirun; "": the step's PATH has none.
+// launcher returns the path of Open MPI's mpirun, or "" if the step's PATH has none.
 func launcher() string {
-	for _, name := range []string{"mpirun", "mpirun.openmpi"} { // where there are several, Debian has the second name too
+	for _, name := range []string{"mpirun", "mpirun.openmpi"} { // Debian also has the second name, because several kinds of mpirun may be installed
 		path, err := exec.LookPath(name)
 		if err != nil {
 			continue
@@ -43,8 +43,8 @@ func launcher() string {
 	return ""
 }
 
-// byMPIRun replaces srun by mpirun, which starts the ranks of a step. The step may use the nodes in may, and runs on
-// the first of them; nodes is their number.
+// byMPIRun replaces srun by mpirun, which starts the ranks of a step. The list may has the nodes that the step may use.
+// The step runs on the first ones; the argument nodes is their number.
 func (c *run) byMPIRun(w *step, mpirun, path string, words []string, may []int, nodes int) error {
 	for _, one := range []struct {
 		option string

@@ -22,7 +22,7 @@ import (
 type row struct {
 	jobmsg.JobSummary
 	array  messages.JobID // number of the array
-	index  string         // index in the array, as "4" or "[5-9]"; "": the job is not an array
+	index  string         // index in the array, as "4" or "[5-9]"; "" means the job is not an array
 	at     int            // position of an element in its array
 	state  state
 	code   string // exit code and signal, as Slurm writes them
@@ -66,7 +66,7 @@ func (r *row) ranks() int {
 	return max(jobfile.RanksOf(r.detail.Spec.Stages[0].Script), r.nodes())
 }
 
-// resources returns what the row has, or asks for, on all its nodes, as Slurm writes it.
+// resources returns the resources that the row has, or asks for, on all its nodes, as Slurm writes them.
 func (r *row) resources() string {
 	text := fmt.Sprintf("billing=%d,cpu=%d", r.cpus(), r.cpus())
 	if r.detail == nil {
@@ -93,10 +93,10 @@ func (r *row) elapsed(now messages.Time) messages.Duration {
 	return max(0, now.Sub(r.began))
 }
 
-// target is a job, or elements of a job, as a user names it: 33, 33_4, 33_[1-3].
+// target is a job, or some elements of a job, as users write them: 33, 33_4, 33_[1-3].
 type target struct {
 	job     messages.JobID
-	indices []int64 // indices of the elements; nil: the whole job
+	indices []int64 // indices of the elements; nil means the whole job
 }
 
 // targets reads lists of job numbers.
@@ -164,7 +164,7 @@ type query struct {
 	users    []string
 	markets  []string
 	projects []string
-	states   []state // nil: jobs in all states
+	states   []state // nil means jobs in all states
 	active   bool
 	since    messages.Time
 	until    messages.Time
@@ -255,8 +255,8 @@ func elementsMissing(ctx context.Context, s *cli.Session, targets []target, jobs
 	return more, nil
 }
 
-// elementsOf changes targets that name an array element by the element's own number: afterwards they name the array and
-// the index. It returns the changed targets whose arrays are not in jobs.
+// elementsOf replaces the own number of an array element in a target by the array's number and the index. It returns the
+// changed targets whose arrays are not in jobs.
 func elementsOf(ctx context.Context, s *cli.Session, targets []target, jobs []jobmsg.JobSummary) (more []target, err error) {
 	among := func(id messages.JobID) bool {
 		return slices.ContainsFunc(jobs, func(j jobmsg.JobSummary) bool { return j.Job == id })
@@ -275,8 +275,8 @@ func elementsOf(ctx context.Context, s *cli.Session, targets []target, jobs []jo
 	return more, nil
 }
 
-// resolve changes a target that names an array element by the element's own number: afterwards it names the array and
-// the index. It reports whether the target was such a number.
+// resolve replaces the own number of an array element in a target by the array's number and the index. It reports
+// whether the target was such a number.
 func (t *target) resolve(ctx context.Context, s *cli.Session) (is bool, err error) {
 	array, at, is, err := cli.Element(ctx, s, t.job)
 	if is {
@@ -285,7 +285,7 @@ func (t *target) resolve(ctx context.Context, s *cli.Session) (is bool, err erro
 	return is, err
 }
 
-// wants reports whether a row meets the conditions that the site did not check.
+// Reports whether a row meets the conditions that the site did not check.
 func (q *query) wants(r *row) bool {
 	return (q.states == nil || slices.Contains(q.states, r.state)) &&
 		(q.names == nil || slices.Contains(q.names, r.Name)) &&
@@ -295,7 +295,7 @@ func (q *query) wants(r *row) bool {
 		q.has(r)
 }
 
-// has reports whether the user asked for the number of this row.
+// Reports whether the user asked for the number of this row.
 func (q *query) has(r *row) bool {
 	if q.targets == nil {
 		return true

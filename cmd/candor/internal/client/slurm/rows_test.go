@@ -38,8 +38,8 @@ func TestNodesAndProcessors(t *testing.T) {
 	}
 }
 
-// TestSizesOfAllocations checks that scontrol shows the ranks of a job and the processors of each, and that squeue shows
-// what a job waits for.
+// TestSizesOfAllocations checks that scontrol shows the ranks of a job and the processors of each rank, and that squeue
+// shows the reason why a job waits.
 func TestSizesOfAllocations(t *testing.T) {
 	stage := job.Stage{Script: "#!/bin/sh\nexport SLURM_NNODES=2 SLURM_NTASKS=5 SLURM_NPROCS=5\ntrue\n", CPUs: 6}
 	r := row{JobSummary: job.JobSummary{Nodes: 2, CPUs: 12}, state: pending, detail: &job.JobDetail{Spec: job.JobSpec{Stages: []job.Stage{stage}, AfterOK: []messages.JobID{7}}}}

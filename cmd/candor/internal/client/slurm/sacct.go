@@ -208,7 +208,7 @@ func (c *call) window(q *query, since, until string) (err error) {
 	return err
 }
 
-// when reads a time as Slurm's commands write it: 2026-11-20, 2026-11-20T10:00, 10:00, now, now-2days, midnight.
+// Reads a time as Slurm's commands accept it: 2026-11-20, 2026-11-20T10:00, 10:00, now, now-2days, midnight.
 func (c *call) when(text string) (messages.Time, error) {
 	now := c.Now().In(c.Zone)
 	midnight := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, c.Zone)
@@ -241,8 +241,8 @@ func (c *call) when(text string) (messages.Time, error) {
 	return 0, fmt.Errorf("Invalid time specification: %q", text)
 }
 
-// fieldOf returns the position of a field; −1: there is none. As under Slurm, a name may be shortened: it then means
-// the first field, in the order of the alphabet, that begins with the name.
+// fieldOf returns the position of a field, or −1 if there is none. As under Slurm, a name may be shortened. It then
+// means the first field, in the order of the alphabet, that begins with the name.
 func fieldOf(known []recordField, name string) int {
 	found := -1
 	for i := range known {

@@ -43,12 +43,12 @@ func (c *call) allocate(ctx context.Context, o *jobfile.Options, words []string,
 	return submit.Interact(ctx, c.App, job, len(words) == 0, quiet)
 }
 
-// sprio says that Candor has no priorities.
+// sprio returns an error that says that Candor has no priorities.
 func sprio(context.Context, *call, []string) error {
 	return errors.New("there are no priorities here: the bid of a job decides when it runs; candor why JOB says why a job waits")
 }
 
-// sreport says that the statement shows the usage.
+// sreport returns an error that names the commands that show the usage.
 func sreport(context.Context, *call, []string) error {
 	return errors.New("there are no reports here: candor statement lists what was charged, and sacct what jobs used")
 }

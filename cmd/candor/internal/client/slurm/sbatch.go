@@ -33,7 +33,6 @@ func localUser() string {
 	return ""
 }
 
-// sbatch submits a script.
 func sbatch(ctx context.Context, c *call, args []string) error {
 	o := jobfile.NewOptions(c.Lookup)
 	if asks(c, args) {
@@ -104,8 +103,8 @@ var (
 	inputOptions  = map[string]string{"ARRAY_INX": "array", "MEM_PER_NODE": "mem", "TIMELIMIT": "time"} // each other option has the name of its variable
 )
 
-// variables returns the options that the user's environment variables with a prefix ask for. As under Slurm, these
-// options win over options in the script, and options of the command line win over both.
+// variables returns the options that environment variables with a prefix set. As under Slurm, these options win over
+// options in the script, and options of the command line win over both.
 func (c *call) variables(prefix string) (words []string) {
 	for _, name := range inputVariables {
 		if value := c.Getenv(prefix + name); value != "" {
@@ -147,7 +146,7 @@ func failOOM(job *jobfile.Job) {
 	s.OOM = cmp.Or(s.OOM, jobmsg.FailOOM)
 }
 
-// asks answers options about the command itself, such as --version, and reports whether there was one.
+// Answers options about the command itself, such as --version, and reports whether there was one.
 func asks(c *call, args []string) bool {
 	for _, a := range args {
 		switch a {

@@ -74,7 +74,7 @@ func someTargets(ctx context.Context, s *cli.Session, words []string) (list []ta
 	return known(ctx, s, list)
 }
 
-// known changes a list of targets to numbers that the site knows. The own number of an array element becomes the number
+// Changes a list of targets to numbers that the site knows. The own number of an array element becomes the number
 // of the array and the index. An array whose elements are jobs of their own becomes these jobs.
 func known(ctx context.Context, s *cli.Session, list []target) (all []target, err error) {
 	var ids []messages.JobID
@@ -333,8 +333,8 @@ func accountsOf(m *market.Market) string {
 	return "AllowAccounts=ALL"
 }
 
-// price returns text with what a second on a slot costs now in credits, for each class of a market, such as "cpu:0.02".
-// Depending on the mechanism, the text has the level of contention or a word instead of a price.
+// price returns a text with the present price in credits of a second on a slot, for each class of a market, such as
+// "cpu:0.02". Depending on the mechanism, the text has the level of contention or a word instead of a price.
 func price(markets []market.MarketStatus, name messages.Name) string {
 	var classes []string
 	for _, m := range markets {
@@ -433,7 +433,7 @@ func (c *call) jobLines(r *row) []string {
 	return append(lines, fmt.Sprintf("Budget=%v Charged=%v Shares=%s", r.Budget, r.Charged, strings.Join(shares, ",")))
 }
 
-// within returns the path of a file whose name may be relative to dir.
+// Returns the path of a file whose name may be relative to dir.
 func within(dir, file string) string {
 	if file == "" || filepath.IsAbs(file) {
 		return file

@@ -20,12 +20,12 @@ type group struct {
 	first      bool // the partition is the site's first
 	state      string
 	nodes      []string
-	like       *market.NodeStatus // one of the nodes; nil: there are none
+	like       *market.NodeStatus // one of the nodes; nil means there are none
 	cpus, used int
 	counts     [3]int // nodes that are in use, idle, and neither
 }
 
-// memory, gres and features say what each of the nodes has.
+// memory, gres and features describe one node. All nodes of a group are the same in these points.
 func memory(n *market.NodeStatus) string {
 	if n == nil || n.Resources == nil {
 		return "0"

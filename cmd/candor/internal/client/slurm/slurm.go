@@ -46,8 +46,8 @@ func Names() (all []string) {
 	return all
 }
 
-// Main runs the Slurm command with the name of the process, and returns its exit code. known reports whether the name
-// is a Slurm command.
+// Main runs the Slurm command with the name of the process, and returns its exit code. The result known is true if the
+// name is a Slurm command.
 func Main(argv []string) (code int, known bool) {
 	if len(argv) == 2 && argv[1] == ranksOfStep {
 		return away(), true
@@ -90,7 +90,7 @@ func Run(ctx context.Context, a *cli.App, name string, args []string) int {
 	return 1
 }
 
-// parse reads options, and returns the words that are no options. done reports whether an option asked about the
+// parse reads options, and returns the words that are no options. The result done is true if an option asked about the
 // command itself, such as --help.
 func (c *call) parse(args []string) (words []string, done bool, err error) {
 	help := c.flags.Bool("help", false, "")
@@ -133,7 +133,7 @@ func (c *call) complete() {
 	})
 }
 
-// ignore declares options that have no effect here. values take a value; alone take none.
+// ignore declares options that have no effect here. The options in values take a value; the options in alone take none.
 func (c *call) ignore(values []string, alone []string) {
 	for _, f := range values {
 		name, short := split(f)
@@ -153,7 +153,6 @@ func split(f string) (name, short string) {
 	return f, ""
 }
 
-// dial connects to the site.
 func (c *call) dial() (*cli.Session, error) { return c.Dial(false) }
 
 func ask[Reply any](ctx context.Context, s *cli.Session, verb string, request any) (Reply, error) {

@@ -27,7 +27,6 @@ func newSite(t *testing.T) *clienttest.Site {
 	return clienttest.New(t, submit.Commands, func(a *cli.App) []*cobra.Command { return []*cobra.Command{slurm.Command(a, "")} })
 }
 
-// slurmCall runs a command of Slurm.
 func slurmCall(s *clienttest.Site, name string, args ...string) clienttest.Result {
 	s.T.Helper()
 	var out, errs bytes.Buffer

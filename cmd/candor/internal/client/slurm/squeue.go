@@ -217,14 +217,14 @@ func squeue(ctx context.Context, c *call, args []string) error {
 	return c.print(columns, rows, !*bare)
 }
 
-// queueNames are the letters of squeue's formats by the names that its option --Format has for them.
+// queueNames maps the names in squeue's option --Format to the letters of its formats.
 var queueNames = map[string]string{"jobid": "A", "jobarrayid": "i", "arrayjobid": "F", "arraytaskid": "K", "name": "j", "username": "u", "account": "a", "partition": "P",
 	"statecompact": "t", "state": "T", "timeused": "M", "timelimit": "l", "timeleft": "L", "reason": "r", "reasonlist": "R", "nodelist": "N", "batchhost": "B", "numnodes": "D",
 	"numcpus": "C", "prioritylong": "Q", "priority": "p", "qos": "q", "minmemory": "m", "mincpus": "c", "dependency": "E", "comment": "k", "workdir": "Z", "submittime": "V",
 	"starttime": "S", "endtime": "e", "tres-per-node": "b", "feature": "f", "reqnodes": "n", "exc_nodes": "x", "oversubscribe": "h", "reservation": "v", "wckey": "w", "nice": "y"}
 
-// lettersOf returns the format of letters for a list of names: "JobID:8,State:.10" becomes "%8A%.10T". A field without
-// a number gets 20 columns.
+// lettersOf turns a list of names into a format with letters: "JobID:8,State:.10" becomes "%8A%.10T". A field without a
+// number gets 20 columns.
 func lettersOf(list string) (format string, err error) {
 	for field := range strings.SplitSeq(list, ",") {
 		name, width, _ := strings.Cut(field, ":")
@@ -240,7 +240,7 @@ func lettersOf(list string) (format string, err error) {
 	return format, nil
 }
 
-// unknown returns an error that says that the job does not exist; nil if the job ended recently.
+// Returns an error that says that the job does not exist, or nil if the job ended recently.
 func (c *call) unknown(ctx context.Context, s *cli.Session, t target) error {
 	reply, err := ask[job.JobsReply](ctx, s, messages.VerbJobs, job.JobsRequest{Jobs: []messages.JobID{t.job}, Limit: 1})
 	if err != nil || len(reply.Jobs) > 0 && reply.Jobs[0].Ended > messages.TimeOf(c.Now().Add(-recently)) {
@@ -249,8 +249,8 @@ func (c *call) unknown(ctx context.Context, s *cli.Session, t target) error {
 	return fmt.Errorf("slurm_load_jobs error: Invalid job id specified")
 }
 
-// usersOf replaces the names of users on the command line by accounts of Candor. The name of this process's user
-// becomes self, the caller's account.
+// usersOf replaces the names of users on the command line by accounts of Candor. The argument self is the caller's
+// account; it replaces the name of this process's user.
 func usersOf(names []string, self messages.Name) (accounts []string) {
 	for _, name := range names {
 		if name == localUser() {
@@ -273,7 +273,7 @@ func letterOf(format string) (found string) {
 	return found
 }
 
-// apart returns rows in which each waiting element of an array has its own row.
+// Returns rows in which each waiting element of an array has its own row.
 func apart(rows []row) (out []row) {
 	for _, r := range rows {
 		all, err := indicesOf(strings.Trim(r.index, "[]"))

@@ -82,7 +82,7 @@ var (
 	srunStep  = []string{"output", "error", "input", "open-mode", "label", "kill-on-bad-exit", "wait", "mpi", "multi-prog", "overcommit", "distribution"}
 )
 
-// alone runs a command outside a job: as one job, as candor run does, or as a step in a new allocation.
+// Runs a command outside a job: as one job, as candor run does, or as a step in a new allocation.
 func (c *call) alone(ctx context.Context, w *step, words []string) error {
 	var said []string
 	given := func(name string) bool { return c.flags.Changed(name) }

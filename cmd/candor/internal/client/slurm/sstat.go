@@ -33,15 +33,15 @@ done`
 // batch is the name of the step in which the script of a job runs.
 const batch = "batch"
 
-// used is what the tasks of one step use, until now.
+// used has the use of resources by the tasks of one step up to now.
 type used struct {
 	cpu   map[string]time.Duration // by node and rank
 	rss   map[string]int64         // peak memory of the largest process, in bytes
 	nodes []string
 }
 
-// usedBy reads the lines that measure prints on a node, and adds their numbers to the steps. withBatch is false if the
-// processes outside of steps only hold the slots of the node.
+// usedBy reads the lines that the script measure prints on a node, and adds their numbers to the steps. The argument
+// withBatch is false if the processes outside of steps only hold the slots of the node.
 func usedBy(steps map[string]*used, node, lines string, withBatch bool) {
 	for line := range strings.Lines(lines) {
 		parts := strings.SplitN(line, "|", 4)
@@ -73,7 +73,7 @@ func usedBy(steps map[string]*used, node, lines string, withBatch bool) {
 			steps[step] = u
 		}
 		task, kibibytes := node+" "+rank, strings.Fields(parts[2])
-		for _, text := range stat[11:15] { // its own time, and that of its ended children
+		for _, text := range stat[11:15] { // its own time, and the time of its ended children
 			ticks, _ := strconv.ParseInt(text, 10, 64)
 			u.cpu[task] += time.Duration(ticks) * time.Second / 100
 		}
@@ -141,7 +141,7 @@ func usedFields(of map[string]*used) []recordField {
 
 const usedFormat = "JobID,NTasks,AveCPU,MinCPU,AveRSS,MaxRSS,MaxRSSNode,Nodelist"
 
-// sstat prints what the steps of running jobs use. A script next to each task measures it.
+// sstat prints the resources that the steps of running jobs use. A script next to each task measures them.
 func sstat(ctx context.Context, c *call, args []string) error {
 	f := c.flags
 	numbers := f.StringSliceP("jobs", "j", nil, "")
@@ -173,7 +173,7 @@ func sstat(ctx context.Context, c *call, args []string) error {
 	if err != nil {
 		return err
 	}
-	var s *cli.Session // nil: not needed yet
+	var s *cli.Session // nil means not needed yet
 	var rows []row
 	for _, word := range words {
 		id, step, _ := strings.Cut(word, ".")
@@ -204,8 +204,9 @@ func sstat(ctx context.Context, c *call, args []string) error {
 	return c.printRecords(columns, rows, *bare, *parsable || *parsable2)
 }
 
-// chosenSteps returns the names of the steps that a user asks for: the step one, or all steps if every is true.
-// Otherwise it returns the steps of srun, or the step of the script if there is no other step.
+// chosenSteps returns the names of the steps that a user asks for. The argument one names a single step. If it is "" and
+// every is true, all steps are meant. If every is false, only the steps of srun are meant, or the step of the script if
+// there is no other one.
 func chosenSteps(steps map[string]*used, one string, every bool) (names []string) {
 	for name := range steps {
 		if one == name || one == "" && (every || name != batch || len(steps) == 1) {
@@ -281,7 +282,7 @@ func (c *call) stepsOf(ctx context.Context, s *cli.Session, id string) (steps ma
 // measureWithin is how long the measurement of a task may take.
 const measureWithin = 10 * time.Second
 
-// measured returns what the script measure prints next to a task.
+// measured returns the output of the script measure next to a task.
 func (c *call) measured(ctx context.Context, s *cli.Session, t *jobmsg.TaskStatus) (string, error) {
 	late := messages.Errorf(messages.Unavailable, "node %s does not answer: candor nodes shows its state", t.Node)
 	ctx, cancel := context.WithTimeoutCause(ctx, measureWithin, late)

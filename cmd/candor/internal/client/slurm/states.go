@@ -34,7 +34,7 @@ var (
 // Slurm calls this OUT_OF_MEMORY.
 var memoryKilled = job.EndMemoryKilled.String()
 
-// ended reports whether no task of the job will run any more.
+// Reports whether no task of the job will run any more.
 func (s state) ended() bool { return s != pending && s != running && s != suspended && s != completing }
 
 func stateOf(j *job.JobSummary) state {
@@ -151,7 +151,7 @@ func reasonOf(j *job.JobSummary, s state) string {
 	return "None"
 }
 
-// named returns the states in a list of long or short names. It returns nil for "all" and for an empty list.
+// Returns the states in a list of long or short names. It returns nil for "all" and for an empty list.
 func named(list string) (found []state, err error) {
 	if list == "" {
 		return nil, nil

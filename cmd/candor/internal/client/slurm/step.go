@@ -25,10 +25,10 @@ import (
 
 // step is one call of srun within a job: ranks that run one command, on processors and GPUs of the job.
 type step struct {
-	ranks, perNode, cpus int // 0: the user did not say it
+	ranks, perNode, cpus int // 0 means the user did not say it
 	nodes                string
-	// With exact the step takes only the processors of its ranks; --cpus-per-task also sets exact. With overlap it
-	// takes no processors. With neither it takes all processors of the job.
+	// If exact is set, the step takes only the processors of its ranks; --cpus-per-task also sets exact. If overlap is
+	// set, it takes no processors. Otherwise it takes all processors of the job.
 	exact, overlap      bool
 	over                bool // may have more ranks than processors
 	label, kill         bool
@@ -41,7 +41,7 @@ type step struct {
 	relative            int  // index of the first node that it may use, in the job's list of nodes
 	dealt               string
 	group               string               // components of a heterogeneous job
-	deals               jobfile.Distribution // of its ranks over its nodes, as dealt says
+	deals               jobfile.Distribution // how its ranks are divided over its nodes; parsed from dealt
 
 	number  int // number of the step in its job
 	places  []place
@@ -123,7 +123,7 @@ func (c *call) nodesOfJob() []string {
 	return []string{c.Getenv("CANDOR_NODE")}
 }
 
-// chosen returns the indices of the nodes of a component that a step may use, in the list of the job's nodes.
+// chosen returns the nodes of a component that a step may use, as indices in the list of the job's nodes.
 func (c *call) chosen(w *step, of component) (may []int, err error) {
 	all := c.nodesOfJob()[of.first:][:of.nodes]
 	none := fmt.Errorf("Unable to create step for job %s: Requested node configuration is not available: the job has %s", c.Getenv("CANDOR_JOB"), strings.Join(all, ","))
@@ -144,8 +144,8 @@ func (c *call) chosen(w *step, of component) (may []int, err error) {
 	return may, nil
 }
 
-// plan fills in what the options of the step do not say, from the resources of a component of the job. It refuses a step
-// that asks for more than the component has.
+// plan sets the options that the step leaves open, from the resources of a component of the job. It refuses a step that
+// asks for more than the component has.
 func (c *call) plan(w *step, of component) (may []int, nodes int, err error) {
 	least, _, _ := strings.Cut(w.nodes, "-")
 	nodes, err = strconv.Atoi(cmp.Or(least, "0"))
@@ -197,8 +197,8 @@ func (c *call) plan(w *step, of component) (may []int, nodes int, err error) {
 // stepMPI are the ways in which ranks find one another. The first one is the default.
 var stepMPI = []string{"pmi1", "pmi2", "none", pmix}
 
-// step runs the ranks of one or several commands. Its exit code is the highest exit code of the ranks. The options of the
-// whole step are those of the first segment.
+// step runs the ranks of one or several commands. Its exit code is the highest exit code of the ranks. The first segment
+// has the options of the whole step.
 func (c *call) step(ctx context.Context, all []segment) error {
 	of, err := c.components()
 	if err != nil {
@@ -301,7 +301,7 @@ func lookPath(word, dir string) (string, error) {
 	return path, err
 }
 
-// stepLimit reads the time limit of a step; 0: only the job's limit.
+// stepLimit reads the time limit of a step. 0 means that only the job's limit applies.
 func stepLimit(text string) (time.Duration, error) {
 	if text == "" || text == "0" {
 		return 0, nil
@@ -320,8 +320,9 @@ func deviceList(lists ...string) []string {
 	return nil
 }
 
-// devices returns the number of GPUs that a step takes on a node. has is the number of the job's GPUs on the node,
-// nodes is the number of the step's nodes. −1: the step reserves no GPUs, but sees all GPUs of the job.
+// devices returns the number of GPUs that a step takes on a node. The argument has is the number of the job's GPUs on
+// the node, and nodes the number of the step's nodes. The result −1 means that the step reserves no GPUs, but sees all
+// GPUs of the job.
 func (w *step) devices(has, nodes int) (int, error) {
 	text := w.gpus
 	if rest, is := strings.CutPrefix(text, "gpu"); is {
@@ -404,7 +405,7 @@ func (w *step) placeOf(rank int) *place {
 	return &w.places[w.placeAt[rank]]
 }
 
-// exported returns the part of an environment that the option --export passes on.
+// Returns the part of an environment that the option --export passes on.
 func exported(env []string, list string) (out []string) {
 	if list == "" || list == "ALL" {
 		return slices.Clone(env)
@@ -445,7 +446,7 @@ func (c *call) fill(pattern string, w *step, rank int) string {
 	})
 }
 
-// open opens the file for a rank's output; nil: the output goes to srun's output.
+// open opens the file for a rank's output. It returns nil if the output goes to srun's output.
 func (c *call) open(pattern string, w *step, rank int) (*os.File, error) {
 	switch only, err := strconv.Atoi(pattern); {
 	case pattern == "" || pattern == "all" || err == nil && only == rank:
@@ -464,7 +465,7 @@ func (c *call) open(pattern string, w *step, rank int) (*os.File, error) {
 	return os.OpenFile(name, flags, 0o666)
 }
 
-// alone reports whether a step is a single process on this node, which can replace srun.
+// Reports whether a step is a single process on this node, which can replace srun.
 func (w *step) alone(own int) bool {
 	return w.ranks == 1 && w.places[0].index == own && !w.label && w.limit == "" && (w.in == "" || w.in == "all" || w.in == "0")
 }
@@ -494,5 +495,5 @@ func (c *call) become(w *step, path string, words, env []string) error {
 			}
 		}
 	}
-	return syscall.Exec(path, words, (&exec.Cmd{Env: env}).Environ()) // Environ: each variable once
+	return syscall.Exec(path, words, (&exec.Cmd{Env: env}).Environ()) // Environ removes repeated variables
 }

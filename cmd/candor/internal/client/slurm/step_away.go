@@ -28,14 +28,15 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// How srun starts ranks on another node of the job: srun asks the agent of its node, that agent asks the leader, and
-// the leader asks the other node's agent. The other agent starts this program next to the task that holds the slots.
+// srun starts ranks on another node of the job in these steps: srun asks the agent of its node, that agent asks the
+// leader, and the leader asks the other node's agent. The other agent starts this program next to the task that holds
+// the slots.
 // The two programs exchange JSON documents over its input and output: first an awayPlan, then frames.
 
 // ranksOfStep is the argument with which srun starts this program on another node.
 const ranksOfStep = "--ranks-of-step"
 
-// awayPlan says what this program must start.
+// awayPlan describes the ranks that this program must start.
 type awayPlan struct {
 	Path  string   `json:"path"`
 	Argv  []string `json:"argv"`
@@ -47,7 +48,7 @@ type awayPlan struct {
 	Total int      `json:"total"` // number of all ranks
 	GPUs  []int    `json:"gpus,omitempty"`
 	Each  bool     `json:"each,omitempty"` // each rank gets its own GPUs
-	PMI   string   `json:"pmi,omitempty"`  // the name of the step; "": none
+	PMI   string   `json:"pmi,omitempty"`  // the name of the step; "" means none
 	Hears []bool   `json:"hears"`          // for each rank here: whether it reads srun's input
 }
 
@@ -66,7 +67,7 @@ type frame struct {
 	InOver bool   `json:"in_over,omitempty"`
 }
 
-// remote is srun's side of the ranks on another node.
+// remote is srun's connection to the ranks on another node.
 type remote struct {
 	p      *place
 	frames *frameQueue
@@ -241,7 +242,7 @@ func (s *ranks) startAway(ctx context.Context, p *place) error {
 	return nil
 }
 
-// lingerAway is how long ranks on another node run on when srun has ended or cannot be reached.
+// lingerAway is how long ranks on another node continue to run after srun has ended or cannot be reached.
 const lingerAway = messages.Duration(20 * time.Second)
 
 // follow passes bytes in both directions until the program on the other node has ended.
@@ -383,7 +384,7 @@ func (b *stepsBus) Request(ctx context.Context, _ string, payload []byte) ([]byt
 // they run on.
 var ownVariables = []string{"CANDOR_NODE", "CANDOR_STAGE", "CANDOR_TASK", "CANDOR_CPUS", "CANDOR_MEMORY", "CANDOR_ATTEMPT", "CANDOR_LEASE", agent.StepsVariable, "CANDOR_GPUS", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HOSTNAME"}
 
-// away starts ranks on this node if srun runs on another node, and reports to srun how they end.
+// Starts ranks on this node for an srun on another node, and reports to srun how they end.
 func away() int {
 	in := json.NewDecoder(bufio.NewReaderSize(os.Stdin, 64<<10))
 	var plan awayPlan
@@ -530,7 +531,7 @@ func (a *awayRanks) start(p *place, rank int, env []string, all *sync.WaitGroup)
 	return nil
 }
 
-// pieces calls each for every piece of data until the input ends.
+// pieces calls the function each for every piece of data until the input ends.
 func pieces(from io.Reader, each func([]byte)) {
 	piece := make([]byte, 32<<10)
 	for {

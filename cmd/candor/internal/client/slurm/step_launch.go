@@ -30,7 +30,7 @@ type ranks struct {
 	c    *call
 	w    *step // the whole step
 	runs []*run
-	pmi  *pmi // nil: the ranks cannot find one another
+	pmi  *pmi // nil means the ranks cannot find one another
 	ends chan rankEnd
 
 	local   []*exec.Cmd
@@ -46,15 +46,15 @@ type ranks struct {
 // rankEnd says how a rank has ended.
 type rankEnd struct {
 	rank, code int
-	signal     syscall.Signal // 0: it exited by itself
-	lost       string         // why its node does not answer; "": it answers
+	signal     syscall.Signal // 0 means it exited by itself
+	lost       string         // why its node does not answer; "" means it answers
 }
 
 // rankOutput are the files for the output of a rank on another node.
 type rankOutput struct{ out, errs *os.File }
 
-// launch starts the ranks and waits for them. It returns the highest exit code. own is the index of this node in the list
-// of the job's nodes.
+// launch starts the ranks and waits for them. It returns the highest exit code. The argument own is the index of this
+// node in the list of the job's nodes.
 func (c *call) launch(ctx context.Context, runs []*run, room *stepRoom, own int, limit time.Duration) error {
 	w := merge(runs)
 	for _, r := range runs {
@@ -174,12 +174,12 @@ func (s *ranks) start(p *place, rank int) error {
 	return nil
 }
 
-// hears reports whether a rank reads srun's standard input.
+// Reports whether a rank reads srun's standard input.
 func (w *step) hears(rank int) bool {
 	return w.in == "" || w.in == "all" || w.in == strconv.Itoa(rank)
 }
 
-// inputFile opens the file that a rank reads as standard input; nil: there is none.
+// inputFile opens the file that a rank reads as standard input. It returns nil if there is none.
 func (s *ranks) inputFile(rank int) (*os.File, error) {
 	if _, err := strconv.Atoi(s.w.in); err == nil || s.w.in == "none" || s.w.hears(rank) {
 		return nil, nil
@@ -227,7 +227,7 @@ func (s *ranks) output(rank, number int, closes *[]io.Closer) (*os.File, error) 
 	return theirs, nil
 }
 
-// writing makes sure that lines of different ranks do not mix.
+// writing is locked while lines are written, so that lines of different ranks do not mix.
 var writing sync.Mutex
 
 // copyLines copies lines and writes a label before each one.
@@ -279,7 +279,7 @@ func copyToAll(all []io.WriteCloser, from io.Reader) {
 	}
 }
 
-// wait waits until all ranks have ended. Meanwhile, it passes signals on to them.
+// Waits until all ranks have ended. Meanwhile, it passes signals on to them.
 func (s *ranks) wait(ctx context.Context, heard chan os.Signal, limit time.Duration) error {
 	var late, waits <-chan time.Time
 	if limit > 0 {
@@ -335,7 +335,7 @@ func (s *ranks) say(format string, args ...any) {
 	fmt.Fprintf(s.c.Err, "srun: "+format+"\n", args...)
 }
 
-// ended records the end of a rank. It ends the other ranks if this rank was lost or did not finish PMI, because they
+// Records the end of a rank. It ends the other ranks if this rank was lost or did not finish PMI, because they
 // would wait for ever, or if it failed and the step has the option --kill-on-bad-exit.
 func (s *ranks) ended(e rankEnd) (code int) {
 	node := s.w.placeOf(e.rank).node

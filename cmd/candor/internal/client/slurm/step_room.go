@@ -49,7 +49,8 @@ func (c *call) stepsFile() string {
 	return filepath.Join(dir, fmt.Sprintf(".candor-steps-%d-%s-%s-%s-%s", os.Getuid(), c.Getenv("CANDOR_JOB"), c.Getenv("CANDOR_STAGE"), c.Getenv("CANDOR_TASK"), c.Getenv("CANDOR_ATTEMPT")))
 }
 
-// take waits until it can lock what the runs of a step need, and locks it: processors and GPUs on each of their nodes.
+// take waits until it can lock the processors and GPUs that the runs of a step need on each of their nodes. It locks
+// them.
 func (c *call) take(ctx context.Context, runs []*run) (*stepRoom, error) {
 	file, err := os.OpenFile(c.stepsFile(), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -79,7 +80,7 @@ func (c *call) take(ctx context.Context, runs []*run) (*stepRoom, error) {
 	}
 }
 
-// wants returns the number of processors that a step takes on a node for a number of ranks.
+// Returns the number of processors that a step takes on a node for a number of ranks.
 func (w *step) wants(ranks, processors int) int {
 	switch {
 	case w.overlap:
@@ -120,7 +121,7 @@ func (r *stepRoom) try(all []string, runs []*run) (taken bool, err error) {
 }
 
 // spread divides the ranks of a step among a number of nodes. The numbers of ranks on two nodes differ by at most one,
-// or by at most one plane if ranks are dealt in planes.
+// or by at most one plane if ranks are distributed in planes.
 func (r *stepRoom) spread(w *step, all []string, may []int, nodes, processors, gpus, devices int) (taken bool, err error) {
 	w.places = nil
 	for _, i := range may {
@@ -145,7 +146,7 @@ func (r *stepRoom) spread(w *step, all []string, may []int, nodes, processors, g
 	return true, nil
 }
 
-// fills reports whether each node of the step may get any number of ranks. Then the ranks can go wherever other steps
+// Reports whether each node of the step may get any number of ranks. Then the ranks can go wherever other steps
 // have left room.
 func (w *step) fills() bool { return w.exact && w.nodes == "" && w.on == "" && w.perNode == 0 }
 
@@ -172,8 +173,8 @@ func (r *stepRoom) fill(w *step, all []string, may []int, processors int) (taken
 	return true, nil
 }
 
-// some locks free bytes in a range of bytes: as many as want says, or none. The range begins at from and has the length
-// of. got has the positions of the locked bytes in the range.
+// Locks free bytes in a range of bytes. It locks exactly as many as the argument want, or none. The range begins at from
+// and has of bytes. The result got has the positions of the locked bytes in the range.
 func (r *stepRoom) some(from int64, want, of int) (got []int, ok bool) {
 	for i := 0; i < of && len(got) < want; i++ {
 		if r.lock(unix.F_SETLK, unix.F_WRLCK, from+int64(i), 1) == nil {
@@ -187,7 +188,7 @@ func (r *stepRoom) some(from int64, want, of int) (got []int, ok bool) {
 	return nil, false
 }
 
-// free unlocks bytes. got has their positions in the range that begins at from.
+// Unlocks bytes. The argument got has their positions in the range that begins at from.
 func (r *stepRoom) free(from int64, got []int) {
 	for _, i := range got {
 		_ = r.lock(unix.F_SETLK, unix.F_UNLCK, from+int64(i), 1)
@@ -210,7 +211,7 @@ func (r *stepRoom) stay() error {
 }
 
 // deviceVariables returns environment variables that show a rank the GPUs of its step on its node, or only the rank's
-// own GPUs. environ returns the job's variables on that node.
+// own GPUs. The function environ returns the job's variables on that node.
 func (w *step) deviceVariables(p *place, rank int, environ func(string) string) []string {
 	if len(p.gpus) == 0 {
 		return nil

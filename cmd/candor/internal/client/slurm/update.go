@@ -58,7 +58,6 @@ func (c *call) update(ctx context.Context, s *cli.Session, words []string) error
 	return nil
 }
 
-// set sets one value of a change.
 func set(change *job.ChangeRequest, key, value string) (err error) {
 	switch key {
 	case "timelimit":
@@ -86,8 +85,8 @@ func set(change *job.ChangeRequest, key, value string) (err error) {
 	return err
 }
 
-// conditions reads the jobs that a job must wait for from now on. text has the form of sbatch's option --dependency;
-// "": the job waits for no job.
+// conditions reads the jobs that a job must wait for from now on. The argument text has the form of sbatch's option
+// --dependency. "" means that the job waits for no job.
 func (c *call) conditions(ctx context.Context, s *cli.Session, text string) (*job.Conditions, error) {
 	job := &jobfile.Job{Spec: job.JobSpec{Stages: make([]job.Stage, 1)}}
 	if text == "" {

@@ -70,8 +70,8 @@ func withdraw(ctx context.Context, s *cli.Session, submitted []messages.JobID) {
 	}
 }
 
-// Elements returns the jobs of an array whose elements are jobs on several nodes. id is the number of its first job.
-// It returns nil if there is no such array.
+// Elements returns the jobs of an array whose elements are jobs on several nodes. The argument id is the number of the
+// array's first job. Elements returns nil if there is no such array.
 func Elements(ctx context.Context, s *cli.Session, id messages.JobID) (all []jobmsg.JobSummary, err error) {
 	for _, r := range []jobmsg.JobsRequest{{Jobs: []messages.JobID{id}}, {Labels: []string{jobfile.ElementsAfter(id)}, Sort: "job"}} {
 		for r.Limit = cli.MaxPage; ; {

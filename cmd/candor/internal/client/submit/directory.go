@@ -56,7 +56,7 @@ func letTasksIn(a *cli.App, dir string) (cure string, why error) {
 	return cure, why
 }
 
-// hides returns an error if the site hides a directory, or a directory above it, from tasks.
+// Returns an error if the site hides a directory, or a directory above it, from tasks.
 func hides(hidden []string, dir string) error {
 	for _, h := range hidden {
 		if access.Conceals(dir, h) {

@@ -28,7 +28,7 @@ const maxTogether = 768 << 10
 type member struct {
 	path    string
 	job     *jobfile.Job
-	request *job.SubmitRequest // nil: the job was refused before it was sent
+	request *job.SubmitRequest // nil means the job was refused before it was sent
 	reply   job.SubmitReply
 	err     error // why the job was refused
 }
@@ -40,7 +40,7 @@ type batch struct {
 	key     string          // the keys of the jobs are derived from this key
 	named   map[string]int  // number of times that each path was named so far
 	sent    map[string]bool // inputs that the site has, by their digests
-	session *cli.Session    // nil: not connected yet
+	session *cli.Session    // nil means not connected yet
 	members []*member
 }
 
@@ -228,7 +228,7 @@ func (b *batch) sendTogether(ctx context.Context, part []*member) error {
 	return nil
 }
 
-// unknown adds advice on how to repeat the request to an error, if it is not known which jobs were submitted.
+// If it is not known which jobs were submitted, unknown adds a sentence to the error: how to repeat the request.
 func (b *batch) unknown(err error) error {
 	if !messages.KindOf(err).Retriable() {
 		return err

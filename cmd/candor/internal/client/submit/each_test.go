@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// together makes the site accept several jobs in one request. The site refuses jobs with the name "dear.sh". together
-// returns the list of requests.
+// Makes the site accept several jobs in one request, and returns the list of requests. The site refuses jobs with the
+// name "dear.sh".
 func together(s *clienttest.Site) *[]job.SubmitRequest {
 	taken, known := &[]job.SubmitRequest{}, map[string]messages.JobID{}
 	clienttest.Answer(s, messages.Auctioneer, messages.VerbSubmit, func(r job.SubmitRequest) (reply job.SubmitReply, err error) {

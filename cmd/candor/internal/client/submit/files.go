@@ -12,7 +12,7 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// travels reports whether files go with a job. If so, each task runs in a directory of its own.
+// Reports whether files go with a job. If so, each task runs in a directory of its own.
 func travels(job *jobfile.Job) bool {
 	return len(job.Inputs) > 0 || slices.ContainsFunc(job.Spec.Stages, func(s jobmsg.Stage) bool { return s.Travels() })
 }
@@ -41,7 +41,7 @@ func describeInputs(a *cli.App, job *jobfile.Job) error {
 	return nil
 }
 
-// describe returns the hash and size of a file. called is the name that tasks see.
+// describe returns the hash and size of a file. The argument called is the name that tasks see.
 func describe(path, called string) (jobmsg.File, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -60,8 +60,8 @@ func describe(path, called string) (jobmsg.File, error) {
 	return f, nil
 }
 
-// sendInputs stores the inputs of a job that the site does not have yet. In a dry run it does nothing. sent has the
-// digests of the inputs that the site has.
+// sendInputs stores the inputs of a job that the site does not have yet. In a dry run it does nothing. The map sent has
+// the digests of the inputs that the site has.
 func sendInputs(ctx context.Context, s *cli.Session, job *jobfile.Job, request *jobmsg.SubmitRequest, sent map[string]bool) error {
 	if request.DryRun {
 		return nil

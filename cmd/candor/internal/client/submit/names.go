@@ -80,7 +80,7 @@ func suitComponents(ctx context.Context, s *cli.Session, job *jobfile.Job) error
 	return nil
 }
 
-// Await replaces each array, or element of an array, that a job waits for by jobs that the site knows.
+// Await is for a job that waits for arrays, or for elements of arrays. It replaces them by jobs that the site knows.
 func Await(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	for _, list := range []*[]messages.JobID{&job.Spec.AfterJobs, &job.Spec.AfterOK, &job.Spec.AfterFailed, &job.Spec.AfterStart} {
 		if err := awaitArrays(ctx, s, job, list); err != nil {
@@ -148,7 +148,7 @@ func awaitElements(ctx context.Context, s *cli.Session, job *jobfile.Job) error 
 	return nil
 }
 
-// alone makes a job wait for the present jobs of the account with the same name, as --dependency=singleton asks.
+// Makes a job wait for the account's present jobs with the same name, as --dependency=singleton asks.
 func alone(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	if !job.Names.Singleton {
 		return nil
@@ -292,8 +292,8 @@ func fitsNow(m *market.Market, s *jobmsg.Stage, nodes []market.NodeStatus) bool 
 	return false
 }
 
-// widthIn returns the number of slots of a class that a task of a stage takes. ok is false if the stage asks for
-// another class, or for a resource that the class lacks.
+// widthIn returns the number of slots of a class that a task of a stage takes. The result ok is false if the stage asks
+// for another class, or for a resource that the class lacks.
 func widthIn(m *market.Market, class messages.Name, s *jobmsg.Stage) (width int, ok bool) {
 	if s.Class != "" && s.Class != class {
 		return 0, false

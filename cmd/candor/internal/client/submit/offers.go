@@ -62,7 +62,7 @@ func noOffer(silent []clearing.Silent) error {
 	return messages.Errorf(kind, "no site makes an offer")
 }
 
-// writeOffers writes offers. It marks the offer that a job without a site would take. own says that all offers are
+// writeOffers writes offers. It marks the offer that a job without a site would take. If own is true, all offers are
 // from the user's own site.
 func writeOffers(p *cli.Page, r clearing.OffersReply, own bool) {
 	t := terminal.NewTable("|~SITE|~MARKET|START|COMPLETION|>IN|>SLOTS|>PER HOUR|>PRICE (CREDITS)|>WORTH|CONTRACT|~BASIS").Spare("IN|BASIS|WORTH|SLOTS|START|PER HOUR")
@@ -111,7 +111,7 @@ func writeOffers(p *cli.Page, r clearing.OffersReply, own bool) {
 	}
 }
 
-// writeCheapest writes what the slots of a task cost now, and in the cheapest hour of the last week.
+// writeCheapest writes the cost of the slots of a task now, and their cost in the cheapest hour of the last week.
 func writeCheapest(p *cli.Page, o *clearing.Offer) {
 	for _, c := range o.Cheapest {
 		what, now := "an hour of", ""

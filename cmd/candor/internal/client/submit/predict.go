@@ -19,9 +19,9 @@ type prediction struct {
 	Market    messages.Name      `json:"market"`
 	Held      messages.Credits   `json:"held"`      // amount held until the job ends; the job cannot cost more
 	Available messages.Credits   `json:"available"` // credits to spend until the job ends
-	Least     messages.Credits   `json:"least"`     // balance after the job if it costs all that is held
+	Least     messages.Credits   `json:"least"`     // balance after the job if it costs the whole hold
 	Most      messages.Credits   `json:"most"`      // balance after the job if it costs nothing
-	// Limited says that the submitter has a limit in the project. Left is how much of the limit is left until the job
+	// Limited means that the submitter has a limit in the project. Left is the unused part of the limit until the job
 	// ends.
 	Limited bool             `json:"limited"`
 	Left    messages.Credits `json:"left"`
@@ -36,7 +36,7 @@ type draw struct {
 	Amount  messages.Credits `json:"amount"`
 }
 
-// PredictCommand returns the command that shows what a job would leave in the paying account.
+// PredictCommand returns the command that shows how many credits a job would leave in the paying account.
 func PredictCommand(a *cli.App) *cobra.Command {
 	cmd, sub := describing(a, &cobra.Command{
 		Use:   "predict [flags] [FILE|-] [ARGUMENT...]",
@@ -84,7 +84,7 @@ func predict(ctx context.Context, a *cli.App, sub *submission, args []string) er
 	return cli.ExitStatus(cli.ExitCode(account.Affords(s.Account, checked.Held)))
 }
 
-// predictFor predicts what an account has after a job, from the account's present state and the credits that the job
+// predictFor predicts the state of an account after a job, from the account's present state and the credits that the job
 // holds.
 func predictFor(account money.AccountReply, job jobmsg.SubmitReply, submitter messages.Name) prediction {
 	p := prediction{

@@ -67,8 +67,8 @@ func TestWhyThereIsNoOffer(t *testing.T) {
 	}
 }
 
-// TestPartOfABudget checks the budget of a job that repeats a part of the tasks of another job. It must be the same
-// part of that job's budget, rounded up.
+// TestPartOfABudget checks the budget of a job that repeats a part of the tasks of an earlier job. The budget must be
+// the same part of the earlier job's budget, rounded up.
 func TestPartOfABudget(t *testing.T) {
 	for _, c := range []struct {
 		budget     messages.Credits

@@ -55,7 +55,7 @@ budget.`,
 	return cmd
 }
 
-// rerun submits a new job with all tasks of an earlier job except those that ended well.
+// rerun submits a new job with the tasks of an earlier job that did not end well.
 func rerun(ctx context.Context, a *cli.App, s *cli.Session, number messages.JobID, r *again) error {
 	job, err := cli.Call[jobmsg.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, jobmsg.JobRequest{Job: number})
 	if err != nil {
@@ -105,8 +105,8 @@ func rerun(ctx context.Context, a *cli.App, s *cli.Session, number messages.JobI
 	return jobs.Wait(ctx, a, s, reply.Job)
 }
 
-// repeated returns a new job with all tasks of an ended job except those that ended well. If a task of a gang did not
-// end well, the whole gang runs again. todo returns the tasks of a stage that did not end well, in ascending order.
+// Returns a new job with the tasks of an ended job that did not end well. If such a task is in a gang, the
+// whole gang runs again. The function todo returns the tasks of a stage that did not end well, in ascending order.
 func repeated(job jobmsg.JobDetail, todo func(stage int) ([]uint32, error)) (jobmsg.JobSpec, error) {
 	spec := job.Spec
 	switch {
@@ -157,7 +157,7 @@ func span(n int) []uint32 {
 	return out
 }
 
-// finished reports whether each task of a stage ended well.
+// Reports whether each task of a stage ended well.
 func finished(job jobmsg.JobDetail, stage messages.Name) bool {
 	i := slices.IndexFunc(job.Stages, func(s jobmsg.StageStatus) bool { return s.Name == stage })
 	return i >= 0 && job.Stages[i].Done == job.Stages[i].Tasks
@@ -173,7 +173,7 @@ func part(budget messages.Credits, tasks, all int) messages.Credits {
 	return messages.Credits(quotient)
 }
 
-// unfinished returns the tasks of a stage that did not end well, in ascending order.
+// Returns the tasks of a stage that did not end well, in ascending order.
 func unfinished(ctx context.Context, s *cli.Session, job jobmsg.JobDetail, stage int) (left []uint32, err error) {
 	done := map[uint32]bool{}
 	r := jobmsg.TasksRequest{Job: job.Job, Stage: &stage, Limit: cli.MaxPage}

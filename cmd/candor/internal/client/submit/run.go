@@ -101,14 +101,14 @@ func OfCommand(a *cli.App, options *jobfile.Options, words []string) (*jobfile.J
 	return job, finish(a, job, options, filepath.Base(words[0]))
 }
 
-// Interact runs the command of a job. The command gets the input and the signals of this process, and writes to its
-// output.
+// Interact runs the command of a job. The command gets the input and the signals of this process, and writes to this
+// process's output.
 func Interact(ctx context.Context, a *cli.App, job *jobfile.Job, onTerminal, quiet bool) error {
 	i := &interaction{terminal: onTerminal, quiet: quiet, linger: agent.DefaultLinger.Std()}
 	return i.do(ctx, a, job)
 }
 
-// do submits the job, waits for its task, and passes input and output on.
+// Submits the job, waits for its task, and passes input and output on.
 func (i *interaction) do(ctx context.Context, a *cli.App, job *jobfile.Job) error {
 	if err := AssumeBudget(a, job); err != nil {
 		return err
@@ -179,7 +179,7 @@ func (i *interaction) cancel(ctx context.Context, s *cli.Session, job messages.J
 	_, _ = cli.Call[jobmsg.CancelReply](context.WithoutCancel(ctx), s, messages.Auctioneer, messages.VerbCancel, jobmsg.CancelRequest{Job: job})
 }
 
-// started waits until the task has begun, or until the job has ended without a task. A task that ended in the
+// Waits until the task has begun, or until the job has ended without a task. A task that ended in the
 // meantime still has its output and exit code.
 func (i *interaction) started(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID) (*jobmsg.TaskStatus, error) {
 	told := false
@@ -249,8 +249,8 @@ const cannotStart = 127
 // endWithin is how long to wait until the site has settled a job whose command has ended.
 const endWithin = 15 * time.Second
 
-// end prints the cost of the job, and returns the exit code of the command. It cancels a job that would start again,
-// or whose output nobody reads.
+// Prints the cost of the job, and returns the exit code of the command. It cancels a job that would start again, or
+// whose output nobody reads.
 func (i *interaction) end(ctx context.Context, a *cli.App, s *cli.Session, t *jobmsg.TaskStatus, code int, err error) error {
 	job := t.Task.Job
 	if messages.KindOf(err) == messages.Conflict { // another client uses the job now

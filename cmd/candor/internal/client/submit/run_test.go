@@ -23,7 +23,7 @@ type commandSite struct {
 	output  string
 	end     job.State
 	reason  string
-	state   string        // of the task; "": the task never had a node
+	state   string        // of the task; "" means the task never had a node
 	lost    bool          // the node no longer knows the stream
 	failing int           // number of further requests to the node that get no answer
 	early   int           // number of further requests before the node has the task
@@ -53,7 +53,7 @@ func newCommandSite(t *testing.T) *commandSite {
 	return s
 }
 
-// away makes another site run the command. Only the auctioneer can then reach the node.
+// Makes another site run the command. Only the auctioneer can then reach the node.
 func (s *commandSite) away() {
 	clienttest.Answer(s.Site, messages.Auctioneer, clearing.VerbOutput, func(r clearing.OutputRequest) (reply agent.LogsReply, err error) {
 		if r.Node != "node7" || r.Stream == nil || r.Stream.Attempt.Task.Job != 33 {
@@ -169,8 +169,8 @@ func (w *slowReader) Write(b []byte) (int, error) {
 	return w.Buffer.Write(b)
 }
 
-// TestRunWhoseReaderGoes closes the output of a command that runs. The job must be cancelled at once; otherwise it
-// would keep its slot until the node ends it as idle.
+// TestRunWhoseReaderGoes closes the output of a command that runs. The job must be cancelled at once. Otherwise the job
+// would keep its slot until the node ends the command, because its client is silent.
 func TestRunWhoseReaderGoes(t *testing.T) {
 	s, cancelled := newCommandSite(t), false
 	clienttest.Answer(s.Site, messages.Auctioneer, messages.VerbCancel, func(r job.CancelRequest) (job.CancelReply, error) {

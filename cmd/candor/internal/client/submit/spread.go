@@ -53,7 +53,7 @@ func spreadRanks(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 }
 
 // fewestNodes returns the smallest number of nodes of a market that have room for the ranks of a job, and the job
-// divided among that many nodes. 0: the ranks have no room even on all nodes together.
+// divided among that many nodes. The number is 0 if the ranks have no room even on all nodes together.
 func fewestNodes(job *jobfile.Job, m *market.Market, nodes []market.NodeStatus) (int, jobmsg.JobSpec) {
 	for n := range job.NodeCounts(len(nodes)) {
 		again := *job
@@ -89,7 +89,7 @@ func holding(m *market.Market, s *jobmsg.Stage, nodes []market.NodeStatus) (most
 	return most
 }
 
-// suits reports whether a node has what a stage requires of its nodes.
+// Reports whether a node meets a stage's requirements on nodes.
 func suits(n *market.NodeStatus, s *jobmsg.Stage) bool {
 	if len(s.Nodes) > 0 && !slices.Contains(s.Nodes, n.Node) || slices.Contains(s.Exclude, n.Node) ||
 		s.GPUType != "" && n.Resources != nil && n.Resources.GPUType != s.GPUType {

@@ -1,5 +1,5 @@
-// Package submit has the commands that read a description of a job. They submit it, ask for contracts and estimates,
-// or predict what an account will have left.
+// Package submit has the commands that read a description of a job. They submit the job, ask for contracts and
+// estimates, or predict the balance of an account after the job.
 package submit
 
 import (
@@ -38,7 +38,7 @@ type submission struct {
 	wrap    string
 	idOnly  bool
 	each    bool
-	dash    func() int // number of arguments before "--"; negative: there is no "--"
+	dash    func() int // number of arguments before "--"; negative means there is no "--"
 }
 
 // Commands returns the commands that read a description of a job.
@@ -107,8 +107,8 @@ job is printed once, when it has ended, as by "candor job N --json".`,
 	return cmd
 }
 
-// describing adds to a command the options that describe a job, and its arguments: a file and the arguments of the
-// script.
+// describing adds the options that describe a job to a command. The arguments of the command are a file and the
+// arguments of the script.
 func describing(a *cli.App, cmd *cobra.Command) (*cobra.Command, *submission) {
 	sub := &submission{options: jobfile.NewOptions(a.Lookup), dash: cmd.ArgsLenAtDash}
 	cmd.Args = cobra.ArbitraryArgs
@@ -126,7 +126,7 @@ func describing(a *cli.App, cmd *cobra.Command) (*cobra.Command, *submission) {
 	return cmd, sub
 }
 
-// Read makes a job from a script and options, for another command than submit. The job may lack a budget.
+// Read makes a job from a script and options, for commands other than submit. The job may lack a budget.
 func Read(a *cli.App, options *jobfile.Options, source []byte, name string, arguments []string) (*jobfile.Job, error) {
 	job, err := jobfile.ParseScript(source, arguments, a.Lookup)
 	if err != nil {
@@ -168,7 +168,7 @@ func submit(ctx context.Context, a *cli.App, sub *submission, args []string) err
 	return nil
 }
 
-// Unsaid returns an error with the job's number, for a submission that succeeded when its output could not be
+// Unsaid returns an error with the job's number, for a submission that succeeded although its output could not be
 // written. Without the number, the user would submit the job again.
 func Unsaid(reply jobmsg.SubmitReply, err error) error {
 	if reply.Job == 0 { // it was a dry run
@@ -189,7 +189,7 @@ func Send(ctx context.Context, a *cli.App, job *jobfile.Job, key string, dryRun 
 	return sendBy(ctx, a, s, job, key, dryRun)
 }
 
-// sendBy submits a job by a session; nil: it opens one.
+// sendBy submits a job through a session. If the session is nil, it opens one.
 func sendBy(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile.Job, key string, dryRun bool) (_ *cli.Session, reply jobmsg.SubmitReply, err error) {
 	request, err := prepare(a, job, key, dryRun)
 	if err != nil {
@@ -309,8 +309,8 @@ func refusesMail(job *jobfile.Job, err *messages.Error) bool {
 	return job.Options.Mail && strings.HasPrefix(err.Message, "notify: ")
 }
 
-// refused completes the site's error: with the place in the file that is wrong, or with advice how to repeat the
-// request without a second submission.
+// refused completes the site's error. It adds the wrong place in the file, or advice on how to repeat the request
+// without a second submission.
 func refused(err error, job *jobfile.Job, key string) error {
 	wire, ok := errors.AsType[*messages.Error](err)
 	if !ok {
@@ -326,7 +326,7 @@ func refused(err error, job *jobfile.Job, key string) error {
 	return &messages.Error{Kind: wire.Kind, Op: wire.Op, Message: message}
 }
 
-// AssumeBudget sets the budget of a job that names none to the value of CANDOR_BUDGET, if this variable is set.
+// AssumeBudget sets the budget to the value of CANDOR_BUDGET, if the job names no budget and the variable is set.
 func AssumeBudget(a *cli.App, job *jobfile.Job) (err error) {
 	text := a.Getenv("CANDOR_BUDGET")
 	if job.HasBudget || text == "" {
@@ -456,7 +456,7 @@ func parse(a *cli.App, sub *submission, name string, source []byte, arguments []
 		"is it a script or a job file? begin a script with #!/bin/sh, or submit it with --script; a job file has stages, command or script")
 }
 
-// roams reports whether any site can run the job. Such a job has a budget, and needs nothing that only the user's site
+// Reports whether any site may run the job. Such a job has a budget, and needs nothing that only the user's site
 // has.
 func roams(job *jobfile.Job) bool {
 	s := &job.Spec

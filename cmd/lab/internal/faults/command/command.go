@@ -23,7 +23,7 @@ type options struct {
 	seeds int
 	from  uint64
 	json  bool
-	bug   faults.Bug // bug that tests plant
+	bug   faults.Bug // bug that tests insert
 }
 
 // Command returns `lab faults`.
@@ -93,7 +93,7 @@ func readPlan(name string) (*faults.Plan, error) {
 	return faults.Decode(name, text)
 }
 
-// run runs a plan with each seed. It prints each failing seed immediately, and a report at the end. If any seed has
+// Runs a plan with each seed. It prints each failing seed immediately, and a report at the end. If any seed has
 // failed, it returns an error.
 func (o *options) run(out, stderr io.Writer) error {
 	plan, err := readPlan(o.plan)

@@ -52,7 +52,7 @@ func TestFaultsAreReported(t *testing.T) {
 	}
 }
 
-// TestAViolationIsToldAndReplays runs a seed with a planted bug. The failing seed must be printed before its plan is
+// TestAViolationIsToldAndReplays runs a seed with an inserted bug. The failing seed must be printed before its plan is
 // shrunk, and a run of the printed plan must fail in the same way.
 func TestAViolationIsToldAndReplays(t *testing.T) {
 	var out, errs strings.Builder

@@ -24,7 +24,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Exit codes.
+// These are the exit codes.
 const (
 	codeBroken = 1
 	codeFailed = 2
@@ -95,7 +95,7 @@ promise was broken, and with 2 if a scenario could not be run.`,
 // verdict is an error with the exit code of the program.
 type verdict struct {
 	code int
-	why  string // "": it was printed already
+	why  string // "" means it was printed already
 }
 
 func (v *verdict) Error() string { return v.why }
@@ -172,10 +172,10 @@ func (o *options) check() error {
 	return nil
 }
 
-// replacing are the scenarios in which a newer build replaces an older one.
+// replacing lists the scenarios in which a newer build replaces an older one.
 var replacing = []string{"upgrade", "chaos", "storms"}
 
-// build builds what the scenarios need.
+// build builds the binaries that the scenarios need.
 func (o *options) build(ctx context.Context, dir string) error {
 	if o.from != "" {
 		if err := netlab.BuildCommit(ctx, o.binary(dir, versions[0]), versions[0], o.from); err != nil {
@@ -225,8 +225,8 @@ func (o *options) directory() (dir string, remove func(), err error) {
 	}, err
 }
 
-// trials runs the trials one after another, and prints their reports and a summary. If one trial cannot run to its
-// end, the others still run.
+// Runs the trials one after another, and prints their reports and a summary. If one trial cannot run to its end, the
+// others still run.
 func (o *options) trials(ctx context.Context, dir string, network func(dir string) (netlab.Network, error)) (int, error) {
 	var reports []trial.Report
 	var failed []error

@@ -52,9 +52,9 @@ func TestLab(t *testing.T) {
 }
 
 // TestUpgradeFromTheLastRelease builds the last release from the history. It replaces that release by the present
-// source on every host of a site, host by host. Then it goes back to the release, and again to the present source.
-// Users submit all the time, and each node has a task that runs all the time. While hosts run both builds, each of the
-// builds must have led.
+// source on every host of a site, host by host. Then it returns to the release, and again to the present source. Users
+// submit all the time, and each node has a task that runs all the time. While some hosts run one build and some the
+// other, each build must have led.
 func TestUpgradeFromTheLastRelease(t *testing.T) {
 	text, err := os.ReadFile("../../../../../deploy/packages/releases")
 	if err != nil {
@@ -73,7 +73,7 @@ func TestUpgradeFromTheLastRelease(t *testing.T) {
 	atLeast(t, &reports[0], "times that the newer build led beside the older", 1)
 }
 
-// kept checks the report of one trial: no promise was broken, nothing was lost, and no request was given up.
+// Checks the report of one trial: no promise was broken, nothing was lost, and no request was given up.
 func kept(t *testing.T, reports []trial.Report) {
 	t.Helper()
 	if len(reports) != 1 {
@@ -104,8 +104,8 @@ func TestLiar(t *testing.T) {
 	}
 }
 
-// TestChaos makes random faults happen to a site for some seconds. The check must find no broken promise. Then it
-// plants faults in the clients' record. The check must find each of them.
+// TestChaos makes random faults happen to a site for some seconds. The check must find no broken promise. Then the test
+// inserts faults into the clients' record. The check must find each of them.
 func TestChaos(t *testing.T) {
 	for _, r := range run(t, "--short", "--scenario", "chaos", "--acks", "200", "--faults", "4") {
 		t.Logf("%+v", r.Numbers)
@@ -116,7 +116,7 @@ func TestChaos(t *testing.T) {
 		atLeast(t, &r, "acknowledged", 200)
 	}
 	for planted, c := range map[string]struct{ found, acks string }{
-		witness.PlantLost:    {"lost", "100"}, // the first payment is planted
+		witness.PlantLost:    {"lost", "100"}, // the first payment is the inserted one
 		witness.PlantDoubled: {"doubled", "1000"},
 		witness.PlantStale:   {"histories that fit no order", "1000"},
 	} {
@@ -170,7 +170,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// long skips a test that takes minutes, unless CANDOR_LAB asks for it.
+// Skips a test that takes minutes, unless CANDOR_LAB asks for it.
 func long(t *testing.T) {
 	t.Helper()
 	if !allOf() {
@@ -188,7 +188,7 @@ func atLeast(t *testing.T, r *trial.Report, name string, least float64) {
 	}
 }
 
-// run runs the lab, and returns its reports.
+// Runs the lab, and returns its reports.
 func run(t *testing.T, arguments ...string) (reports []trial.Report) {
 	t.Helper()
 	path, err := program()
@@ -196,7 +196,7 @@ func run(t *testing.T, arguments ...string) (reports []trial.Report) {
 		t.Fatal(err)
 	}
 	ctx := t.Context()
-	if deadline, bounded := t.Deadline(); bounded { // so that a lab that hangs prints how far it came
+	if deadline, bounded := t.Deadline(); bounded { // so that a lab that hangs prints its progress
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-endWithin))
 		defer cancel()

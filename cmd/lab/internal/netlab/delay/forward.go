@@ -52,7 +52,7 @@ func (g *gate) heal() {
 	}
 }
 
-// wait returns nil when data that was sent at the time sent has arrived. If ctx ends first, it returns ctx's error.
+// wait returns nil when data from the time sent has arrived. If ctx ends first, it returns ctx's error.
 func (g *gate) wait(ctx context.Context, sent time.Time) error {
 	timer := time.NewTimer(time.Until(sent.Add(g.oneWay)))
 	defer timer.Stop()
@@ -102,8 +102,8 @@ func forward(ctx context.Context, dst io.WriteCloser, src io.ReadCloser, g *gate
 	reading.Wait()
 }
 
-// read reads data from src, and sends it with the present time to the channel under. At the end of src it sends an
-// empty chunk and closes the channel.
+// Reads data from src, and sends each piece with the present time to a channel. At the end of src it sends an empty
+// chunk and closes the channel.
 func read(ctx context.Context, src io.Reader, under chan<- chunk) {
 	defer close(under)
 	for {

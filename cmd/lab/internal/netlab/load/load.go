@@ -19,7 +19,7 @@ type Config struct {
 	Connect func(user messages.Name) (bus.Bus, error)
 	// Job returns a client's n-th submission, counted from 0. The load sets its key.
 	Job func(n int) job.SubmitRequest
-	// Every is the time between two submissions of a client. The clients take turns within it.
+	// Every is the time between two submissions of a client. Within this time, the clients take turns.
 	Every time.Duration
 	// Jobs is the number of jobs that each client submits. If it is 0, clients submit until the load is stopped.
 	Jobs int
@@ -38,7 +38,7 @@ type Ack struct {
 	Key   string
 	N     int // number of the submission at its client
 	Job   messages.JobID
-	Site  messages.Name // the site that it was submitted for; "": the one that was asked
+	Site  messages.Name // the site that it was submitted for; "" means the one that was asked
 	Sent  time.Time
 	Acked time.Time
 }
@@ -79,7 +79,7 @@ func Start(ctx context.Context, c Config) (*Load, error) {
 	return l, nil
 }
 
-// run runs one client, which begins after a delay.
+// Runs one client, which begins after a delay.
 func (l *Load) run(ctx context.Context, user messages.Name, b bus.Bus, after time.Duration) {
 	select {
 	case <-time.After(after):
@@ -147,7 +147,7 @@ func Submit(ctx context.Context, b bus.Bus, site, user messages.Name, r job.Subm
 	}
 }
 
-// againAfter is how long a client waits after a refusal for a full disk.
+// againAfter is how long a client waits after a refusal because of a full disk.
 const againAfter = 50 * time.Millisecond
 
 // request returns a client's n-th submission.

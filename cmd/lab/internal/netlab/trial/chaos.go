@@ -126,13 +126,13 @@ func (t *trial) duration() time.Duration {
 	return either(t, chaosFor, chaosForShort)
 }
 
-// enough reports whether the trial has reached its time, its acknowledgements and its faults.
+// Reports whether the trial has reached its time, its acknowledgements and its faults.
 func (s *storm) enough(begun time.Time) bool {
 	c, _ := s.w.Counts()
 	return time.Since(begun) >= s.trial.duration() && c.Acknowledged >= s.trial.Acks && s.faults() >= s.trial.Faults
 }
 
-// possible returns the faults that the machine permits and the user allows.
+// Returns the faults that the machine permits and the user allows.
 func (s *storm) possible() (list []fault) {
 	disk, namespaces := s.Racks[0].HasDisk(), netlab.Inside()
 	for _, f := range faults {
@@ -267,7 +267,7 @@ func (s *storm) strikes(ctx context.Context, possible []fault) error {
 	return nil
 }
 
-// draw draws a fault. A fault that must happen alone takes as long as several other faults, so in three of four such
+// Draws a fault. A fault that must happen alone takes as long as several other faults, so in three of four such
 // cases draw draws once more.
 func (s *storm) draw(possible []fault) fault {
 	f := possible[s.rng.IntN(len(possible))]
@@ -307,7 +307,7 @@ func (s *storm) strike(ctx context.Context, f *fault, h *netlab.Host, possible [
 	return f.mend(ctx, s, h)
 }
 
-// another adds a second fault, at a host that has none. At least one rack stays without a fault, because a rack that
+// Adds a second fault, at a host that has none. At least one rack stays without a fault, because a rack that
 // starts again needs another rack to form a majority.
 func (s *storm) another(ctx context.Context, first *fault, possible []fault) error {
 	if first.alone {
@@ -325,7 +325,7 @@ func (s *storm) another(ctx context.Context, first *fault, possible []fault) err
 	return s.strike(ctx, &f, h, possible)
 }
 
-// report reports the faults and their effects.
+// Reports the faults and their effects.
 func (s *storm) report() {
 	t := s.trial
 	c, broken := s.w.Counts()
@@ -356,7 +356,6 @@ func (s *storm) report() {
 	}
 }
 
-// reportFaults reports the faults of the site.
 func (s *storm) reportFaults() {
 	t, of := s.trial, "" // name of the site, if there are several
 	if len(t.Lab.Sites) > 1 {

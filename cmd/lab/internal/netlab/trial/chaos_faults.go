@@ -21,12 +21,12 @@ import (
 // fault is something that can happen to a host.
 type fault struct {
 	name string
-	// agents says that the fault can also happen to agents, not only to racks.
+	// agents means that the fault can also happen to agents, not only to racks.
 	agents bool
-	// alone says that no other fault may be present, because the fault removes data of a replica, or affects every
+	// alone means that no other fault may be present, because the fault removes data of a replica, or affects every
 	// host.
 	alone bool
-	// needs says what the fault needs: "network" (network namespaces), "disk" (a disk of the host's own), or nothing.
+	// needs is what the machine must provide: "network" (network namespaces), "disk" (a disk for each host), or nothing.
 	needs string
 	most  time.Duration // longest time of the fault; its time is drawn
 	// strike begins the fault, and mend ends it.
@@ -63,7 +63,7 @@ func Faults() (names []string) {
 	return names
 }
 
-// plain returns a strike that does one thing to a host.
+// Returns a function strike that does one thing to a host.
 func plain(do func(*netlab.Host) error) func(context.Context, *storm, *netlab.Host) error {
 	return func(_ context.Context, _ *storm, h *netlab.Host) error { return do(h) }
 }
@@ -79,7 +79,7 @@ func plainly(do func(*netlab.Host) error) func(context.Context, *storm, *netlab.
 
 func killed(_ context.Context, _ *storm, h *netlab.Host) error { h.Kill(); return nil }
 
-// revived starts a host and waits until it serves.
+// Starts a host and waits until it serves.
 func revived(ctx context.Context, s *storm, h *netlab.Host) error {
 	return s.await(ctx, func(ctx context.Context) error {
 		if !h.Runs() {
@@ -115,7 +115,7 @@ func (s *storm) await(ctx context.Context, look func(context.Context) error) err
 	})
 }
 
-// obey removes the damaged file of the history that the end of the host's log names, as an operator would.
+// obey removes a damaged file of the history, as an operator would. The end of the host's log names the file.
 func (s *storm) obey(h *netlab.Host, said string) {
 	for word := range strings.FieldsFuncSeq(said, func(r rune) bool { return strings.ContainsRune(" \n\t:\";,", r) }) {
 		if strings.HasPrefix(word, h.Dir()) && strings.Contains(word, "/history/") {
@@ -142,12 +142,12 @@ func heard(ctx context.Context, s *storm, h *netlab.Host) error {
 	return revived(ctx, s, h)
 }
 
-// filled makes a fault: the host's disk is full, or so full that a replica lacks space.
+// Makes a fault: the host's disk is full, or so full that a replica lacks space.
 func filled(_ context.Context, s *storm, h *netlab.Host) error {
 	return h.Fill(s.rng.Int64N(4) * (64 << 20))
 }
 
-// slowed makes a disk hang for a fraction of a second, again and again.
+// Makes a disk hang for a fraction of a second, again and again.
 func slowed(ctx context.Context, s *storm, h *netlab.Host) error {
 	for range 3 + s.rng.IntN(8) {
 		if err := h.Freeze(); err != nil {
@@ -205,7 +205,7 @@ func upgraded(ctx context.Context, s *storm, _ *netlab.Host) error {
 	return nil
 }
 
-// damaged damages some files of a stopped host: it flips bits, writes zeroes, cuts or removes files.
+// Damages some files of a stopped host: it flips bits, writes zeroes, cuts or removes files.
 func damaged(_ context.Context, s *storm, h *netlab.Host) error {
 	return spoil(s, h, "")
 }
@@ -246,7 +246,6 @@ func spoil(s *storm, h *netlab.Host, actor string) error {
 	return s.each(h, files, damage)
 }
 
-// each damages some of a host's files.
 func (s *storm) each(h *netlab.Host, files []string, damage func(string, *rand.Rand) (string, error)) error {
 	if len(files) == 0 {
 		return nil
@@ -277,7 +276,7 @@ func damagedRunning(_ context.Context, s *storm, h *netlab.Host) error {
 	return s.each(h, files, change)
 }
 
-// startedAnew kills or stops a host that runs on damaged files, and starts it again, so that it repairs its data.
+// startedAnew restarts a host that runs on damaged files, so that it repairs its data. It kills or stops the host first.
 func startedAnew(ctx context.Context, s *storm, h *netlab.Host) error {
 	if s.rng.IntN(2) == 0 {
 		_ = h.Stop() // it may have found the damage, and ended by itself
@@ -314,7 +313,7 @@ func change(file string, rng *rand.Rand) (string, error) {
 	return fmt.Sprintf("bytes %d to %d changed", from, to), err
 }
 
-// written is the size in bytes of the beginning of a file, in which damage is done. The rest of a log segment is mostly
+// written is the size in bytes of the beginning of a file. Only this part is damaged: the rest of a log segment is mostly
 // empty, because segments are reserved at their full size.
 const written = 4 << 20
 
@@ -357,7 +356,7 @@ func emptied(_ context.Context, _ *storm, h *netlab.Host) error {
 	return h.Empty()
 }
 
-// putBack lets a host run on for some time, and then replaces its files by earlier copies.
+// putBack lets a host run for some more time, and then replaces its files by earlier copies.
 func putBack(ctx context.Context, s *storm, h *netlab.Host) error {
 	h.Kill()
 	if err := h.Copy(); err != nil {
@@ -387,8 +386,8 @@ func putBack(ctx context.Context, s *storm, h *netlab.Host) error {
 	return h.PutBack()
 }
 
-// has returns two numbers that the bank's leader knows: the last entry that a host's replica has, and the last entry
-// that the leader has applied.
+// Returns two numbers that the bank's leader knows: the last entry that a host's replica has, and the last entry that
+// the leader has applied.
 func (s *storm) has(ctx context.Context, h *netlab.Host) (last, applied uint64, err error) {
 	reply, err := ask[messages.ReplicasReply](ctx, s.member, messages.Bank, messages.VerbReplicas, messages.Empty{})
 	for _, r := range reply.Replicas {
@@ -399,8 +398,8 @@ func (s *storm) has(ctx context.Context, h *netlab.Host) (last, applied uint64, 
 	return last, reply.Applied, err
 }
 
-// healed returns a function that starts a host that has lost data, and waits until it has everything again. If lacks is
-// true, the host must report that its replicas lack data. After damage lacks is false, because the damaged place may
+// Returns a function that starts a host that has lost data, and waits until it has everything again. If lacks is
+// true, the host must report that its replicas lack data. After damage, lacks is false, because the damaged place may
 // never be read.
 func healed(lacks bool) func(context.Context, *storm, *netlab.Host) error {
 	return func(ctx context.Context, s *storm, h *netlab.Host) error {
@@ -424,7 +423,7 @@ func healed(lacks bool) func(context.Context, *storm, *netlab.Host) error {
 	}
 }
 
-// well waits until every replica of both groups answers and votes, and lacks at most 1,000 of its leader's entries.
+// Waits until every replica of both groups answers and votes, and lacks at most 1,000 of its leader's entries.
 func (s *storm) well(ctx context.Context) error {
 	return s.await(ctx, func(ctx context.Context) error {
 		for _, actor := range []string{messages.Auctioneer, messages.Bank} {

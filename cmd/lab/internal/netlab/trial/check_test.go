@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// A check is only useful if it can find a fault. These tests plant, for each check, the fault that it must find.
+// A check is only useful if it can find a fault. For each check, these tests insert the fault that it must find.
 
 // played is a site in memory. It gives the answers that the test sets.
 type played struct {
@@ -69,7 +69,7 @@ func done(id messages.JobID) job.JobSummary {
 	return job.JobSummary{Job: id, Account: "alice", Payer: "alice", State: job.Completed, Tasks: 1, Done: 1, Charged: messages.Credit}
 }
 
-// sound returns a site that has kept all its promises.
+// Returns a site that has kept all its promises.
 func sound() *played {
 	return &played{
 		numbers: map[string]messages.JobID{"k-alice-0": 1, "k-alice-1": 2},
@@ -82,7 +82,7 @@ func sound() *played {
 func TestCheckWork(t *testing.T) {
 	for name, plant := range map[string]struct {
 		with func(*played)
-		want string // what is said to be broken; "": nothing
+		want string // the broken promise in the report; "" means none
 	}{
 		"nothing":                       {func(*played) {}, ""},
 		"a job that is not there":       {func(p *played) { p.jobs = p.jobs[1:] }, "1 are not there"},

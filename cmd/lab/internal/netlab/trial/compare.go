@@ -169,7 +169,7 @@ func disagreement(ctx context.Context, all []*member) (string, error) {
 	return apart(replies), nil
 }
 
-// apart returns a sentence that says where banks disagree about their debts, or "" if they agree.
+// Returns a sentence that says where banks disagree about their debts, or "" if they agree.
 func apart(replies []clearing.PeersReply) string {
 	owed := map[[2]messages.Name]messages.Credits{}
 	for _, r := range replies {
@@ -246,7 +246,7 @@ func (t *trial) reconcile(ctx context.Context, all []*member) error {
 }
 
 // checkTotals checks that no credits appeared or were lost. The balances of all accounts of all sites, without debts
-// between sites, must sum to what was granted.
+// between sites, must sum to the granted credits.
 func (t *trial) checkTotals(ctx context.Context, all []*member) error {
 	var balances, between, granted messages.Credits
 	for _, m := range all {

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// phases are the time that a trial of a cut measures before the cut, and the length of the cut. Both are multiples of
-// the time in which a client makes three submissions, because one of three is for another site.
+// phases has the time that a trial measures before a cut, and the length of the cut. Both are multiples of the time in
+// which a client makes three submissions, because one of three is for another site.
 type phases struct{ before, cut time.Duration }
 
 const (
@@ -23,7 +23,7 @@ var (
 	short = phases{before: 9 * time.Second, cut: 12 * time.Second}
 )
 
-// The promises that hold during and after a cut.
+// These promises hold during and after a cut.
 const (
 	leastThroughput = 0.95             // throughput of the site that is cut off, relative to the time before
 	agreeWithin     = 30 * time.Second // longest time until the books agree after the cut, with everything that waited for it

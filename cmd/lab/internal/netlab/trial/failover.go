@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Numbers of blows of a trial. Each of the four kinds of victims gets a quarter of them.
+// These are the numbers of blows (failures that the trial causes). Each of the four kinds of victims gets a quarter.
 const (
 	blows      = 20
 	blowsShort = 4
@@ -34,14 +34,14 @@ type blow struct {
 	median, longest time.Duration
 }
 
-// Limits of the time without service after a leader's death.
+// These are limits of the time without service after a leader was killed.
 const (
 	deathMedian  = time.Second
 	deathLongest = 2 * time.Second
 )
 
-// failover kills hosts under load. A client counts as served again when it has an answer to a request that it sent
-// after the death.
+// failover kills hosts under load. A client counts as served again when it has an answer to a request that it sent after
+// the kill.
 func failover(ctx context.Context, _ *trial, all []*member) error {
 	return all[0].strikes(ctx, blow{
 		name:   "killed",
@@ -56,13 +56,13 @@ func stops(ctx context.Context, _ *trial, all []*member) error {
 	return all[0].strikes(ctx, blow{name: "stopped in order", strike: (*netlab.Host).Stop, mend: revive})
 }
 
-// standstill suspends hosts under load (SIGSTOP), and resumes them once clients are served.
+// standstill suspends hosts under load (SIGSTOP), and resumes them when clients are served.
 func standstill(ctx context.Context, _ *trial, all []*member) error {
 	return all[0].strikes(ctx, blow{name: "stood still", strike: (*netlab.Host).Pause,
 		mend: func(_ context.Context, h *netlab.Host) error { return h.Resume() }})
 }
 
-// isolation disconnects hosts from the network of their site under load. Unlike the death of a process, this closes no
+// isolation disconnects hosts from the network of their site under load. Unlike the end of a process, this closes no
 // connections, so the other hosts get no sign of it.
 func isolation(ctx context.Context, _ *trial, all []*member) error {
 	return all[0].strikes(ctx, blow{
@@ -167,7 +167,7 @@ func (m *member) victim(ctx context.Context, what string) (*netlab.Host, error) 
 	return auctioneer, nil
 }
 
-// united restarts the host that leads the bank, again and again, until one host leads both actors.
+// Restarts the host that leads the bank, again and again, until one host leads both actors.
 func (m *member) united(ctx context.Context, bank *netlab.Host) (*netlab.Host, error) {
 	if err := bank.Stop(); err != nil {
 		return nil, err

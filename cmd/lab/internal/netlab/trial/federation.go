@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// The sizes of the sites of a federation.
+// These are the sizes of the sites of a federation.
 const (
 	oneWay    = 30 * time.Millisecond // a round trip between two sites takes 60 ms
 	peerLimit = 10_000 * messages.Credit
@@ -23,7 +23,7 @@ const (
 	jobsEachShort = 60
 )
 
-// joined makes the sites of a lab peers.
+// Makes the sites of a lab peers.
 func joined(l *netlab.Lab) error { return l.Join(oneWay, peerLimit) }
 
 // roaming returns the jobs that a site's users submit: every third job is for one of the other

@@ -22,7 +22,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// The terms of the lying site, and the amount that a user of its victim authorises for it.
+// These are the terms of the lying site, and the amount that a user of its victim authorises for it.
 const (
 	liarLimit  = 100 * messages.Credit
 	liarShare  = 40 * messages.Credit
@@ -30,8 +30,8 @@ const (
 	leastVisit = messages.Credit / 100 // smallest authorisation of a visiting job
 )
 
-// Accounts at the victim. The honest users submit jobs. The trusting user sends a job to the liar. The liar makes
-// payments to its accomplice.
+// These are accounts at the victim. The honest users submit jobs. The trusting user sends a job to the liar. The liar
+// makes payments to its accomplice.
 var (
 	honest                             = users[:2]
 	trusting, accomplice messages.Name = "dave", "erin"
@@ -64,8 +64,8 @@ type liar struct {
 	out     clearingmsg.RunningTotal       // sum of the victim's instructions
 }
 
-// lies lets a peer attack a site with the peer's own credentials. The attack may gain at most the peer's limit, its
-// share, and what users authorised it to charge. Meanwhile, the site's own users and an honest peer must be served. At
+// Lets a peer attack a site with the peer's own credentials. The attack may gain at most the peer's limit, its
+// share, and the amounts that users authorised it to charge. Meanwhile, the site's own users and an honest peer must be served. At
 // the end the site ends its relation with the attacker (candor peer part).
 func lies(ctx context.Context, t *trial, all []*member) error {
 	l, err := newLiar(ctx, t, all[0])
@@ -189,7 +189,7 @@ func (l *liar) holdsOn(ctx context.Context) error {
 	})
 }
 
-// prints checks that a user's command prints only text that any terminal can show.
+// Checks that a user's command prints only text that any terminal can show.
 func (l *liar) prints(ctx context.Context, as messages.Name, command ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -207,7 +207,7 @@ func (l *liar) prints(ctx context.Context, as messages.Name, command ...string) 
 	return nil
 }
 
-// floods sends trivial visiting jobs in the names of many visitors, and answers none of the charges. The victim's own
+// Sends trivial visiting jobs in the names of many visitors, and answers none of the charges. The victim's own
 // jobs must still be charged in time.
 func (l *liar) floods(ctx context.Context) error {
 	l.mu.Lock()
@@ -264,7 +264,7 @@ func (l *liar) visitWith(ctx context.Context, n int, amount messages.Credits, sp
 	return err
 }
 
-// charged submits new jobs of a user of the victim, and checks that they complete and are charged in time.
+// Submits new jobs of a user of the victim, and checks that they complete and are charged in time.
 func (l *liar) charged(ctx context.Context) error {
 	client, err := l.victim.Connect(users[2])
 	if err != nil {
@@ -298,7 +298,7 @@ func (l *liar) charged(ctx context.Context) error {
 	return nil
 }
 
-// had returns the amount that the liar's accomplice has received so far.
+// Returns the amount that the liar's accomplice has received so far.
 func (l *liar) had(ctx context.Context) (messages.Credits, error) {
 	a, err := ask[money.AccountReply](ctx, l.victim, messages.Bank, messages.VerbAccount, money.AccountRequest{Account: accomplice})
 	return a.Balance - startingGrant, err
@@ -318,7 +318,7 @@ func (l *liar) standing(ctx context.Context) (clearingmsg.PeerReply, error) {
 	return clearingmsg.PeerReply{}, err
 }
 
-// bound checks in the victim's books that the liar costs the victim no more than its terms allow.
+// bound checks in the victim's books that the liar costs the victim no more than the liar's terms allow.
 func (l *liar) bound(ctx context.Context, step string) error {
 	had, err := l.had(ctx)
 	if err != nil {
@@ -334,8 +334,8 @@ func (l *liar) bound(ctx context.Context, step string) error {
 	return nil
 }
 
-// after makes the victim part from the liar, and enter the loss in its books. The loss must be within the liar's limit
-// and share. All other records must agree, including the records at the honest peer.
+// Makes the victim part from the liar, and enter the loss in its books. The loss must be within the liar's limit and
+// share. All other records must agree, including the records at the honest peer.
 func (l *liar) after(ctx context.Context, all []*member) error {
 	p, err := l.standing(ctx)
 	if err != nil {
@@ -363,7 +363,7 @@ func (l *liar) after(ctx context.Context, all []*member) error {
 	return l.agreed(ctx, all)
 }
 
-// parted makes a site part from a peer that never answered, so that there is no loss.
+// Makes a site part from a peer that never answered, so that there is no loss.
 func (m *member) parted(ctx context.Context, peer messages.Name) error {
 	_, err := m.Candor(ctx, netlab.Operator, "peer", "part", peer, "--loss", "0", "--reason", "it never answers")
 	return err

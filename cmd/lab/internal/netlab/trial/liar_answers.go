@@ -29,7 +29,7 @@ func (l *liar) listen() error {
 		}))
 }
 
-// instructed answers that it has carried out the victim's instructions, unless the liar is silent.
+// Answers that it has carried out the victim's instructions, unless the liar is silent.
 func (l *liar) instructed(_ context.Context, _ messages.Name, signed clearingmsg.SignedInstructions) (clearingmsg.SignedReceipt, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,7 +53,7 @@ func (l *liar) position(_ context.Context, _ messages.Name, r clearingmsg.CycleR
 		Legs: []clearingmsg.Leg{{Peer: l.To, Paid: math.MaxInt64, Received: math.MinInt64, Volume: math.MaxInt64, Final: true}, {Peer: ill, Paid: math.MinInt64}}})
 }
 
-// Texts and numbers that are invalid for a terminal, for JSON or for a job.
+// These texts and numbers are invalid for a terminal, for JSON or for a job.
 const (
 	ill  = "\x1b[2J\x1b]0;mine\x07 \u009b31m \r\nSTATE \u202e\xff\x00"
 	late = messages.Time(100_000_000_000_000_000) // in the year 5138
@@ -79,7 +79,7 @@ func (l *liar) submitted(_ context.Context, _ messages.Name, r clearingmsg.PeerS
 	return clearingmsg.PeerSubmitReply{Job: summary(r.Job)}, nil
 }
 
-// quoted returns three offers: one that ends in 1970 for free, one with impossible numbers, and one that ends in the
+// Returns three offers: one that ends in 1970 for free, one with impossible numbers, and one that ends in the
 // year 5138.
 func (l *liar) quoted(context.Context, messages.Name, clearingmsg.PeerQuoteRequest) (clearingmsg.PeerQuoteReply, error) {
 	return clearingmsg.PeerQuoteReply{Offers: []clearingmsg.Offer{

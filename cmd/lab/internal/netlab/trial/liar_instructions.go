@@ -21,14 +21,13 @@ import (
 // are refused for a temporary reason.
 const answerWithin = 3 * time.Second
 
-// send sends instructions to the bank of the victim.
 func (l *liar) send(ctx context.Context, signed clearingmsg.SignedInstructions) (r clearingmsg.SignedReceipt, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	return bus.Call[clearingmsg.SignedReceipt](ctx, l.Bus, l.Subject(messages.Bank, clearingmsg.VerbInstruct), signed)
 }
 
-// says signs and sends instructions with a first number and a running total that the liar chooses.
+// Signs and sends instructions with a first number and a running total that the liar chooses.
 func (l *liar) says(ctx context.Context, first uint64, known clearingmsg.RunningTotal, list ...clearingmsg.Instruction) ([]money.TransferResult, error) {
 	signed, err := clearing.SignInstructions(l.Key, clearingmsg.Instructions{From: l.Name, To: l.To, First: first, List: list, Known: known, At: messages.TimeOf(time.Now())})
 	if err != nil {
@@ -42,7 +41,7 @@ func (l *liar) says(ctx context.Context, first uint64, known clearingmsg.Running
 	return r.Receipt.Outcomes, err
 }
 
-// next sends instructions with the numbers and the running total that the victim expects.
+// Sends instructions with the numbers and the running total that the victim expects.
 func (l *liar) next(ctx context.Context, list ...clearingmsg.Instruction) ([]money.TransferResult, error) {
 	return l.says(ctx, l.in.Number+1, l.in, list...)
 }
@@ -105,7 +104,7 @@ func (l *liar) settlesAlone(ctx context.Context) error {
 	return nil
 }
 
-// Amounts that a user of each honest site pays to a user of the other honest site.
+// A user of each honest site pays these amounts to a user of the other honest site.
 var remitted = []messages.Credits{3 * messages.Credit, 7 * messages.Credit}
 
 // othersSettle lets users of the two honest sites pay each other. A cycle between these sites must be settled without
@@ -149,7 +148,7 @@ func (l *liar) othersSettle(ctx context.Context, all []*member) error {
 	})
 }
 
-// paid waits until a site's books have both payments between the honest sites.
+// Waits until a site's books have both payments between the honest sites.
 func (l *liar) paid(ctx context.Context, m *member) error {
 	return within(ctx, patience, func(ctx context.Context) error {
 		peers, err := ask[clearingmsg.PeersReply](ctx, m, messages.Bank, clearingmsg.VerbPeers, messages.Empty{})
@@ -162,7 +161,7 @@ func (l *liar) paid(ctx context.Context, m *member) error {
 	})
 }
 
-// repeats sends every message of the liar again, the latest message first.
+// Sends every message of the liar again, the latest message first.
 func (l *liar) repeats(ctx context.Context) error {
 	before, err := l.had(ctx)
 	if err != nil {
@@ -177,7 +176,7 @@ func (l *liar) repeats(ctx context.Context) error {
 	return nil
 }
 
-// forges sends instructions with numbers that are too large or already used, and with running totals that differ from
+// Sends instructions with numbers that are too large or already used, and with running totals that differ from
 // the victim's books. The first wrong running total with a valid signature must start a dispute.
 func (l *liar) forges(ctx context.Context) error {
 	ahead := l.in

@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// The roles of the three racks in the trial of links.
+// These are the roles of the three racks in the trial of links.
 const (
 	leadsAuctioneer = iota
 	leadsBank
@@ -44,7 +44,7 @@ func links() (all []link) {
 	return all
 }
 
-// How long each link is cut, and what must hold during a cut.
+// These are the length of each cut, and the promises during a cut.
 const (
 	linkCut      = time.Minute
 	linkCutShort = 10 * time.Second
@@ -179,7 +179,7 @@ func (m *member) depose(ctx context.Context, h *netlab.Host) error {
 	return errors.Join(err, restore())
 }
 
-// longestSilence returns the longest time without an answer to some client, counted from a given instant on.
+// longestSilence returns the longest time for which some client got no answer. It counts from a given instant on.
 func longestSilence(from time.Time, acks []load.Ack) (longest time.Duration) {
 	last := map[messages.Name]time.Time{}
 	for _, a := range slices.SortedFunc(slices.Values(acks), func(a, b load.Ack) int { return a.Acked.Compare(b.Acked) }) {

@@ -30,7 +30,7 @@ func TestLongestSilence(t *testing.T) {
 	}
 }
 
-// TestCheckOnce plants each fault that the check must find.
+// TestCheckOnce inserts each fault that the check must find.
 func TestCheckOnce(t *testing.T) {
 	for name, c := range map[string]struct{ ran, want string }{
 		"nothing":                            {"1\n2\n", ""},

@@ -66,7 +66,7 @@ func (m *member) begin(ctx context.Context, c load.Config) (err error) {
 	return err
 }
 
-// within repeats look until it returns nil. If the time is over, it returns the last error.
+// Repeats look until it returns nil. If the time is over, it returns the last error.
 func within(ctx context.Context, d time.Duration, look func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// The promises about quotes.
+// These are the promises about quotes.
 const (
 	quoteBeyond = 20 * time.Millisecond  // a round trip to the farthest site
 	silentLimit = 500 * time.Millisecond // longest wait for a site that does not answer
@@ -66,7 +66,7 @@ func (q *asker) ask(ctx context.Context, within time.Duration) (clearing.OffersR
 	return reply, time.Since(began), err
 }
 
-// answered asks for offers while all sites answer.
+// Asks for offers while all sites answer.
 func (q *asker) answered(ctx context.Context, n int) error {
 	var took []time.Duration
 	for range n {
@@ -88,7 +88,7 @@ func (q *asker) answered(ctx context.Context, n int) error {
 	return nil
 }
 
-// silent asks n times for offers while one site does not answer. The other sites do not know this at the first
+// Asks n times for offers while one site does not answer. The other sites do not know this at the first
 // question.
 func (q *asker) silent(ctx context.Context, n int, site messages.Name) error {
 	var took []time.Duration
@@ -121,7 +121,7 @@ func offering(reply *clearing.OffersReply) (sites []messages.Name) {
 	return slices.Compact(sites)
 }
 
-// named returns the sites that a reply names as sites without an answer.
+// Returns the sites that a reply names as sites without an answer.
 func named(reply *clearing.OffersReply) (sites []messages.Name) {
 	for _, s := range reply.Silent {
 		sites = append(sites, s.Site)

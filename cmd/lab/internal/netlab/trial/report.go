@@ -25,7 +25,7 @@ type Number struct {
 	Unit  string  `json:"unit"`
 }
 
-// Value returns the value with a name; false if there is none.
+// Value returns the value with a name, or false if there is none.
 func (r *Report) Value(name string) (float64, bool) {
 	i := slices.IndexFunc(r.Numbers, func(n Number) bool { return n.Name == name })
 	if i < 0 {
@@ -55,8 +55,8 @@ func (r *Report) times(name string, all []time.Duration) {
 	r.time(name+", longest", sorted[len(sorted)-1])
 }
 
-// quantile returns the q-quantile: the smallest value such that at least the part q of all values is not larger than
-// it. The values must be sorted.
+// quantile returns the q-quantile: the smallest value x such that at least the part q of all values is at most x. The
+// values must be sorted.
 func quantile(sorted []time.Duration, q float64) time.Duration {
 	i := int(q*float64(len(sorted))+0.999999) - 1
 	return sorted[min(max(i, 0), len(sorted)-1)]

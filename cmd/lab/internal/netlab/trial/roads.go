@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// Users who pay users of the other site, in trials of two sites. They submit no jobs.
+// In trials of two sites, these users pay users of the other site. They submit no jobs.
 var (
 	remitter   = federated[len(federated)-1]
 	submitters = federated[:len(federated)-1]
@@ -55,7 +55,7 @@ func (t *trial) beginBoth(ctx context.Context, all []*member, users []messages.N
 }
 
 // endBoth carries out some steps, in which users make a number of payments, and stops the loads. Then it checks that
-// everything that was begun is done, and that all records agree.
+// nothing is left unfinished, and that all records agree.
 func (t *trial) endBoth(ctx context.Context, all []*member, steps []func() error, remittances int) (err error) {
 	for i := 0; i < len(steps) && err == nil; i++ {
 		err = steps[i]()
@@ -101,7 +101,7 @@ func (t *trial) arrived(ctx context.Context, all []*member, times int) error {
 	return nil
 }
 
-// changes is the number of times that the trial leaders kills leaders.
+// changes is how often the trial "leaders" kills leaders.
 const (
 	changes      = 20
 	changesShort = 3

@@ -24,11 +24,11 @@ type Options struct {
 	Network netlab.Network // network for the hosts; the lab takes it over
 	Short   bool           // run a short version, which takes less than a minute
 	Seed    uint64         // seed of the trials of chaos and storms
-	For     time.Duration  // their least duration; 0: their own
+	For     time.Duration  // least duration of these trials; 0 means their usual one
 	Acks    int            // least number of acknowledgements in the trial of chaos
 	Faults  int            // least number of faults in the trial of chaos
-	Only    []string       // faults that they may draw; none: all
-	Plant   string         // fault that the trial of chaos plants and must find, one of witness.Plants; "": none
+	Only    []string       // faults that these trials may draw; an empty list means all
+	Plant   string         // fault that the trial of chaos inserts and must find, one of witness.Plants; "" means none
 	Log     io.Writer      // where progress is written
 }
 
@@ -116,7 +116,7 @@ func (t *trial) start(ctx context.Context) error {
 	return nil
 }
 
-// run runs a scenario on all sites that have hosts.
+// Runs a scenario on all sites that have hosts.
 func (t *trial) run(ctx context.Context, s scenario) error {
 	all, err := t.members()
 	defer func() {
@@ -149,7 +149,7 @@ func (t *trial) checkLogs(m *member) {
 	}
 }
 
-// either returns full, or short in the short version of a trial.
+// Returns the value full or, in the short version of a trial, the value short.
 func either[T any](t *trial, full, short T) T {
 	if t.Short {
 		return short
@@ -157,7 +157,7 @@ func either[T any](t *trial, full, short T) T {
 	return full
 }
 
-// The longest times for several things, and the grant of each user.
+// These are the longest times for several steps, and the grant of each user.
 const (
 	startWithin   = 2 * time.Minute
 	patience      = time.Minute     // for a request with all its repetitions, and for most waits
@@ -197,7 +197,7 @@ func plan(name messages.Name, federation bool) netlab.Plan {
 	return p
 }
 
-// quick returns a job of one short task.
+// Returns a job of one short task.
 func quick(int) job.SubmitRequest {
 	return job.SubmitRequest{Spec: job.JobSpec{Name: "quick", Budget: messages.Credit,
 		Stages: []job.Stage{{Name: "main", Attempts: 3, Class: "map", Command: []string{"true"}}}}}

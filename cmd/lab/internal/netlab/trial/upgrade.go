@@ -58,7 +58,7 @@ func leaving(l *netlab.Lab) error {
 }
 
 // forthAndBack replaces the binary on all hosts by the newer one, then by the older one, and by the newer one again.
-// While hosts run both builds, each of the builds must have led.
+// While some hosts run one build and some the other, each build must have led.
 func (m *member) forthAndBack(ctx context.Context) error {
 	t, led := m.trial, map[string]int{}
 	var replaced []time.Duration

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// Check compares what the site knows after a round with the record. No job may be running when it is called. An error
+// Check compares the site's answers after a round with the record. No job may be running when Check is called. An error
 // means that the check was not possible.
 func (w *Witness) Check(ctx context.Context) error {
 	charged, err := w.checkJobs(ctx)
@@ -35,7 +35,8 @@ func (w *Witness) Check(ctx context.Context) error {
 
 func closing(f *os.File, err error) error { return errors.Join(err, f.Close()) }
 
-// statement reads the entries of an account's statement that are new since the last check, and calls each for them.
+// statement reads the entries of an account's statement that are new since the last check. It calls the function each
+// for every new entry.
 func (w *Witness) statement(ctx context.Context, name messages.Name, each func(*money.Entry)) error {
 	for {
 		reply, err := ask[money.StatementReply](ctx, w.buses[name], w.Patience, w.subject(messages.Bank, messages.VerbStatement, name),

@@ -63,14 +63,14 @@ func (w *Witness) moveMoney(ctx context.Context, client, g, i int, old *stale, r
 	}
 }
 
-// stale is the last balance that a client has read. paid says whether the client has made a payment since then.
+// stale is the last balance that a client has read. The field paid is true if the client has made a payment since then.
 type stale struct {
 	balance messages.Credits
 	paid    bool
 }
 
-// plantStale returns the balance that a client must record. Usually this is the balance that it has read. To plant the
-// fault PlantStale, it is once the balance from before the client's last payment.
+// plantStale returns the balance that a client must record. Usually this is the balance that the client has read. To
+// insert the fault PlantStale, it is once the balance from before the client's last payment.
 func (w *Witness) plantStale(old *stale, balance messages.Credits) messages.Credits {
 	before := *old
 	*old = stale{balance: balance}
@@ -80,7 +80,7 @@ func (w *Witness) plantStale(old *stale, balance messages.Credits) messages.Cred
 	return balance
 }
 
-// plants reports whether a given fault must be planted now. It returns true at most once.
+// Reports whether a given fault must be inserted now. It returns true at most once.
 func (w *Witness) plants(what string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -98,7 +98,7 @@ func (w *Witness) givenUp(kind string, err error, o outcome) {
 	}
 }
 
-// paid records an acknowledged payment.
+// Records an acknowledged payment.
 func (w *Witness) paid(ctx context.Context, p payment) {
 	noted := []payment{p}
 	if w.plants(PlantLost) {
@@ -112,7 +112,6 @@ func (w *Witness) paid(ctx context.Context, p payment) {
 	w.payments = append(w.payments, noted...)
 }
 
-// pay sends a payment with a key.
 func (w *Witness) pay(ctx context.Context, p payment, key string) (money.AccountReply, error) {
 	return ask[money.AccountReply](ctx, w.buses[p.from], w.Patience, w.subject(messages.Bank, money.VerbPay, p.from),
 		money.PayRequest{Key: key, To: p.to, Amount: p.amount, Reason: p.key})
@@ -141,7 +140,7 @@ func (w *Witness) fund(ctx context.Context) error {
 const keptKeys = 8
 
 // work makes one request of a worker: it submits a new job, or asks for an earlier job, submits it again, or cancels
-// it. mine has the keys of the worker's latest jobs. work returns this list with the new job.
+// it. The list mine has the keys of the worker's latest jobs. work returns this list with the new job.
 func (w *Witness) work(ctx context.Context, client int, worker messages.Name, mine []string, rng *rand.Rand) []string {
 	if len(mine) < keptKeys/2 || rng.IntN(2) == 0 {
 		key := w.key(client, rng)

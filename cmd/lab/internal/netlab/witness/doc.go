@@ -1,9 +1,8 @@
 // Package witness simulates clients of a site. They record what the site tells them, and check later that it was true,
 // whatever happened to the site's hosts.
 //
-// The record has only what the clients know: requests, answers and their times. It is compared with
-// what the site answers later, and with what the tasks themselves wrote into a file. The site's
-// state directories are never read.
+// The record has only what the clients know: requests, answers and their times. It is compared with the site's later
+// answers, and with a file to which the tasks themselves write. The site's state directories are never read.
 //
 // # What the clients do
 //
@@ -19,8 +18,8 @@
 //   - porcupine checks whether all answers fit one order of the requests: of each group of
 //     accounts, of each job, and of the markets;
 //   - each acknowledged payment and grant is once in the statements of its accounts, and the
-//     balances equal the sum of what was acknowledged since the
-//     beginning;
+//     balances equal the sum of the amounts that were acknowledged since
+//     the beginning;
 //   - each acknowledged job is listed once under its key, has ended well or was cancelled, was
 //     charged once, and if it completed, its task has run.
 package witness

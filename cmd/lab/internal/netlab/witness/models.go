@@ -13,11 +13,11 @@ import (
 // groupSize is the number of accounts in a group that pay each other.
 const groupSize = 3
 
-// Requests about accounts, and their answers.
+// These are requests about accounts, and their answers.
 type (
 	moneyAsk struct {
 		kind     string // "pay", "grant" or "balance"
-		from, to int    // accounts in the group; for a balance: to
+		from, to int    // accounts in the group; a balance is the balance of to
 		amount   messages.Credits
 	}
 	moneyTold struct {
@@ -54,7 +54,7 @@ func moneyModel(opening purses) porcupine.Model {
 	}
 }
 
-// Requests about a job, and their answers.
+// These are requests about a job, and their answers.
 type (
 	jobAsk  struct{ key, kind string } // "submit", "cancel" or "show"
 	jobTold struct {
@@ -64,7 +64,7 @@ type (
 		missing bool      // for "show"
 	}
 	jobState struct {
-		job   messages.JobID // 0: there is no job yet
+		job   messages.JobID // 0 means there is no job yet
 		phase phase
 	}
 )
@@ -114,8 +114,8 @@ var jobModel = porcupine.Model{
 	DescribeOperation: describe,
 }
 
-// show reports whether a job in the state s may be shown as out says. It also returns the state that follows from this
-// answer.
+// show reports whether the answer out is possible for a job in the state s. It also returns the state that follows from
+// this answer.
 func (s jobState) show(out jobTold) (bool, any) {
 	switch {
 	case out.missing:
@@ -133,12 +133,12 @@ func (s jobState) show(out jobTold) (bool, any) {
 	}
 }
 
-// Requests about the markets, and their answers: the time limit of one market, and the version of
-// the markets.
+// These are requests about the markets, and their answers. The answers have the time limit of one market, and the version
+// of the markets.
 type (
 	marketAsk struct {
-		apply   messages.Duration // 0: the markets are only read
-		version uint64            // the markets change only at this version; 0: at any
+		apply   messages.Duration // 0 means the markets are only read
+		version uint64            // the markets change only at this version; 0 means at any
 	}
 	marketTold struct {
 		outcome outcome

@@ -21,7 +21,7 @@ type Counts struct {
 	Refused      int // number of requests that were refused for good
 	GivenUp      int // number of requests whose outcome stayed unknown
 
-	Lost    int              // number of acknowledged things that are missing
+	Lost    int              // number of acknowledged payments, grants and jobs that are missing
 	Doubled int              // number of things that were done twice
 	Wrong   messages.Credits // sum of the errors in balances and charges
 	// Disordered is the number of histories whose answers fit no order. Undecided is the number of histories that
@@ -64,7 +64,6 @@ func (r *record) now() int64 { return int64(time.Since(r.began)) }
 // request is a request of a client.
 type request interface{ verb() string }
 
-// outcome is the outcome of a request.
 type outcome uint8
 
 const (
@@ -119,7 +118,7 @@ func (r *record) breaks(format string, arguments ...any) {
 	r.broken = append(r.broken, fmt.Sprintf(format, arguments...))
 }
 
-// betweenTries is the pause before a client repeats a request that was refused for now.
+// betweenTries is the pause before a client repeats a request that was refused for a temporary reason.
 const betweenTries = 50 * time.Millisecond
 
 // ask repeats a request until its outcome is known or patience ends. If patience ends, it returns an error with a
@@ -140,8 +139,8 @@ func ask[Reply any](ctx context.Context, b bus.Bus, patience time.Duration, subj
 	}
 }
 
-// judge returns the outcome of a request that was answered with err. holding are the kinds of errors that are final
-// refusals.
+// judge returns the outcome of a request that was answered with err. The list holding has the kinds of errors that are
+// final refusals.
 func judge(err error, holding ...messages.Kind) outcome {
 	switch {
 	case err == nil:

@@ -25,7 +25,7 @@ type Config struct {
 	Groups   [][]messages.Name // groups of groupSize accounts that pay each other
 	Workers  []messages.Name   // accounts that submit jobs
 	// Markets are the markets of the site. The clients change and read the time limit of the last one. If there are
-	// none, the clients leave the markets alone.
+	// none, the clients do not use the markets.
 	Markets []market.Market
 	// Dir is the directory where tasks record that they ran; all users may enter it.
 	Dir   string
@@ -33,18 +33,18 @@ type Config struct {
 	// Patience is the longest time for a request with all its repetitions.
 	Patience time.Duration
 	Seed     uint64
-	// Plant names a fault that is planted once in the record. The check must find it. If it is "", no fault is planted.
+	// Plant names a fault that is inserted once into the record. The check must find it. "" means no fault.
 	Plant string
 }
 
-// The faults that a witness can plant.
+// A witness can insert these faults.
 const (
 	PlantLost    = "lost"    // the record has a payment that was never sent
 	PlantDoubled = "doubled" // a payment is sent again with another key, which the record does not have
 	PlantStale   = "stale"   // a balance is read as it was before the reader's last payment
 )
 
-// Plants lists the faults that can be planted.
+// Plants lists the faults that can be inserted.
 var Plants = []string{PlantLost, PlantDoubled, PlantStale}
 
 // Witness has the clients of a site, and their record.

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study/studytest"
 )
 
-// TestExampleIsThePapers compares the example with the paper: amounts to the dollar, and shares to 0.001, which is
-// the precision of whole dollars.
+// TestExampleIsThePapers compares the example with the paper. Amounts must agree to the dollar, and shares to 0.001,
+// because the paper's amounts are in whole dollars.
 func TestExampleIsThePapers(t *testing.T) {
 	r := studytest.Run(t, Example, study.Options{})
 	n := r.Numbers.(exampleNumbers)

@@ -59,9 +59,9 @@ type measured struct {
 	Solver95 float64 `json:"solver_ms_95"`
 }
 
-// coarse is the largest change of a sub-budget from one round to the next, as a part of the budget, that counts as no
-// change. The paper does not say when two rounds count as equal. Its figures are in whole dollars, with budgets of at
-// most 200.
+// coarse is a limit for the change of a sub-budget from one round to the next, as a part of the budget. A change up to
+// this limit counts as no change. The paper does not say when two rounds count as equal. Its figures are in whole
+// dollars, with budgets of at most 200.
 const coarse = 0.005
 
 const (
@@ -177,7 +177,7 @@ func settledRounds(p *proportional.Problem, part float64) int {
 	}
 }
 
-// quantile returns the q-quantile of values, which it sorts.
+// quantile sorts the values and returns their q-quantile.
 func quantile(q float64, values []float64) float64 {
 	slices.Sort(values)
 	return stat.Quantile(q, stat.Empirical, values, nil)

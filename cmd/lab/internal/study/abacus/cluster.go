@@ -78,7 +78,6 @@ func (c *cluster) draw(until float64, seed uint64) []*mapReduce {
 	return jobs
 }
 
-// job draws a job of a user.
 func (c *cluster) job(i int, at float64, r *rand.Rand) *mapReduce {
 	u := &c.users[i]
 	j := &mapReduce{user: i, submitted: at, left: u.tasks, budget: u.budget}
@@ -100,10 +99,8 @@ type ending struct {
 	node  int // node of a map, if nodes differ
 }
 
-// byEnd orders tasks by their end.
 var byEnd = heap.Order[ending]{Before: func(a, b ending) bool { return a.at < b.at }}
 
-// course is the state of a run of a cluster.
 type course struct {
 	*cluster
 	solver proportional.Solver
@@ -116,10 +113,10 @@ type course struct {
 	counts []int
 	profit float64
 	maps   int // number of started maps, if nodes differ
-	strays int // number of them away from their data
+	strays int // number of started maps on nodes without their data
 }
 
-// served is what users received: the mean response time of each user in seconds, the end of the last job, the sum of
+// served has the results of a run: the mean response time of each user in seconds, the end of the last job, the sum of
 // the budgets of jobs that met their deadlines, and the part of map tasks that ran on a node without their data.
 type served struct {
 	response []float64
@@ -197,8 +194,8 @@ func (r *course) auction() error {
 	return err
 }
 
-// start gives free slots to jobs that have a task for them. Each slot goes to the job that has the smallest part of its
-// share of the slots.
+// start gives free slots to jobs that have a task for them. Each slot goes to the job that now has the smallest part
+// of the slots that are its share.
 func (r *course) start() {
 	for class := range classes {
 		for r.free[class] > 0 {

@@ -33,7 +33,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// TestUsersJobsDoNotDependOnOthers checks that a user's jobs are the same for any other users, so that the points of
+// TestUsersJobsDoNotDependOnOthers checks that a user's jobs do not depend on the other users, so that the points of
 // an axis can be compared.
 func TestUsersJobsDoNotDependOnOthers(t *testing.T) {
 	of := func(jobs []*mapReduce) (sum float64, n int) {
@@ -56,9 +56,9 @@ func TestEfficiencyBearsThePaperOut(t *testing.T) {
 	studytest.Same(t, r, "A larger budget", "It makes the others", "With less than the others", "A larger α")
 }
 
-// TestTotalTime runs a small study of total times. More users must never end sooner than fewer. With short jobs whose
-// data is on some nodes only, the auction must be faster than first in, first out, because its scheduler prefers nodes
-// with the data. In the other variants it must not be faster.
+// TestTotalTime runs a small study of total times. With more users, the total time must never be shorter. With short
+// jobs whose data is on some nodes only, the auction must be faster than first in, first out, because the auction's
+// scheduler prefers nodes with the data. In the other variants it must not be faster.
 func TestTotalTime(t *testing.T) {
 	r := studytest.Quick(t, Time, 1)
 	n := r.Numbers.(map[string]both)

@@ -32,7 +32,7 @@ var efficiencyAxes = []axis{
 // shownUsers is the number of users in the tables and figures.
 const shownUsers = 3
 
-// both has the results along an axis, once with the auction and once with first in, first out.
+// The type both has the results along an axis, once with the auction and once with first in, first out.
 type both struct {
 	Auction []estimates `json:"auction"`
 	FIFO    []estimates `json:"fifo"`

@@ -16,8 +16,8 @@ type hadoop struct {
 	// away is the factor by which a map is slower on a node without its data. If it is 0, all nodes have the data.
 	away    float64
 	perNode int // map slots of a node
-	// patient makes first in, first out skip jobs whose data is not on the node of a free slot, as the fair scheduler
-	// under the auction does. No slot stays free because of this.
+	// patient says that first in, first out skips jobs whose data is not on the node of a free slot, like the fair
+	// scheduler under the auction. No slot stays free for this reason.
 	patient bool
 }
 
@@ -37,7 +37,7 @@ func (c *cluster) spread(jobs []*mapReduce, seed uint64) {
 	}
 }
 
-// some draws different nodes for the copies of a map's data.
+// The function some draws different nodes for the copies of a map's data.
 func some(nodes int, r *rand.Rand) (of [copies]int) {
 	for k := range of {
 		for of[k] = r.IntN(nodes); slices.Contains(of[:k], of[k]); {

@@ -13,8 +13,8 @@ import (
 const taskSpread = 0.2
 
 // pool divides the active jobs into a pool and the other jobs, as section 6 of the paper does. It takes jobs by
-// descending budget. A job joins the pool if all members, with the shares that the auction gives them, are then still
-// estimated to be in time. The slots are shared in the pool. The other jobs get slots that the pool cannot use.
+// descending budget. A job joins the pool if all members are then still estimated to be in time, with the shares that
+// the auction gives them. The slots are shared in the pool. The other jobs get slots that the pool cannot use.
 func (r *course) pool() error {
 	order := slices.Clone(r.active)
 	slices.SortStableFunc(order, func(a, b *mapReduce) int { return cmp.Compare(b.budget, a.budget) })

@@ -15,9 +15,9 @@ type repeatedJob struct {
 	Weights [2]float64
 	// Low and High are the limits of each run's shares, which are uniform.
 	Low, High float64
-	// Timed makes the utility the inverse of a run time. The work is in proportion to the weights, one resource after
-	// the other. The inverse of such a time is only nearly linear in the shares. If Timed is false, the utility is
-	// linear.
+	// Timed makes the utility the inverse of a run time. The job uses one resource after the other, and its work on
+	// each is in proportion to the weight. The inverse of such a time is only nearly linear in the shares. If Timed is
+	// false, the utility is linear.
 	Timed bool
 	// Noise is the relative fluctuation of utilities (standard deviation of their logarithm).
 	Noise float64
@@ -66,7 +66,7 @@ func (e *repeatedJob) check(repetitions int) error {
 	return nil
 }
 
-// once runs the job a number of times and learns from the runs.
+// once makes the experiment a single time: it runs the job a number of times and learns from the runs.
 func (e *repeatedJob) once(r *rand.Rand) (*utility.Regression, error) {
 	g, err := utility.New(job.Linear, len(e.Weights), 0)
 	if err != nil {

@@ -104,7 +104,8 @@ func (d *deadlines) measure(rate float64, repeats int, seed uint64) (*profits, e
 }
 
 // levelled draws jobs with deadlines and budgets, submitted at uniformly distributed times. All kinds of jobs are
-// equally frequent. It stops when the demand for the most wanted class of slots is rate times the supply of that class.
+// equally frequent. The argument rate is the demand for the most wanted class of slots, divided by the supply of that
+// class.
 func (c *cluster) levelled(rate float64, d *deadlines, r *rand.Rand) (jobs []*mapReduce) {
 	var work [classes]float64
 	for i := 0; max(work[mapClass]/float64(c.slots[mapClass]), work[reduceClass]/float64(c.slots[reduceClass])) < rate*submitSeconds; i++ {

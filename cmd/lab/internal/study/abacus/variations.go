@@ -32,7 +32,7 @@ var variations = []variation{
 	{"data-slow-short", "data, slow start, a quarter of the tasks", everyOne, 4},
 }
 
-// fewer is the number by which the number of repetitions is divided for variations.
+// fewer divides the number of repetitions: variations have half as many as other settings.
 const fewer = 2
 
 // axes returns the axes about which the paper makes claims, with the changed clusters.

@@ -78,14 +78,14 @@ func (c *cluster) repeat(n int, seed uint64) (*estimates, error) {
 	return e, nil
 }
 
-// axis is the axis of a figure. of returns the cluster for a value on the axis.
+// axis is the axis of a figure. The function of returns the cluster for a value on the axis.
 type axis struct {
 	name, label string
 	at          []float64
 	of          func(x float64) *cluster
 }
 
-// often returns the number of repetitions of a setting: fewer if the options ask for a quick study.
+// often returns the number of repetitions of a setting: the smaller number if the options ask for a quick study.
 func often(o study.Options) int { return study.Sized(o, repeats, quickRepeats) }
 
 // run measures each value of the axis n times, with the auction or with first in, first out.

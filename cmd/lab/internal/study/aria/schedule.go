@@ -35,7 +35,6 @@ func Schedule(in *Instance) (*Result, error) {
 	return s.result, nil
 }
 
-// state is the state of a run.
 type state struct {
 	*Instance
 	now     float64
@@ -140,7 +139,8 @@ func (s *state) need(job *progress) int {
 	return s.fewest[0]
 }
 
-// start starts tasks of a job's current phase until the number in most run, no task is left, or no slot is free.
+// start starts tasks of a job's current phase. It stops when as many tasks run as the argument most says, when no task
+// is left, or when no slot is free.
 func (s *state) start(job *progress, most int) {
 	p := &job.rest[0]
 	for job.running < min(most, p.Tasks) && s.free[p.Class] > 0 {
@@ -164,7 +164,6 @@ type event struct {
 	job *progress
 }
 
-// byEnd orders tasks by their end.
 var byEnd = heap.Order[event]{Before: func(a, b event) bool {
 	return a.at < b.at || a.at == b.at && a.job.index < b.job.index
 }}

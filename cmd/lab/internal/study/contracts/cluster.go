@@ -14,7 +14,7 @@ type job struct {
 	arrived  float64
 	work     float64           // work that is left
 	own      valuation.Curve   // valuation of the user
-	declared valuation.Curve   // valuation with which the job is scheduled: that of its surrogate
+	declared valuation.Curve   // valuation with which the job is scheduled: its surrogate's
 	contract contract.Contract // the contract that the user chose
 	paid     float64           // payment; set when the job has completed
 	utility  float64
@@ -28,7 +28,6 @@ type cluster struct {
 	solver contract.Solver
 }
 
-// problem returns the present scheduling problem.
 func (c *cluster) problem() *deadlineaware.Problem {
 	p := &deadlineaware.Problem{Slots: 1}
 	for _, j := range c.jobs {
@@ -96,7 +95,7 @@ func (c *cluster) order() error {
 	return nil
 }
 
-// run lets the server work until a time. It charges each job that completes: the agreed price, scaled by the value that
+// run lets the server work until a time. A job that completes is charged the agreed price, scaled by the value that
 // the user receives.
 func (c *cluster) run(until float64) {
 	for len(c.jobs) > 0 && c.now+c.jobs[0].work <= until {

@@ -60,7 +60,7 @@ func (n *loaded) rows() (rows [][]string) {
 	return rows
 }
 
-// causes writes what explains the gap between truthful and untruthful training sets.
+// causes writes the explanation of the gap between truthful and untruthful training sets.
 func (n *loaded) causes(p *study.Page, gap func(a, b int, of func(*distribution) []float64) study.Estimate) {
 	paid := func(d *distribution) []float64 { return d.Payments }
 	received := func(d *distribution) (out []float64) {

@@ -1,8 +1,8 @@
-// Package contracts reproduces what Z. Huang, S. M. Weinberg, L. Zheng, C. Joe-Wong and M. Chiang, "Discovering
-// valuations and enforcing truthfulness in a deadline-aware scheduler", report. Figures 4 and 5 show menus of contracts
-// and the user's utility of each contract. Figure 6 shows the utilities of a thousand jobs, with the distribution of
-// types estimated from three training sets. Figure 7 shows how far such an estimate is from the truth, by the number of
-// samples.
+// Package contracts reproduces the results of Z. Huang, S. M. Weinberg, L. Zheng, C. Joe-Wong and M. Chiang,
+// "Discovering valuations and enforcing truthfulness in a deadline-aware scheduler". Figures 4 and 5 show menus of
+// contracts and the user's utility of each contract. Figure 6 shows the utilities of a thousand jobs, with the
+// distribution of types estimated from three training sets. Figure 7 shows how far such an estimate is from the truth,
+// by the number of samples.
 //
 // # Model
 //
@@ -10,7 +10,7 @@
 // 1000 and 500, and is drawn again until it is a valid valuation. A distribution of types is estimated with Gaussian
 // kernels by Scott's rule. The paper runs Hadoop on a cluster. Here the cluster is one server that works on one job at
 // a time, in the order of package deadlineaware. It resumes jobs that it interrupts, and knows how much work each job
-// has left. The work of a job is exponential. The paper does not report its jobs' work.
+// has left. The work of a job is exponentially distributed. The paper does not report its jobs' work.
 //
 // The result of figure 6 is reversed here: users get more if the training set has half of the true times. The cause is
 // the scheduler, not the menus. Without surrogates, if the scheduler sees half of the true times, users receive −0.2 ±

@@ -19,19 +19,18 @@ func typed(x []float64) jobmsg.Valuation {
 	return jobmsg.Valuation{Class: jobmsg.Sigmoidal, Max: best, Mu: x[0], Delta: x[1]}
 }
 
-// normal returns a function that draws types. Their means and standard deviations are those of the true distribution,
-// multiplied by part.
+// normal returns a function that draws types. Their means and standard deviations are the true ones, multiplied by the
+// argument part.
 func normal(part float64) contract.Sampler {
 	return func(r *rand.Rand) jobmsg.Valuation {
 		return typed([]float64{part * (2000 + 1000*r.NormFloat64()), part * (1000 + 500*r.NormFloat64())})
 	}
 }
 
-// training describes a training set.
 type training struct {
 	name    string
 	samples int
-	part    float64 // part of the true distribution: 1 is truthful
+	part    float64 // factor for the true means and deviations: 1 is truthful
 }
 
 // The training sets of the paper, and controls. The paper's untruthful types are more urgent than the true types. In

@@ -96,7 +96,7 @@ func figures(o study.Options) (*study.Report, error) {
 
 func (c *crowd) slots(part float64) int { return max(1, int(math.Round(part*c.average))) }
 
-// at runs all rules with the given part of the average capacity.
+// The method at runs all rules with the given part of the average capacity.
 func (c *crowd) at(part float64, seed uint64) (*point, error) {
 	out := &point{Capacity: part, Slots: c.slots(part)}
 	out.Offline, out.OffTasks = c.offline(out.Slots)
@@ -181,8 +181,8 @@ func (c *crowd) offline(slots int) (value float64, number int) {
 }
 
 // bound returns an upper bound on the value of the counted tasks in any schedule: the value of the tasks with the
-// largest value per unit of time that fit into all slots from the first arrival to the last deadline. Of the last task
-// it counts the part that fits.
+// largest value per unit of time that fit into all slots from the first arrival to the last deadline. It counts only
+// the part of the last task that fits.
 func (c *crowd) bound(slots int) (value float64) {
 	var own []deadline.Task
 	first, last := math.MaxInt, math.MinInt

@@ -15,7 +15,6 @@ type crowd struct {
 	length float64
 }
 
-// job draws the job at a position.
 func (c *crowd) job(i int, r *rand.Rand) (job batchqueue.Job) {
 	job.Length = c.length * r.Float64()
 	if i == 0 {
@@ -75,8 +74,8 @@ type effort struct {
 	draws  int // draws for each expectation
 }
 
-// payoff returns a function of x and a dot: the mean payoff of a participant that declares x, over groups of
-// competitors. The competitors depend only on the seed and the dot, not on x.
+// payoff returns a function of a declaration x and a dot. This function returns the mean payoff of a participant that
+// declares x, over groups of competitors. The competitors depend only on the seed and the dot, not on x.
 func (c *crowd) payoff(p *participant, e effort, seed uint64, pay payer) func(x float64, dot int) (float64, error) {
 	return func(x float64, dot int) (float64, error) {
 		sum := 0.0

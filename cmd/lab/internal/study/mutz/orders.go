@@ -12,9 +12,9 @@ type scheduled struct {
 	met   []bool // by bid
 }
 
-// randomOrders returns the result of the thesis' search among the first bids of a problem; bids is their number. It
-// tries depth random orders. In each order it puts one bid after another into the bid's soonest window. It keeps the
-// first order with the largest value.
+// randomOrders returns the result of the thesis' search among the first bids of a problem. The argument bids is the
+// number of these bids. It tries depth random orders. In each order it puts one bid after another into the bid's
+// soonest window. It keeps the first order with the largest value.
 func randomOrders(p *reservation.Problem, bids, depth int, r *rand.Rand) scheduled {
 	best := scheduled{value: -1, met: make([]bool, bids)}
 	met, order := make([]bool, bids), make([]int, bids)
@@ -67,7 +67,7 @@ func ourSearch(p *reservation.Problem, depth int, seed uint64) (met bool, paymen
 	return found.Start[last] != reservation.Lost, found.Payments[last], nil
 }
 
-// every tries every order of the bids.
+// The type every tries each order of the bids.
 type every struct {
 	problem *reservation.Problem
 	// short skips a bid when it no longer fits, and skips orders that cannot be worth more than the best so far. The

@@ -94,8 +94,8 @@ func search(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: n, Page: n.page(), Figures: n.figures()}, nil
 }
 
-// contest returns the problem of a pool: the competitors' bids, and at the end the bid told, which the participant
-// declares.
+// contest returns the problem of a pool: the competitors' bids, and at the end the bid that the participant declares
+// (the argument told).
 func contest(seed, number uint64, told reservation.Bid) *reservation.Problem {
 	p := pool(rand.New(rand.NewPCG(seed, number)), rivals, nodes, units, units)
 	p.Bids = append(p.Bids, told)
@@ -130,9 +130,8 @@ func payoffOf(met bool, payment float64) float64 {
 	return searched.Value - payment
 }
 
-// Limits for the choice of the pool of figures 7.10 and 7.11. It is the first pool in which the participant pays
-// between lowestPrice and highestPrice. In the thesis, the probability of running its job jumps near a declared value
-// of 100.
+// These limits choose the pool of figures 7.10 and 7.11. It is the first pool in which the participant pays between
+// lowestPrice and highestPrice. In the thesis, the probability that its job runs jumps near a declared value of 100.
 const (
 	lowestPrice, highestPrice = 90, 110
 	mostPools                 = 10_000

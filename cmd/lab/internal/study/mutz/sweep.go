@@ -82,7 +82,7 @@ func (s *sweep) at(x float64) *point {
 }
 
 // gains returns how much the dots of a point gain over the dots of the truth with the same index. It uses every second
-// dot, starting with the index from.
+// dot. The argument from is the index of the first one.
 func (s *sweep) gains(p *point, from int) (out []float64) {
 	for k := from; k < len(p.Dots); k += 2 {
 		out = append(out, p.Dots[k]-s.honest().Dots[k])

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
 )
 
-// cell is the best set among the first k bids that can end by a granule. Its list of bids is copied from cell to cell,
-// as in the thesis.
+// cell is the best set among the first k bids that can end at a granule or earlier. Its list of bids is copied from
+// cell to cell, as in the thesis.
 type cell struct {
 	value float64
 	bids  []int

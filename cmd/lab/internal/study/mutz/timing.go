@@ -28,8 +28,8 @@ const (
 	clockTells    = 3 * time.Millisecond
 )
 
-// time measures some work and adds the time as a point to a series. It measures the processor time of this process, so
-// other work on the machine does not count.
+// The method time measures some work and adds the time as a point to a series. It measures the processor time of this
+// process, so other work on the machine does not count.
 func (f *failure) time(s *series, at float64, work func() error) {
 	if f.err != nil {
 		return
@@ -55,7 +55,7 @@ func (f *failure) time(s *series, at float64, work func() error) {
 	s.At, s.Millis = append(s.At, at), append(s.Millis, max(least, 1).Seconds()*1000)
 }
 
-// timeAll does what time does, for work that cannot fail.
+// timeAll does the same as the method time, for work that cannot fail.
 func (f *failure) timeAll(s *series, at float64, work func()) {
 	f.time(s, at, func() error { work(); return nil })
 }
@@ -79,7 +79,6 @@ func (s *series) power() float64 {
 	return slope
 }
 
-// last returns the time of the last point.
 func (s *series) last() float64 { return s.Millis[len(s.Millis)-1] }
 
 // at returns the time at a point, NaN if there is none.

@@ -3,29 +3,29 @@
 //
 // # Model
 //
-// The log comes from the machine RICC. Its jobs name their memory. Its machine had 1,024 nodes with 8 processors and 12
-// GB each. A slot is one processor with 1.5 GiB, so a node has 8 slots. A job of many processors becomes the fewest
+// The log comes from the machine RICC. Its jobs name their memory. Its machine had 1,024 nodes with 8 processors and
+// 12 GB each. A slot is one processor with 1.5 GiB, so a node has 8 slots. A job of many processors becomes the fewest
 // tasks of equal size that fit on a node, each with the memory of its processors. The tasks start one by one, in every
 // market. Values of a second on a slot are uniform from 10 to 100 credits, and bids are honest. Every actor of a site
 // takes part, in virtual time.
 //
-// A sample has the jobs of a week of the log, at first on empty nodes. A sample takes, for example, every sixteenth job
-// by number, and runs these jobs on a sixteenth of the nodes. Some samples take only jobs that fit on one node, because
-// in the log 93 % of the slot time belongs to jobs of several nodes, whose tasks take whole nodes. Their number of
-// nodes is such that the jobs have 1.1 times the machine's slot time of a week.
+// A sample has the jobs of a week of the log, at first on empty nodes. A sample takes, for example, every sixteenth
+// job by number, and runs these jobs on a sixteenth of the nodes. Some samples take only jobs that fit on one node,
+// because in the log 93 % of the slot time belongs to jobs of several nodes, whose tasks take whole nodes. These
+// samples run on so many nodes that the work of their jobs is 1.1 times the slot time of the nodes in a week.
 //
 // # Measures
 //
 // Sold is the slot time in which tasks ran until the end of the week. Waiting times are of all jobs of the sample, and
-// the market goes on until the last one has ended. The waiting time of a job is the time by which its last task ends
-// later than if all its tasks had started at the submission.
+// the market goes on until the last one has ended. The waiting time of a job says how much later its last task ends
+// than it would end if all tasks started at the submission.
 //
 // The packing to compare with is made offline. It knows all submissions and run times from the beginning. It places
-// task after task; each takes the earliest time from which some node has its slots for all of its run time. This is
-// done in three orders of the tasks: by slot time, by width and by submission. The best of the three counts. This is no
-// optimum, so a market can sell a little more. Nobody can sell more than the bound. It assumes that the machine is one
-// node and that tasks can be divided at will.
+// task after task; each task gets the earliest time from which some node has enough free slots for the whole run time
+// of the task. This is done in three orders of the tasks: by slot time, by width and by submission. The best of the
+// three counts. This packing is not optimal, so a market can sell a little more. Nobody can sell more than the bound.
+// It assumes that the machine is one node and that tasks can be divided at will.
 //
-// In the market proportional, what a job is due depends on which jobs wait. So this market also runs on one node that
+// In the market proportional, the share of a job depends on which jobs wait. So this market also runs on one node that
 // has all slots of the machine. There, no task has to wait until a single node has enough free slots.
 package shapes

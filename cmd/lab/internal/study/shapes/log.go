@@ -23,15 +23,15 @@ type machine struct {
 	work   *workload.Workload // the width of a job is the number of its tasks
 	shapes []job.Resources    // by job: the resources of each of its tasks
 	widths []int              // by job: the slots of each of its tasks
-	from   float64            // when the first job was submitted, in seconds of the log
+	from   float64            // when the first job was submitted, in seconds from the log's beginning
 	until  float64            // end of the horizon
 }
 
 // sample says which jobs of the log a machine runs.
 type sample struct {
 	week  int // week of the log, from 0
-	one   int // one job of so many is taken
-	nodes int // of the machine; 0: as many as the jobs could use up in overload times the week
+	one   int // of each group of this many jobs, one is taken
+	nodes int // nodes of the machine; 0 if overload decides the number
 	small bool
 }
 
@@ -39,7 +39,6 @@ type sample struct {
 // time of these nodes in a week.
 const overload = 1.1
 
-// take returns the machine of a sample.
 func (s sample) take(log *swf.Log) (*machine, error) {
 	own, memory, work := &swf.Log{Header: log.Header}, map[int]int64{}, 0.0
 	for i := range log.Jobs {

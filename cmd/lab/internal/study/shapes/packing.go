@@ -11,7 +11,6 @@ type piece struct {
 	width           int
 }
 
-// pieces returns the tasks of the machine's jobs.
 func (m *machine) pieces() (out []piece) {
 	for i := range m.work.Jobs {
 		j := &m.work.Jobs[i]
@@ -33,8 +32,8 @@ type lane struct {
 	free []int
 }
 
-// soonest returns the earliest time from which the node has the slots of a piece for all of its run time. It returns
-// false if this time is not before the limit in before.
+// soonest returns the earliest time from which the node has enough free slots for the whole run time of a piece. It
+// returns false if this time is not before the limit in before.
 func (l *lane) soonest(p *piece, before float64) (float64, bool) {
 	i, _ := slices.BinarySearch(l.at, p.submit)
 	if i == len(l.at) || l.at[i] > p.submit {
@@ -58,7 +57,7 @@ func (l *lane) soonest(p *piece, before float64) (float64, bool) {
 	return start, start < before
 }
 
-// put takes the slots of a piece from the time start on, for its run time.
+// The method put takes the slots of a piece from the time start on, for its run time.
 func (l *lane) put(p *piece, start float64) {
 	from, to := l.cut(start), l.cut(start+p.runtime)
 	for k := from; k < to; k++ {
@@ -91,9 +90,9 @@ func (m *machine) packing() (sold float64) {
 }
 
 // pack packs all tasks, and returns the slot time until the horizon. It knows all submissions and run times from the
-// beginning. It takes the tasks in the order that by gives. Each task takes the earliest time from which some node has
-// its slots for all of its run time. If several nodes have them at this time, the task takes the first one. Later tasks
-// cannot move it.
+// beginning. It takes the tasks in the order that by gives. Each task gets the earliest time from which some node has
+// enough free slots for the whole run time of the task. If several nodes have them at this time, the task takes the
+// first one. Later tasks cannot move it.
 func (m *machine) pack(by func(x, y piece) int) (sold float64) {
 	all := m.pieces()
 	slices.SortStableFunc(all, by)

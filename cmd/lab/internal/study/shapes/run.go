@@ -12,12 +12,12 @@ import (
 
 // result is what a market did with the jobs of a machine. Times are in seconds.
 type result struct {
-	Sold   float64    `json:"sold"`          // slot time until the horizon, in parts of the machine's
+	Sold   float64    `json:"sold"`          // slot time until the horizon, as a part of the machine's slot time
 	Mean   float64    `json:"mean_wait"`     // of the jobs that completed
 	Median float64    `json:"median_wait"`   // see waits
 	P95    float64    `json:"p95_wait"`      // see waits
 	Shares [3]float64 `json:"shares"`        // parts of the sold slot time: tasks of one slot, of two to seven, of a whole node
-	Lost   int        `json:"not_completed"` // jobs
+	Lost   int        `json:"not_completed"` // number of jobs that did not complete
 }
 
 // run runs the jobs of a machine through a market with all actors, until all have ended. perNode is the number of

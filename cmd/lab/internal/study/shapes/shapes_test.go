@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// of returns a machine with a number of nodes and the horizon until. It has one job for each piece.
+// of returns a machine with a number of nodes and one job for each piece. The argument until is its horizon.
 func of(nodes int, until float64, pieces ...piece) *machine {
 	m := &machine{work: &workload.Workload{Nodes: nodes * nodeSlots, Parallel: workload.Split, Users: []int64{1}, Groups: []int64{1}}, until: until}
 	sortStable(pieces, func(x, y piece) int { return cmp.Compare(x.submit, y.submit) })

@@ -16,7 +16,7 @@ var Study = study.Study{
 	Run:   run,
 }
 
-// beside is the market with whose waiting times the other markets' waiting times are compared.
+// beside names a market. The waiting times of the other markets are compared with the waiting times of this one.
 const beside = rules.Backfill
 
 var mechanisms = []string{beside, rules.Proportional, rules.HighestBid, rules.FIFO, rules.FairShare}
@@ -35,7 +35,7 @@ type outcome struct {
 	Week    int                `json:"week"`
 	Jobs    int                `json:"jobs"`
 	Nodes   int                `json:"nodes"`
-	Packing float64            `json:"packing"` // slot time that the packing sells, in parts of the machine's
+	Packing float64            `json:"packing"` // slot time that the packing sells, as a part of the machine's slot time
 	Bound   float64            `json:"bound"`
 	Markets map[string]*result `json:"markets"`
 	OneNode *result            `json:"one_node"` // of proportional, on one node with all slots

@@ -15,7 +15,7 @@ var Figures = study.Study{
 }
 
 // The points of a curve are means over jobs with about the same value. The values from 0 to binWidth·bins are divided
-// into bins. A bin is drawn if it has at least fewest jobs over all seeds.
+// into bins. A bin with fewer jobs than fewest, over all seeds, is not drawn.
 const (
 	binWidth  = 10
 	bins      = 20

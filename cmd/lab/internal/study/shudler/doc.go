@@ -1,6 +1,5 @@
-// Package shudler reproduces what S. Shudler, L. Amar, A. Barak and A. Mu'alem, "The effects of
-// untruthful bids on user utilities and stability in computing markets", report of their market on
-// a real log.
+// Package shudler reproduces the results of S. Shudler, L. Amar, A. Barak and A. Mu'alem, "The effects of untruthful
+// bids on user utilities and stability in computing markets", about their market on a real log.
 //
 // # Model
 //

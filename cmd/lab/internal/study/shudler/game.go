@@ -83,7 +83,7 @@ func (m *matrix) scale(positive bool) {
 	})
 }
 
-// eachCell calls do with the price, algorithm and β of each cell.
+// eachCell calls the function do with the price, algorithm and β of each cell.
 func eachCell(do func(s, a, b int)) {
 	for s := range prices {
 		for a := range algorithms {

@@ -83,7 +83,6 @@ func (m machine) controls(o study.Options) (out []control, err error) {
 	return out, nil
 }
 
-// holding returns the number of claims that hold.
 func (c claims) holding() (n int) {
 	for _, x := range c {
 		if x.holds {
@@ -107,7 +106,7 @@ func othersStudy(o study.Options) (*study.Report, error) {
 	return report, nil
 }
 
-// other runs the studies of tables and figures on one log that the paper did not use.
+// The method other runs the studies of tables and figures on one log that the paper did not use.
 func (m machine) other(o study.Options) (*otherLog, []*study.Figure, error) {
 	l := &otherLog{Nodes: m.nodes}
 	var err error

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// Preallocate reserves disk space for the first size bytes of a file. With extend, a smaller file then has this size.
-// It is not an error if the file system cannot reserve space.
+// Preallocate reserves disk space for the first size bytes of a file. If extend is true, a smaller file grows to this
+// size. It is not an error if the file system cannot reserve space.
 func Preallocate(f *os.File, size int64, extend bool) error {
 	if size <= 0 {
 		return nil
