@@ -73,8 +73,8 @@ func (a agents) exchange(ctx context.Context, node messages.Name, x agent.Exchan
 
 // proposal builds the command of an exchange. If all tasks that the node could get are reserved, the command may wait
 // for the next log entry: the next entry usually contains the end of a reserved task. proposal also waits while a
-// market is about to decide about these claims. Otherwise the node would learn the decision only from the market's
-// next vector, and on a site with many nodes vectors are rarely published.
+// market is about to decide about these claims. Otherwise the node would learn the decision only from the market's next
+// vector, and on a site with many nodes vectors are rarely published.
 func (a agents) proposal(ctx context.Context, node messages.Name, x *agent.Exchange) (p desk.Proposal) {
 	var late <-chan time.Time
 	for over := false; ; {

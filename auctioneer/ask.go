@@ -62,8 +62,7 @@ func (l *term) observe(ctx context.Context, list []job.Observation) (int, error)
 	return len(list), nil
 }
 
-// observedAtOnce is how many observations are sent to the stream before observe waits until the stream has stored
-// them.
+// observedAtOnce is how many observations are sent to the stream before observe waits until the stream has stored them.
 const observedAtOnce = 32
 
 // publish sends a message to all subscribers of a subject.

@@ -59,9 +59,9 @@ func (l *submissions) cheapest(owner messages.Name, m *market.Market, spec *job.
 	return out
 }
 
-// cheapest finds the hour of the last week that had the lowest mean cost for a class. It returns the start of this
-// hour and the mean cost. The function cost computes a cost from the price of the class and the number of its slots.
-// If the argument all is true, prices that only operators may see count too. The result known is false if fewer than
+// cheapest finds the hour of the last week that had the lowest mean cost for a class. It returns the start of this hour
+// and the mean cost. The function cost computes a cost from the price of the class and the number of its slots. If the
+// argument all is true, prices that only operators may see count too. The result known is false if fewer than
 // [leastHours] hours have known prices.
 func (m *marketPast) cheapest(now messages.Time, class int, all bool, cost func(messages.Credits, int) float64) (start messages.Time, least float64, known bool) {
 	step, rows := m.all.Since(now.Add(-market.MaxHistory), now)

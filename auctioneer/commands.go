@@ -15,8 +15,8 @@ type commands struct {
 	steering steering
 }
 
-// submit takes a job in three steps: it checks the job, asks the bank to hold the budget under an identifier made
-// from the client's key, and then commits the job. After any failure, the same request can be sent again. If the book
+// submit takes a job in three steps: it checks the job, asks the bank to hold the budget under an identifier made from
+// the client's key, and then commits the job. After any failure, the same request can be sent again. If the book
 // refuses the submission, an effect (an action that is repeated until it is confirmed) frees the hold. If the
 // submission never reaches the book, the hold ends after HoldFor.
 func (l *commands) submit(ctx context.Context, account messages.Name, r job.SubmitRequest) (reply job.SubmitReply, err error) {

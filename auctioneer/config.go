@@ -35,8 +35,8 @@ type Config struct {
 	// HoldFor is how long the bank keeps a job's credits if the auctioneer does not extend the hold; default 1 h. The
 	// auctioneer extends the holds of jobs that have not ended.
 	HoldFor messages.Duration
-	// RemoteFor is the time in which a job at another site must end; default 7 days. The bank sets the budget aside
-	// for this time plus the margin of an authorisation.
+	// RemoteFor is the time in which a job at another site must end; default 7 days. The bank sets the budget aside for
+	// this time plus the margin of an authorisation.
 	RemoteFor messages.Duration
 	// LeastVisit is the smallest amount that another site must authorise for a job; default 0.01 credits. Offers to
 	// users of other sites ask for no smaller budget.

@@ -1,6 +1,6 @@
-// Package auctioneer is the actor that decides which jobs run. Its replicas keep the job book (package
-// book) over a mailbox. Only the leader answers users and agents, runs each market's mechanism
-// (packages market and mechanism), and publishes the allocations.
+// Package auctioneer is the actor that decides which jobs run. Its replicas keep the job book (package book) over a
+// mailbox. Only the leader answers users and agents, runs each market's mechanism (packages market and mechanism), and
+// publishes the allocations.
 //
 // # Where to read
 //
@@ -14,34 +14,33 @@
 //     submissions, queries, operations, remote and visiting answer users, operators and peers. They may use
 //     everything that the type term has: the book, the log, the other actors and the desk.
 //
-// A file uses only files below it; a test checks this. From the bottom up: replica.go, site.go (the
-// book, the log), term.go (the desk, the markets in force), the handlers, leader.go, auctioneer.go.
+// A file uses only files below it; a test checks this. From the bottom up: replica.go, site.go (the book, the log),
+// term.go (the desk, the markets in force), the handlers, leader.go, auctioneer.go.
 //
 // # Duties
 //
-// A request changes the book by one command, which is committed before the request is answered. If a
-// commit requires an action outside (a charge at the bank, an observation for the estimator), the
-// action is an effect in the book. It is repeated until it is confirmed. The leader's other state is
-// soft: a new leader builds it again from the book, and publishes under its higher term. If the bank
-// does not answer the leader, the leader hands over to a replica that the bank answers (sight.go).
+// A request changes the book by one command, which is committed before the request is answered. If a commit requires an
+// action outside (a charge at the bank, an observation for the estimator), the action is an effect in the book. It is
+// repeated until it is confirmed. The leader's other state is soft: a new leader builds it again from the book, and
+// publishes under its higher term. If the bank does not answer the leader, the leader hands over to a replica that the
+// bank answers (sight.go).
 //
 // # Jobs between sites
 //
-// A user talks only to its own site. A remote job, which a peer runs, gets its number here at once.
-// Package federation says what the bank and the peer are asked about it next. Queries about a remote
-// job ask the peer, for a limited time; otherwise they return the peer's last report. A visiting job,
-// which this site runs for a peer, is an ordinary job. Its owner has a name that no user here can
-// have, such as "alice@west". Other jobs have a hold; a visiting job has an authorisation of its home
-// site's bank instead.
+// A user talks only to its own site. A remote job, which a peer runs, gets its number here at once. Package federation
+// says what the bank and the peer are asked about it next. Queries about a remote job ask the peer, for a limited time;
+// otherwise they return the peer's last report. A visiting job, which this site runs for a peer, is an ordinary job.
+// Its owner has a name that no user here can have, such as "alice@west". Other jobs have a hold; a visiting job has an
+// authorisation of its home site's bank instead.
 //
-// A site lets a peer decide only what the peer itself pays for. The job limits the numbers that a
-// peer can report. Requests that wait for a peer have a few places of their own, so that requests of
-// this site's users do not wait behind them.
+// A site lets a peer decide only what the peer itself pays for. The job limits the numbers that a peer can report.
+// Requests that wait for a peer have a few places of their own, so that requests of this site's users do not wait
+// behind them.
 //
 // # Markets that change
 //
-// When markets are applied, they come into force with the desk's next step. Requests are answered
-// meanwhile. If the markets changed after a submission was checked, the submission is checked again.
+// When markets are applied, they come into force with the desk's next step. Requests are answered meanwhile. If the
+// markets changed after a submission was checked, the submission is checked again.
 //
 // # Markets that direct
 //
@@ -57,6 +56,6 @@
 // between two steps of a leader. Otherwise the node would have to wait for the next vector, and vectors are rare on a
 // site with many nodes.
 //
-// A suspended task can continue only on its own node. If this node has no slot for it, the mechanism
-// decides again as if the task were not there, so that no slot stays idle for it.
+// A suspended task can continue only on its own node. If this node has no slot for it, the mechanism decides again as
+// if the task were not there, so that no slot stays idle for it.
 package auctioneer

@@ -56,8 +56,8 @@ func allSuspended(j *book.Job) bool {
 	return true
 }
 
-// outbid returns a sentence that says how many tasks of a job are suspended because other jobs pay more for the
-// slots. It returns "" if no task is suspended.
+// outbid returns a sentence that says how many tasks of a job are suspended because other jobs pay more for the slots.
+// It returns "" if no task is suspended.
 func outbid(j *book.Job) string {
 	n := 0
 	for i := range j.Stages {

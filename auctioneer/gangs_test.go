@@ -30,8 +30,8 @@ func ganged(value, delay messages.Credits, length messages.Duration) func(*job.J
 	}
 }
 
-// TestBatchQueueRunsOrDiscards checks that a gang of two runs on two nodes at once. The first job of the queue must
-// be discarded if it is worth less than the delay that it causes. The payments of each decision must sum to zero.
+// TestBatchQueueRunsOrDiscards checks that a gang of two runs on two nodes at once. The first job of the queue must be
+// discarded if it is worth less than the delay that it causes. The payments of each decision must sum to zero.
 func TestBatchQueueRunsOrDiscards(t *testing.T) {
 	g := newGrid(t, 1, queued(func(*market.Market) {}))
 	other := &node{name: "n2", slots: 1}

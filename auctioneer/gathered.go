@@ -22,8 +22,8 @@ const (
 	mostUnderWay = 2
 )
 
-// Enters a submission in one group with other submissions that arrive at the same time. The group has one
-// payment request, and shares log entries. If no request to the bank is running, together starts at once.
+// Enters a submission in one group with other submissions that arrive at the same time. The group has one payment
+// request, and shares log entries. If no request to the bank is running, together starts at once.
 func (l *submissions) together(ctx context.Context, s *submission, leave func()) (job.SubmitReply, error) {
 	a, g := &alone{submission: s, leave: leave, done: make(chan struct{})}, &l.gathered
 	g.mu.Lock()

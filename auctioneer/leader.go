@@ -45,11 +45,10 @@ func (r replicated) Changes(f func(*book.Book, book.Changes)) {
 	})
 }
 
-// One step handles several changes. The desk handles the first change at once. After each step the leader pauses for
-// a few times the duration of the step, but at most mostRest: the first step of a leader takes seconds if a million
-// jobs wait. After a step in which a market decided or published, the pause is at least coalesce. Pauses that are
-// shorter than coalesce are not taken one by one: the leader adds them up, and pauses when their sum reaches
-// coalesce.
+// One step handles several changes. The desk handles the first change at once. After each step the leader pauses for a
+// few times the duration of the step, but at most mostRest: the first step of a leader takes seconds if a million jobs
+// wait. After a step in which a market decided or published, the pause is at least coalesce. Pauses that are shorter
+// than coalesce are not taken one by one: the leader adds them up, and pauses when their sum reaches coalesce.
 const (
 	coalesce      = time.Millisecond
 	coalesceTimes = 3

@@ -74,10 +74,10 @@ func (g *gate) quoting(ctx context.Context, home messages.Name) (done func(), er
 	}
 }
 
-// enter counts a submission as under way until the caller calls leave. It returns how many jobs of the account have
-// not ended, plus the number of the account's other submissions under way. A submission that has just entered the
-// book is counted in both numbers. enter corrects this only if the sum would otherwise reach `most`. If `most` is 0,
-// there is no limit.
+// enter counts a submission as under way until the caller calls leave. It returns how many jobs of the account have not
+// ended, plus the number of the account's other submissions under way. A submission that has just entered the book is
+// counted in both numbers. enter corrects this only if the sum would otherwise reach `most`. If `most` is 0, there is
+// no limit.
 func (g *gate) enter(b *book.Book, account messages.Name, key string, most int) (pending int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

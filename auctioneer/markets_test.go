@@ -565,9 +565,9 @@ func TestABudgetThatEndsIsToldInTime(t *testing.T) {
 	}
 }
 
-// TestAJobWaitsForItsTurnAtABound: an owner has used up a bound, and has many jobs that wait. After the end of a
-// task, only some of these jobs compete for the slot that it leaves. The explanation of the other jobs must say that
-// they wait for their turn, and not that they wait for an earlier stage.
+// TestAJobWaitsForItsTurnAtABound: an owner has used up a bound, and has many jobs that wait. After the end of a task,
+// only some of these jobs compete for the slot that it leaves. The explanation of the other jobs must say that they
+// wait for their turn, and not that they wait for an earlier stage.
 func TestAJobWaitsForItsTurnAtABound(t *testing.T) {
 	g := newGrid(t, 2, market.Market{Name: "main", Mechanism: market.FIFO, Classes: []messages.Name{"cpu"}, AtOnce: market.AtOnce{Account: market.Bound{Slots: 1}}})
 	first := g.enter("alice", "a", 1, func(*job.JobSpec) {})

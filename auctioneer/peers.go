@@ -95,8 +95,8 @@ func peerAsk[Reply any](ctx context.Context, p *peers, peer messages.Name, verb 
 	return reply, err
 }
 
-// Returns the sites that the bank accepts new business with. It asks the bank again if its list is older than
-// the argument age.
+// Returns the sites that the bank accepts new business with. It asks the bank again if its list is older than the
+// argument age.
 func (p *peers) known(ctx context.Context, age time.Duration) ([]messages.Name, error) {
 	p.mu.Lock()
 	known, fresh := p.list, !p.asked.IsZero() && time.Since(p.asked) < age

@@ -165,8 +165,8 @@ func (l *queries) keeps(j *book.Job) bool {
 	return m != nil && registry.Of(m).Keeps && !j.State.Final()
 }
 
-// Tells a node whether the market still keeps back the output of a job. The output of a job that has left the
-// book can be read.
+// Tells a node whether the market still keeps back the output of a job. The output of a job that has left the book can
+// be read.
 func (l *queries) kept(ctx context.Context, _ messages.Name, r job.JobRequest) (reply job.KeptReply, err error) {
 	err = l.look(ctx, func(b *book.Book) error {
 		j := b.Job(r.Job)

@@ -110,8 +110,8 @@ func (l *submissions) menu(ctx context.Context, m *marketmsg.Market, account mes
 	return q, err
 }
 
-// runtimes asks the estimator for the run times of a job's tasks. It returns nil if the run time of
-// at least one stage is not known.
+// runtimes asks the estimator for the run times of a job's tasks. It returns nil if the run time of at least one stage
+// is not known.
 func (l *submissions) runtimes(ctx context.Context, account messages.Name, spec *job.JobSpec) *mechanism.Runtimes {
 	r := desk.RuntimesOf(account, spec)
 	ctx, cancel := context.WithTimeout(ctx, desk.LearnWithin.Std())

@@ -272,8 +272,8 @@ func (r *remote) tasks(ctx context.Context, j *book.RemoteJob, q job.TasksReques
 	return reply, silent(j, err)
 }
 
-// silent turns an error about a peer that did not answer into a sentence for the user. Other errors, such as a
-// refusal by the peer, do not change.
+// silent turns an error about a peer that did not answer into a sentence for the user. Other errors, such as a refusal
+// by the peer, do not change.
 func silent(j *book.RemoteJob, err error) error {
 	if err == nil || !messages.Passing(err) {
 		return err

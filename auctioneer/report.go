@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// report reports to operators what the desk did in a step, in the log and by metrics. The argument took is the
-// duration of the step.
+// report reports to operators what the desk did in a step, in the log and by metrics. The argument took is the duration
+// of the step.
 func (l *term) report(events []any, took time.Duration) {
 	for _, event := range events {
 		switch e := event.(type) {

@@ -15,8 +15,8 @@ const (
 	// bankAway is the time without an answer after which a leader hands over. If the bank itself is down, the other
 	// replicas also notice it within this time, and no replica hands over.
 	bankAway = 2 * time.Second
-	// bankSteady is the time for which the bank must have answered each request of a replica before this replica
-	// takes over, so that the lead does not change again and again.
+	// bankSteady is the time for which the bank must have answered each request of a replica before this replica takes
+	// over, so that the lead does not change again and again.
 	bankSteady = 3 * time.Second
 )
 
@@ -26,8 +26,8 @@ type bankSight struct {
 	failed  time.Time // when the latest request failed; zero if none failed
 }
 
-// Returns the state after one more request to the bank. The arguments say when the request was sent, when it
-// ended, and with which error.
+// Returns the state after one more request to the bank. The arguments say when the request was sent, when it ended, and
+// with which error.
 func (s bankSight) after(sent, now time.Time, err error) bankSight {
 	if err == nil {
 		return bankSight{failed: s.failed}

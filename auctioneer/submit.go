@@ -129,8 +129,8 @@ func (l *submissions) refused(ctx context.Context, all []*intake.Submission, rep
 	return nil
 }
 
-// Checks a new submission against the limits of its account, before anything else is done. Submissions of an
-// account that are under way count as pending jobs, whichever site runs the jobs, until the caller calls leave.
+// Checks a new submission against the limits of its account, before anything else is done. Submissions of an account
+// that are under way count as pending jobs, whichever site runs the jobs, until the caller calls leave.
 func (l *submissions) within(s *submission) (leave func(), err error) {
 	if s.visit != nil {
 		return func() {}, l.welcomes(s.visit.Home)

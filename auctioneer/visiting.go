@@ -18,8 +18,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// visiting answers peers about visiting jobs. A visiting job is an ordinary job, but no user of this site can have
-// the name of its owner.
+// visiting answers peers about visiting jobs. A visiting job is an ordinary job, but no user of this site can have the
+// name of its owner.
 type visiting struct {
 	site      *site
 	peers     *peers

@@ -18,8 +18,8 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// paused returns a sentence about nodes that are up and offer slots for waiting tasks of the job, but whose agents
-// take no tasks, with the reasons. The result all is true if all nodes that offer such slots are paused.
+// paused returns a sentence about nodes that are up and offer slots for waiting tasks of the job, but whose agents take
+// no tasks, with the reasons. The result all is true if all nodes that offer such slots are paused.
 func (l *queries) paused(b *book.Book, j *book.Job) (text string, all bool) {
 	const named = 3
 	wanted, m := map[messages.Name]bool{}, l.inForce().Find(j.Spec.Market)
@@ -121,8 +121,7 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 	return reply, err
 }
 
-// explain adds the market's explanation of a job that has not ended. The argument cost is what the job owes until
-// now.
+// explain adds the market's explanation of a job that has not ended. The argument cost is what the job owes until now.
 func (l *queries) explain(now messages.Time, reply *marketmsg.WhyReply, m market.Seen, cost messages.Credits, slotTime messages.Duration) {
 	l.with(func(d *desk.Desk) {
 		m.Charged(reply.Job, cost, slotTime)

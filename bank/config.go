@@ -41,8 +41,8 @@ type Config struct {
 	// Restored is when the backup began from which the replica's state was restored. It is 0 if the state was not
 	// restored.
 	Restored messages.Time
-	// Signer signs in the site's name: checkpoints of the journal, and messages to the banks of other sites, which
-	// have its public key. If it is nil, no checkpoints are made, and the bank does not settle with other sites.
+	// Signer signs in the site's name: checkpoints of the journal, and messages to the banks of other sites, which have
+	// its public key. If it is nil, no checkpoints are made, and the bank does not settle with other sites.
 	Signer proof.Signer
 	// Keys are the site's keys, which check the signatures of requests. If it is nil, this replica cannot carry out
 	// commands with signatures.
@@ -70,8 +70,8 @@ type Config struct {
 	ClockKnown func() bool
 	// Mono returns the time of a clock that nobody can set; default: the clock of the process.
 	Mono func() messages.Duration
-	// Late is how long auctioneers may still extend holds that became due while the site did not run, or because
-	// clocks were set; default 5 minutes. A negative value means no time.
+	// Late is how long auctioneers may still extend holds that became due while the site did not run, or because clocks
+	// were set; default 5 minutes. A negative value means no time.
 	Late messages.Duration
 }
 

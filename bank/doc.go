@@ -1,5 +1,5 @@
-// Package bank is the actor that keeps a site's credits. A bank is a group of replicas that
-// share a [ledger.Ledger] through a mailbox.
+// Package bank is the actor that keeps a site's credits. A bank is a group of replicas that share a [ledger.Ledger]
+// through a mailbox.
 //
 // Only the leader answers requests:
 //
@@ -8,45 +8,38 @@
 //   - the commands member, freeze and pay, for owners of the account and operators;
 //   - the discoverable queries account, accounts, statement, books and status.
 //
-// The caller is the last token of the subject. The configuration gives the caller's rank, which
-// goes into the command; the ledger checks which accounts a user owns. Refusals are counted by
-// verb and kind. The other replicas answer nothing, so a request reaches the leader or no replica.
+// The caller is the last token of the subject. The configuration gives the caller's rank, which goes into the command;
+// the ledger checks which accounts a user owns. Refusals are counted by verb and kind. The other replicas answer
+// nothing, so a request reaches the leader or no replica.
 //
-// Users see their own account and the accounts that they are members of; operators and
-// services see all accounts. Every caller may see the books' running totals; only operators
-// can have them recomputed. The answer to a query shows every command that was answered before
-// the query: the leader first verifies that it still leads, and then reads the state.
+// Users see their own account and the accounts that they are members of; operators and services see all accounts. Every
+// caller may see the books' running totals; only operators can have them recomputed. The answer to a query shows every
+// command that was answered before the query: the leader first verifies that it still leads, and then reads the state.
 //
-// Time is the leader's clock, which each command carries. While holds are due, the leader
-// proposes commands that only set the time, so that holds also lapse on an idle site. If for
-// some time no auctioneer could extend holds (nothing ran, or clocks were set), the leader
-// holds the time back for some minutes, until the holds are extended.
+// Time is the leader's clock, which each command carries. While holds are due, the leader proposes commands that only
+// set the time, so that holds also lapse on an idle site. If for some time no auctioneer could extend holds (nothing
+// ran, or clocks were set), the leader holds the time back for some minutes, until the holds are extended.
 //
-// A command of a user leaves a record in the journal even if it is refused. So a user who
-// sends more than a hundred commands at once, or more than two a second, gets the error
-// Exhausted.
+// A command of a user leaves a record in the journal even if it is refused. So a user who sends more than a hundred
+// commands at once, or more than two a second, gets the error Exhausted.
 //
-// If the outcome of a command is unknown, the answer is Unknown. A repeated request with the
-// same identifiers gets the result, and nothing happens twice. Grants, payments and
-// withdrawals are identified by the caller and its key; the other commands state the final
-// value.
+// If the outcome of a command is unknown, the answer is Unknown. A repeated request with the same identifiers gets the
+// result, and nothing happens twice. Grants, payments and withdrawals are identified by the caller and its key; the
+// other commands state the final value.
 //
-// If the configuration names a directory, each replica keeps its journal in files there
-// (package history), and otherwise in memory. Operators read the journal page by page
-// (journal). Each replica signs checkpoints of it with the site's key: after every ten
-// thousand records, a minute after the first record without a checkpoint, when it stops, and
-// on request (checkpoints). So a busy replica signs one each minute, which takes 0.15 ms. A
-// replica that lacks a part of the journal fetches it from the leader (segment). The leader
-// compares the latest checkpoint of each replica with its books. If the books contradict a
-// checkpoint, acknowledged records were lost. Then the bank moves no credits until an operator
-// has decided.
+// If the configuration names a directory, each replica keeps its journal in files there (package history), and
+// otherwise in memory. Operators read the journal page by page (journal). Each replica signs checkpoints of it with the
+// site's key: after every ten thousand records, a minute after the first record without a checkpoint, when it stops,
+// and on request (checkpoints). So a busy replica signs one each minute, which takes 0.15 ms. A replica that lacks a
+// part of the journal fetches it from the leader (segment). The leader compares the latest checkpoint of each replica
+// with its books. If the books contradict a checkpoint, acknowledged records were lost. Then the bank moves no credits
+// until an operator has decided.
 //
 // # Who asked
 //
-// For everything that a replica carries out, there is a proof that somebody asked for it,
-// whoever wrote it into the log. The chain from a user's key to a balance has the links below.
-// Every replica checks each link when it applies a command, and "candor bank verify" checks
-// them again:
+// For everything that a replica carries out, there is a proof that somebody asked for it, whoever wrote it into the
+// log. The chain from a user's key to a balance has the links below. Every replica checks each link when it applies a
+// command, and "candor bank verify" checks them again:
 //
 //   - The key of the site's account is in the keys directory of each host, and its public half is
 //     in every credentials file. Nothing about it comes from the log, the journal or an image
@@ -70,24 +63,22 @@
 //     signatures when it applies the requests. What users ask of the clearing is proven like
 //     everything else.
 //
-// If a bank has the site's keys, everything from its first record on is proven: it accepts
-// only books whose first record is the site's statement of its keys.
+// If a bank has the site's keys, everything from its first record on is proven: it accepts only books whose first
+// record is the site's statement of its keys.
 //
-// A replica trusts no image of another replica. It carries out the signed requests of the
-// journal again, from the first record on that it has not checked itself. The result must equal
-// the journal, byte by byte, and the image's state ([ledger.Ledger.RestoreWith]). If a record
-// follows from no signature and no rule, the start fails with an error that has the record's
-// number. "candor bank verify" does the same with the same code, for all records: there is no
-// second set of rules for auditors.
+// A replica trusts no image of another replica. It carries out the signed requests of the journal again, from the first
+// record on that it has not checked itself. The result must equal the journal, byte by byte, and the image's state
+// ([ledger.Ledger.RestoreWith]). If a record follows from no signature and no rule, the start fails with an error that
+// has the record's number. "candor bank verify" does the same with the same code, for all records: there is no second
+// set of rules for auditors.
 //
-// What a replica has checked itself is its present state, or the last two of its images. It
-// keeps these next to the journal, sealed with a secret that follows from the present key of the
-// site's account and the replica's name ([history.Checked]). It uses a kept image only if the
-// other image begins with the same records, byte by byte or by the digests of their files.
-// Otherwise, and if no kept image can be used, it checks every record and says so in the log.
-// Example: a replica kept an image of 900 records and gets an image of 1,000. It checks the
-// signatures of the last 100. If record 850 differs, it checks all 1,000. A check says every ten
-// seconds how far it is, and ends when the replica stops.
+// What a replica has checked itself is its present state, or the last two of its images. It keeps these next to the
+// journal, sealed with a secret that follows from the present key of the site's account and the replica's name
+// ([history.Checked]). It uses a kept image only if the other image begins with the same records, byte by byte or by
+// the digests of their files. Otherwise, and if no kept image can be used, it checks every record and says so in the
+// log. Example: a replica kept an image of 900 records and gets an image of 1,000. It checks the signatures of the last
+// 100. If record 850 differs, it checks all 1,000. A check says every ten seconds how far it is, and ends when the
+// replica stops.
 //
 // What an attacker who has one of these can do:
 //
@@ -103,26 +94,23 @@
 //   - a user's credentials: do what the user may do, until they are revoked;
 //   - a service's credentials: make transfers between accounts, but no grants.
 //
-// The journal does not prove three things: the time of a record (it is the leader's clock,
-// within an hour of each signature), the order of requests, and that nothing was left out at
-// its end. A transfer whose accounts do not appear again could have been removed. A checkpoint
-// proves that all records before it are there. So a transfer can only be removed if it was
-// recorded in the last minute before a replica was killed, or by an attacker who can also
-// change the file of checkpoints: keep copies of checkpoints elsewhere. What the leader finds
-// by itself (a peer is silent, a backup was restored) is recorded without a signature; it
-// moves no credits.
+// The journal does not prove three things: the time of a record (it is the leader's clock, within an hour of each
+// signature), the order of requests, and that nothing was left out at its end. A transfer whose accounts do not appear
+// again could have been removed. A checkpoint proves that all records before it are there. So a transfer can only be
+// removed if it was recorded in the last minute before a replica was killed, or by an attacker who can also change the
+// file of checkpoints: keep copies of checkpoints elsewhere. What the leader finds by itself (a peer is silent, a
+// backup was restored) is recorded without a signature; it moves no credits.
 //
 // # Other sites
 //
-// The replicated state is the ledger together with a [clearing.State]. Commands that begin with [clearing.Mark]
-// belong to the clearing, and an image has the clearing's part first. If the bank has a key to sign with, its leader
-// also runs the courier of the clearing (package courier). The courier serves the requests of users (authorise,
-// remit, revoke), services (accept, charge), operators (peer, part, reserve, close, net, reconcile, confirm, adopt,
-// peers) and the banks of peers (instruct, lines, totals, position). While the leader leads, the courier sends peers
-// the messages that they have not answered. A caller who may not pay from an account may not remit from it.
+// The replicated state is the ledger together with a [clearing.State]. Commands that begin with [clearing.Mark] belong
+// to the clearing, and an image has the clearing's part first. If the bank has a key to sign with, its leader also runs
+// the courier of the clearing (package courier). The courier serves the requests of users (authorise, remit, revoke),
+// services (accept, charge), operators (peer, part, reserve, close, net, reconcile, confirm, adopt, peers) and the
+// banks of peers (instruct, lines, totals, position). While the leader leads, the courier sends peers the messages that
+// they have not answered. A caller who may not pay from an account may not remit from it.
 //
-// Only the clearing changes the accounts of peers. Another request, a transfer or a correction
-// that would change one is refused; only the settlement accounts accept grants and
-// withdrawals. These requests are refused before they reach the log, so that old logs are
-// applied as they were.
+// Only the clearing changes the accounts of peers. Another request, a transfer or a correction that would change one is
+// refused; only the settlement accounts accept grants and withdrawals. These requests are refused before they reach the
+// log, so that old logs are applied as they were.
 package bank

@@ -35,8 +35,7 @@ func guard(c *ledger.Command) *messages.Error {
 	return guardNames(names...)
 }
 
-// unsettled returns the argument name, or "" if payments outside the ledgers are booked on the account with this
-// name.
+// unsettled returns the argument name, or "" if payments outside the ledgers are booked on the account with this name.
 func unsettled(name messages.Name) messages.Name {
 	if clearing.PaidOutside(name) {
 		return ""

@@ -24,8 +24,8 @@ type Keys interface {
 	RevokedKeys() []string               // revoked keys of names
 	SignAccount([]byte) ([]byte, error)  // signs with the present key of the site's account
 	Exchange() (*ecdh.PrivateKey, error) // the exchange key that belongs to AccountKey
-	// Succession returns the keys from AccountKey to the present key. The method Later returns the exchange key of
-	// one of these keys, or nil if it is unknown.
+	// Succession returns the keys from AccountKey to the present key. The method Later returns the exchange key of one
+	// of these keys, or nil if it is unknown.
 	Succession() []messages.Succession
 	Later(account string) *ecdh.PrivateKey
 }

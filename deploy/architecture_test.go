@@ -205,9 +205,9 @@ func TestTheLeaderIsPure(t *testing.T) {
 }
 
 // TestSimulatorsHaveNoLeader checks that simulators leave these decisions to package desk, the logic of the
-// auctioneer's leader: that a node is lost, that a gang is late, what a market does, what a job owes, and what the
-// bank has done. So no rule exists twice, for example the rule for the end of a lease. The checkers of simulators may
-// read the decisions.
+// auctioneer's leader: that a node is lost, that a gang is late, what a market does, what a job owes, and what the bank
+// has done. So no rule exists twice, for example the rule for the end of a lease. The checkers of simulators may read
+// the decisions.
 func TestSimulatorsHaveNoLeader(t *testing.T) {
 	leads := regexp.MustCompile(`\bbook\.(Lost|Disband|Decide|Settle|Confirm)\{`)
 	files := sources(t, "deploy/simulated")

@@ -70,8 +70,8 @@ func startsWith(list, beginning []string) bool {
 	return len(list) >= len(beginning) && slices.Equal(list[:len(beginning)], beginning)
 }
 
-// fieldsOf returns the exported fields of each struct in a directory, in order. For the directory messages, it
-// includes the vocabularies below that directory.
+// fieldsOf returns the exported fields of each struct in a directory, in order. For the directory messages, it includes
+// the vocabularies below that directory.
 func fieldsOf(t *testing.T, directory string) map[string][]string {
 	t.Helper()
 	fields := map[string][]string{}

@@ -120,7 +120,8 @@ func Start(ctx context.Context, c Config) (*Agent, error) {
 	return a, nil
 }
 
-// pause stops the node from claiming tasks while it cannot start any, and tells the leader the node's present abilities.
+// pause stops the node from claiming tasks while it cannot start any, and tells the leader the node's present
+// abilities.
 func (a *Agent) pause() {
 	a.state.Pause(a.unable || a.full || a.retired)
 	if a.real == nil {
@@ -154,8 +155,8 @@ func (a *Agent) Idle() bool {
 	}
 }
 
-// abilities returns the abilities that the agent tells the leader: the abilities of the runner, and one ability for each
-// reason to claim no tasks (full disk, changed GPUs).
+// abilities returns the abilities that the agent tells the leader: the abilities of the runner, and one ability for
+// each reason to claim no tasks (full disk, changed GPUs).
 func (a *Agent) abilities() []messages.Name {
 	can := slices.Clone(a.real.Abilities())
 	if a.full {

@@ -26,19 +26,19 @@ type Config struct {
 	Node messages.Name
 	// Slots are the slots that the node offers.
 	Slots []job.ClassSlots
-	// MostSuspended is how many suspended tasks the node keeps in addition to running ones, because
-	// suspended tasks still take memory. 0 means four for each slot.
+	// MostSuspended is how many suspended tasks the node keeps in addition to running ones, because suspended tasks
+	// still take memory. 0 means four for each slot.
 	MostSuspended int
-	// Resources is everything that the node has, for display and for choosing nodes; nil means unknown. Tasks.Machine is
-	// the part that tasks may use. Labels are words that describe the node, such as infiniband; a stage can require some
-	// of them.
+	// Resources is everything that the node has, for display and for choosing nodes; nil means unknown. Tasks.Machine
+	// is the part that tasks may use. Labels are words that describe the node, such as infiniband; a stage can require
+	// some of them.
 	Resources *job.Resources
 	Labels    []messages.Name
 	Bus       bus.Bus
 	// Dir is the state directory. It has the output and the working directories of tasks.
 	Dir string
-	// Runner runs the tasks; nil means a [runner.Processes] on Dir. The agent does not close a runner that is given here.
-	// If that runner keeps logs, the agent serves them.
+	// Runner runs the tasks; nil means a [runner.Processes] on Dir. The agent does not close a runner that is given
+	// here. If that runner keeps logs, the agent serves them.
 	Runner runner.Runner
 	// Tasks says how tasks run if Runner is nil. The agent sets its Site, Node, Dir and
 	// Grace.
@@ -46,8 +46,8 @@ type Config struct {
 	// Prolog and Epilog are programs of the site that run before the first and after the last task of a job: see
 	// package hooks. "" means none.
 	Prolog, Epilog string
-	// Executor is the command that starts an executor (see package executor). With an executor, tasks outlive the agent.
-	// An empty command means that tasks are the agent's own processes.
+	// Executor is the command that starts an executor (see package executor). With an executor, tasks outlive the
+	// agent. An empty command means that tasks are the agent's own processes.
 	Executor []string
 	// LeaveRunning leaves the tasks of an executor to the next agent when this one
 	// is closed.
@@ -63,8 +63,8 @@ type Config struct {
 	Log  *zap.Logger // nil means none
 	// Metrics may be shared by several agents; the counts are then sums. nil means no metrics.
 	Metrics prometheus.Registerer
-	// Clock measures the lease; it must not go back. nil means the time since the machine was started, including time in
-	// which it slept. Timers run in real time.
+	// Clock measures the lease; it must not go back. nil means the time since the machine was started, including time
+	// in which it slept. Timers run in real time.
 	Clock func() messages.Time
 }
 

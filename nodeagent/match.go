@@ -29,8 +29,8 @@ type search struct {
 	names []string
 }
 
-// matching returns the names below root that match at least one of the patterns, each name once. It reads at most most
-// directory entries.
+// matching returns the names below root that match at least one of the patterns, each name once. The argument most
+// bounds the number of directory entries that it reads.
 func matching(ctx context.Context, root *os.Root, patterns []string, most int) ([]string, error) {
 	s := &search{ctx: ctx, root: root, most: most, left: most}
 	for _, pattern := range patterns {

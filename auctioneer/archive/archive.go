@@ -309,8 +309,8 @@ func (a *Archive) Begins(ended messages.Time) {
 	a.save()
 }
 
-// Completed notes that this archive now has all jobs of another replica's archive. The argument since is the time
-// since which the other archive is complete.
+// Completed notes that this archive now has all jobs of another replica's archive. The argument since is the time since
+// which the other archive is complete.
 func (a *Archive) Completed(since messages.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

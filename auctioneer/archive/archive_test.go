@@ -206,9 +206,9 @@ func TestDamageBehindTheBack(t *testing.T) {
 	}
 }
 
-// TestExaminationFindsDamage damages, cuts or removes a file that the archive has open, while nobody asks for the
-// jobs in that file. After the next examination the jobs must be missing, and a copy from another replica must
-// restore them without a restart.
+// TestExaminationFindsDamage damages, cuts or removes a file that the archive has open, while nobody asks for the jobs
+// in that file. After the next examination the jobs must be missing, and a copy from another replica must restore them
+// without a restart.
 func TestExaminationFindsDamage(t *testing.T) {
 	for name, damage := range map[string]func(path string) error{
 		"flipped": func(path string) error {

@@ -18,8 +18,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// contentsFile is the name of the list of full files with their jobs. With the list, a start does not need to read
-// the files.
+// contentsFile is the name of the list of full files with their jobs. With the list, a start does not need to read the
+// files.
 const contentsFile = "contents"
 
 // contents is the first line of contentsFile; the second line is its CRC-32C.

@@ -1,6 +1,5 @@
-// Package archive keeps the records of ended jobs on a replica's disk after they left the job
-// book. The book has only the latest records, so its memory does not grow with the number of
-// jobs.
+// Package archive keeps the records of ended jobs on a replica's disk after they left the job book. The book has only
+// the latest records, so its memory does not grow with the number of jobs.
 //
 // # Replicas
 //
@@ -18,14 +17,14 @@
 //	NNNNNNNNNN.jobs  records, appended until the file has 4 MiB; the numbers in the names increase
 //	contents         the jobs of each full file, with a checksum
 //
-// A record has the job's number, its line in a list, everything else that the book knew about the job, and a
-// checksum. The file contents tells a replica which file has a job. A list reads the files that can have its jobs,
-// newest first, and stops when its page is full. The file contents can be removed; the next start then reads all files.
+// A record has the job's number, its line in a list, everything else that the book knew about the job, and a checksum.
+// The file contents tells a replica which file has a job. A list reads the files that can have its jobs, newest first,
+// and stops when its page is full. The file contents can be removed; the next start then reads all files.
 //
 // # Bounds
 //
-// A full file is removed when its last job ended longer ago than the retention; the oldest files are removed until
-// the total size is below the limit. The archive keeps in memory the job numbers of each file, as intervals, and the
+// A full file is removed when its last job ended longer ago than the retention; the oldest files are removed until the
+// total size is below the limit. The archive keeps in memory the job numbers of each file, as intervals, and the
 // positions of the records in the four files that were read last.
 //
 // # Durability and damage
@@ -34,9 +33,9 @@
 // commands that removed the records from the book. If a loss of power cuts a file off, everything after the last
 // complete record is lost, and the log restores these records.
 //
-// If a read fails because too many files are open, or for another temporary reason, no record
-// is lost: the caller is told to ask again. After an input/output error the read is repeated
-// once. A file whose sync failed is synced again before the next image.
+// If a read fails because too many files are open, or for another temporary reason, no record is lost: the caller is
+// told to ask again. After an input/output error the read is repeated once. A file whose sync failed is synced again
+// before the next image.
 //
 // All files are read every hour ([Archive.Examine]). A record with a wrong checksum is logged, counted and omitted, and
 // answers say so. If the disk is full, records are omitted, and the replica continues. Records that are missing for

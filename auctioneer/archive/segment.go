@@ -85,8 +85,8 @@ func decode(record []byte) (r Record, err error) {
 	return r, wire.Unmarshal(summary, wire.Msgpack, &r.Summary)
 }
 
-// Calls yield for each complete record of a file, with the record's position. It returns the end of the last
-// record, and the positions of damaged parts between records.
+// Calls yield for each complete record of a file, with the record's position. It returns the end of the last record,
+// and the positions of damaged parts between records.
 func each(file []byte, yield func(from int, record []byte)) (end int, damage []int, err error) {
 	if bytes.HasPrefix(file, []byte(magic)) {
 		end = len(magic)

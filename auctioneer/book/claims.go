@@ -23,8 +23,8 @@ type claims struct {
 	dependencies *dependencies
 }
 
-// PausedBy returns the total time until now for which a claim has not run, because it was suspended, gathered slots,
-// or waited for a slot.
+// PausedBy returns the total time until now for which a claim has not run, because it was suspended, gathered slots, or
+// waited for a slot.
 func (h *NodeClaim) PausedBy(now messages.Time) messages.Duration {
 	if h.Halt == Goes {
 		return h.Paused
@@ -165,9 +165,9 @@ type blame uint8
 const (
 	ofJob  blame = iota // the program or the owner ended the attempt: the job pays for its time, and the task is complete for prices
 	ofSite              // a lost node, a drain or a failed executor: the job does not pay, and the task is not complete
-	// ofMarket means that a better bid took the slot, and that slot time has a price. The job pays for the time of
-	// the attempt, although the task is not complete. Otherwise a user could get a result for nothing: the user
-	// submits a second job that displaces the first one when its result is printed.
+	// ofMarket means that a better bid took the slot, and that slot time has a price. The job pays for the time of the
+	// attempt, although the task is not complete. Otherwise a user could get a result for nothing: the user submits a
+	// second job that displaces the first one when its result is printed.
 	ofMarket
 )
 

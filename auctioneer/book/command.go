@@ -107,15 +107,15 @@ type Submit struct {
 	Contract *job.Contract
 	Quote    uint64
 	Visit    *Visit // set if the job comes from another site
-	// MarketsVersion is 1 + the number of times that markets had been applied when the job was checked. If markets
-	// were applied after the check, the job is refused. 0 means unknown.
+	// MarketsVersion is 1 + the number of times that markets had been applied when the job was checked. If markets were
+	// applied after the check, the job is refused. 0 means unknown.
 	MarketsVersion uint64
 	// Deposit is the part of Held that is not budget. Most is the limit on the account's pending jobs, with this job
 	// included; 0 means no limit.
 	Deposit messages.Credits
 	Most    int
-	// Seen is 1 + the number of the latest effect at the time when the auctioneer asked the bank for the hold. If it
-	// is 0 (unknown), a refusal of the submission does not free the hold.
+	// Seen is 1 + the number of the latest effect at the time when the auctioneer asked the bank for the hold. If it is
+	// 0 (unknown), a refusal of the submission does not free the hold.
 	Seen uint64
 }
 
@@ -124,8 +124,8 @@ type Submit struct {
 type ApplyMarkets struct {
 	Markets []market.Market
 	Idle    []messages.Name // these markets must have no jobs, otherwise nothing changes
-	// MarketsVersion is 1 + the number of times that markets had been applied when this command was checked. If
-	// markets were applied since then, nothing changes. 0 means unknown.
+	// MarketsVersion is 1 + the number of times that markets had been applied when this command was checked. If markets
+	// were applied since then, nothing changes. 0 means unknown.
 	MarketsVersion uint64
 	// Applied is the answer to a request with a key, which repeated requests get again. Without Markets, the command
 	// only stores this answer.
@@ -179,9 +179,9 @@ type Register struct {
 	Level         int // level of the agent's release; see [messages.Level]
 }
 
-// Exchange carries the ends of attempts that an agent reports, and the agent's claims, for which the leader has
-// chosen jobs. Result: []agent.Grant. If an exchange with this number was applied before, the result is the answer to
-// the first one.
+// Exchange carries the ends of attempts that an agent reports, and the agent's claims, for which the leader has chosen
+// jobs. Result: []agent.Grant. If an exchange with this number was applied before, the result is the answer to the
+// first one.
 type Exchange struct {
 	Node     messages.Name
 	Session  uint64
@@ -420,8 +420,8 @@ type RemoteReceipt struct {
 	Chosen string
 }
 
-// Advance moves remote jobs to their next phases. A step that does not fit the phase of its job is out of date, and
-// is ignored. Result: nil; for a step that cancels a job, the job.State before it, or why the job cannot be cancelled.
+// Advance moves remote jobs to their next phases. A step that does not fit the phase of its job is out of date, and is
+// ignored. Result: nil; for a step that cancels a job, the job.State before it, or why the job cannot be cancelled.
 type Advance struct {
 	Steps []Step
 }

@@ -1,12 +1,10 @@
-// Package book is the job book: the auctioneer's replicated state. It has every job with its stages
-// and tasks, every node with its claims, and the effects that must still happen outside. Only a
-// [Command] changes it.
+// Package book is the job book: the auctioneer's replicated state. It has every job with its stages and tasks, every
+// node with its claims, and the effects that must still happen outside. Only a [Command] changes it.
 //
-// The book is deterministic and counts in integers. It has no clock, no random numbers and no I/O.
-// The time of a command is the time that its proposer wrote, and it never decreases. The book makes
-// no decision that needs a float or a preference. The leader decides, for example, which jobs a node
-// may take work from and what a job is charged. The book checks the decision against its state, and
-// carries it out or refuses it. All replicas do the same.
+// The book is deterministic and counts in integers. It has no clock, no random numbers and no I/O. The time of a
+// command is the time that its proposer wrote, and it never decreases. The book makes no decision that needs a float or
+// a preference. The leader decides, for example, which jobs a node may take work from and what a job is charged. The
+// book checks the decision against its state, and carries it out or refuses it. All replicas do the same.
 //
 // # What it guarantees
 //
@@ -36,8 +34,8 @@
 //
 // # Parts
 //
-// A [Book] consists of parts. Each part has its own state, and a pointer to each other part that it
-// needs. There are parts for
+// A [Book] consists of parts. Each part has its own state, and a pointer to each other part that it needs. There are
+// parts for
 //
 //   - jobs, and the dependencies between them;
 //   - nodes, their maintenance windows, their claims (with gangs and suspension), their health, and the exchanges
@@ -49,43 +47,41 @@
 //   - the index of all jobs by key and account;
 //   - the changes that a local observer wants to know.
 //
-// A file uses only files below it; a test checks this. From the bottom up: lists and the table of
-// jobs; records (stage.go, job.go, node.go, tariffs.go); commands (command.go); one file for each
-// part; the book, with its methods for readers (read.go) and for commands (apply.go); its image.
+// A file uses only files below it; a test checks this. From the bottom up: lists and the table of jobs; records
+// (stage.go, job.go, node.go, tariffs.go); commands (command.go); one file for each part; the book, with its methods
+// for readers (read.go) and for commands (apply.go); its image.
 //
 // # Ended jobs
 //
 // The book remembers 20,000 ended jobs: a repeated submission gets the first answer, and a job may wait for one of
 // them. It keeps whole records of the last 1,000, of jobs that an effect refers to or that still have tasks on nodes,
-// and of visiting jobs. It hands over the other records ([Book.Archive]) for the replica's archive. The choice of
-// these records does not depend on earlier choices. So a replica that starts from an image which still has all
-// records reaches the same state. All ended jobs together take 7 MB.
+// and of visiting jobs. It hands over the other records ([Book.Archive]) for the replica's archive. The choice of these
+// records does not depend on earlier choices. So a replica that starts from an image which still has all records
+// reaches the same state. All ended jobs together take 7 MB.
 //
 // # Attempts
 //
-// A task has 48 bytes: its latest attempt, with its reason, processor time, peak memory and the time
-// for which it was suspended. Earlier attempts, and the texts with which nodes explain how attempts
-// ended, are kept for at most 64 failed attempts of a job: the first ones of each stage, with an
-// equal part for each stage. Each text has at most 200 bytes, and the different texts of a job have
-// at most 4 KiB together. [Job.Omitted] is the number of earlier attempts that are not kept; their
-// output is still on their nodes. A million finished tasks take 60 MB.
+// A task has 48 bytes: its latest attempt, with its reason, processor time, peak memory and the time for which it was
+// suspended. Earlier attempts, and the texts with which nodes explain how attempts ended, are kept for at most 64
+// failed attempts of a job: the first ones of each stage, with an equal part for each stage. Each text has at most 200
+// bytes, and the different texts of a job have at most 4 KiB together. [Job.Omitted] is the number of earlier attempts
+// that are not kept; their output is still on their nodes. A million finished tasks take 60 MB.
 //
 // # Cost
 //
-// Applying a command costs O(1) for each task that it changes. The exceptions are Lost and Register,
-// which cost O(k log k) for the k claims of the node. New tariffs cost O(1). But some changes of a
-// market's tariffs cost O(n) for the n jobs of the market that have begun: each 1,024th change, or
-// each 32nd if the price depends on a job's length or is capped by its bid.
+// Applying a command costs O(1) for each task that it changes. The exceptions are Lost and Register, which cost O(k log
+// k) for the k claims of the node. New tariffs cost O(1). But some changes of a market's tariffs cost O(n) for the n
+// jobs of the market that have begun: each 1,024th change, or each 32nd if the price depends on a job's length or is
+// capped by its bid.
 //
-// The cost of a command does not grow with the number of jobs, nodes, accounts, effects, quotes or
-// tokens; a test checks this for each kind. Requeue without tasks, and the end of a job that has
-// running tasks, read each task of the job once. A removed node keeps its position, because tasks
-// name nodes by their positions. No command reads it; it takes 600 bytes.
+// The cost of a command does not grow with the number of jobs, nodes, accounts, effects, quotes or tokens; a test
+// checks this for each kind. Requeue without tasks, and the end of a job that has running tasks, read each task of the
+// job once. A removed node keeps its position, because tasks name nodes by their positions. No command reads it; it
+// takes 600 bytes.
 //
-// A job that has not begun takes 420 bytes: the book keeps the job's bytes in the encoding of an
-// image. Each reader decodes a [Job] from them. The first command that changes the job replaces the
-// bytes by the [Job]. Capture copies pointers to jobs, in chunks of 256: 0.5 ms for a million jobs. A
-// job or chunk that changes later is copied first, once for each image. A copy takes some
-// microseconds, and 48 bytes for each task. Nodes, effects, notes, and jobs that run elsewhere or are
-// in the archive, are copied at once.
+// A job that has not begun takes 420 bytes: the book keeps the job's bytes in the encoding of an image. Each reader
+// decodes a [Job] from them. The first command that changes the job replaces the bytes by the [Job]. Capture copies
+// pointers to jobs, in chunks of 256: 0.5 ms for a million jobs. A job or chunk that changes later is copied first,
+// once for each image. A copy takes some microseconds, and 48 bytes for each task. Nodes, effects, notes, and jobs that
+// run elsewhere or are in the archive, are copied at once.
 package book

@@ -176,8 +176,8 @@ func (s *effects) keepPromises(j *Job) {
 	s.moves(j, legs)
 }
 
-// dropPromises is called when a job ends and its market has not considered it. It gives the amounts that were kept
-// for the job back to their payers, if the book still has the payers. The site keeps the rest.
+// dropPromises is called when a job ends and its market has not considered it. It gives the amounts that were kept for
+// the job back to their payers, if the book still has the payers. The site keeps the rest.
 func (s *effects) dropPromises(j *Job) {
 	var back []Leg
 	for _, l := range j.Promised {

@@ -218,9 +218,9 @@ func (s *endings) forget() {
 }
 
 // archiveOldest moves the records of the oldest ended jobs to the archive. It stops at the first job that an effect
-// refers to, or that still has a task on a node. Jobs of other sites stay, because their sites ask for them. The
-// choice of the records does not depend on earlier choices. So a replica that starts from an image which still has
-// all records reaches the same state.
+// refers to, or that still has a task on a node. Jobs of other sites stay, because their sites ask for them. The choice
+// of the records does not depend on earlier choices. So a replica that starts from an image which still has all records
+// reaches the same state.
 func (s *endings) archiveOldest() {
 	most := len(s.jobs.ended) - s.archive.whole
 	for ; s.jobs.handed < most; s.jobs.handed++ {

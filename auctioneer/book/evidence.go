@@ -53,8 +53,8 @@ type Health struct {
 	Probed   messages.Time
 	Cleared  messages.Time // when a probe last ended well
 	Passed   int           // probes that ended well since a task last ended well
-	// Quarantined is the time since which the node takes no work, or 0 if it takes work. Reason says why the node is
-	// in quarantine, or why it is not although the evidence is against it.
+	// Quarantined is the time since which the node takes no work, or 0 if it takes work. Reason says why the node is in
+	// quarantine, or why it is not although the evidence is against it.
 	Quarantined messages.Time
 	Reason      string
 	Retry       messages.Time // time of the next probe of a node in quarantine

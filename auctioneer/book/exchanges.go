@@ -110,10 +110,10 @@ func (x *exchanges) worked(j *Job, r messages.TaskRef, f *agent.Finished, h Node
 }
 
 // passOn gives the slot of an ended attempt to the attempt that the agent started next in the same slot, and that was
-// claimed ahead. It returns the time until which the first attempt had the slot. Only the agent knows this time, so
-// the book bounds it: the time is not before the first attempt got the slot, and not before the last exchange of the
-// agent. The agent's time counts only for a claim that runs. Together the two attempts always pay for the whole time
-// of the slot.
+// claimed ahead. It returns the time until which the first attempt had the slot. Only the agent knows this time, so the
+// book bounds it: the time is not before the first attempt got the slot, and not before the last exchange of the agent.
+// The agent's time counts only for a claim that runs. Together the two attempts always pay for the whole time of the
+// slot.
 func (x *exchanges) passOn(n *Node, f *agent.Finished, sent messages.Time) (until messages.Time) {
 	until = x.clock.now
 	if f.Next == nil {
@@ -281,8 +281,8 @@ func failure(o agent.Outcome) string {
 	return "TaskFailed"
 }
 
-// claim gives the node tasks of a class, from the jobs of the claim in their order. It stops when the node's idle
-// slots are used and the node has enough tasks ahead.
+// claim gives the node tasks of a class, from the jobs of the claim in their order. It stops when the node's idle slots
+// are used and the node has enough tasks ahead.
 func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []agent.Grant) []agent.Grant {
 	want := c.Slots
 	if c.Lent == 0 {

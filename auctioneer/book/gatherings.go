@@ -14,8 +14,8 @@ import (
 // will have ended before that (see [Claim.Lent]). In each class, a node gathers for one task at a time. The node gives
 // up after GatherFor, and then does not gather for a while. Where tasks take many hours, most gatherings fail. So each
 // rest is twice as long as the rest before it, until a gathering succeeds. The slots that were idle while they were
-// gathered have a cost. The job pays this cost when the task starts, at the tariffs that apply at the start. If the node
-// gives up, the job pays nothing for them.
+// gathered have a cost. The job pays this cost when the task starts, at the tariffs that apply at the start. If the
+// node gives up, the job pays nothing for them.
 
 const (
 	// GatherFor is how long a task gathers at most.

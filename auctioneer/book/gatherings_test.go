@@ -99,8 +99,8 @@ func TestAGatheringEnds(t *testing.T) {
 }
 
 // TestANodeRestsLongerAfterEachGatheringInVain lets a node gather for a task while a task of another job never ends.
-// Each rest must be longer than the one before. In an earlier version, a node gathered for 60 minutes of each 70,
-// even if every gathering failed. A gathering that succeeds must end the long rests.
+// Each rest must be longer than the one before. In an earlier version, a node gathered for 60 minutes of each 70, even
+// if every gathering failed. A gathering that succeeds must end the long rests.
 func TestANodeRestsLongerAfterEachGatheringInVain(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 4)

@@ -30,8 +30,8 @@ func growth(t *testing.T, n int, of measured) (times float64) {
 	return times
 }
 
-// The constant most is the accepted growth for ten times as many elements. A command that scans a list takes ten
-// times longer. With other tests running, data that no longer fit in the processor's cache took 3.6 times longer.
+// The constant most is the accepted growth for ten times as many elements. A command that scans a list takes ten times
+// longer. With other tests running, data that no longer fit in the processor's cache took 3.6 times longer.
 const most = 5
 
 // TestCommandsCostNoMoreAmongMore checks commands that scanned a list in earlier versions. Their cost must not grow in

@@ -165,9 +165,9 @@ func quick(f *agent.Finished) bool {
 
 // suspect records that a task failed at once on a node, and reports whether the attempt is spared. A spared attempt
 // does not count against the task's limit of attempts. An attempt is spared if another node can run the task, and if
-// either the program of the task never started or the node takes no new work because of its health. A task has at
-// most mostSpared spared attempts. The job pays for an attempt that is not spared. The job gets this payment back if
-// the node goes into quarantine.
+// either the program of the task never started or the node takes no new work because of its health. A task has at most
+// mostSpared spared attempts. The job pays for an attempt that is not spared. The job gets this payment back if the
+// node goes into quarantine.
 func (s *health) suspect(j *Job, r messages.TaskRef, i uint32, f *agent.Finished, had messages.Duration) (spared bool) {
 	if !quick(f) || !j.Active() {
 		return false

@@ -230,8 +230,8 @@ func (j *Job) Receipt() Receipt {
 	return Receipt{Job: j.ID, Market: j.Spec.Market, Payer: j.Payer, Held: j.Held, Tasks: total}
 }
 
-// HoldID returns the name of the hold that has the job's credits now. It returns "" if rounds have used the hold up,
-// or if another site's bank guarantees the payment.
+// HoldID returns the name of the hold that has the job's credits now. It returns "" if rounds have used the hold up, or
+// if another site's bank guarantees the payment.
 func (j *Job) HoldID() string {
 	switch {
 	case j.Visit != nil, j.Drawn == j.Held:
@@ -301,8 +301,8 @@ type Leg struct {
 	From, To messages.JobID
 	Amount   messages.Credits
 	Reason   string
-	// Later means that the site keeps the payment until the market has considered the job To. If the job To ends
-	// before that, the site gives the payment back.
+	// Later means that the site keeps the payment until the market has considered the job To. If the job To ends before
+	// that, the site gives the payment back.
 	Later bool
 }
 

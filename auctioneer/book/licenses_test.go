@@ -9,9 +9,9 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// TestATaskHasItsLicencesUntilItsClaimEnds checks that tasks wait for licences that other tasks have, even while
-// those other tasks are suspended. A lost node must free its tasks' licences. A replica that starts from an image
-// must have the same counts.
+// TestATaskHasItsLicencesUntilItsClaimEnds checks that tasks wait for licences that other tasks have, even while those
+// other tasks are suspended. A lost node must free its tasks' licences. A replica that starts from an image must have
+// the same counts.
 func TestATaskHasItsLicencesUntilItsClaimEnds(t *testing.T) {
 	s := newSite(t)
 	s.apply(Command{SetLicenses: &SetLicenses{Totals: job.Licenses{{Name: "matlab", Count: 5}}}})

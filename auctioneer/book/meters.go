@@ -6,12 +6,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// keptSpells is the number of past tariffs of a market that are kept. Past tariffs are needed because slot time that
-// is counted late has the price of the time when it was used.
+// keptSpells is the number of past tariffs of a market that are kept. Past tariffs are needed because slot time that is
+// counted late has the price of the time when it was used.
 const keptSpells = 16
 
-// A job is metered at the latest after mostUnread changes of tariffs, or after mostUneven changes whose periods are
-// not in the sums; see change.
+// A job is metered at the latest after mostUnread changes of tariffs, or after mostUneven changes whose periods are not
+// in the sums; see change.
 var mostUnread, mostUneven = 1024, 32
 
 // meters adds up what slots cost. Tariffs can change with each decision, while thousands of jobs run. So each change is

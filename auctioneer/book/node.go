@@ -115,8 +115,8 @@ func (n *Node) Idle(class messages.Name) int {
 	return n.freeSlotsBeside(class, n.Gatherings)
 }
 
-// ahead returns how many more tasks of a class may wait on the node. The argument wanted is the maximum that its
-// agent wants.
+// ahead returns how many more tasks of a class may wait on the node. The argument wanted is the maximum that its agent
+// wants.
 func (n *Node) ahead(class messages.Name, wanted int) int {
 	i := n.class(class)
 	if wanted <= 0 || n.barred() || !n.Up || i < 0 || n.Drain != 0 || n.Gathers(class) {

@@ -53,8 +53,8 @@ func (b *Book) Packed(id messages.JobID) bool {
 	return at != nil && at.job == nil
 }
 
-// Glance does the same as [Book.Job], but the job and its parts are valid only until the next call with the same
-// spare memory.
+// Glance does the same as [Book.Job], but the job and its parts are valid only until the next call with the same spare
+// memory.
 func (b *Book) Glance(id messages.JobID, spare *Spare) *Job { return b.jobs.byID.glance(id, spare) }
 
 // Active returns the number of jobs that have not ended.
@@ -364,8 +364,8 @@ func (b *Book) EachPast(yield func(*Past) bool) {
 	}
 }
 
-// Entered returns a summary of the job that an account submitted under a key, whether its record is in memory or in
-// the archive, or nil if there is no such job.
+// Entered returns a summary of the job that an account submitted under a key, whether its record is in memory or in the
+// archive, or nil if there is no such job.
 func (b *Book) Entered(account messages.Name, key string) *Past {
 	id := b.index.find(account, key)
 	if j := b.Job(id); j != nil {

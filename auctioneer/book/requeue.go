@@ -7,9 +7,9 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// requeue ends an attempt of a job that has not ended. The task, or its whole gang, becomes pending again. The
-// argument by says who caused this; it decides whether the job pays for the time of the attempt. A repeated call
-// changes nothing.
+// requeue ends an attempt of a job that has not ended. The task, or its whole gang, becomes pending again. The argument
+// by says who caused this; it decides whether the job pays for the time of the attempt. A repeated call changes
+// nothing.
 func (c *claims) requeue(a messages.Attempt, by blame, why job.EndReason) {
 	node, h, ok := c.claimOf(a)
 	if !ok || h.Leaving || !c.jobs.own(a.Task.Job).Active() {

@@ -163,8 +163,8 @@ func (s *Stage) divide(tasks job.Array) (begun []uint32, rest []int64, err error
 	return begun, rest, nil
 }
 
-// with joins the skipped tasks and the tasks at positions. The result may have more ranges than needed. The
-// run time depends on the number of ranges and positions, not of tasks.
+// with joins the skipped tasks and the tasks at positions. The result may have more ranges than needed. The run time
+// depends on the number of ranges and positions, not of tasks.
 func (s *Stage) with(positions []int64) (all job.Array) {
 	slices.Sort(positions)
 	positions = slices.Compact(positions)
@@ -230,8 +230,8 @@ func (s *Stage) cancelled(t *Task, now messages.Time) {
 	s.Cancelled++
 }
 
-// reopen makes a task incomplete for prices again, because the site caused the failure of its attempt. The argument
-// had is the slot time of that attempt, which no longer counts as delivered.
+// reopen makes a task incomplete for prices again, because the site caused the failure of its attempt. The argument had
+// is the slot time of that attempt, which no longer counts as delivered.
 func (s *Stage) reopen(t *Task, had messages.Duration) {
 	if t.Ender != NoEnder {
 		t.Ender = NoEnder

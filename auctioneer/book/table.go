@@ -81,8 +81,7 @@ type Spare struct {
 	decoder wire.Decoder
 }
 
-// glance does the same as get, but the job and its parts are valid only until the next call with the same spare
-// memory.
+// glance does the same as get, but the job and its parts are valid only until the next call with the same spare memory.
 func (t *table) glance(id messages.JobID, spare *Spare) *Job {
 	s := t.look(id)
 	if s == nil || s.job != nil {
@@ -106,8 +105,8 @@ func (s *slot) live() *Job {
 	return s.job
 }
 
-// own returns a job that the caller may change, or nil if there is none. A pointer that an earlier command got for
-// the same job may be out of date.
+// own returns a job that the caller may change, or nil if there is none. A pointer that an earlier command got for the
+// same job may be out of date.
 func (t *table) own(id messages.JobID) *Job {
 	if t.look(id) == nil {
 		return nil

@@ -145,8 +145,8 @@ func (m *Meter) upTo(now messages.Time, going int, tariffs []Tariff, spec *job.J
 	m.Since = now
 }
 
-// through adds the time from Since to the last change in the list all. If possible, it adds the periods after the
-// first as one sum. Because the numbers are integers, the result is the same.
+// through adds the time from Since to the last change in the list all. If possible, it adds the periods after the first
+// as one sum. Because the numbers are integers, the result is the same.
 func (m *Meter) through(all []change, going int, spec *job.JobSpec, stage int) {
 	if len(all) == 0 {
 		return

@@ -157,8 +157,8 @@ func (s *windows) leave(n *Node) {
 	s.schedule()
 }
 
-// FreeUntil returns the time when the next window of the node begins, or [ToTheirEnd] if the node has no window. A
-// time in the past means that a window has begun.
+// FreeUntil returns the time when the next window of the node begins, or [ToTheirEnd] if the node has no window. A time
+// in the past means that a window has begun.
 func (n *Node) FreeUntil(now messages.Time) messages.Time {
 	until := ToTheirEnd
 	for _, w := range n.windows {
@@ -169,8 +169,8 @@ func (n *Node) FreeUntil(now messages.Time) messages.Time {
 	return until
 }
 
-// Before reports whether a task that starts now, with the given time limit, ends by the time until. A limit
-// of 0 means that the task has no time limit.
+// Before reports whether a task that starts now, with the given time limit, ends by the time until. A limit of 0 means
+// that the task has no time limit.
 func Before(now messages.Time, limit messages.Duration, until messages.Time) bool {
 	if until == ToTheirEnd {
 		return true

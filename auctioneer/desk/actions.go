@@ -13,8 +13,8 @@ type Instant struct {
 	Leap messages.Duration // how far Wall was set ahead since the latest commit
 }
 
-// Input is an event that the desk must handle: [Done] or [Heard]. The desk only decides. The code around it, called
-// the shell, does what the desk decided and reports events to it.
+// Input is an event that the desk must handle: [Done] or [Heard]. The desk only decides. The code around it, called the
+// shell, does what the desk decided and reports events to it.
 type Input interface{ input() }
 
 // Done is the outcome of a proposal or a request with an ID: the result of the command, or the answer to the request.
@@ -34,8 +34,8 @@ type Heard struct {
 func (Done) input()  {}
 func (Heard) input() {}
 
-// Actions are what the shell must do, in the order of the fields. For each action with an ID, the shell later reports
-// a [Done], unless the shell stops before.
+// Actions are what the shell must do, in the order of the fields. For each action with an ID, the shell later reports a
+// [Done], unless the shell stops before.
 type Actions struct {
 	Propose []Proposal
 	Ask     []Request
@@ -60,8 +60,8 @@ type Request struct {
 	To   messages.Name // Bank, Estimator, Observations, Notices, or the Auctioneer of Peer
 	Peer messages.Name
 	Verb string
-	// Body is the request that the verb takes. For Observations it is []job.Observation; the answer is then a number
-	// n. The stream stored the first n observations, and an error belongs to the observation after them.
+	// Body is the request that the verb takes. For Observations it is []job.Observation; the answer is then a number n.
+	// The stream stored the first n observations, and an error belongs to the observation after them.
 	Body   any
 	Reply  any               // a pointer to the value that is filled with the answer and returned; nil for Observations
 	Within messages.Duration // how long to wait for the answer; 0 means no limit

@@ -29,8 +29,8 @@ func (d *Desk) Register(node messages.Name, r *agent.RegisterRequest) (*book.Com
 		Abilities: r.Abilities, Resources: r.Resources, Units: d.units(node, r.Slots), Labels: r.Labels, MostSuspended: r.MostSuspended, Level: r.Level}}, nil
 }
 
-// Registered returns the answer to a registration that is in the book. The argument end has the attempts that the
-// agent must end. Registered renews the node's lease, even if this registration is a repetition.
+// Registered returns the answer to a registration that is in the book. The argument end has the attempts that the agent
+// must end. Registered renews the node's lease, even if this registration is a repetition.
 func (d *Desk) Registered(now Instant, node messages.Name, r *agent.RegisterRequest, end []messages.Attempt) agent.RegisterReply {
 	d.nodes.registered(node, r.Session, now.Mono)
 	delete(d.nodes.informed, node)
@@ -80,8 +80,8 @@ func MustCommit(b *book.Book, now messages.Time, node messages.Name, x *agent.Ex
 	return n != nil && n.Examines(now)
 }
 
-// DecidingWithin is the longest time that a claim waits for a market to decide about it. It equals the longest pause
-// of a leader between two steps.
+// DecidingWithin is the longest time that a claim waits for a market to decide about it. It equals the longest pause of
+// a leader between two steps.
 const DecidingWithin = messages.Duration(500e6)
 
 // AwaitsDecision reports whether an exchange without finished tasks should wait for the next step. That is so if a
@@ -122,10 +122,10 @@ func (d *Desk) AllReserved(node messages.Name, x *agent.Exchange) (all bool) {
 
 // Exchange returns the command for an exchange. The command has the finished tasks and the claims. Each claim has the
 // jobs that the leader chose for it, in order of preference, as long as their tasks fit in the answer. Invalid claims
-// are dropped: the agent may not know yet that a market was removed. Claims for tasks of many slots come before
-// claims for tasks of fewer slots, unless the smaller tasks are known to be brief. The node collects slots for a wide
-// task only if it can expect to have enough of them soon. When the outcome is known, the caller calls Unreserve with
-// the [Ungranted] jobs.
+// are dropped: the agent may not know yet that a market was removed. Claims for tasks of many slots come before claims
+// for tasks of fewer slots, unless the smaller tasks are known to be brief. The node collects slots for a wide task
+// only if it can expect to have enough of them soon. When the outcome is known, the caller calls Unreserve with the
+// [Ungranted] jobs.
 func (d *Desk) Exchange(node messages.Name, x *agent.Exchange) *book.Command {
 	out := &book.Exchange{Node: node, Session: x.Session, Seq: x.Seq, Finished: brief(x.Finished), Sent: x.Sent}
 	if len(x.Claims) > 0 {

@@ -71,9 +71,9 @@ func (d *Desk) followSome(b *book.Book, ids []messages.JobID) (rest []messages.J
 	return ids[n:]
 }
 
-// withLimited returns the touched jobs together with the limited jobs whose number of claimable tasks has changed
-// since the desk followed them last, because licences or bounds allow more or fewer tasks. If the free licences have
-// changed, it checks all limited jobs; otherwise only jobs of owners whose use has changed.
+// withLimited returns the touched jobs together with the limited jobs whose number of claimable tasks has changed since
+// the desk followed them last, because licences or bounds allow more or fewer tasks. If the free licences have changed,
+// it checks all limited jobs; otherwise only jobs of owners whose use has changed.
 func (d *Desk) withLimited(b *book.Book, touched *book.Changes) []messages.JobID {
 	var more []messages.JobID
 	add := func(id messages.JobID) {

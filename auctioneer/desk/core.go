@@ -22,8 +22,8 @@ type Config struct {
 	HoldFor messages.Duration
 	// RemoteFor is the duration for which the desk asks the bank to authorise a remote job.
 	RemoteFor messages.Duration
-	// Idle is the longest time between two steps. It is limited because an operator may set the wall clock between
-	// two steps. 0 means that there is no limit, because the wall clock is never set.
+	// Idle is the longest time between two steps. It is limited because an operator may set the wall clock between two
+	// steps. 0 means that there is no limit, because the wall clock is never set.
 	Idle messages.Duration
 	// Estimator is true if the site has an estimator.
 	Estimator bool

@@ -24,9 +24,9 @@ type Desk struct {
 	delays       delays
 	warnings     warnings
 	spare        book.Spare // memory for the jobs that are being read
-	// limited has the jobs that have not ended and that licences or bounds limit. For each job, its value says how
-	// many tasks could be claimed when the desk followed the job last. owned has these jobs by owner; some of the
-	// jobs may have ended since then.
+	// limited has the jobs that have not ended and that licences or bounds limit. For each job, its value says how many
+	// tasks could be claimed when the desk followed the job last. owned has these jobs by owner; some of the jobs may
+	// have ended since then.
 	limited map[messages.JobID]int
 	owned   map[book.Owner]*owned
 	choosy  map[messages.JobID]bool // jobs that have not ended and that name nodes

@@ -335,8 +335,8 @@ func TestVectorsOfAMarketThatComesBackAreTaken(t *testing.T) {
 	}
 }
 
-// TestANodeIsTakenBackThoughACommitFails lets a commit fail. The command takes back the claims of a lost node. It
-// must be proposed again.
+// TestANodeIsTakenBackThoughACommitFails lets a commit fail. The command takes back the claims of a lost node. It must
+// be proposed again.
 func TestANodeIsTakenBackThoughACommitFails(t *testing.T) {
 	s := newSite(t, usual)
 	s.register("n1", 7)
@@ -352,9 +352,9 @@ func TestANodeIsTakenBackThoughACommitFails(t *testing.T) {
 	}
 }
 
-// TestAFullLogIsTriedAtIntervals lets the log refuse all commands for 20 seconds. Three commands must each be
-// proposed several times, with pauses: a decision, the start of a job whose begin time has come, and the leap of a
-// clock that is set ahead.
+// TestAFullLogIsTriedAtIntervals lets the log refuse all commands for 20 seconds. Three commands must each be proposed
+// several times, with pauses: a decision, the start of a job whose begin time has come, and the leap of a clock that is
+// set ahead.
 func TestAFullLogIsTriedAtIntervals(t *testing.T) {
 	spec := job.JobSpec{Market: "main", Budget: messages.Credit, Rate: messages.Credit / 100, Begin: epoch.Add(2 * second),
 		Stages: []job.Stage{{Name: "s", Class: "cpu", Tasks: 1, Command: []string{"true"}}}}
@@ -409,8 +409,8 @@ func TestAFullLogIsTriedAtIntervals(t *testing.T) {
 	}
 }
 
-// TestAGangIsGivenBackThoughACommitFails lets a commit fail. The command ends a gang whose tasks did not get all
-// their slots in time. It must soon be proposed again.
+// TestAGangIsGivenBackThoughACommitFails lets a commit fail. The command ends a gang whose tasks did not get all their
+// slots in time. It must soon be proposed again.
 func TestAGangIsGivenBackThoughACommitFails(t *testing.T) {
 	s := newSite(t, func(c *Config) {
 		c.Markets[0].Mechanism, c.Markets[0].GangTimeout = market.Backfill, 2*second
@@ -764,9 +764,9 @@ func TestABatchIsSharedFairly(t *testing.T) {
 	}
 }
 
-// TestHoldsAreExtended checks that the holds of jobs that have not ended are extended once in each quarter of
-// HoldFor, and soon again if the bank did not answer. If the bank refuses to extend one hold, the other holds must
-// still be extended.
+// TestHoldsAreExtended checks that the holds of jobs that have not ended are extended once in each quarter of HoldFor,
+// and soon again if the bank did not answer. If the bank refuses to extend one hold, the other holds must still be
+// extended.
 func TestHoldsAreExtended(t *testing.T) {
 	s := newSite(t, func(c *Config) { c.HoldFor = 400 * second })
 	s.submit("a", 1)
@@ -965,8 +965,8 @@ func TestClaimsWaitForADecision(t *testing.T) {
 	}
 }
 
-// TestAWaveIsServedByOneDecision ends all tasks of a market that directs claims together. Then the nodes of these
-// tasks claim, all at the same time, with jobs that they draw from the vector. Each claim must be granted a task.
+// TestAWaveIsServedByOneDecision ends all tasks of a market that directs claims together. Then the nodes of these tasks
+// claim, all at the same time, with jobs that they draw from the vector. Each claim must be granted a task.
 func TestAWaveIsServedByOneDecision(t *testing.T) {
 	const nodes = 700
 	s := newSite(t, func(c *Config) { c.Markets[0].Mechanism = market.HighestBid })

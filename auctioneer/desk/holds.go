@@ -60,8 +60,7 @@ func (h *holds) extendSome() {
 	})
 }
 
-// Returns the extensions for the next holds that are old enough. Jobs are numbered in the order of their
-// submission.
+// Returns the extensions for the next holds that are old enough. Jobs are numbered in the order of their submission.
 func (h *holds) some() (list []money.Transfer) {
 	h.book.Read(func(b *book.Book) {
 		for h.last = range b.Listed("").Above(h.last) {

@@ -53,8 +53,8 @@ func (n *nodes) hear(node messages.Name, at messages.Duration) {
 	}
 }
 
-// registered renews the lease of a node that registered in a session. If the desk answered the registration itself,
-// the lease counts from the answer; the desk then knows the session before it finds the session in the book.
+// registered renews the lease of a node that registered in a session. If the desk answered the registration itself, the
+// lease counts from the answer; the desk then knows the session before it finds the session in the book.
 func (n *nodes) registered(node messages.Name, session uint64, at messages.Duration) {
 	n.sessions[node] = session
 	n.hear(node, at)

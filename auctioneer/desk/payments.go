@@ -130,8 +130,8 @@ func (c *core) until() messages.Time {
 	return c.now.Wall.Add(c.HoldFor)
 }
 
-// fair returns up to n charges. It takes one charge of each site in turn, oldest first. The result all is true if
-// these are all charges.
+// fair returns up to n charges. It takes one charge of each site in turn, oldest first. The result all is true if these
+// are all charges.
 func fair(fees map[messages.Name][]fee, n int) (out []fee, all bool) {
 	sites := slices.Sorted(maps.Keys(fees))
 	for turn := 0; ; turn++ {
@@ -178,9 +178,8 @@ func (p *payments) begin(w *batch) {
 	})
 }
 
-// charged stores the answers to the transfers of a batch. Linked transfers have one common outcome. If the bank
-// refused some of them, the common outcome is the last refusal: it usually belongs to the transfer that the bank
-// could not do.
+// charged stores the answers to the transfers of a batch. Linked transfers have one common outcome. If the bank refused
+// some of them, the common outcome is the last refusal: it usually belongs to the transfer that the bank could not do.
 func (p *payments) charged(w *batch, results []money.TransferResult) {
 	for i, effect := range w.ids {
 		r, c := results[i], book.Confirmation{Effect: effect}

@@ -36,8 +36,8 @@ func newTrading(c *core, m *Markets) trading {
 	return t
 }
 
-// follow continues the numbering of the vectors of the earlier markets in the same term. Agents ignore a vector with
-// a smaller number, even if its market was removed and added again.
+// follow continues the numbering of the vectors of the earlier markets in the same term. Agents ignore a vector with a
+// smaller number, even if its market was removed and added again.
 func (t *trading) follow(before *trading) {
 	t.gone = maps.Clone(before.gone)
 	if t.gone == nil {
@@ -139,8 +139,8 @@ func (t *trading) disband() {
 	t.wakeAt(t.gangs.Next())
 }
 
-// openMarkets opens the applied markets, or else the markets of the configuration. A market that fails to open is
-// left out: another version of this program may have accepted it.
+// openMarkets opens the applied markets, or else the markets of the configuration. A market that fails to open is left
+// out: another version of this program may have accepted it.
 func openMarkets(c *Config, b *book.Book) (*Markets, []error) {
 	m, configs, faults := &Markets{Version: b.MarketsVersion()}, c.Markets, []error(nil)
 	if applied := b.Markets(); len(applied) > 0 {

@@ -26,8 +26,8 @@ const (
 	latestLook  = messages.Duration(30 * time.Second)
 )
 
-// look warns the owner of a job if the budget is about to end. It returns the time of the next check, or 0 if there
-// is none.
+// look warns the owner of a job if the budget is about to end. It returns the time of the next check, or 0 if there is
+// none.
 func (w *warnings) look(b *book.Book, j *book.Job, m *market.Market) messages.Time {
 	before := notice(j)
 	if before == 0 || j.Started == 0 || j.Warned == j.Spec.Budget || w.asked[j.ID] || registry.Of(m).Owes != mechanism.ForTime {

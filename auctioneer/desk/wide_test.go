@@ -75,8 +75,8 @@ func TestAWideTaskGetsRoomBeforeNarrowTasks(t *testing.T) {
 }
 
 // TestANodeGathersOnlyIfItHasRoomSoon lets three narrow tasks run for a while. Then the node has one free slot and
-// claims a wide task. It may collect slots for this task only if enough of the narrow tasks are expected to end
-// within an hour. In an earlier version the node collected slots for an hour in any case.
+// claims a wide task. It may collect slots for this task only if enough of the narrow tasks are expected to end within
+// an hour. In an earlier version the node collected slots for an hour in any case.
 func TestANodeGathersOnlyIfItHasRoomSoon(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -66,9 +66,9 @@ func (a *Arrival) Accept() *clearing.AcceptRequest {
 func (a *Arrival) Accepted(err error) { a.refused = err != nil && !messages.Passing(err) }
 
 // Decline returns the charge that gives back the authorisation of a refused job, because this site's bank may have
-// accepted the authorisation in an earlier try. It returns false if the bank itself refused the authorisation: then
-// no charge is needed. Such a charge could even do harm. If it arrived late, it could give back the authorisation of
-// a later try, which the bank accepted.
+// accepted the authorisation in an earlier try. It returns false if the bank itself refused the authorisation: then no
+// charge is needed. Such a charge could even do harm. If it arrived late, it could give back the authorisation of a
+// later try, which the bank accepted.
 func (a *Arrival) Decline(b *book.Book, why error) (*clearing.ChargeRequest, bool) {
 	if messages.Passing(why) || a.refused || b.Visitor(a.Visit.Visit) != nil {
 		return nil, false

@@ -29,24 +29,23 @@
 // While there are jobs at peers, the bank is asked at intervals which peers the site has parted from (has ended
 // business with). Jobs at such a peer, and jobs of such a peer here, end as PeerLost.
 //
-// The job limits what a peer can report about it ([Heard], [Screened]), and texts, numbers and times
-// are made fit for display ([Tame]). So a peer can do harm only with the jobs that it was given.
+// The job limits what a peer can report about it ([Heard], [Screened]), and texts, numbers and times are made fit for
+// display ([Tame]). So a peer can do harm only with the jobs that it was given.
 //
 // # Visiting jobs
 //
-// [Visits] records which visiting jobs changed and when, for the peers that follow them. It lets only
-// one request at a time enter a job. [Arrival] is a visiting job that is not in the book yet. This
-// site accepts its authorisation for this job only. It charges the authorisation once, at the end, so
-// the job must end some time before the authorisation ends.
+// [Visits] records which visiting jobs changed and when, for the peers that follow them. It lets only one request at a
+// time enter a job. [Arrival] is a visiting job that is not in the book yet. This site accepts its authorisation for
+// this job only. It charges the authorisation once, at the end, so the job must end some time before the authorisation
+// ends.
 //
 // # Offers
 //
-// An offer is a completion time and a price. If a market sells contracts, its offers are contracts.
-// In other markets, offers are estimates: the completion is the estimator's median, with its spread.
-// The price follows from the market's rule and the present cost of a slot ([Expect] says how for each
-// mechanism), and is never above the budget. The best offer is the one with the largest surplus: what
-// completion at that time is worth to the job, by its own valuation, minus the price. A job without a
-// valuation goes to the site where it completes first within its budget.
+// An offer is a completion time and a price. If a market sells contracts, its offers are contracts. In other markets,
+// offers are estimates: the completion is the estimator's median, with its spread. The price follows from the market's
+// rule and the present cost of a slot ([Expect] says how for each mechanism), and is never above the budget. The best
+// offer is the one with the largest surplus: what completion at that time is worth to the job, by its own valuation,
+// minus the price. A job without a valuation goes to the site where it completes first within its budget.
 //
 // # Shapes and cost
 //

@@ -12,9 +12,9 @@ import (
 // Errand is the next request about a remote job.
 type Errand uint8
 
-// Authorise, Conclude and Release go to the bank; Send and Recall go to the peer. Conclude tells the bank that the
-// job has ended, as the peer has reported. This limits the time in which the peer can still charge for the job. The
-// errand inquire asks the peer about a job that is missing from its list of all jobs.
+// Authorise, Conclude and Release go to the bank; Send and Recall go to the peer. Conclude tells the bank that the job
+// has ended, as the peer has reported. This limits the time in which the peer can still charge for the job. The errand
+// inquire asks the peer about a job that is missing from its list of all jobs.
 const (
 	Authorise Errand = iota
 	Send
@@ -51,9 +51,9 @@ func Next(r *book.RemoteJob) (Errand, bool) {
 	return 0, false
 }
 
-// request returns the request of an errand. The bank may have given an authorisation although its reply was lost. So
-// if a job must be released and its authorisation is not known, the first request asks the bank for the authorisation
-// once more. The argument sought is true if that was already done.
+// request returns the request of an errand. The bank may have given an authorisation although its reply was lost. So if
+// a job must be released and its authorisation is not known, the first request asks the bank for the authorisation once
+// more. The argument sought is true if that was already done.
 func (e Errand) request(r *book.RemoteJob, authorisedFor messages.Duration, sought bool) Request {
 	q := Request{Peer: e.to(r), Job: r.ID, Within: errandWithin}
 	byNumber := &job.JobRequest{Job: r.ID}

@@ -54,8 +54,8 @@ type Errands struct {
 	looking       bool                    // the bank is being asked for these peers
 	look          messages.Duration       // when to ask the bank again
 
-	// signed has authorisations that the bank signed a second time, because the peer refused the first one. A nil
-	// entry means that the bank must be asked to sign again.
+	// signed has authorisations that the bank signed a second time, because the peer refused the first one. A nil entry
+	// means that the bank must be asked to sign again.
 	signed map[messages.JobID]*clearing.SignedAuthorisation
 }
 
@@ -140,8 +140,8 @@ func (e *Errands) note(r *book.RemoteJob) {
 	}
 }
 
-// next returns the errand of [Next] or, if the job needs it, one of two other errands: inquire, or a second request
-// for the authorisation. It returns false if there is no errand.
+// next returns the errand of [Next] or, if the job needs it, one of two other errands: inquire, or a second request for
+// the authorisation. It returns false if there is no errand.
 func (e *Errands) next(r *book.RemoteJob) (Errand, bool) {
 	if errand, is := Next(r); is {
 		if again, refused := e.signed[r.ID]; errand == Send && refused && again == nil {
@@ -213,8 +213,8 @@ func (e *Errands) ask(errand Errand, q Request) Request {
 	return q
 }
 
-// Wake returns when the next request is due if no other event happens, or false if no request will be due. The
-// request that asks which peers the site has parted from does not count, because it needs no wake-up of its own.
+// Wake returns when the next request is due if no other event happens, or false if no request will be due. The request
+// that asks which peers the site has parted from does not count, because it needs no wake-up of its own.
 func (e *Errands) Wake() (at messages.Duration, known bool) {
 	sooner := func(t messages.Duration) {
 		if !known || t < at {

@@ -76,8 +76,8 @@ func (s *Outlook) slotHour(spec *job.JobSpec) (most messages.Credits) {
 	return most
 }
 
-// Computes the idle slots minus the waiting tasks for each class of the job, and returns the smallest number. It
-// uses only numbers that the market discloses.
+// Computes the idle slots minus the waiting tasks for each class of the job, and returns the smallest number. It uses
+// only numbers that the market discloses.
 func (s *Outlook) free(spec *job.JobSpec) int {
 	least := math.MaxInt
 	for i := range spec.Stages {

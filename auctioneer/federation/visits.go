@@ -122,8 +122,8 @@ func (v *Visits) Since(home messages.Name, r clearing.PeerJobsRequest) (ids []me
 }
 
 // LastCall returns the time by which a visiting job must end. The argument came is when the job arrived, and until is
-// when its authorisation ends. The time from LastCall to until is for charging the job. It is a tenth of the time
-// from came to until, at most ten minutes.
+// when its authorisation ends. The time from LastCall to until is for charging the job. It is a tenth of the time from
+// came to until, at most ten minutes.
 func LastCall(came, until messages.Time) messages.Time {
 	return until.Add(-min(max(0, until.Sub(came))/10, messages.Duration(10*time.Minute)))
 }

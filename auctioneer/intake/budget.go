@@ -21,8 +21,8 @@ func (r *Rules) Assume(spec *job.JobSpec) (said string, err error) {
 }
 
 // assumeBudget gives a job without a budget the default budget of its market, and returns a sentence about it. If the
-// market has no default, the budget is the job's own value, or the cost of its slots for the time that it asks for.
-// The argument placed is true if the widths of the tasks are final, because their nodes are known.
+// market has no default, the budget is the job's own value, or the cost of its slots for the time that it asks for. The
+// argument placed is true if the widths of the tasks are final, because their nodes are known.
 func assumeBudget(spec *job.JobSpec, m *market.Market, placed bool) (said string, err error) {
 	t, tasks := registry.Of(m), spec.TaskCount()
 	switch {
@@ -52,9 +52,8 @@ func assumeBudget(spec *job.JobSpec, m *market.Market, placed bool) (said string
 	return said, nil
 }
 
-// asksFor returns the slot time that all tasks of a job ask for, in slot-seconds, and whether the job gives a run
-// time for each of them. For a task without a run time, it uses the argument otherwise, but at most the market's time
-// limit.
+// asksFor returns the slot time that all tasks of a job ask for, in slot-seconds, and whether the job gives a run time
+// for each of them. For a task without a run time, it uses the argument otherwise, but at most the market's time limit.
 func asksFor(spec *job.JobSpec, m *market.Market, placed bool, otherwise messages.Duration) (seconds float64, stated bool) {
 	stated = true
 	for i := range spec.Stages {

@@ -198,8 +198,8 @@ func checkUtility(spec *job.JobSpec, m *market.Market) error {
 	return nil
 }
 
-// Known returns the answer to a submission that was committed before, or nil if the submission is new, and the book
-// has room for it.
+// Known returns the answer to a submission that was committed before, or nil if the submission is new, and the book has
+// room for it.
 func (r *Rules) Known(b *book.Book, s *Submission) (*book.Receipt, error) {
 	if known, err := b.Known(s.Account, s.Key, s.Digest); known != nil || err != nil {
 		return known, err
@@ -249,8 +249,8 @@ func (r *Rules) fits(b *book.Book, s *Submission) error {
 	return nil
 }
 
-// Judged returns the argument why, which is the refusal by these rules. If markets have been applied since these
-// rules were made, it returns an error that asks the client to try again instead.
+// Judged returns the argument why, which is the refusal by these rules. If markets have been applied since these rules
+// were made, it returns an error that asks the client to try again instead.
 func (r *Rules) Judged(b *book.Book, why error) error {
 	return cmp.Or(b.Unchanged(r.Version+1), why)
 }

@@ -128,8 +128,7 @@ func Place(b *book.Book, account messages.Name, spec *job.JobSpec, m *market.Mar
 	return cmp.Or(even(spec, m), together(b, spec, m), checkBounds(account, spec, m))
 }
 
-// Returns an error for a heterogeneous job that needs more slots of a class at once than all nodes of the
-// market have.
+// Returns an error for a heterogeneous job that needs more slots of a class at once than all nodes of the market have.
 func together(b *book.Book, spec *job.JobSpec, m *market.Market) error {
 	if !spec.Together {
 		return nil
@@ -204,8 +203,8 @@ func fill(s *job.Stage, unit job.Resources) {
 	}
 }
 
-// Returns the name of the first field of a stage that only a class with a defined slot size can fulfil, or ""
-// if there is none.
+// Returns the name of the first field of a stage that only a class with a defined slot size can fulfil, or "" if there
+// is none.
 func asked(s *job.Stage) string {
 	switch {
 	case s.CPUs != 0:

@@ -76,8 +76,7 @@ func (r *Rules) mayChange(j *book.Job, q *job.ChangeRequest) error {
 	return nil
 }
 
-// described returns the new description of a job, without the new budget, or nil if the description does not
-// change.
+// described returns the new description of a job, without the new budget, or nil if the description does not change.
 func (r *Rules) described(j *book.Job, q *job.ChangeRequest, admit func(*job.JobSpec) error) (*job.JobSpec, error) {
 	if q.Name == "" && q.Rate == 0 && q.TimeLimit == 0 && q.MaxRunning == nil && q.Comment == nil && q.Waits == nil {
 		return nil, nil

@@ -65,8 +65,8 @@ func (s *Submission) Judged(b *book.Book, why error) error {
 	return cmp.Or(b.Unchanged(s.version+1), why)
 }
 
-// Visiting marks the submission as a job of another site. The other site's authorisation pays for it, so the bank
-// holds nothing.
+// Visiting marks the submission as a job of another site. The other site's authorisation pays for it, so the bank holds
+// nothing.
 func (s *Submission) Visiting(v *book.Visit) {
 	s.Visit, s.hold, s.Deposit = v, "", 0
 	s.Spec.Notify = nil // the home site sends the notifications

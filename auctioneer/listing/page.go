@@ -62,8 +62,8 @@ func New(r *job.JobsRequest) (p *Page, err error) {
 	return p, err
 }
 
-// Add adds a job, if it matches. The caller must add the newest jobs first. It returns true if the answer needs no
-// more jobs.
+// Add adds a job, if it matches. The caller must add the newest jobs first. It returns true if the answer needs no more
+// jobs.
 func (p *Page) Add(j *job.JobSummary) (full bool) {
 	if !p.fits(j) {
 		return false

@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// Decide makes the mechanism decide. It returns the part of the decision that must be committed, or nil if nothing
-// must be committed. It reads the book only if the mechanism is attentive; see [mechanism.Manner].
+// Decide makes the mechanism decide. It returns the part of the decision that must be committed, or nil if nothing must
+// be committed. It reads the book only if the mechanism is attentive; see [mechanism.Manner].
 func (m *Market) Decide(now messages.Time, read func(func(*book.Book))) (d *book.Decide) {
 	now = asOf(now, m.Wake())
 	if !m.manner.Attentive {
@@ -58,9 +58,9 @@ func asOf(now, wake messages.Time) messages.Time {
 	return now
 }
 
-// settleOn repeats the mechanism's decision until every task that it resumes has a slot on its node, and every task
-// of several slots that it starts has a node. This ends, because each round except the last removes a task from the
-// front of its node (see stuck.go), or finds that a task has no node.
+// settleOn repeats the mechanism's decision until every task that it resumes has a slot on its node, and every task of
+// several slots that it starts has a node. This ends, because each round except the last removes a task from the front
+// of its node (see stuck.go), or finds that a task has no node.
 func (m *Market) settleOn(b *book.Book, now messages.Time) *book.Decide {
 	p := &m.plan
 	p.begin(m, b, now)

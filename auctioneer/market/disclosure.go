@@ -104,8 +104,8 @@ func (m *Market) UsedBy() map[messages.Name]int {
 	return used
 }
 
-// Returns the number of other accounts with waiting tasks in a class, and the number with running tasks. It
-// counts only up to two.
+// Returns the number of other accounts with waiting tasks in a class, and the number with running tasks. It counts only
+// up to two.
 func (s Seen) others(k int) (waiting, running int) {
 	waits, runs := mechanism.Rivals{Of: s.account}, mechanism.Rivals{Of: s.account}
 	for _, e := range s.members() {

@@ -1,6 +1,6 @@
-// Package market runs one market of a live site. It keeps the view from which the mechanism decides, asks the
-// mechanism when the set of jobs or slots has changed, records the shares allocated and received, and turns an
-// allocation into vectors, the weights with which agents draw jobs.
+// Package market runs one market of a live site. It keeps the view from which the mechanism decides, asks the mechanism
+// when the set of jobs or slots has changed, records the shares allocated and received, and turns an allocation into
+// vectors, the weights with which agents draw jobs.
 //
 // In a market that directs claims, the mechanism's directives say what agents may claim, instead of weights; see
 // [Manner]. A node keeps a bounded number of suspended tasks. If a decision would suspend more, the tasks that ran
@@ -25,8 +25,8 @@
 //   - it settles ended jobs ([Market.Settlement], [Dues]) and asks the bank for the transfers
 //     ([Charge], [Round]).
 //
-// A [Market] has three parts: the roster of its jobs and slots with their present shares, the
-// directives of its mechanism with the claims that they allow, and the draws of jobs for claims.
+// A [Market] has three parts: the roster of its jobs and slots with their present shares, the directives of its
+// mechanism with the claims that they allow, and the draws of jobs for claims.
 //
 // It is pure: time and random numbers arrive as arguments, and the caller sends messages. Its state is soft: a new
 // leader builds it again from the book.

@@ -10,10 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Jobs are drawn in advance: drawnAhead jobs at a time, or one for each drawnOf jobs of the market if that is more.
-// So the cost of a draw hardly depends on the number of waiting jobs. If more than MostJobs jobs bid, the draws are
-// used for the time drawnFor, although the shares may have changed since. With fewer jobs, each decision discards the
-// draws.
+// Jobs are drawn in advance: drawnAhead jobs at a time, or one for each drawnOf jobs of the market if that is more. So
+// the cost of a draw hardly depends on the number of waiting jobs. If more than MostJobs jobs bid, the draws are used
+// for the time drawnFor, although the shares may have changed since. With fewer jobs, each decision discards the draws.
 const (
 	drawnAhead = 256
 	drawnOf    = 256
@@ -132,8 +131,8 @@ func (m *Market) admits(b *book.Book, n *book.Node, id messages.JobID, k int) bo
 	return j != nil && slices.ContainsFunc(j.Spec.Stages, func(s job.Stage) bool { return s.Class == m.classes[k] && n.Admits(&s, b.Now()) })
 }
 
-// Substitute draws a job with pending tasks in class k, in proportion to the shares, for a claim whose drawn job has
-// no tasks left. It returns 0 if there is no such job. Jobs are drawn in advance.
+// Substitute draws a job with pending tasks in class k, in proportion to the shares, for a claim whose drawn job has no
+// tasks left. It returns 0 if there is no such job. Jobs are drawn in advance.
 func (d *draws) Substitute(k int, rng *rand.Rand) messages.JobID {
 	for drawn := 0; d.roster.open[k] > d.sum[k]; drawn++ {
 		for n := len(d.ahead[k]); n > 0; n = len(d.ahead[k]) {
@@ -184,8 +183,8 @@ func (d *draws) clear(now messages.Time) {
 // systematic draws n places from the jobs with claimable tasks of a class, in proportion to their shares. The shares
 // are laid end to end, and the places are evenly spaced on them: the first at u spaces, with u in [0, 1). A job with
 // the part s of all shares gets ⌊ns⌋ or ⌈ns⌉ places, and ns on average. The function place is called with the jobs in
-// their order. If no job has a share yet, all jobs count equally. The roster keeps its jobs in parts, and parts
-// without a place are skipped. So the cost is O(n + parts), plus O(jobs) for each part that has changed.
+// their order. If no job has a share yet, all jobs count equally. The roster keeps its jobs in parts, and parts without
+// a place are skipped. So the cost is O(n + parts), plus O(jobs) for each part that has changed.
 func (s *roster) systematic(k, n int, u float64, place func(*entry)) {
 	sum, pull, total := func(p *part) float64 { return p.pull(k, len(s.classes)) }, func(e *entry) float64 { return e.pull(k) }, 0.0
 	for _, p := range s.number.order {

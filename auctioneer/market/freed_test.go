@@ -31,8 +31,8 @@ func (f *floor) passOn(c claim) bool {
 }
 
 // TestTheNextInLineIsWhomADecisionChooses submits random bids and ends random tasks, one or several before each
-// decision. No decision may take back a slot that was passed on. When the market is stable, the state must be the
-// same as if each slot had been given by a decision.
+// decision. No decision may take back a slot that was passed on. When the market is stable, the state must be the same
+// as if each slot had been given by a decision.
 func TestTheNextInLineIsWhomADecisionChooses(t *testing.T) {
 	passed, left, beside := 0, 0, 0
 	rapid.Check(t, func(rt *rapid.T) {

@@ -21,8 +21,8 @@ type gang struct {
 // gathering says when a gang began to gather, and how long it may gather.
 type gathering struct{ since, until messages.Time }
 
-// Gangs has the gangs that are gathering: some of their tasks are claimed, and the other tasks must be claimed before
-// a deadline. Its zero value is ready to use.
+// Gangs has the gangs that are gathering: some of their tasks are claimed, and the other tasks must be claimed before a
+// deadline. Its zero value is ready to use.
 type Gangs struct{ gather map[gang]gathering }
 
 // Put updates which gangs of a job gather now.

@@ -176,9 +176,9 @@ func (l *lodging) displaced(m *Market, e *entry, room, width int) int {
 	}
 }
 
-// Reports whether node x, which would lose its j worst tenants, is a better choice than node y, which would lose
-// k. A node that loses no tenant is better than a node that loses tenants. If neither loses a tenant, the node with
-// fewer slots left over is better. Otherwise the better node is the one whose best displaced tenant is worse.
+// Reports whether node x, which would lose its j worst tenants, is a better choice than node y, which would lose k. A
+// node that loses no tenant is better than a node that loses tenants. If neither loses a tenant, the node with fewer
+// slots left over is better. Otherwise the better node is the one whose best displaced tenant is worse.
 func (p *plan) better(x *lodging, j int, y *lodging, k, width int) bool {
 	switch {
 	case j == 0 || k == 0:
@@ -188,9 +188,9 @@ func (p *plan) better(x *lodging, j int, y *lodging, k, width int) bool {
 	}
 }
 
-// take gives width slots of a node to a task. The argument room is the number of free slots. The other slots come
-// from the first tenants in the list, which are ended or suspended; the best of these tenants stay if their slots are
-// not needed.
+// take gives width slots of a node to a task. The argument room is the number of free slots. The other slots come from
+// the first tenants in the list, which are ended or suspended; the best of these tenants stay if their slots are not
+// needed.
 func (p *plan) take(node uint32, class, tenants, width, room int) {
 	l := p.lodging(node, class)
 	at := p.place(&claim{node: node}, class)
@@ -232,8 +232,8 @@ func (p *plan) lose(c *claim, at *place) {
 	p.suspend = append(p.suspend, c.Attempt)
 }
 
-// Lowers the number of slots that a job may have. So a job that lost slots does not claim other slots before the
-// next decision.
+// Lowers the number of slots that a job may have. So a job that lost slots does not claim other slots before the next
+// decision.
 func (m *Market) least(e *entry, class, slots int) {
 	e.most[class] -= slots
 	m.count(e)

@@ -39,8 +39,8 @@ func New(manner mechanism.Manner, config market.Market, mech mechanism.Mechanism
 	return m
 }
 
-// Bid returns the bid that a job's description declares. Equal account names share memory. The argument contract is
-// the contract that spec.Contract names.
+// Bid returns the bid that a job's description declares. Equal account names share memory. The argument contract is the
+// contract that spec.Contract names.
 func (m *Market) Bid(id messages.JobID, account messages.Name, at messages.Time, spec *job.JobSpec, contract *job.Contract) *mechanism.Bid {
 	bid := &mechanism.Bid{
 		Job: id, Account: unique.Make(account).Value(), Arrived: at, Budget: spec.Budget,

@@ -98,9 +98,8 @@ func (p *plan) draw() {
 	}
 }
 
-// Chooses the tasks that lose their slots. If tasks of several slots have already taken slots from other tasks,
-// the jobs that the mechanism wants to suspend lose that many fewer slots. The worst of these jobs lose their slots
-// first.
+// Chooses the tasks that lose their slots. If tasks of several slots have already taken slots from other tasks, the
+// jobs that the mechanism wants to suspend lose that many fewer slots. The worst of these jobs lose their slots first.
 func (p *plan) free(directives []mechanism.Directive, jobs []*entry) {
 	var order []int
 	owed := -p.shifted
@@ -193,9 +192,9 @@ func (p *plan) read(e *entry) {
 	}
 }
 
-// stood reports whether a claim has not changed since it was read. If so, it marks the task in stands. A node's
-// version rises with each claim that is suspended or resumed. It does not rise when a claim must end, or when a task
-// that waited on the node for its slot starts.
+// stood reports whether a claim has not changed since it was read. If so, it marks the task in stands. A node's version
+// rises with each claim that is suspended or resumed. It does not rise when a claim must end, or when a task that
+// waited on the node for its slot starts.
 func (p *plan) stood(j *book.Job, c *claim) bool {
 	s := &j.Stages[c.Task.Stage]
 	t := &s.Tasks[c.Task.Index]

@@ -88,8 +88,8 @@ func (r *room) fit(b *book.Book, c *book.Claim, out []book.Claim) []book.Claim {
 	return out
 }
 
-// Returns for how many slots (at most `slots`) the answer has room for the programs of a job, whichever stages of
-// the class are granted. It also returns the number of bytes that these programs add.
+// Returns for how many slots (at most `slots`) the answer has room for the programs of a job, whichever stages of the
+// class are granted. It also returns the number of bytes that these programs add.
 func (r *room) most(j *book.Job, class messages.Name, slots int) (fit, size int) {
 	sizes := programSizes(j, class, r.shares)
 	before := r.seen[classOf{j.ID, class}]

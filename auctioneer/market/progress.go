@@ -19,8 +19,8 @@ type Progress struct {
 	Done      int               // number of tasks that have ended in any way
 	Complete  bool              // all tasks are complete for prices
 	Budget    *messages.Credits // the rest of the budget; nil means the declared budget
-	// Ordered is the number of slots that a final order gives the job from OrderedAt on. It is nil if there is no
-	// such order. The mechanism treats these slots as taken.
+	// Ordered is the number of slots that a final order gives the job from OrderedAt on. It is nil if there is no such
+	// order. The mechanism treats these slots as taken.
 	Ordered   []int
 	OrderedAt messages.Time
 	Changes   int // number of changes of the job's description
@@ -107,8 +107,8 @@ func (m *Market) freeOn(b *book.Book, of *job.Stage, now messages.Time) (free me
 	return free
 }
 
-// Reports whether p has the same numbers of slots, and the same Complete, as the job's progress. It does not
-// compare the other fields. Done and Started change only together with these numbers.
+// Reports whether p has the same numbers of slots, and the same Complete, as the job's progress. It does not compare
+// the other fields. Done and Started change only together with these numbers.
 func (e *entry) same(p *Progress) bool {
 	return slices.Equal(e.pending(), p.Pending) && slices.Equal(e.running(), p.Running) && slices.Equal(e.Ahead, p.Ahead) &&
 		slices.Equal(e.Suspended, p.Suspended) && slices.Equal(e.Ordered, p.Ordered) && e.job.Complete == p.Complete

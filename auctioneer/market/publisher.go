@@ -52,9 +52,9 @@ func (p *Publisher) Continue(seq uint64) { p.seq, p.whole = seq, true }
 // Seq returns the number of the last vector.
 func (p *Publisher) Seq() uint64 { return p.seq }
 
-// Next returns the next vector: the changes since the last vector, or the complete vector if that is not longer. If
-// no weight has changed, Next returns a vector only if the argument announce is true, to tell agents how much work
-// there is.
+// Next returns the next vector: the changes since the last vector, or the complete vector if that is not longer. If no
+// weight has changed, Next returns a vector only if the argument announce is true, to tell agents how much work there
+// is.
 func (p *Publisher) Next(m *Market, now messages.Time, rng *rand.Rand, announce bool) (v agentmsg.Vector, ok bool) {
 	whole, changes := 0, 0
 	delta, same := p.header(m), make([]bool, len(p.classes))
@@ -165,9 +165,9 @@ func rescale(is, was []agentmsg.JobWeight) {
 	}
 }
 
-// difference returns the changes between two lists: new and changed weights, and weight 0 for jobs without a
-// claimable task. The result same is true if the only changes are jobs that left, or that came back with their
-// earlier weights. Both lists are ordered by job.
+// difference returns the changes between two lists: new and changed weights, and weight 0 for jobs without a claimable
+// task. The result same is true if the only changes are jobs that left, or that came back with their earlier weights.
+// Both lists are ordered by job.
 func (p *published) difference(m *Market, is []agentmsg.JobWeight) (out []agentmsg.JobWeight, same bool) {
 	const mostLeft = 4 * MostJobs
 	if p.left == nil || len(p.left) > mostLeft {
@@ -222,8 +222,8 @@ func merged(held, next published, changes []agentmsg.JobWeight) published {
 	return published{jobs: out, sampled: next.sampled, left: held.left}
 }
 
-// Due returns the market's next vector, if one should be sent now. The argument nodes is the number of receivers.
-// Call Due after every step, and at Wake.
+// Due returns the market's next vector, if one should be sent now. The argument nodes is the number of receivers. Call
+// Due after every step, and at Wake.
 func (p *Publisher) Due(m *Market, now messages.Time, nodes int, rng *rand.Rand) (v agentmsg.Vector, ok bool) {
 	pending := m.Claimable()
 	announce, due := p.pace.due(now, pending)
@@ -262,8 +262,8 @@ const (
 	fanOutCost  = 50 * time.Microsecond // estimated time to send a vector to one node
 )
 
-// due returns announce, which says whether to publish even if no weight changed, and due, which says whether to
-// publish at all. The argument pending is the number of pending tasks in classes with idle slots.
+// due returns announce, which says whether to publish even if no weight changed, and due, which says whether to publish
+// at all. The argument pending is the number of pending tasks in classes with idle slots.
 func (p *pace) due(now messages.Time, pending int) (announce, due bool) {
 	if pending == 0 {
 		p.pending, p.next = 0, 0

@@ -138,8 +138,8 @@ func (n *numbers) position(p *part) int {
 	return at
 }
 
-// stale is called when a job's pull may have changed. It adds bidding to the number of classes in which the job bids.
-// A removed job has no pull.
+// stale is called when a job's pull may have changed. It adds bidding to the number of classes in which the job bids. A
+// removed job has no pull.
 func (n *numbers) stale(e *entry, bidding int) {
 	if p := n.parts[e.job.Job/partJobs]; p != nil {
 		p.pulls = nil
@@ -230,8 +230,8 @@ const (
 	mostLeft = 64
 )
 
-// tidy removes the jobs that are gone from the list. If the argument some is true, a long list may keep a few of
-// them: tidy then removes them only if they are more than one in mostLeft.
+// tidy removes the jobs that are gone from the list. If the argument some is true, a long list may keep a few of them:
+// tidy then removes them only if they are more than one in mostLeft.
 func (s *roster) tidy(some bool) {
 	if n := len(s.jobs); s.left == 0 || some && n > fewJobs && s.left < n/mostLeft {
 		return

@@ -65,8 +65,8 @@ func (f *floor) checkSuspended(rt *rapid.T) {
 
 // TestNoSlotIsIdleForSuspendedTasks submits random bids and ends random tasks. When the market is stable, no slot may
 // be free while a task waits that could use it, and no task may be suspended where a lower bid runs. In an earlier
-// version, a decision gave up after four rounds if suspended tasks were on full nodes, and left the slots idle that
-// it had planned for these tasks.
+// version, a decision gave up after four rounds if suspended tasks were on full nodes, and left the slots idle that it
+// had planned for these tasks.
 func TestNoSlotIsIdleForSuspendedTasks(t *testing.T) {
 	full := 0
 	rapid.Check(t, func(rt *rapid.T) {

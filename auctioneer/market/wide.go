@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Widest returns the number of slots of the widest single task among the jobs of a claim, or 1 if no job has a task
-// of several slots.
+// Widest returns the number of slots of the widest single task among the jobs of a claim, or 1 if no job has a task of
+// several slots.
 func (m *Market) Widest(c *book.Claim) int {
 	width := 1
 	for _, id := range c.Jobs {
@@ -42,8 +42,8 @@ func Brief(b *book.Book, c *book.Claim) bool {
 }
 
 // HasRoomSoon reports whether a node can be expected to have free slots for a task of width slots within
-// [book.GatherFor], so that it is worth gathering slots for the task. The argument ended has tasks that have ended,
-// and whose slots are not free in the book yet.
+// [book.GatherFor], so that it is worth gathering slots for the task. The argument ended has tasks that have ended, and
+// whose slots are not free in the book yet.
 func HasRoomSoon(b *book.Book, now messages.Time, n *book.Node, class messages.Name, width int, ended []agentmsg.Finished) bool {
 	in, known := roomIn(b, now, n, class, width, ended)
 	return !known || in <= book.GatherFor

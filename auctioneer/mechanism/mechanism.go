@@ -138,8 +138,8 @@ func (v *View) Read(job *Job) {
 
 // Allocation is a decision. Weights[i][j] is the share of class j for view.Jobs[i], in [0, 1]. Over the jobs that have
 // tasks pending in a class, the shares sum to one; every other job has 0 there. Prices[j] is the price of class j in
-// credits. It is the price of a slot-second if there are tariffs with a price. Otherwise it is a total, such as the
-// sum of the sub-budgets that are bid for the class.
+// credits. It is the price of a slot-second if there are tariffs with a price. Otherwise it is a total, such as the sum
+// of the sub-budgets that are bid for the class.
 type Allocation struct {
 	Weights [][]float64
 	Prices  []float64
@@ -204,9 +204,9 @@ type End struct {
 	// At is when the job ended, which may be long before it is settled. 0 means view.Now.
 	At messages.Time
 	// Completed is when the job became complete for prices: each task had an attempt that its program ended, with any
-	// exit code, or that its owner ended. A job that had slots is also complete when its owner or its program ends
-	// the job. Later attempts change nothing. Completed is 0 if the site ended the job first. Delivered is the slot
-	// time until then.
+	// exit code, or that its owner ended. A job that had slots is also complete when its owner or its program ends the
+	// job. Later attempts change nothing. Completed is 0 if the site ended the job first. Delivered is the slot time
+	// until then.
 	Completed messages.Time
 	Delivered messages.Duration
 }
@@ -289,16 +289,15 @@ type Runtimes struct {
 // position on its menu.
 type Quoter interface {
 	Mechanism
-	// Quote makes the menu of contracts for a job that is about to be submitted, or for a
-	// job of the view. The bid needs Arrived (0 means now), Length, Tasks and Valuation. The argument class has the
-	// types of earlier jobs of the same class, never the type of this job.
+	// Quote makes the menu of contracts for a job that is about to be submitted, or for a job of the view. The bid
+	// needs Arrived (0 means now), Length, Tasks and Valuation. The argument class has the types of earlier jobs of the
+	// same class, never the type of this job.
 	//
-	// The same seed gives the same menu. The bidder must not know the seed before it has bid,
-	// and must get the same seed each time; otherwise it could choose its draw. Quote does not
-	// change the mechanism.
+	// The same seed gives the same menu. The bidder must not know the seed before it has bid, and must get the same
+	// seed each time; otherwise it could choose its draw. Quote does not change the mechanism.
 	Quote(view *View, bid *Bid, class []job.Valuation, seed uint64) (*Quote, error)
-	// Kept reports whether a job that has ended completed as its contract promised. The result known is false if it
-	// is not known whether the promise was kept.
+	// Kept reports whether a job that has ended completed as its contract promised. The result known is false if it is
+	// not known whether the promise was kept.
 	Kept(job *Job, end End) (kept, known bool)
 }
 

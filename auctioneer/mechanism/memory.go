@@ -10,19 +10,19 @@ import (
 // then decides and prices as the old one would have.
 type Remembering interface {
 	Mechanism
-	// Notes returns the parts of the memory that the decisions since the last call of Saved have changed: at most
-	// limit notes, in ascending order of jobs. The result whole means that earlier notes are void. If there was no
-	// decision, there are no notes. Until Saved is called, the same call returns the same notes.
+	// Notes returns the parts of the memory that the decisions since the last call of Saved have changed: at most limit
+	// notes, in ascending order of jobs. The result whole means that earlier notes are void. If there was no decision,
+	// there are no notes. Until Saved is called, the same call returns the same notes.
 	Notes(limit int) (notes []Note, whole bool)
-	// Saved tells the mechanism that the notes returned last are saved in the job book. The result more reports
-	// whether there are further notes, which must be fetched at once.
+	// Saved tells the mechanism that the notes returned last are saved in the job book. The result more reports whether
+	// there are further notes, which must be fetched at once.
 	Saved() (more bool)
-	// Recall restores the memory from the saved notes, before any other call. If the notes
-	// were made with other parameters and cannot be read, all of them are ignored.
+	// Recall restores the memory from the saved notes, before any other call. If the notes were made with other
+	// parameters and cannot be read, all of them are ignored.
 	//
-	// The notes of the last decisions may be lost. To replace them, jobs lists in ascending order all jobs that
-	// compete or must be settled, and all jobs that were present together with one of these. The function past
-	// returns the bid of such a job, and its end if it has ended.
+	// The notes of the last decisions may be lost. To replace them, jobs lists in ascending order all jobs that compete
+	// or must be settled, and all jobs that were present together with one of these. The function past returns the bid
+	// of such a job, and its end if it has ended.
 	Recall(notes []Note, jobs []messages.JobID, past func(messages.JobID) Past)
 }
 

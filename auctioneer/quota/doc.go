@@ -1,5 +1,5 @@
-// Package quota limits what one account may ask of a site: how fast it submits, how many of its jobs wait, and what
-// the account loses if it cancels a bid.
+// Package quota limits what one account may ask of a site: how fast it submits, how many of its jobs wait, and what the
+// account loses if it cancels a bid.
 //
 // # Rate
 //
@@ -9,14 +9,13 @@
 // accepted. Only the leader has the buckets. A new leader begins with full buckets, so an account gains at most one
 // burst when the leader changes.
 //
-// A submission of a new job counts, and its dry run counts too. A repeated request with the key of an existing job
-// does not count: a user who got no answer must be able to ask again.
+// A submission of a new job counts, and its dry run counts too. A repeated request with the key of an existing job does
+// not count: a user who got no answer must be able to ask again.
 //
 // # Pending jobs
 //
-// The number of an account's jobs that have not ended is in the job book, so it is equal on all
-// replicas. The limit is in the command that enters a job, so requests that are checked at the
-// same moment cannot exceed it together.
+// The number of an account's jobs that have not ended is in the job book, so it is equal on all replicas. The limit is
+// in the command that enters a job, so requests that are checked at the same moment cannot exceed it together.
 //
 // # Deposit
 //
@@ -33,11 +32,11 @@
 // taking part (individual rationality). A job that is not admitted, is discarded, is lost with its nodes, or is
 // cancelled by an operator loses no deposit.
 //
-// After Window a cancellation is free: a user who waited that long does not flood the site. A flood that waits so
-// long can have at most PendingJobs jobs at a time.
+// After Window a cancellation is free: a user who waited that long does not flood the site. A flood that waits so long
+// can have at most PendingJobs jobs at a time.
 //
 // # Connections
 //
-// The number of an account's open connections has nothing to do with jobs, and the auctioneer does not see it.
-// Package deploy/identity/connections limits it.
+// The number of an account's open connections has nothing to do with jobs, and the auctioneer does not see it. Package
+// deploy/identity/connections limits it.
 package quota

@@ -33,8 +33,8 @@ func (c *Command) found() Command {
 	return Command{Silent: c.Silent, Incarnation: c.Incarnation, Since: c.Since, Compared: c.Compared, Known: c.Known}
 }
 
-// hear tells the journal the cause of a command that no request caused. The journal writes the cause before the
-// records that follow from it. hear reports whether a peer signed the command.
+// hear tells the journal the cause of a command that no request caused. The journal writes the cause before the records
+// that follow from it. hear reports whether a peer signed the command.
 func (s *State) hear(c *Command) (signed bool) {
 	var from messages.Name
 	var verb string

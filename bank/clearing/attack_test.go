@@ -66,9 +66,8 @@ func TestStatementsThatAreRefused(t *testing.T) {
 	west.refuse(Stale, messages.Expired, accepting(a))
 }
 
-// TestStatementEndsByTheClockThatIsAhead: an authorisation has ended by the issuer's clock, and the clock of the
-// other bank is behind. That bank must refuse the authorisation if a message of the issuer carried a time after the
-// end.
+// TestStatementEndsByTheClockThatIsAhead: an authorisation has ended by the issuer's clock, and the clock of the other
+// bank is behind. That bank must refuse the authorisation if a message of the issuer carried a time after the end.
 func TestStatementEndsByTheClockThatIsAhead(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)

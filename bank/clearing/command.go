@@ -6,9 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// Mark is the first byte of every command of the clearing. It distinguishes these commands from commands of the
-// ledger, which are in the same log. The second byte is the format of the rest; a command in another format is
-// refused.
+// Mark is the first byte of every command of the clearing. It distinguishes these commands from commands of the ledger,
+// which are in the same log. The second byte is the format of the rest; a command in another format is refused.
 const (
 	Mark = 'c'
 	form = 1

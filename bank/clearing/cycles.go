@@ -105,8 +105,7 @@ func (cs *cycles) reopen(number uint64) *Rejected {
 	return nil
 }
 
-// reopenable returns a refusal if something was settled with the peer in one of these cycles, or may still be
-// settled.
+// reopenable returns a refusal if something was settled with the peer in one of these cycles, or may still be settled.
 func (p *peer) reopenable(number, latest uint64) *Rejected {
 	if p.offered >= number {
 		return ordinary(messages.Errorf(messages.Conflict, "site %q has not answered the offer of cycle %d, and may still accept it: try again after its answer", p.Name, p.offered))

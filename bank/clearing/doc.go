@@ -1,19 +1,15 @@
-// Package clearing settles debts between the banks of different sites. The sites trust one
-// another only for a limited amount. Together with a [ledger.Ledger], the clearing is the
-// replicated state of a bank. Only [State.Apply] changes it. It has no clock, no I/O and no
-// goroutines, and replicas that applied the same commands have the same bytes ([State.Hash]).
-// It has no credits of its own: the ledger moves and reserves them, and the clearing remembers
-// why.
+// Package clearing settles debts between the banks of different sites. The sites trust one another only for a limited
+// amount. Together with a [ledger.Ledger], the clearing is the replicated state of a bank. Only [State.Apply] changes
+// it. It has no clock, no I/O and no goroutines, and replicas that applied the same commands have the same bytes
+// ([State.Hash]). It has no credits of its own: the ledger moves and reserves them, and the clearing remembers why.
 //
 // # Model
 //
-// Each bank has one account for each peer in its own ledger ([PeerAccount]). A positive
-// balance is the amount that this site owes the peer. A negative balance is the amount that
-// the peer owes; it is at most the peer's limit, which is the credit of the account. The
-// accounts of two sites mirror each other: their balances sum to zero, except for instructions
-// that one bank has carried out and whose outcome the other bank does not know yet. Example:
-// west pays 3 credits to bob at east. Then west's account for east has +3, and east's account
-// for west has -3.
+// Each bank has one account for each peer in its own ledger ([PeerAccount]). A positive balance is the amount that this
+// site owes the peer. A negative balance is the amount that the peer owes; it is at most the peer's limit, which is the
+// credit of the account. The accounts of two sites mirror each other: their balances sum to zero, except for
+// instructions that one bank has carried out and whose outcome the other bank does not know yet. Example: west pays 3
+// credits to bob at east. Then west's account for east has +3, and east's account for west has -3.
 //
 // Banks send each other instructions, numbered from 1 in each direction:
 //
@@ -28,77 +24,64 @@
 // receiver when it carries it out, the sender when it learns the outcome. A book has a running total, and a digest of
 // all numbers, contents and outcomes. Every message has its sender's running total, and is signed.
 //
-// The amount of an instruction without an answer is reserved in the ledger of the bank that
-// sent it, by a hold without an expiry. A confirmation makes the hold a transfer, and a
-// refusal frees it; nothing else ends it. A time-out is not a failure: no user gets credits
-// back because a peer did not answer.
+// The amount of an instruction without an answer is reserved in the ledger of the bank that sent it, by a hold without
+// an expiry. A confirmation makes the hold a transfer, and a refusal frees it; nothing else ends it. A time-out is not
+// a failure: no user gets credits back because a peer did not answer.
 //
 // # Authorisations
 //
-// A user asks its home bank to reserve credits for one charge by one other site, and gets a
-// statement signed by the bank: issuer, peer, identifier, account, amount, time of issue,
-// interval and margin. The other site's bank needs only the signature to accept it. It
-// reserves the amount from the issuer's limit and can then charge it, once and at most the
-// amount, even if the issuer cannot be reached. An authorisation pays for one purpose, such as
-// a job: the same statement for another purpose is refused. The payee gets the charge when the
-// home bank confirms.
+// A user asks its home bank to reserve credits for one charge by one other site, and gets a statement signed by the
+// bank: issuer, peer, identifier, account, amount, time of issue, interval and margin. The other site's bank needs only
+// the signature to accept it. It reserves the amount from the issuer's limit and can then charge it, once and at most
+// the amount, even if the issuer cannot be reached. An authorisation pays for one purpose, such as a job: the same
+// statement for another purpose is refused. The payee gets the charge when the home bank confirms.
 //
-// A charge must be made before Issued+Interval, by the clock of the bank that charges or by
-// the latest time that the issuer signed, whichever is later. If the interval is shorter than
-// the difference of the clocks, it may end for the peer before it begins: use a longer one.
+// A charge must be made before Issued+Interval, by the clock of the bank that charges or by the latest time that the
+// issuer signed, whichever is later. If the interval is shorter than the difference of the clocks, it may end for the
+// peer before it begins: use a longer one.
 //
-// The home bank keeps the credits reserved until Issued+Interval+Margin by its own clock. If
-// the peer reports that the job ended, it keeps them only for [clearing.ChargeWithin] from
-// then on; a later charge is refused, and is the peer's loss. The margin is
-// [clearing.MaxClockSkew], because clocks differ, and a week, in which the charge must arrive.
-// The peer releases an authorisation that ended without a charge, and the user can have it
-// revoked earlier. So the margin only matters if the peer cannot be reached. If the peer
-// accepted an authorisation as firm, for example for a job that has begun, it does not give it
-// up: a user cannot take back the payment for work under way. A service of the home site may
-// ask for an authorisation for a user's job, and may have it revoked. An owner of the account
-// and an operator may do the same. A member of a project who is not an owner can authorise
-// only within a limit that an owner set.
+// The home bank keeps the credits reserved until Issued+Interval+Margin by its own clock. If the peer reports that the
+// job ended, it keeps them only for [clearing.ChargeWithin] from then on; a later charge is refused, and is the peer's
+// loss. The margin is [clearing.MaxClockSkew], because clocks differ, and a week, in which the charge must arrive. The
+// peer releases an authorisation that ended without a charge, and the user can have it revoked earlier. So the margin
+// only matters if the peer cannot be reached. If the peer accepted an authorisation as firm, for example for a job that
+// has begun, it does not give it up: a user cannot take back the payment for work under way. A service of the home site
+// may ask for an authorisation for a user's job, and may have it revoked. An owner of the account and an operator may
+// do the same. A member of a project who is not an owner can authorise only within a limit that an owner set.
 //
-// Who loses if the two sites are cut off from each other? Nobody, if a charge that was made in
-// time reaches the home bank within the margin. A later charge is refused, and the site that
-// charged bears the loss. Only that site knew of the charge. It chose to work for a bank that
-// it could not reach, and it knew when the charge had to arrive. The limit that it gave the
-// peer bounds its risk. The user is never charged more than it authorised, more than once, or
-// after it was told that the credits are free. The home bank pays only what is reserved.
+// Who loses if the two sites are cut off from each other? Nobody, if a charge that was made in time reaches the home
+// bank within the margin. A later charge is refused, and the site that charged bears the loss. Only that site knew of
+// the charge. It chose to work for a bank that it could not reach, and it knew when the charge had to arrive. The limit
+// that it gave the peer bounds its risk. The user is never charged more than it authorised, more than once, or after it
+// was told that the credits are free. The home bank pays only what is reserved.
 //
 // # Settlement
 //
-// At the end of a cycle each bank offers each peer the amount that it owes by its own book.
-// The peer accepts the amount that it is owed by its book, as far as the other's share of the
-// reserve covers it; the rest stays owed. An offer of 0 means that nothing will come. An
-// accepted amount leaves both accounts of the pair. The payer books it on [SettlementAccount],
-// which stands for all other sites together. The receiver books it on the [SettledAccount] of
-// the peer. The balance of that account is minus the amount that the peer has settled and not
-// yet paid. The sum of these changes in a cycle is the site's multilateral position. [Net]
-// compares the signed positions of all sites and returns the payments outside the ledgers.
-// They are at most one fewer than the sites; debts in a circle need no payment. After a
-// payment, the operator of the paying site withdraws the amount from its [SettlementAccount],
-// and the operator of the other site grants it to the [SettledAccount]. Amounts that cancel
-// each other are withdrawn and granted at the same site. Only operators do this: no message of
-// a peer frees its share.
+// At the end of a cycle each bank offers each peer the amount that it owes by its own book. The peer accepts the amount
+// that it is owed by its book, as far as the other's share of the reserve covers it; the rest stays owed. An offer of 0
+// means that nothing will come. An accepted amount leaves both accounts of the pair. The payer books it on
+// [SettlementAccount], which stands for all other sites together. The receiver books it on the [SettledAccount] of the
+// peer. The balance of that account is minus the amount that the peer has settled and not yet paid. The sum of these
+// changes in a cycle is the site's multilateral position. [Net] compares the signed positions of all sites and returns
+// the payments outside the ledgers. They are at most one fewer than the sites; debts in a circle need no payment. After
+// a payment, the operator of the paying site withdraws the amount from its [SettlementAccount], and the operator of the
+// other site grants it to the [SettledAccount]. Amounts that cancel each other are withdrawn and granted at the same
+// site. Only operators do this: no message of a peer frees its share.
 //
-// Cycles are closed in order, so a wrong number that an operator types closes at most the next
-// cycle. A cycle that was closed by mistake can be opened again while no peer has accepted
-// anything in it.
+// Cycles are closed in order, so a wrong number that an operator types closes at most the next cycle. A cycle that was
+// closed by mistake can be opened again while no peer has accepted anything in it.
 //
 // # What a peer can cost
 //
-// A peer can cost this site at most its limit and its share, whatever it signs and in whatever
-// order (TestALiarHasItsLimitAndShare). Both are the credit of an account, so the ledger
-// refuses anything above them, even if the clearing is wrong. While the books of a pair
-// disagree, nothing is taken on credit: no payment, no settlement, no authorisation by either
-// side. Earlier authorisations are still charged and paid. A peer can also charge the amounts
+// A peer can cost this site at most its limit and its share, whatever it signs and in whatever order
+// (TestALiarHasItsLimitAndShare). Both are the credit of an account, so the ledger refuses anything above them, even if
+// the clearing is wrong. While the books of a pair disagree, nothing is taken on credit: no payment, no settlement, no
+// authorisation by either side. Earlier authorisations are still charged and paid. A peer can also charge the amounts
 // that users authorised it to charge, and no more.
 //
-// A silent peer delays no other peer. When an authorisation is accepted, a place in the outbox
-// is reserved for its charge or release, and a peer has at most [MaxVisits] such places.
-// Payments and revocations have a limit of their own. Cycles are closed and authorisations
-// end, even if something waits for a peer.
+// A silent peer delays no other peer. When an authorisation is accepted, a place in the outbox is reserved for its
+// charge or release, and a peer has at most [MaxVisits] such places. Payments and revocations have a limit of their
+// own. Cycles are closed and authorisations end, even if something waits for a peer.
 //
 // # Parting
 //
@@ -110,40 +93,36 @@
 //
 //	part     the sender has settled everything, and asks for nothing more
 //
-// Two sites have parted when each has sent this instruction and has the answer to it. The
-// books stay, and continue if an operator makes the site a peer again.
+// Two sites have parted when each has sent this instruction and has the answer to it. The books stay, and continue if
+// an operator makes the site a peer again.
 //
-// A one-sided parting is one command. The operator states the loss, which must equal the
-// peer's debt by trade and by settlements. An account of this site pays it. All credits
-// reserved for the peer, or by it, are freed, and its keys are never trusted again. The amount
-// that this site owes the peer stays on its [SettledAccount]. A later peering needs new keys
-// on both sides, and its books begin with number 1: earlier signatures are invalid.
+// A one-sided parting is one command. The operator states the loss, which must equal the peer's debt by trade and by
+// settlements. An account of this site pays it. All credits reserved for the peer, or by it, are freed, and its keys
+// are never trusted again. The amount that this site owes the peer stays on its [SettledAccount]. A later peering needs
+// new keys on both sides, and its books begin with number 1: earlier signatures are invalid.
 //
 // # Restoring
 //
-// A bank that was restored to an older state has lost instructions that its peers have. Each
-// restore gives the site a higher incarnation, which it signs with its instructions. In a new
-// incarnation it asks nothing of a peer, and carries out nothing for it, until the two books
-// have been found equal. So no number is used twice, and no answer belongs to another
-// instruction. A peer refuses messages of an earlier incarnation. If a restore ran with a
-// clock that was behind, its incarnation may be too low. Then the site learns from the peer's
-// signed totals which incarnation the peer knows, and signs a later one for this peer.
+// A bank that was restored to an older state has lost instructions that its peers have. Each restore gives the site a
+// higher incarnation, which it signs with its instructions. In a new incarnation it asks nothing of a peer, and carries
+// out nothing for it, until the two books have been found equal. So no number is used twice, and no answer belongs to
+// another instruction. A peer refuses messages of an earlier incarnation. If a restore ran with a clock that was
+// behind, its incarnation may be too low. Then the site learns from the peer's signed totals which incarnation the peer
+// knows, and signs a later one for this peer.
 //
-// If instructions were lost, the site continues from its peer's totals: the running totals of
-// both directions, the amount that the peer may still charge, and who is parting. The peer's
-// operator confirms the totals, the peer's bank signs them, and the operator of the restored
-// site signs that the site adopts them. This is one record; everything else follows from it.
-// The books continue after the peer's last numbers. This site then owes what the totals say.
-// The difference is booked to the [CorrectionAccount], which also pays charges of
-// authorisations that were lost. Users have the credits that the backup says; the totals do
-// not show which of them gained. A waiting payment whose number the peer already has is given
-// back, because its outcome is unknown. Every other waiting instruction is sent again under a
+// If instructions were lost, the site continues from its peer's totals: the running totals of both directions, the
+// amount that the peer may still charge, and who is parting. The peer's operator confirms the totals, the peer's bank
+// signs them, and the operator of the restored site signs that the site adopts them. This is one record; everything
+// else follows from it. The books continue after the peer's last numbers. This site then owes what the totals say. The
+// difference is booked to the [CorrectionAccount], which also pays charges of authorisations that were lost. Users have
+// the credits that the backup says; the totals do not show which of them gained. A waiting payment whose number the
+// peer already has is given back, because its outcome is unknown. Every other waiting instruction is sent again under a
 // new number; the peer carries it out only once.
 //
 // # Invariants
 //
-// These statements are true after every command, whatever the order in which messages arrive.
-// A simulation checks them (TestRing).
+// These statements are true after every command, whatever the order in which messages arrive. A simulation checks them
+// (TestRing).
 //
 //  1. No credit is created or lost. Every change is a change of the ledger, whose balances
 //     sum to zero.
@@ -168,40 +147,35 @@
 //  9. A peer's debt by settlements is at most its share of the reserve: the credit of its
 //     [SettledAccount].
 //
-// From 2, 3 and 6 it follows that a message may be repeated, late or lost without harm. From
-// the outbox it follows that an instruction is carried out if it is sent often enough.
+// From 2, 3 and 6 it follows that a message may be repeated, late or lost without harm. From the outbox it follows that
+// an instruction is carried out if it is sent often enough.
 //
 // For 2 and 3 an answer must be durable before it is sent. So receipts, authorisations and outgoing instructions are
-// read from the state that the log has committed. If the disk of a bank lost answers, its peers refuse its messages
-// as [Lost]. The bank then carries out nothing for a peer until it has adopted the peer's totals.
+// read from the state that the log has committed. If the disk of a bank lost answers, its peers refuse its messages as
+// [Lost]. The bank then carries out nothing for a peer until it has adopted the peer's totals.
 //
 // # Refusals
 //
-// A refusal of a message that no honest peer sends has a reason ([Refusal]) and is counted. Before the leader
-// proposes a message, it calls [State.Screen]. This refuses messages that are wrong in any state of the books, for
-// example with a bad signature; Apply screens again. A message whose running total does not match is refused and
-// recorded as a dispute for an operator. [Compare] then finds the first number at which the two books differ, from
-// signed pages of both books ([State.Lines]). Only new terms from the operator end a dispute, and not if they only
-// lower the limit.
+// A refusal of a message that no honest peer sends has a reason ([Refusal]) and is counted. Before the leader proposes
+// a message, it calls [State.Screen]. This refuses messages that are wrong in any state of the books, for example with
+// a bad signature; Apply screens again. A message whose running total does not match is refused and recorded as a
+// dispute for an operator. [Compare] then finds the first number at which the two books differ, from signed pages of
+// both books ([State.Lines]). Only new terms from the operator end a dispute, and not if they only lower the limit.
 //
 // # Duties of the caller
 //
-// Apply the commands to one State and one ledger in the order of one log, and capture and
-// restore the two together; [Mark] distinguishes the clearing's commands from the ledger's. Do
-// not correct transfers of the peers' accounts in the ledger, and grant these accounts
-// nothing: the other site would not have the same change. Give no user a name that is
-// [Reserved], and let no user choose an identifier of a transfer that begins with
-// [TransferPrefix]. [State.Answered] may answer a message without a command if it is repeated,
-// refused or without news; [State.Learns] says whether a receipt is of this kind. At
-// [State.Due], propose a command that sets the time. Send [State.Outgoing] again until it is
-// answered.
+// Apply the commands to one State and one ledger in the order of one log, and capture and restore the two together;
+// [Mark] distinguishes the clearing's commands from the ledger's. Do not correct transfers of the peers' accounts in
+// the ledger, and grant these accounts nothing: the other site would not have the same change. Give no user a name that
+// is [Reserved], and let no user choose an identifier of a transfer that begins with [TransferPrefix]. [State.Answered]
+// may answer a message without a command if it is repeated, refused or without news; [State.Learns] says whether a
+// receipt is of this kind. At [State.Due], propose a command that sets the time. Send [State.Outgoing] again until it
+// is answered.
 //
 // # Cost
 //
-// An outstanding instruction takes a few hundred bytes; each peer has at most [MaxOutstanding]
-// and [MaxVisits] of them. A line of a book takes about a hundred bytes, and a book has about
-// ten thousand lines. A pending authorisation takes a few hundred bytes. A message costs the
-// check of one signature, about a tenth of a millisecond. It may have up to
-// [clearing.MaxInstructions] numbers. Each costs each bank about ten microseconds, with the
-// ledger's work.
+// An outstanding instruction takes a few hundred bytes; each peer has at most [MaxOutstanding] and [MaxVisits] of them.
+// A line of a book takes about a hundred bytes, and a book has about ten thousand lines. A pending authorisation takes
+// a few hundred bytes. A message costs the check of one signature, about a tenth of a millisecond. It may have up to
+// [clearing.MaxInstructions] numbers. Each costs each bank about ten microseconds, with the ledger's work.
 package clearing

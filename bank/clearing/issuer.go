@@ -78,8 +78,8 @@ func (is *issuer) authorise(by messages.Name, rank ledger.Rank, r *clearing.Auth
 }
 
 // bounded returns a refusal if a member of a project has no limit that an owner set: the authorisation could bind the
-// project's credits for months. A service may make the request for such a member, because the service's
-// authorisations are for jobs and end with the jobs.
+// project's credits for months. A service may make the request for such a member, because the service's authorisations
+// are for jobs and end with the jobs.
 func (is *issuer) bounded(by messages.Name, rank ledger.Rank, a *clearing.Authorisation) *Rejected {
 	if rank != ledger.User || !messages.ValidName(by) || is.money.books.Owns(a.Member, a.Account) || is.money.books.Limited(a.Member, a.Account) {
 		return nil

@@ -120,8 +120,8 @@ func (m *money) owed(account messages.Name) (owed, room messages.Credits) {
 	return a.Balance, a.Available + a.Credit
 }
 
-// Makes a hold with an identifier that a user chose. It reports whether this call made the hold, and not an
-// earlier call.
+// Makes a hold with an identifier that a user chose. It reports whether this call made the hold, and not an earlier
+// call.
 func (m *money) once(by, account messages.Name, hold moneymsg.Transfer) (bool, *Rejected) {
 	before, _ := m.books.Brief(account) // an unknown account has nothing reserved, so the error does not matter
 	if _, err := m.move(by, hold); err != nil {

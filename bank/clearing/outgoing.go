@@ -17,9 +17,9 @@ type outgoing struct {
 	cycles *cycles
 }
 
-// Outgoing returns the message that a peer must get until it answers: the first unanswered instructions. Their
-// numbers never change. If there are none, the message only tells the peer which outcomes this site has. It returns
-// false if nothing may be sent to the peer.
+// Outgoing returns the message that a peer must get until it answers: the first unanswered instructions. Their numbers
+// never change. If there are none, the message only tells the peer which outcomes this site has. It returns false if
+// nothing may be sent to the peer.
 func (s *State) Outgoing(name messages.Name, at messages.Time) (clearing.Instructions, bool) {
 	p := s.peers.byName[name]
 	if p == nil || p.Standing == clearing.PeerParted || s.peers.whole(p) != nil {

@@ -98,8 +98,8 @@ func (ps *peers) forgot(p *peer, t *clearing.Totals) bool {
 	return ps.whole(p) != nil && t.Latest > ps.since
 }
 
-// Reports whether this bank had a line of the peer's book. The argument theirs is true if the line is about the
-// peer's instructions, and not about this bank's.
+// Reports whether this bank had a line of the peer's book. The argument theirs is true if the line is about the peer's
+// instructions, and not about this bank's.
 func (p *peer) had(l *clearing.ClearingLine, theirs bool) bool {
 	switch {
 	case theirs:

@@ -28,8 +28,8 @@ func (s *State) Uncompared(name messages.Name) bool {
 	return p != nil && s.peers.whole(p) != nil
 }
 
-// Refuses anything that needs a new number for a peer, if this bank was restored and may have lost numbers that
-// the peer has.
+// Refuses anything that needs a new number for a peer, if this bank was restored and may have lost numbers that the
+// peer has.
 func (ps *peers) whole(p *peer) *Rejected {
 	if p.Compared == ps.incarnation || p.Standing == clearing.PeerParted {
 		return nil
@@ -37,8 +37,8 @@ func (ps *peers) whole(p *peer) *Rejected {
 	return reject(Restored, messages.Unavailable, "site %q was restored from a backup, and may have lost what it agreed with %q: an operator of %q sees it with candor peer reconcile %s", ps.site, p.Name, ps.site, p.Name)
 }
 
-// compared is called when nothing was lost in the books with a peer. The argument known is the incarnation of this
-// site that the peer knows.
+// compared is called when nothing was lost in the books with a peer. The argument known is the incarnation of this site
+// that the peer knows.
 func (ps *peers) compared(name messages.Name, known uint64) *Rejected {
 	p, err := ps.find(name)
 	if err == nil {

@@ -16,8 +16,8 @@ type checker struct {
 	holds func(*world) error
 }
 
-// checkers are all checkers. The ledger's own tests cover the first one. Each of the other checkers finds inserted
-// bugs without the rest; TestRingFindsPlantedBugs checks this.
+// checkers are all checkers. The ledger's own tests cover the first one. Each of the other checkers finds inserted bugs
+// without the rest; TestRingFindsPlantedBugs checks this.
 var checkers = []checker{
 	{"ledgers", each((*bank).checkLedger)},
 	{"holds", each((*bank).checkHolds)},

@@ -14,8 +14,8 @@ import (
 type Books interface {
 	// ApplyOwn carries out a command of the clearing itself.
 	ApplyOwn(command []byte) ledger.Result
-	// Proven returns the number of the record from which on requests need a signature. It returns 0 if no request
-	// needs one. Asked checks a signature, and Finish ends what Asked or Hear began.
+	// Proven returns the number of the record from which on requests need a signature. It returns 0 if no request needs
+	// one. Asked checks a signature, and Finish ends what Asked or Hear began.
 	Proven() uint64
 	Asked(verb string, by messages.Name, r *messages.SignedRequest, now messages.Time) (ledger.Rank, *messages.Error)
 	Finish(carriedOut bool)
@@ -215,8 +215,8 @@ func (s *State) advance(c *Command) {
 	}
 }
 
-// Due returns when something expires next or a parting can advance, or 0 for never. At this time, the leader proposes
-// a command that sets the time.
+// Due returns when something expires next or a parting can advance, or 0 for never. At this time, the leader proposes a
+// command that sets the time.
 func (s *State) Due() messages.Time {
 	if s.partings.next() != nil { // a payment that operators booked may let a parting advance
 		return s.money.books.Now()

@@ -191,8 +191,8 @@ func (s *Store) retrieve(wanted *sealed) error {
 	return err
 }
 
-// Sync makes durable the data that was written since the last call. If another call is already syncing some files,
-// this call waits for it. If the other call fails, this call syncs these files.
+// Sync makes durable the data that was written since the last call. If another call is already syncing some files, this
+// call waits for it. If the other call fails, this call syncs these files.
 func (s *Store) Sync() (bool, error) {
 	s.syncing <- struct{}{}
 	defer func() { <-s.syncing }()

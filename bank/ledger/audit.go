@@ -153,9 +153,8 @@ func (a *audit) compare(img *Image) {
 	}
 }
 
-// sums returns the totals of the records. Its Message names the first disagreement, or is "" if there is none. The
-// sums can overflow only after a fault that was already found: no balance is negative, and what was issued is within
-// range.
+// sums returns the totals of the records. Its Message names the first disagreement, or is "" if there is none. The sums
+// can overflow only after a fault that was already found: no balance is negative, and what was issued is within range.
 func (a *audit) sums() money.BooksReply {
 	r := money.BooksReply{
 		Issued: -a.accounts[money.IssuerAccount].balance, Holds: len(a.pending),

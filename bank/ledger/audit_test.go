@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestAuditSeesPlantedFaults inserts faults that a defect of the ledger could cause. The audit must find each: an
-// audit that never objects would prove nothing.
+// TestAuditSeesPlantedFaults inserts faults that a defect of the ledger could cause. The audit must find each: an audit
+// that never objects would prove nothing.
 func TestAuditSeesPlantedFaults(t *testing.T) {
 	for name, plant := range map[string]func(*bed){
 		"a balance changed without a record": func(b *bed) { b.accounts.byName["ada"].balance++ },

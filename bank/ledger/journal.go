@@ -73,8 +73,8 @@ func (j *journal) prefix() journal {
 	return p
 }
 
-// Calls f for each record, starting at a number, until f returns an error. It checks the records that it reads
-// from the store.
+// Calls f for each record, starting at a number, until f returns an error. It checks the records that it reads from the
+// store.
 func (j *journal) each(from uint64, f func(number uint64, record []byte) error) error {
 	for _, s := range j.sealed {
 		if sum := s.Sum(); sum.First+uint64(sum.Count) <= from {
@@ -117,8 +117,7 @@ func (h *History) Segments() []Sealed { return h.journal.sealed }
 // Head returns the hash of all records.
 func (h *History) Head() Head { return h.journal.chain.head }
 
-// HeadAfter returns the hash of the first records of the journal; their number is at most Count. It reads one
-// segment.
+// HeadAfter returns the hash of the first records of the journal; their number is at most Count. It reads one segment.
 func (h *History) HeadAfter(number uint64) (Head, error) {
 	j := &h.journal
 	if number == 0 {

@@ -130,9 +130,9 @@ func (l *Ledger) lapseBefore(at messages.Time) int {
 // Now returns the latest time of any command.
 func (l *Ledger) Now() messages.Time { return l.records.now }
 
-// Err returns the error of the store, or nil if there is none. After an error the ledger refuses all commands,
-// because it may have half of a change. The replica must stop, and start again from its image and the log; its files
-// are intact.
+// Err returns the error of the store, or nil if there is none. After an error the ledger refuses all commands, because
+// it may have half of a change. The replica must stop, and start again from its image and the log; its files are
+// intact.
 func (l *Ledger) Err() error { return l.records.broken }
 
 // Done reports whether a transfer with this identifier was carried out.

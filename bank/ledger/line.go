@@ -22,8 +22,8 @@ type Line struct {
 	Amount, Held            messages.Credits
 	Job                     messages.JobID
 	DebitAfter, CreditAfter money.Standing
-	// Ground says why the bank itself moved credits: "grant", "payment", "return", "withdrawal" or "correction". It
-	// is "" if a service or an operator made the transfer.
+	// Ground says why the bank itself moved credits: "grant", "payment", "return", "withdrawal" or "correction". It is
+	// "" if a service or an operator made the transfer.
 	Ground string
 	Note   string // describes a line that moves no credits
 	// Account is the account of a line that moves no credits.

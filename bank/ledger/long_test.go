@@ -18,8 +18,8 @@ func (b *bed) forgetDues() {
 	b.Ledger.lots.dues = nil
 }
 
-// TestTheQueueOfExpiriesIsBounded checks that an account is in the queue once, however many expiring grants it has,
-// and however often their credits are paid to other accounts.
+// TestTheQueueOfExpiriesIsBounded checks that an account is in the queue once, however many expiring grants it has, and
+// however often their credits are paid to other accounts.
 func TestTheQueueOfExpiriesIsBounded(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 1)

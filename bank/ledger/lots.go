@@ -152,9 +152,9 @@ func (ls *lots) note(a *account) {
 	}
 }
 
-// schedule queues an account under the first of its lots that expires after a time. It skips lots that expired
-// earlier: the rest of such a lot waits until the account has the credits, and the method note queues the account for
-// sweepMoved when the account receives credits.
+// schedule queues an account under the first of its lots that expires after a time. It skips lots that expired earlier:
+// the rest of such a lot waits until the account has the credits, and the method note queues the account for sweepMoved
+// when the account receives credits.
 func (ls *lots) schedule(a *account, after messages.Time) {
 	next := messages.Time(0)
 	if i, _ := slices.BinarySearchFunc(a.lots, after, func(o lot, t messages.Time) int { return cmp.Or(cmp.Compare(o.expires, t), -1) }); i < len(a.lots) {

@@ -58,8 +58,7 @@ func (c *Command) movement() (t money.Transfer) {
 	return t
 }
 
-// keyed carries out a transfer once for each identifier. It returns the state of the account named by show
-// afterwards.
+// keyed carries out a transfer once for each identifier. It returns the state of the account named by show afterwards.
 func (mg *management) keyed(by messages.Name, t *money.Transfer, show messages.Name, run func(messages.Name, *money.Transfer) *messages.Error) (money.AccountReply, *messages.Error) {
 	if mg.records.recorded(t.ID) != 0 {
 		return mg.accounts.reply(show, mg.records.recall(t).Error)

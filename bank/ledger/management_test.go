@@ -273,8 +273,8 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-// TestChainOnItsOwnHold: a chain makes a hold and then resolves it, extends it, or sets its job. The result, also
-// after a restore, must be the same as with single transfers.
+// TestChainOnItsOwnHold: a chain makes a hold and then resolves it, extends it, or sets its job. The result, also after
+// a restore, must be the same as with single transfers.
 func TestChainOnItsOwnHold(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 100)

@@ -14,8 +14,8 @@ type planner struct {
 	holds    *holds
 }
 
-// prepare plans a transfer that the caller requested. If the transfer makes a hold, prepare stores the caller's name
-// in the hold.
+// prepare plans a transfer that the caller requested. If the transfer makes a hold, prepare stores the caller's name in
+// the hold.
 func (p *planner) prepare(by messages.Name, t *money.Transfer) (step, *messages.Error) {
 	s, err := p.plan(t)
 	if err == nil && t.Kind == money.Hold {

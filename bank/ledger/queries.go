@@ -56,8 +56,8 @@ func (l *Ledger) Accounts() []money.AccountReply {
 	return list
 }
 
-// MostGranted returns the accounts of users and projects that were granted the most credits, without their members
-// and expiring grants. The argument most is the maximum number of accounts. MostGranted reads every account.
+// MostGranted returns the accounts of users and projects that were granted the most credits, without their members and
+// expiring grants. The argument most is the maximum number of accounts. MostGranted reads every account.
 func (l *Ledger) MostGranted(most int) (list []money.AccountReply) {
 	compare := func(a, b money.AccountReply) int {
 		return cmp.Or(cmp.Compare(b.Granted, a.Granted), cmp.Compare(a.Account, b.Account))

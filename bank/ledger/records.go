@@ -169,9 +169,9 @@ func (rs *records) recall(t *money.Transfer) money.TransferResult {
 	return result
 }
 
-// Reports whether two transfers under one identifier have the same content. Two fields may differ, and the first
-// value stays: the expiry, which is computed from the time of the request; and the reason of a job's transfer, which
-// may have become longer.
+// Reports whether two transfers under one identifier have the same content. Two fields may differ, and the first value
+// stays: the expiry, which is computed from the time of the request; and the reason of a job's transfer, which may have
+// become longer.
 func same(a, b money.Transfer) bool {
 	if a.Job != 0 && a.Job == b.Job {
 		a.Reason = b.Reason

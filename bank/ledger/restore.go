@@ -26,8 +26,8 @@ type Checking struct {
 	// Known is a ledger with the first records of the image, which were checked before. Only the records after these
 	// are derived. RestoreWith takes it over and changes it. If it is nil, all records are derived.
 	Known *Ledger
-	// Each is called before each record is derived. The argument count is the number of records in the image. An
-	// error of Each ends the restore. Each may be nil.
+	// Each is called before each record is derived. The argument count is the number of records in the image. An error
+	// of Each ends the restore. Each may be nil.
 	Each func(number, count uint64) error
 }
 
@@ -39,9 +39,9 @@ func (l *Ledger) Restore(r io.Reader) error {
 	return err
 }
 
-// RestoreWith is Restore for a ledger whose root of trust is known. Starting with the first record that was not
-// checked before, it derives every record from signed requests. The image's state must equal the derived state. The
-// report counts the derived records.
+// RestoreWith is Restore for a ledger whose root of trust is known. Starting with the first record that was not checked
+// before, it derives every record from signed requests. The image's state must equal the derived state. The report
+// counts the derived records.
 func (l *Ledger) RestoreWith(r io.Reader, check Checking) (ProofReport, error) {
 	in := &source{in: bufio.NewReaderSize(r, 1<<16), h: sha256.New()}
 	fresh := check.Known
@@ -276,8 +276,8 @@ func (r *retraced) Seal(s *Segment) (Sealed, error) {
 	return r.Open(sum)
 }
 
-// history opens the segments in the store and reads the other records. The result replayed is true if the image had
-// all records; then the state comes from replaying them.
+// history opens the segments in the store and reads the other records. The result replayed is true if the image had all
+// records; then the state comes from replaying them.
 func (d *loader) history(count uint64) (replayed bool, err error) {
 	segments, err := binary.ReadUvarint(d.in)
 	if err != nil {

@@ -102,8 +102,8 @@ func past(q money.StatementRequest, e *entry) bool {
 	return q.To != 0 && e.at >= q.To || q.Before != 0 && e.number >= q.Before
 }
 
-// opening sets the balance at the beginning of the page: the balance after the entry in record number. If the number
-// is 0, no entry comes before the page.
+// opening sets the balance at the beginning of the page: the balance after the entry in record number. If the number is
+// 0, no entry comes before the page.
 func (s *statement) opening(number uint64, reply *money.StatementReply) error {
 	if number == 0 {
 		return nil

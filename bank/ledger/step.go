@@ -14,8 +14,8 @@ type step struct {
 	held   messages.Credits // change of debit's reserve
 	hold   *hold            // the hold that is made, resolved or extended; nil for Posted
 	job    messages.JobID
-	// The fields that an Extend exchanges with its hold. The field expires is also the expiry of a grant. Often the
-	// job is not known yet when the hold is made.
+	// The fields that an Extend exchanges with its hold. The field expires is also the expiry of a grant. Often the job
+	// is not known yet when the hold is made.
 	expires messages.Time
 	learned messages.JobID
 	spent   messages.Credits // change of the amount spent for jobs

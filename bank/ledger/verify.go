@@ -29,8 +29,8 @@ func NewVerifier(s Store) *Verifier {
 }
 
 // Trust makes the verifier also derive each record from the signed requests. It checks the signatures with a root of
-// trust that does not come from the journal. The function settles returns the Settler for the ledger of the replay;
-// it is nil if there is none. A verifier without a replay derives nothing.
+// trust that does not come from the journal. The function settles returns the Settler for the ledger of the replay; it
+// is nil if there is none. A verifier without a replay derives nothing.
 func (v *Verifier) Trust(r *Root, settles func(*Ledger) Settler) {
 	if v.again != nil {
 		v.again.derived(r, settles)

@@ -72,9 +72,9 @@ func TestAttackersStartInTasksAlone(t *testing.T) {
 	}
 }
 
-// TestAttackFindsOpenDoors is the control for the other tests. It removes two protections. Tasks run as the user of
-// the site, and the attacker from outside has an operator's credentials. The attempts must then have effects, in tasks
-// and from outside. If they had none, the other tests would prove nothing.
+// TestAttackFindsOpenDoors is the control for the other tests. It removes two protections. Tasks run as the user of the
+// site, and the attacker from outside has an operator's credentials. The attempts must then have effects, in tasks and
+// from outside. If they had none, the other tests would prove nothing.
 func TestAttackFindsOpenDoors(t *testing.T) {
 	t.Parallel()
 	s := up(t, "--tasks-as-me")

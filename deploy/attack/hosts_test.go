@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestAttackOnThreeHosts attacks a site of three hosts on one machine. The hosts open all kinds of ports that hosts
-// use between each other. Each host has its own state directory, and its own system users for tasks.
+// TestAttackOnThreeHosts attacks a site of three hosts on one machine. The hosts open all kinds of ports that hosts use
+// between each other. Each host has its own state directory, and its own system users for tasks.
 func TestAttackOnThreeHosts(t *testing.T) {
 	switch {
 	case os.Geteuid() != 0:

@@ -200,8 +200,8 @@ func (in *instructions) walk(path string, look fs.WalkDirFunc) (err error) {
 	return err
 }
 
-// writesState writes files into directories of the site's state. In the task, a mounted file system may hide the
-// state. So the test looks from outside whether the files are in the state itself.
+// writesState writes files into directories of the site's state. In the task, a mounted file system may hide the state.
+// So the test looks from outside whether the files are in the state itself.
 func writesState(in *instructions) (effect string, refusal error) {
 	for _, state := range in.States {
 		for _, dir := range []string{"", "creds", "keys", "nodes", "bank"} {

@@ -237,8 +237,8 @@ func holdsFiles() string {
 	return ""
 }
 
-// upLimited starts a site with the configuration in the constant limits, as the given user. If user is nil, it uses
-// the user of this process.
+// upLimited starts a site with the configuration in the constant limits, as the given user. If user is nil, it uses the
+// user of this process.
 func upLimited(t *testing.T, user *syscall.Credential) *site {
 	t.Helper()
 	file := filepath.Join(scratch, fmt.Sprintf("limits%d.yaml", time.Now().UnixNano()))

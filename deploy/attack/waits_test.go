@@ -185,8 +185,8 @@ func (s *site) forwards(job messages.JobID, said string) {
 	}
 }
 
-// takesPort connects alice to a port of her own task. A task of bob has printed the text said, and listens on this
-// port of the node. alice must not get a connection to bob's task.
+// takesPort connects alice to a port of her own task. A task of bob has printed the text said, and listens on this port
+// of the node. alice must not get a connection to bob's task.
 func (s *site) takesPort(said string) attempt {
 	s.Helper()
 	a := attempt{What: "a task has the connections to a port of another account's task"}

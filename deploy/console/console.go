@@ -37,11 +37,10 @@ type Config struct {
 	WebSocket string
 	// Audits is the directory of stored audits, see [AuditsDir]. It is "" if there are none.
 	Audits string
-	// Names are the host names, without a port, that requests for the pages may use. Other names are refused, so that
-	// a stranger's page cannot make its own name resolve to this server (DNS rebinding).
+	// Names are the host names, without a port, that requests for the pages may use. Other names are refused, so that a
+	// stranger's page cannot make its own name resolve to this server (DNS rebinding).
 	Names []string
-	// SignOn lets people in with the site's provider of OpenID Connect. If it is nil, people need files of
-	// credentials.
+	// SignOn lets people in with the site's provider of OpenID Connect. If it is nil, people need files of credentials.
 	SignOn SignOn
 }
 
@@ -223,8 +222,8 @@ func hostname(host string) string {
 	return strings.ToLower(name)
 }
 
-// originOf returns the address of the console that the browser uses. The host name in this address has been checked:
-// it is one of the console's names.
+// originOf returns the address of the console that the browser uses. The host name in this address has been checked: it
+// is one of the console's names.
 func originOf(r *http.Request) string {
 	scheme := "http://"
 	if r.TLS != nil {

@@ -154,8 +154,8 @@ func TestPagesAreSmall(t *testing.T) {
 	}
 }
 
-// TestPagesAreOfTheirSources checks that the committed pages were built from these sources: the build writes the
-// digest of the sources. If CANDOR_NODE is set, the test builds the pages and compares everything.
+// TestPagesAreOfTheirSources checks that the committed pages were built from these sources: the build writes the digest
+// of the sources. If CANDOR_NODE is set, the test builds the pages and compares everything.
 func TestPagesAreOfTheirSources(t *testing.T) {
 	names := []string{"build.mjs", "package-lock.json"}
 	var sources []string

@@ -9,15 +9,15 @@
 //	<digest>.<n>                    its nth piece, from 0, of job.PieceSize bytes
 //	outputs.<job>.<stage>.<task>    what the latest attempt of a task left
 //
-// A file is identified by its content: what was sent once is not sent again, however many jobs use it. A file is
-// stored when all its pieces have arrived and match the digest.
+// A file is identified by its content: what was sent once is not sent again, however many jobs use it. A file is stored
+// when all its pieces have arrived and match the digest.
 //
 // # Jobs between sites
 //
-// The files of visiting jobs are in one bucket for each home site; lists of outputs are under the job's number at
-// home. An input is fetched from the home site's depot, piece by piece, when a task first needs it, and kept for later
-// tasks. The owner reads outputs through the home site. A peer reads the inputs of the jobs that it runs, and the
-// outputs of its own jobs' tasks. The numbers of requests to a peer and from a peer at the same time are limited.
+// The files of visiting jobs are in one bucket for each home site; lists of outputs are under the job's number at home.
+// An input is fetched from the home site's depot, piece by piece, when a task first needs it, and kept for later tasks.
+// The owner reads outputs through the home site. A peer reads the inputs of the jobs that it runs, and the outputs of
+// its own jobs' tasks. The numbers of requests to a peer and from a peer at the same time are limited.
 //
 // # Retention
 //

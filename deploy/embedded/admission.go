@@ -38,8 +38,8 @@ func (s *share) servers() []string {
 	return urls
 }
 
-// Authority returns the certificate that clients need to check the site's servers, as PEM text. Without TLS, it
-// returns "".
+// Authority returns the certificate that clients need to check the site's servers, as PEM text. Without TLS, it returns
+// "".
 func (t *TLS) Authority() (string, error) {
 	if t == nil {
 		return "", nil

@@ -100,8 +100,8 @@ func (s *saving) group(ctx context.Context, g *group) error {
 	return s.to.Add(g.actor+"/state", saved.Size, state)
 }
 
-// extras saves some files of dir, a directory in the state of a replica. A growing file is saved up to its current
-// end. It is no error if an old file is removed meanwhile.
+// extras saves some files of dir, a directory in the state of a replica. A growing file is saved up to its current end.
+// It is no error if an old file is removed meanwhile.
 func (s *saving) extras(g *group, dir string, wanted func(name string) bool) error {
 	from := filepath.Join(g.dir(g.localReplicas()[0]), dir)
 	entries, err := os.ReadDir(from)
@@ -293,8 +293,8 @@ func ReceiveBackup(ctx context.Context, state, dir string) (backup.About, error)
 	return about, err
 }
 
-// Restore makes a state directory from a backup. The argument keys is a directory for the site's keys; if it is "",
-// the keys go into the state directory. Keys that already exist stay, because they may be newer. On a site of several
+// Restore makes a state directory from a backup. The argument keys is a directory for the site's keys; if it is "", the
+// keys go into the state directory. Keys that already exist stay, because they may be newer. On a site of several
 // hosts, the argument host names the host to restore.
 func Restore(dir, state, keys, host string) (about backup.About, err error) {
 	b, err := backup.Open(dir)

@@ -37,11 +37,11 @@ type Config struct {
 	// MetricsPublic lets everybody who can reach the port read the metrics beyond
 	// loopback.
 	MetricsPublic bool `json:"metrics_public,omitempty"`
-	// MetricsAccounts is the number of accounts whose credits the metrics show. They are the accounts that were
-	// granted the most. 0 means none, because people who read the metrics may not be operators.
+	// MetricsAccounts is the number of accounts whose credits the metrics show. They are the accounts that were granted
+	// the most. 0 means none, because people who read the metrics may not be operators.
 	MetricsAccounts int `json:"metrics_accounts,omitempty"`
-	// Profile serves pprof at a socket in the state directory, for the owner of this directory only, because the
-	// memory of a site has secrets.
+	// Profile serves pprof at a socket in the state directory, for the owner of this directory only, because the memory
+	// of a site has secrets.
 	Profile bool `json:"profile,omitempty"`
 	// Console is the address that serves the console, the pages that show the site in a browser; beyond loopback it
 	// needs TLS. Without it, there is no console.
@@ -78,11 +78,11 @@ type Config struct {
 	// Licenses is how many licences of each name the site has, like {matlab: 4}. Running tasks can use at most this
 	// number of licences at once.
 	Licenses jobmsg.Licenses `json:"licenses,omitempty"`
-	// Slurm says what the names of partitions, accounts and others mean in scripts that were written for Slurm.
-	// Without it, a partition is the market of the same name, and an account is the project of the same name.
+	// Slurm says what the names of partitions, accounts and others mean in scripts that were written for Slurm. Without
+	// it, a partition is the market of the same name, and an account is the project of the same name.
 	Slurm *market.SlurmNames `json:"slurm,omitempty"`
-	// SubmitFilter is a program of the site that may change or refuse each job, such as /etc/candor/submit-filter.
-	// Each host with a replica must have it. Without it, every job is accepted unchanged.
+	// SubmitFilter is a program of the site that may change or refuse each job, such as /etc/candor/submit-filter. Each
+	// host with a replica must have it. Without it, every job is accepted unchanged.
 	SubmitFilter string `json:"submit_filter,omitempty"`
 	// Profiles are the job profile classes, whose types the estimator learns.
 	Profiles []jobmsg.Profile `json:"profiles,omitempty"`
@@ -101,8 +101,8 @@ type Config struct {
 	// LeastVisit is the smallest amount that another site may authorise for a job, and the smallest amount that is
 	// remitted to another site. The default is 0.01 credits.
 	LeastVisit messages.Credits `json:"least_visit,omitempty"`
-	// SilentAfter is how long the bank of a peer may be silent before the peer is suspended: nothing new begins with
-	// it until it answers. The default is an hour.
+	// SilentAfter is how long the bank of a peer may be silent before the peer is suspended: nothing new begins with it
+	// until it answers. The default is an hour.
 	SilentAfter messages.Duration `json:"silent_after,omitempty"`
 	// Limits bounds the requests of each account.
 	Limits quota.Rules `json:"limits,omitzero"`
@@ -144,8 +144,8 @@ type Node struct {
 	// four for each slot.
 	Suspended int `json:"suspended,omitempty"`
 	// Resources is all that the node has, like {cpus: 64, memory: 512G, gpus: 8, gpu_type: a100}. Each task of a class
-	// with a unit takes a part of it. It cannot be more than the machine has. If neither resources nor slots are
-	// given, it is all that the machine has.
+	// with a unit takes a part of it. It cannot be more than the machine has. If neither resources nor slots are given,
+	// it is all that the machine has.
 	Resources *jobmsg.Resources `json:"resources,omitempty"`
 	// Declared says that the node may have more resources than the machine, to try a large site on a small machine:
 	// tasks are then not limited to processors and GPUs.
@@ -158,8 +158,7 @@ type Node struct {
 // site, and may take 30 s.
 type GPUs struct {
 	// Program prints the GPUs of the machine, as a JSON list like [{"index": 0, "uuid": "GPU-1f2e", "type": "a100",
-	// "files": ["/dev/nvidia0"]}], with "amd": true for GPUs of AMD. Without it, the site asks nvidia-smi and
-	// rocm-smi.
+	// "files": ["/dev/nvidia0"]}], with "amd": true for GPUs of AMD. Without it, the site asks nvidia-smi and rocm-smi.
 	Program string `json:"program,omitempty"`
 	// Health runs for each GPU, with the index and the UUID of the GPU as arguments. A GPU is not sold while the
 	// program ends with another code than 0; the first line that it prints goes to the log. If the set of working GPUs
@@ -188,10 +187,10 @@ type Tasks struct {
 	// OutputKeep is "ends" to keep the first and the last half of a long output, or "tail" to keep only the end. The
 	// default is "ends".
 	OutputKeep string `json:"output_keep,omitempty"`
-	// User is the user that tasks run as: a name, "account" for the user with the name of the job's account, a range
-	// of user numbers such as "100000-165535" with one number for each account, or "self" for the user that runs the
-	// site, whose files tasks can then read and change. The default is a free range if root starts the site, and
-	// otherwise the best protection that the machine offers an ordinary user.
+	// User is the user that tasks run as: a name, "account" for the user with the name of the job's account, a range of
+	// user numbers such as "100000-165535" with one number for each account, or "self" for the user that runs the site,
+	// whose files tasks can then read and change. The default is a free range if root starts the site, and otherwise
+	// the best protection that the machine offers an ordinary user.
 	User string `json:"user,omitempty"`
 	// Private leaves every task without a network. The site refuses to start if the machine cannot keep tasks apart by
 	// namespaces.
@@ -200,17 +199,17 @@ type Tasks struct {
 	// names, as bubblewrap and Apptainer do. More of the kernel can be reached then; see the page on security. The
 	// default is "refuse".
 	Namespaces string `json:"namespaces,omitempty"`
-	// DiskMiB bounds the files in a task's own working directory, and the files of an account in temporary
-	// directories, in MiB. 0 means 10,240.
+	// DiskMiB bounds the files in a task's own working directory, and the files of an account in temporary directories,
+	// in MiB. 0 means 10,240.
 	DiskMiB int64 `json:"disk_mib,omitempty"`
 	// KeptMiB bounds what the ended tasks of an account keep on a node, in MiB: their directories and outputs. Above
 	// it, the oldest is removed. 0 means a tenth of the disk, but at least 256.
 	KeptMiB int64 `json:"kept_mib,omitempty"`
-	// FreeMiB is the reserve of a node's disk for the site's own files, in MiB. If less is free, the node removes
-	// files of ended tasks, first the files of the account that keeps the most. Below three quarters of it, the node
-	// takes no tasks; below five eighths, it ends the tasks that keep the most. A free inode counts as its share of
-	// the disk. A replica refuses requests while less than 256 MiB are free. 0 means a twentieth of the disk, but at
-	// least 512 and at most 8,192.
+	// FreeMiB is the reserve of a node's disk for the site's own files, in MiB. If less is free, the node removes files
+	// of ended tasks, first the files of the account that keeps the most. Below three quarters of it, the node takes no
+	// tasks; below five eighths, it ends the tasks that keep the most. A free inode counts as its share of the disk. A
+	// replica refuses requests while less than 256 MiB are free. 0 means a twentieth of the disk, but at least 512 and
+	// at most 8,192.
 	FreeMiB int64 `json:"free_mib,omitempty"`
 	// Prolog is a program of the site that runs before the first task of a job on a node, such as /etc/candor/prolog.
 	// If it fails, the node is put in quarantine, and the task runs elsewhere.
@@ -275,8 +274,8 @@ type Host struct {
 	Metrics string `json:"metrics,omitempty"`
 }
 
-// Default returns a site to try out, on loopback: three users and an operator, two nodes, one market. Each node has
-// its own executor, so the same slots cost less on few nodes than on many.
+// Default returns a site to try out, on loopback: three users and an operator, two nodes, one market. Each node has its
+// own executor, so the same slots cost less on few nodes than on many.
 func Default() Config {
 	return Config{
 		Site:      "west",

@@ -35,8 +35,8 @@ const (
 )
 
 // connect connects a part of the site to the server. A server of this process may be busy, for example with thousands
-// of agents on a slow machine. connect then tries again until the server stops or the start has taken too long. It
-// does not wait if the certificate is wrong, because a later attempt would fail too.
+// of agents on a slow machine. connect then tries again until the server stops or the start has taken too long. It does
+// not wait if the certificate is wrong, because a later attempt would fail too.
 func (s *share) connect(c bus.Config) (b bus.Bus, err error) {
 	says := time.Now().Add(connectSays)
 	err = again(s.patience, connectEvery, func() (more bool, err error) {

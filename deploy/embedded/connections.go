@@ -53,8 +53,8 @@ func startGuard(s *share, speaks bus.Bus) (*guard, error) {
 	return &guard{started, system}, s.hearRevocations(system)
 }
 
-// hearRevocations listens for revocations from other hosts, and stores them in the keys. [share.watchKeys] applies
-// them shortly after.
+// hearRevocations listens for revocations from other hosts, and stores them in the keys. [share.watchKeys] applies them
+// shortly after.
 func (s *share) hearRevocations(system bus.Bus) error {
 	_, err := system.Subscribe(connections.RevokedSubject, func(_ string, data []byte) {
 		if err := s.authority.AddRevocations(data); err != nil {

@@ -87,8 +87,8 @@ func resourcesOf(m *machine.Machine) *jobmsg.Resources {
 }
 
 // offers returns the node's slots, as configured or as many as its resources have room for. If the configuration has
-// neither slots nor resources, it returns one slot for each class with a unit that a market sells on this node,
-// because the true number is unknown.
+// neither slots nor resources, it returns one slot for each class with a unit that a market sells on this node, because
+// the true number is unknown.
 func (n *Node) offers(markets []market.Market) Slots {
 	switch {
 	case len(n.Slots) > 0:

@@ -204,8 +204,8 @@ func (s *shape) sameGroup(other *shape, hosts bool) bool {
 	return slices.ContainsFunc(s.Replicas, func(id string) bool { return slices.Contains(other.Replicas, id) })
 }
 
-// The list kept has the names of the files that a site has in its state directory, without the lock. The keys are
-// among these files. So after a start with Options.Fresh, old credentials are refused.
+// The list kept has the names of the files that a site has in its state directory, without the lock. The keys are among
+// these files. So after a start with Options.Fresh, old credentials are refused.
 var kept = []string{infoFile, runningFile, formatFile, shapeFile, toldFile, clockFile, "keys", "creds", "nats", messages.Auctioneer, messages.Bank, messages.Estimator, "nodes", usersFile, messages.Depot, backupSocket}
 
 // marks are the files that show that a directory is the state of a site. They are the first four names in kept.
@@ -221,9 +221,9 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// erase removes the files of a site from a locked state directory, and nothing else. It removes the marks last, so
-// that an interrupted erasure can be repeated. If the directory never was the state of a site, files with these names
-// belong to somebody else, such as keys in a home directory. They are kept.
+// erase removes the files of a site from a locked state directory, and nothing else. It removes the marks last, so that
+// an interrupted erasure can be repeated. If the directory never was the state of a site, files with these names belong
+// to somebody else, such as keys in a home directory. They are kept.
 func erase(state string) error {
 	if !isState(state) {
 		for _, name := range kept {

@@ -107,8 +107,8 @@ func TestHostsOverTLS(t *testing.T) {
 	}
 }
 
-// TestClientsNeedNoCertificate checks that an agent that runs alone connects with TLS without a certificate of its
-// own, also if the configuration names certificate files that do not exist.
+// TestClientsNeedNoCertificate checks that an agent that runs alone connects with TLS without a certificate of its own,
+// also if the configuration names certificate files that do not exist.
 func TestClientsNeedNoCertificate(t *testing.T) {
 	files := newCertificates(t).issue("rack1")
 	files.Cert, files.Key = "nowhere", "nowhere"

@@ -2,8 +2,8 @@
 //
 // It uses NATS's decentralised security. An operator key signs two accounts: the system account, and "CANDOR", which
 // has all of a site's traffic. CANDOR has one scoped signing key for each [Role]; the permissions of a role are a
-// template in the account's claims. Credentials signed by a role's key carry a name and no permissions of their own.
-// So a name's rights follow from its role only, and a leaked credentials file opens only that name.
+// template in the account's claims. Credentials signed by a role's key carry a name and no permissions of their own. So
+// a name's rights follow from its role only, and a leaked credentials file opens only that name.
 //
 // The templates guarantee:
 //
@@ -45,12 +45,12 @@
 //	FILE.old        during a rotation, the earlier key; for bank and account, FILE.next is the next one
 //	revoked.json    which names and keys were revoked
 //
-// The key of a name's credentials is derived from the key of its role, the name, and how often the name was revoked.
-// So every host issues the same credentials, and a name can be revoked without a record of what was issued. Only
-// agents that join by a token (package admission) have new keys.
+// The key of a name's credentials is derived from the key of its role, the name, and how often the name was revoked. So
+// every host issues the same credentials, and a name can be revoked without a record of what was issued. Only agents
+// that join by a token (package admission) have new keys.
 //
-// Credentials of users and operators end, by default after 90 days. Their holders renew them ([Authority.Renew]) for
-// up to four times as long; then an operator issues new ones. A thief can renew a copy for the same time, unless it is
+// Credentials of users and operators end, by default after 90 days. Their holders renew them ([Authority.Renew]) for up
+// to four times as long; then an operator issues new ones. A thief can renew a copy for the same time, unless it is
 // revoked. A renewal could make the earlier credentials invalid, as in OAuth, and so show a theft sooner. But a user's
 // machines have copies of one file, and each machine renews its own copy. Credentials of nodes, services and peers do
 // not expire.
@@ -65,10 +65,9 @@
 // ATTACKS.md lists the known attacks. For each it names the protection, and the test that shows it.
 //
 // A peer of the site is a site of another owner. Each peer has its own account, to which its servers connect as leaf
-// nodes, with credentials that open nothing else ([Authority.IssueLink]); the site's own credentials open no leaf
-// node. Only the requests of [clearing.PeerVerbs], in the name of the asking site, and their replies can pass between
-// that account and CANDOR ([Authority.Tokens]). Two sites exchange their keys by an invitation and its answer
-// ([Letter]).
+// nodes, with credentials that open nothing else ([Authority.IssueLink]); the site's own credentials open no leaf node.
+// Only the requests of [clearing.PeerVerbs], in the name of the asking site, and their replies can pass between that
+// account and CANDOR ([Authority.Tokens]). Two sites exchange their keys by an invitation and its answer ([Letter]).
 //
 // The seeds are in one directory, and only their owner can read the files (0600). Claims are made again from the seeds
 // whenever the directory is opened, so a newer binary's templates apply from its next start.

@@ -69,8 +69,8 @@ func sorted(list []string) []string {
 	return list
 }
 
-// TestLinkKeysAreTheSites checks that every host derives the same account for a peer. Another site or another peer
-// must give another account. An invalid name must give none.
+// TestLinkKeysAreTheSites checks that every host derives the same account for a peer. Another site or another peer must
+// give another account. An invalid name must give none.
 func TestLinkKeysAreTheSites(t *testing.T) {
 	a, dir := create(t)
 	again, err := Open(dir)

@@ -27,8 +27,8 @@ const (
 // the first issue by an operator or the site. It also limits how long a thief can use them unnoticed.
 const mostLives = 4
 
-// A tag that begins with since gives the time when the first credentials were issued. A tag that begins with lent
-// gives the lender: the name of a door, or "console".
+// A tag that begins with since gives the time when the first credentials were issued. A tag that begins with lent gives
+// the lender: the name of a door, or "console".
 const (
 	since = "since:"
 	lent  = "lent:"
@@ -103,9 +103,9 @@ func (a *Authority) Renew(n messages.Name, token string) (string, error) {
 	return refused("no present key of the site signed them for a user")
 }
 
-// Validity returns the times from and until which credentials say that they are valid. For expires, the zero time
-// means that they do not expire. It checks no signature: the server does this, and the check would take a twentieth of
-// the time of a short command.
+// Validity returns the times from and until which credentials say that they are valid. For expires, the zero time means
+// that they do not expire. It checks no signature: the server does this, and the check would take a twentieth of the
+// time of a short command.
 func Validity(token string) (issued, expires time.Time, err error) {
 	var claims jwt.ClaimsData
 	parts := strings.Split(token, ".")

@@ -23,8 +23,8 @@ const revokedFile = "revoked.json"
 
 // revocations lists what a site revoked.
 type revocations struct {
-	// Generations has the number of revocations of each name. Its keys are a role and a name, such as "user alice".
-	// The number is used in the derivation of the name's key.
+	// Generations has the number of revocations of each name. Its keys are a role and a name, such as "user alice". The
+	// number is used in the derivation of the name's key.
 	Generations map[string]int `json:"generations,omitempty"`
 	// Keys are single public keys that were revoked.
 	Keys []string `json:"keys,omitempty"`

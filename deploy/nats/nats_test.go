@@ -55,8 +55,8 @@ func (p *place) write(file string, text []byte) {
 	}
 }
 
-// settle writes the configurations into the place. It replaces the usual directories by the directory of the place,
-// the ports by free ports, and the other texts in the argument replace.
+// settle writes the configurations into the place. It replaces the usual directories by the directory of the place, the
+// ports by free ports, and the other texts in the argument replace.
 func (p *place) settle(replace []string, peers ...messages.Name) {
 	p.Helper()
 	accounts, err := Accounts(p.keys, peers...)

@@ -365,8 +365,8 @@ func (p *patient) alike(file string) (all []string) {
 var kinds = []ruin{flipped, truncated, zeroed, deleted}
 
 // damagedFiles flips bits in files of a site, and truncates, zeroes and deletes files. It does so for a site of one
-// replica and for a site of three. On the site of three, it damages a file at one replica or at all. By default it
-// uses a few random files; with CANDOR_DAMAGE=all it damages every file in each way.
+// replica and for a site of three. On the site of three, it damages a file at one replica or at all. By default it uses
+// a few random files; with CANDOR_DAMAGE=all it damages every file in each way.
 func damagedFiles(t *testing.T, binary string) {
 	seed, err := strconv.ParseUint(os.Getenv("CANDOR_FIRST_SEED"), 10, 64)
 	if err != nil {

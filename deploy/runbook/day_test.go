@@ -95,8 +95,8 @@ func sectionBlocks(t *testing.T, title string) (blocks []string) {
 	return blocks
 }
 
-// types runs the lines of a block in a shell. It runs them as the given user, or as root, who is the operator, if as
-// is nil. A line with systemctl starts all hosts, as the unit does.
+// types runs the lines of a block in a shell. It runs them as the given user, or as root, who is the operator, if as is
+// nil. A line with systemctl starts all hosts, as the unit does.
 func (d *day) types(as *syscall.Credential, block string) string {
 	d.Helper()
 	var script strings.Builder

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// buildNext builds the release after this source: the same program with the next level. The compiler reads another
-// file with the level in place of the real one.
+// buildNext builds the release after this source: the same program with the next level. The compiler reads another file
+// with the level in place of the real one.
 func buildNext(t *testing.T) string {
 	file, err := filepath.Abs("../../messages/level.go")
 	if err != nil {
@@ -48,8 +48,8 @@ func (r *racks) install(binary string) {
 	}
 }
 
-// levelRises upgrades a site, host by host, to a release of the next level, and lets the level rise. Before that,
-// every host may go back to the old release; after that, none may. Jobs run before, during and after.
+// levelRises upgrades a site, host by host, to a release of the next level, and lets the level rise. Before that, every
+// host may go back to the old release; after that, none may. Jobs run before, during and after.
 func levelRises(t *testing.T, binary string) {
 	next := buildNext(t)
 	r := newRacks(t, binary)

@@ -17,8 +17,8 @@ import (
 // runs the program once. So on a busy machine, the wait is longer.
 const patience = 400
 
-// The method turns calls the function done once in each turn, until done returns true. It reports whether this
-// happened in the given number of turns.
+// The method turns calls the function done once in each turn, until done returns true. It reports whether this happened
+// in the given number of turns.
 func (o *operator) turns(most int, done func() bool) bool {
 	o.Helper()
 	every := time.NewTicker(100 * time.Millisecond)
@@ -176,8 +176,7 @@ func (o *operator) run(command string) (string, error) {
 // commandEnds is the time after which a command counts as hung.
 const commandEnds = 10 * time.Minute
 
-// runAs runs a command as an account. If account is "", the command chooses the account. It kills a command that
-// hangs.
+// runAs runs a command as an account. If account is "", the command chooses the account. It kills a command that hangs.
 func (o *operator) runAs(account, command string) (string, error) {
 	bounded, cancel := context.WithTimeout(o.Context(), commandEnds)
 	defer cancel()

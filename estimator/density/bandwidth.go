@@ -30,8 +30,8 @@ func (r Rule) Check() error {
 		ScottFull, SilvermanFull, ScottDiag, SilvermanDiag, string(r))
 }
 
-// Bandwidth returns the bandwidth matrix H, the covariance of each kernel, by a rule. H is singular if the samples
-// lie in a plane; Regular repairs such a matrix. If the total weight is 1 or less, the samples have no spread, and
+// Bandwidth returns the bandwidth matrix H, the covariance of each kernel, by a rule. H is singular if the samples lie
+// in a plane; Regular repairs such a matrix. If the total weight is 1 or less, the samples have no spread, and
 // Bandwidth returns an error.
 func Bandwidth(d *Data, r Rule) (*mat.SymDense, error) {
 	if err := d.Check(); err != nil {
@@ -66,9 +66,9 @@ func (r Rule) of(c *mat.SymDense, n float64) *mat.SymDense {
 }
 
 const (
-	// leastPivot is the smallest allowed squared pivot of the Cholesky factor of a correlation matrix. A squared
-	// pivot is the part of a coordinate's variance that the coordinates before it do not explain. With a smaller
-	// squared pivot the matrix counts as singular.
+	// leastPivot is the smallest allowed squared pivot of the Cholesky factor of a correlation matrix. A squared pivot
+	// is the part of a coordinate's variance that the coordinates before it do not explain. With a smaller squared
+	// pivot the matrix counts as singular.
 	leastPivot = 1e-10
 	// leastWidth is a bandwidth as a part of a coordinate's scale. A smaller bandwidth counts as 0.
 	leastWidth = 1e-9

@@ -25,8 +25,8 @@ type Density struct {
 // the result depends on rounding.
 const smallest = 1e-14
 
-// New returns the density of data with bandwidth matrix h, the covariance of each kernel. The matrix h must be
-// positive definite. Samples of weight 0 are left out. New takes O(n·L²).
+// New returns the density of data with bandwidth matrix h, the covariance of each kernel. The matrix h must be positive
+// definite. Samples of weight 0 are left out. New takes O(n·L²).
 func New(d *Data, h mat.Symmetric) (*Density, error) {
 	if err := d.Check(); err != nil {
 		return nil, err

@@ -60,9 +60,9 @@
 //
 // # Errors
 //
-// Numbers that are not finite or out of range are Invalid, and the error names the sample and the coordinate. An H
-// that is not positive definite, a single sample (no rule can choose H from it), and a constant coordinate without a
-// scale are also Invalid. After an error nothing has changed. A Class accepts no sample outside its template.
+// Numbers that are not finite or out of range are Invalid, and the error names the sample and the coordinate. An H that
+// is not positive definite, a single sample (no rule can choose H from it), and a constant coordinate without a scale
+// are also Invalid. After an error nothing has changed. A Class accepts no sample outside its template.
 //
 // # Cost
 //

@@ -72,8 +72,8 @@ func (f *Density) Draw(r *rand.Rand, x []float64) {
 }
 
 // DrawWithin draws a point from the density truncated to the bounds, and writes it to x. It repeats draws that fall
-// outside. If 100 draws in a row fall outside, the density is almost 0 within the bounds. Then DrawWithin reflects
-// the last draw at the bounds, and returns true.
+// outside. If 100 draws in a row fall outside, the density is almost 0 within the bounds. Then DrawWithin reflects the
+// last draw at the bounds, and returns true.
 func (f *Density) DrawWithin(r *rand.Rand, b *Bounds, x []float64) (reflected bool) {
 	for range Redraws {
 		if f.Draw(r, x); b.Contains(x) {

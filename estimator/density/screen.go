@@ -20,10 +20,10 @@ const (
 
 // screen reports which samples to keep. The argument weights has capped weights, and count is the number of samples
 // that d stands for. Below 50 samples it keeps all. Otherwise a sample stays if accounts with 12 % of the weight have
-// samples near it: within sqrt(χ²(0.999, L)) − 1.17 robust standard deviations of all samples. So screen removes one
-// in a thousand samples of a normal distribution. A separate group with less than 12 % of the weight is removed. A
-// group with a fifth of the weight loses only its outer samples. screen takes O(n²·L) in the worst case, and usually
-// about a fifth of that.
+// samples near it: within sqrt(χ²(0.999, L)) − 1.17 robust standard deviations of all samples. So screen removes one in
+// a thousand samples of a normal distribution. A separate group with less than 12 % of the weight is removed. A group
+// with a fifth of the weight loses only its outer samples. screen takes O(n²·L) in the worst case, and usually about a
+// fifth of that.
 func screen(d *Data, weights []float64, count float64) []bool {
 	keep := make([]bool, d.Len())
 	if count < Enough {

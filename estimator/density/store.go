@@ -151,8 +151,8 @@ func (g *Group) next() int {
 func (g *Group) value(k, l int) []float64 { return g.Values[k*l : (k+1)*l : (k+1)*l] }
 
 // near returns the kernel, other than the kernel except, into which a kernel of weight w at x can be merged at the
-// lowest cost. The cost is the growth of the squared distances within the kernel (Ward). near returns −1 if every
-// merge costs at least limit.
+// lowest cost. The cost is the growth of the squared distances within the kernel (Ward). near returns −1 if every merge
+// costs at least limit.
 func (g *Group) near(x []float64, w float64, except int, limit float64, widths []float64) (at int, cost float64) {
 	var scale [MaxDimensions]float64
 	l := len(x)

@@ -45,9 +45,9 @@ func (m *Memory) learnUtility(o *job.Observation) {
 	}
 }
 
-// Run returns what a completed job shows about the worth of its shares: the classes that its stages used, by name;
-// its share of each class; and its utility. The utility is the number of slots that the job kept busy, on average
-// from its submission to its end. The result ok is false if the job did not complete, or took no time.
+// Run returns what a completed job shows about the worth of its shares: the classes that its stages used, by name; its
+// share of each class; and its utility. The utility is the number of slots that the job kept busy, on average from its
+// submission to its end. The result ok is false if the job did not complete, or took no time.
 func Run(o *job.Observation) (classes []messages.Name, shares []float64, worth float64, ok bool) {
 	response := o.Ended.Sub(o.Submitted).Seconds()
 	if o.State != job.Completed || !(response > 0) || len(o.Stages) == 0 {

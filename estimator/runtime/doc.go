@@ -54,8 +54,8 @@
 // TestTraces (go test -run Traces -traces DIR -v, where DIR is a directory of logs of the Parallel Workloads Archive)
 // estimates each job when it is submitted, from jobs that had ended by then. "Ours" is the median. "Last two" is the
 // mean of the user's last two ended jobs, up to the limit. Errors are means over all jobs that have a limit: in
-// seconds, and relative to the run time or a minute, whichever is longer. "Enough" is the part of the jobs that ran
-// no longer than the robust demand for 0.9; run times are cut at the limits.
+// seconds, and relative to the run time or a minute, whichever is longer. "Enough" is the part of the jobs that ran no
+// longer than the robust demand for 0.9; run times are cut at the limits.
 //
 //	                         absolute error, s           relative error
 //	log              jobs    limit last two   ours    limit last two   ours  enough

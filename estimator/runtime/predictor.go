@@ -18,15 +18,15 @@ type Predictor struct {
 	site     trust
 }
 
-// New returns a predictor without runs. The argument grain is positive. It is a difference that is too small to
-// matter, in the unit of what is predicted.
+// New returns a predictor without runs. The argument grain is positive. It is a difference that is too small to matter,
+// in the unit of what is predicted.
 func New(grain float64) *Predictor {
 	return &Predictor{grain: grain, contexts: recent.New[key, *context](mostContexts), trust: recent.New[string, *trust](mostContexts)}
 }
 
-// Observe learns from a job that ended. The argument ended is the time of its end in microseconds, and runtimes are
-// the run times of its tasks, or of some tasks chosen evenly; together they count as one run. After an error nothing
-// has changed.
+// Observe learns from a job that ended. The argument ended is the time of its end in microseconds, and runtimes are the
+// run times of its tasks, or of some tasks chosen evenly; together they count as one run. After an error nothing has
+// changed.
 func (p *Predictor) Observe(j *Job, ended int64, runtimes []float64) error {
 	if err := j.Check(); err != nil {
 		return err
@@ -88,8 +88,8 @@ func (p *Predictor) context(i int, j *Job) (c *context, scale, most float64) {
 	return c, scale, most
 }
 
-// The constant thin reduces the weight of a context with few runs: with n runs it has n/(n+thin) of the weight that
-// it would have with many runs.
+// The constant thin reduces the weight of a context with few runs: with n runs it has n/(n+thin) of the weight that it
+// would have with many runs.
 const thin = 0.5
 
 // Estimate returns the distribution of a job's run time, from everything observed. It returns nil if nothing is
@@ -151,8 +151,8 @@ func unseen(j *Job) *Distribution {
 // doubt is the probability of the limit after one run. Each further run divides it by 4.
 const doubt = 1.0 / 16
 
-// complete adds the job's own limit to the observed times, because after a few runs a run can still take as long as
-// the limit.
+// complete adds the job's own limit to the observed times, because after a few runs a run can still take as long as the
+// limit.
 func (m *mixture) complete(j *Job, atoms []atom) *Distribution {
 	runs := m.runs / m.parts
 	if j.Limit > 0 {

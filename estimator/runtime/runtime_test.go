@@ -106,8 +106,8 @@ func TestOrderDoesNotMatter(t *testing.T) {
 
 // TestNobodyDecidesForOthers: forty accounts run the same command. Two of them run it five times as often as the
 // others, with false run times. The last hundred runs are all false. A newcomer must be told what the honest accounts
-// need. A user with runs of its own must be told the same as before. If each run counted, a newcomer would be told
-// the lie.
+// need. A user with runs of its own must be told the same as before. If each run counted, a newcomer would be told the
+// lie.
 func TestNobodyDecidesForOthers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fade float64 // fade of the contexts that users share

@@ -27,8 +27,8 @@ func (t *trust) add(i int, loss, memory float64) {
 }
 
 // say returns the weight of each level in the estimate for a user's job: e^(1−loss/least). Here, loss is the level's
-// mean loss, and least is the smallest mean loss of all levels. Weights are reduced for wider levels. The argument
-// user may be nil. A level that was never judged counts as if it had the least loss.
+// mean loss, and least is the smallest mean loss of all levels. Weights are reduced for wider levels. The argument user
+// may be nil. A level that was never judged counts as if it had the least loss.
 func (t *trust) say(user *trust) (say [len(levels)]float64) {
 	best := worst
 	for i := range say {

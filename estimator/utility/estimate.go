@@ -30,11 +30,10 @@ const (
 	defaultSpread = 1.0
 )
 
-// Estimate moves the fit towards a default. The default has m weights, each at least 0; only their ratios
-// matter. Estimate scales the default to fit the runs best. It then assumes that each weight is normally
-// distributed around the default weight, with a standard deviation of the same size, and that the runs have
-// normal noise of the size that they show. It returns the most likely weights that are not negative. Estimate takes
-// O(m³).
+// Estimate moves the fit towards a default. The default has m weights, each at least 0; only their ratios matter.
+// Estimate scales the default to fit the runs best. It then assumes that each weight is normally distributed around the
+// default weight, with a standard deviation of the same size, and that the runs have normal noise of the size that they
+// show. It returns the most likely weights that are not negative. Estimate takes O(m³).
 func (g *Regression) Estimate(fallback []float64) (*Estimate, error) {
 	if err := g.checkDefault(fallback); err != nil {
 		return nil, err

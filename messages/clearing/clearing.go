@@ -254,8 +254,8 @@ type PeerReply struct {
 	Since       messages.Time    `json:"since,omitempty"`   // when the standing began; 0 means from the beginning
 	Lost        messages.Credits `json:"lost,omitempty"`    // debts of the peer that were written off
 	Leaving     bool             `json:"leaving,omitempty"` // the peer has settled everything, and is parting
-	// Restored is true if this site was restored from a backup, and does not know yet whether its books with the peer are
-	// complete. Incarnation is when the peer was last restored; 0 means never.
+	// Restored is true if this site was restored from a backup, and does not know yet whether its books with the peer
+	// are complete. Incarnation is when the peer was last restored; 0 means never.
 	Restored    bool   `json:"restored,omitempty"`
 	Incarnation uint64 `json:"incarnation,omitempty"`
 }

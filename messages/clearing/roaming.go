@@ -86,8 +86,8 @@ type Offer struct {
 	Free int `json:"free,omitempty"`
 	// Start is when the first task is expected to start; 0 means unknown.
 	Start messages.Time `json:"start,omitempty"`
-	// Width is the largest number of slots that a task takes. SlotHour is the present price of an hour of such a
-	// slot; 0 means that it is free, or the market has no price for time.
+	// Width is the largest number of slots that a task takes. SlotHour is the present price of an hour of such a slot;
+	// 0 means that it is free, or the market has no price for time.
 	Width    int              `json:"width,omitempty"`
 	SlotHour messages.Credits `json:"slot_hour,omitempty"`
 	// Cheapest has an entry for each class of the job for which the user may know the prices of the last week.

@@ -160,8 +160,8 @@ type Stage struct {
 	// Licenses is how many of the site's licences each task uses while it runs. The tasks of an allocation share
 	// them.
 	Licenses Licenses `json:"licenses,omitempty"`
-	// Width is how many slots of its class each task takes on one node: the smallest number that
-	// has room for its sizes. The site computes it, and ignores a value in a submission. 0 means 1.
+	// Width is how many slots of its class each task takes on one node: the smallest number that has room for its
+	// sizes. The site computes it, and ignores a value in a submission. 0 means 1.
 	Width int `json:"width,omitempty"`
 	// Inputs are put into each task's working directory before it starts. The
 	// submitter has stored them at the depot.

@@ -46,8 +46,7 @@ type Profile struct {
 	Influence float64 `json:"influence,omitempty"`
 	// Kernels bounds the number of kernels. If there are more samples, they are merged. The default 0 means 1024.
 	Kernels int `json:"kernels,omitempty"`
-	// Market limits the samples to jobs of this market; empty means all markets. A queued class needs a
-	// market.
+	// Market limits the samples to jobs of this market; empty means all markets. A queued class needs a market.
 	Market messages.Name `json:"market,omitempty"`
 }
 

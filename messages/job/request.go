@@ -130,8 +130,8 @@ const MaxCancelled = 1000
 type CancelRequest struct {
 	Job  messages.JobID   `json:"job,omitempty"`
 	Jobs []messages.JobID `json:"jobs,omitempty"` // instead of Job, at most MaxCancelled
-	// Tasks are positions in a stage of Job. Only these tasks are cancelled, and the job goes on. Stage is the
-	// position of the stage; the default is the only stage.
+	// Tasks are positions in a stage of Job. Only these tasks are cancelled, and the job goes on. Stage is the position
+	// of the stage; the default is the only stage.
 	Tasks Array `json:"tasks,omitempty"`
 	Stage *int  `json:"stage,omitempty"`
 }

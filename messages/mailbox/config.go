@@ -67,8 +67,8 @@ type Config struct {
 	MinFreeBytes uint64
 	// Log is the logger; the default is no log.
 	Log *zap.Logger
-	// Metrics is where the metrics candor_<Name>_log_* are registered until Close, with a label for the replica.
-	// By default they are not registered.
+	// Metrics is where the metrics candor_<Name>_log_* are registered until Close, with a label for the replica. By
+	// default they are not registered.
 	Metrics prometheus.Registerer
 
 	limits limits

@@ -1,27 +1,24 @@
-// Package mailbox is the mailbox of a replicated actor: an ordered log of commands that every
-// replica applies to its state in the same way. [OpenRaft] keeps the log with hashicorp/raft: a
-// command is durable on a majority before it is answered. [NewMemory] keeps it in the process,
-// for tests and simulated sites.
+// Package mailbox is the mailbox of a replicated actor: an ordered log of commands that every replica applies to its
+// state in the same way. [OpenRaft] keeps the log with hashicorp/raft: a command is durable on a majority before it is
+// answered. [NewMemory] keeps it in the process, for tests and simulated sites.
 //
 // # What passes through
 //
-// To this package a command is bytes. [Mailbox.Propose] adds it to the log entry that is being
-// filled. A goroutine gives that entry to Raft as soon as fewer than three entries are in
-// flight. So a single command leaves at once, and many commands share one entry, one sync of
-// each disk and one network round trip. Each caller gets the result of its own command on this
-// replica, in log order.
+// To this package a command is bytes. [Mailbox.Propose] adds it to the log entry that is being filled. A goroutine
+// gives that entry to Raft as soon as fewer than three entries are in flight. So a single command leaves at once, and
+// many commands share one entry, one sync of each disk and one network round trip. Each caller gets the result of its
+// own command on this replica, in log order.
 //
 // # Errors
 //
-// ErrNotLeader, ErrNoSpace, ErrClosed and errors of kind TooLarge mean that the command did not
-// reach the log; it may be sent again to any replica. Every other failure is ErrUnknown: the
-// command may be applied now, later, or never. Send it again under the same identifier, which
-// the actor's state remembers.
+// ErrNotLeader, ErrNoSpace, ErrClosed and errors of kind TooLarge mean that the command did not reach the log; it may
+// be sent again to any replica. Every other failure is ErrUnknown: the command may be applied now, later, or never.
+// Send it again under the same identifier, which the actor's state remembers.
 //
 // Propose refuses a command that its machine cannot read. Such a command can still be in the log, if the leader ran
-// another release. Then the replica ends with an error, and its files stay unchanged: if it skipped a committed
-// entry, its state would differ from the states of the other replicas. A replica also ends if it is sent a snapshot
-// that it cannot read. A snapshot names the build that wrote it.
+// another release. Then the replica ends with an error, and its files stay unchanged: if it skipped a committed entry,
+// its state would differ from the states of the other replicas. A replica also ends if it is sent a snapshot that it
+// cannot read. A snapshot names the build that wrote it.
 //
 // # Reads
 //
@@ -50,9 +47,9 @@
 //
 // # Exchanging replicas
 //
-// [Regroup] adds and removes replicas while the group works. A new replica, with an empty disk and no Bootstrap,
-// first gets the log, or a snapshot if the log no longer goes back far enough. Only then it gets a vote, so a replica
-// that never starts does no harm. A replica is removed only if a majority of the others answers.
+// [Regroup] adds and removes replicas while the group works. A new replica, with an empty disk and no Bootstrap, first
+// gets the log, or a snapshot if the log no longer goes back far enough. Only then it gets a vote, so a replica that
+// never starts does no harm. A replica is removed only if a majority of the others answers.
 //
 // # Releases
 //
@@ -88,13 +85,12 @@
 //
 // # Identity and addresses
 //
-// Raft knows replicas only by their IDs. Each time a connection is made, the ID is resolved to an address, so
-// addresses may change between starts. If a replica was added later and is in no configuration, its address is in the
-// log.
+// Raft knows replicas only by their IDs. Each time a connection is made, the ID is resolved to an address, so addresses
+// may change between starts. If a replica was added later and is in no configuration, its address is in the log.
 //
 // Whoever can connect to a replica could write its log. So replicas of one process are connected by pipes in memory
 // ([Local]) and open no port. Between processes every connection is TLS 1.3, on loopback too, and both ends have a
-// certificate for exactly one replica of this group (Config.Group). A configuration with neither of the two is
-// refused. Connections that send nothing cannot keep a replica out: every new connection may begin its handshake, and
-// if there are too many, the oldest is closed.
+// certificate for exactly one replica of this group (Config.Group). A configuration with neither of the two is refused.
+// Connections that send nothing cannot keep a replica out: every new connection may begin its handshake, and if there
+// are too many, the oldest is closed.
 package mailbox

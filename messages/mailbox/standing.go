@@ -146,8 +146,7 @@ func (s *standing) mayVote(id string, last uint64) error {
 	return nil
 }
 
-// mayCampaign returns an error if this replica may not ask for votes. The argument last is the last entry of
-// its log.
+// mayCampaign returns an error if this replica may not ask for votes. The argument last is the last entry of its log.
 func (s *standing) mayCampaign(last uint64) error {
 	if err := s.stays(); err != nil {
 		return err

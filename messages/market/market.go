@@ -63,8 +63,7 @@ type Market struct {
 	// slots that is guaranteed. If it is left out, it is 1/2.
 	Alpha *float64 `json:"alpha,omitempty"`
 
-	// Nodes are the nodes whose slots the market allocates; empty means all nodes with its
-	// classes.
+	// Nodes are the nodes whose slots the market allocates; empty means all nodes with its classes.
 	Nodes []messages.Name `json:"nodes,omitempty"`
 	// Reserve is the least price of a slot-second. In markets with a posted price it is the price. A text can give it
 	// for a slot-hour: "1/h". If it is left out, it is a credit for a slot-hour.

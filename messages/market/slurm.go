@@ -16,8 +16,8 @@ type SlurmNames struct {
 	Partitions job.Labels `json:"partitions,omitempty"`
 	// Accounts gives the project for the name of an account; empty means the submitter's own account.
 	Accounts job.Labels `json:"accounts,omitempty"`
-	// QOS gives the meaning of a quality of service: a market, or a duration that bounds the time limit of a job.
-	// Empty means that the quality of service changes nothing.
+	// QOS gives the meaning of a quality of service: a market, or a duration that bounds the time limit of a job. Empty
+	// means that the quality of service changes nothing.
 	QOS job.Labels `json:"qos,omitempty"`
 	// Reservations gives the same for a reservation.
 	Reservations job.Labels `json:"reservations,omitempty"`

@@ -53,8 +53,7 @@ type NodeStatus struct {
 	Labels    []messages.Name `json:"labels,omitempty"` // words by which jobs can choose the node
 	Since     messages.Time   `json:"since"`
 	Finished  uint64          `json:"finished"` // number of attempts that ended there, well or not
-	// DrainBy is when the site ends the remaining tasks of a draining node; 0 means that they run to their
-	// end.
+	// DrainBy is when the site ends the remaining tasks of a draining node; 0 means that they run to their end.
 	DrainBy messages.Time `json:"drain_by,omitempty"`
 	// Abilities says what the node can do with a task; the names are in ability.go.
 	Abilities []messages.Name `json:"abilities,omitempty"`

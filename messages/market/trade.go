@@ -83,11 +83,11 @@ type ReservedSlots struct {
 type ApplyRequest struct {
 	Markets []Market `json:"markets"`
 	DryRun  bool     `json:"dry_run,omitempty"` // check everything, but change nothing
-	// Key is chosen by the client, once for each change. Repeating a key with the same markets returns the same
-	// answer and has no further effect. Empty means that every request is a new change.
+	// Key is chosen by the client, once for each change. Repeating a key with the same markets returns the same answer
+	// and has no further effect. Empty means that every request is a new change.
 	Key string `json:"key,omitempty"`
-	// Version is the markets version that the change is made for. If the site has another version, nothing changes.
-	// 0 means any version.
+	// Version is the markets version that the change is made for. If the site has another version, nothing changes. 0
+	// means any version.
 	Version uint64 `json:"version,omitempty"`
 }
 

@@ -1,5 +1,5 @@
-// Package hooks runs the prolog and the epilog of a node. These are programs of the site that run before the first
-// and after the last task of a job on the node.
+// Package hooks runs the prolog and the epilog of a node. These are programs of the site that run before the first and
+// after the last task of a job on the node.
 //
 // # When
 //

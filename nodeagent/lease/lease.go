@@ -59,9 +59,9 @@ func read(path string) (who string, until time.Duration, err error) {
 	return "", 0, messages.Errorf(messages.Unavailable, "%s cannot be read", path)
 }
 
-// Alive returns nil if the attempt in value, a value of [Variable], is current now, and its lease lasts at least for the
-// duration yet. Somebody may still stop the attempt earlier. The error has kind Fenced if the attempt is not current,
-// and Unavailable if this is unknown. The argument now is the machine's time since boot.
+// Alive returns nil if the attempt in value, a value of [Variable], is current now, and its lease lasts at least for
+// the duration yet. Somebody may still stop the attempt earlier. The error has kind Fenced if the attempt is not
+// current, and Unavailable if this is unknown. The argument now is the machine's time since boot.
 func Alive(value string, now, yet time.Duration) error {
 	at := strings.LastIndexByte(value, ':')
 	if at < 0 {

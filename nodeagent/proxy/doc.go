@@ -10,8 +10,8 @@
 // auctioneer refuses them too. It also refuses verbs that are not in its list, and accounts of operators. So a token
 // that was copied out of a task is useless after the attempt has ended.
 //
-// While the agent is away, another process can take the name of the socket. So before a client sends the token, it
-// asks the kernel for the user of the process that answers.
+// While the agent is away, another process can take the name of the socket. So before a client sends the token, it asks
+// the kernel for the user of the process that answers.
 //
 // A node could send requests in the name of a task that it runs. This gives it no new power: it runs the task, so it
 // could make the task send them.

@@ -39,8 +39,8 @@ type Config struct {
 	// KeptLimit bounds what the ended tasks of an account keep here, in directories and outputs together, in bytes.
 	// Above it the oldest output is removed first. The default is a tenth of the disk of Dir, at least 256 MiB.
 	KeptLimit int64
-	// KeepFree is how much tasks leave free on the disk of Dir, in bytes; the default is a twentieth of
-	// the disk, between 512 MiB and 8 GiB.
+	// KeepFree is how much tasks leave free on the disk of Dir, in bytes; the default is a twentieth of the disk,
+	// between 512 MiB and 8 GiB.
 	KeepFree int64
 	// CheckEvery is how often the output and memory of running tasks are
 	// looked at; default 500 ms.

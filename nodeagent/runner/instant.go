@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 )
 
-// Instant is a [Runner] whose tasks end successfully as soon as they start. Clock returns the time for its reports;
-// nil means the wall clock.
+// Instant is a [Runner] whose tasks end successfully as soon as they start. Clock returns the time for its reports; nil
+// means the wall clock.
 type Instant struct {
 	Clock func() messages.Time
 }

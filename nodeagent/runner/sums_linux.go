@@ -83,8 +83,8 @@ func hurry() {
 }
 
 // lookAtSpace reads the free space once. If less than the reserve is free, it measures the tasks and starts to free
-// space. It does so at most every actAgain, unless the free space has fallen by half of leastEnded since the last
-// time. It returns the pause before the next look. The result goOn is false if the runner is closed.
+// space. It does so at most every actAgain, unless the free space has fallen by half of leastEnded since the last time.
+// It returns the pause before the next look. The result goOn is false if the runner is closed.
 func (p *Processes) lookAtSpace() (wait time.Duration, goOn bool) {
 	p.following.Lock()
 	defer p.following.Unlock()

@@ -27,13 +27,13 @@
 //   - A job whose weight changes is ahead by as much slot time as before.
 //   - The memory for jobs that are away is bounded, and is lost when the agent ends.
 //
-// If all tasks have the same length, a Stride draws like a Sampler, with one difference: the chance of a job falls by
-// a tenth for each task that the job is ahead, and rises by a tenth for each task that it is behind. A larger change,
-// or one only for jobs that are ahead, would favour jobs with small shares on nodes that start only a few tasks of
-// each job.
+// If all tasks have the same length, a Stride draws like a Sampler, with one difference: the chance of a job falls by a
+// tenth for each task that the job is ahead, and rises by a tenth for each task that it is behind. A larger change, or
+// one only for jobs that are ahead, would favour jobs with small shares on nodes that start only a few tasks of each
+// job.
 //
-// There is a limit: if a job has fewer tasks than there are nodes, no node may see two of its tasks. Then its tasks start
-// in proportion to its weight, whatever their length.
+// There is a limit: if a job has fewer tasks than there are nodes, no node may see two of its tasks. Then its tasks
+// start in proportion to its weight, whatever their length.
 //
 // # Cost
 //
@@ -41,19 +41,17 @@
 //
 // With n jobs in a Sampler, a draw, a change of weight, a removal and the arrival of a job with the highest number so
 // far cost O(log n) each, plus a scan of one group of at most 32 jobs. Jobs with lower numbers that arrive in one call
-// are merged in one O(n) pass (some microseconds for thousands of jobs). A job takes 12 bytes, and half a byte of
-// sums.
+// are merged in one O(n) pass (some microseconds for thousands of jobs). A job takes 12 bytes, and half a byte of sums.
 //
 // # Rounding
 //
-// Jobs are sorted by number, in groups. A binary tree holds the sums of the groups, and an inner sum is always
-// computed from its two children. So rounding errors do not add up over updates, however different the weights are:
-// the error of a sum is at most log₂ n roundings of the sum. (A Fenwick tree changes its sums by differences. There
-// the rounding error of a heavy job would stay after the job has left.) A draw never returns a job whose weight is
-// zero.
+// Jobs are sorted by number, in groups. A binary tree holds the sums of the groups, and an inner sum is always computed
+// from its two children. So rounding errors do not add up over updates, however different the weights are: the error of
+// a sum is at most log₂ n roundings of the sum. (A Fenwick tree changes its sums by differences. There the rounding
+// error of a heavy job would stay after the job has left.) A draw never returns a job whose weight is zero.
 //
 // # Errors
 //
-// If a weight is negative, infinite or not a number, or if job numbers do not ascend, the call returns an error of
-// kind Invalid and changes nothing.
+// If a weight is negative, infinite or not a number, or if job numbers do not ascend, the call returns an error of kind
+// Invalid and changes nothing.
 package sampler

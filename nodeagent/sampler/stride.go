@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// gentle is the part by which a job's chance falls if the job is ahead by one task of the usual length. If all tasks
-	// have the same length, it has almost no effect: see the package's doc.
+	// gentle is the part by which a job's chance falls if the job is ahead by one task of the usual length. If all
+	// tasks have the same length, it has almost no effect: see the package's doc.
 	gentle = 0.1
 	// mostKnown bounds the jobs that a Stride remembers. One message has at most a quarter of this number.
 	mostKnown = 4096
@@ -204,9 +204,9 @@ func (s *Stride) leastAhead() (least *known) {
 	return least
 }
 
-// Returns by how many slot seconds a job will be ahead of its share in the middle of its next task. With this
-// point in time, a job is on average not above its share, whatever the length of its tasks. The argument sum is the sum
-// of all weights.
+// Returns by how many slot seconds a job will be ahead of its share in the middle of its next task. With this point in
+// time, a job is on average not above its share, whatever the length of its tasks. The argument sum is the sum of all
+// weights.
 func (s *Stride) ahead(k *known, sum float64) float64 {
 	return k.weight*(k.pass-s.virtual-s.behind) + (s.expected(k)-s.usual)/2*(1-k.weight/sum)
 }
@@ -312,8 +312,8 @@ func (s *Stride) Owe(job messages.JobID, by time.Duration) {
 	}
 }
 
-// End ends a task of a job. The argument charged is the time that the job was charged for the task. The argument took is
-// how long the task ran, or a negative number if it did not run.
+// End ends a task of a job. The argument charged is the time that the job was charged for the task. The argument took
+// is how long the task ran, or a negative number if it did not run.
 func (s *Stride) End(job messages.JobID, charged, took time.Duration) {
 	s.Owe(job, max(0, took)-charged)
 	k := s.find(job)

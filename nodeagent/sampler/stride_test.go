@@ -137,8 +137,8 @@ func TestSlotTimeIsShared(t *testing.T) {
 	}
 }
 
-// TestEqualTasksAreSampled gives all tasks the same length. Each job must get its share of the starts: on each node that
-// starts many tasks, and in total on many nodes that each start a few.
+// TestEqualTasksAreSampled gives all tasks the same length. Each job must get its share of the starts: on each node
+// that starts many tasks, and in total on many nodes that each start a few.
 func TestEqualTasksAreSampled(t *testing.T) {
 	for _, w := range [][]agent.JobWeight{weights(1, 1), weights(9, 1), weights(1, 2, 3, 4, 5, 85), randomJobs(rand.New(rand.NewPCG(9, 9)), 40, 1)} {
 		for _, c := range []struct{ nodes, starts int }{{1, 100_000}, {20_000, 5}, {4000, 25}} {

@@ -15,8 +15,8 @@ type Actions struct {
 	Start []Start
 	// Follow lists tasks to give to the runner. The runner starts each task when another task of its class ends, on the
 	// slot of the ended task. Answer with Turned when the task has started, or at once with Keep if the runner does not
-	// accept it. A later Start may also name such a task. Withdraw lists tasks to take back from the runner. Answer with
-	// Ended or Turned.
+	// accept it. A later Start may also name such a task. Withdraw lists tasks to take back from the runner. Answer
+	// with Ended or Turned.
 	Follow   []Start
 	Withdraw []messages.Attempt
 	// Stop lists tasks to end. First carry out Withdraw.

@@ -33,10 +33,10 @@ type stock struct {
 	within time.Duration      // how long a task may wait here
 }
 
-// Returns two numbers of waiting tasks of a class. The number all is how many tasks should wait on the node: as
-// many as its slots use up during an exchange, and until the next exchange. The cost of an exchange hardly depends on
-// its contents, so one exchange should report many ends. But all waiting tasks must get a slot in time. When only low
-// tasks are left, the agent must claim again.
+// Returns two numbers of waiting tasks of a class. The number all is how many tasks should wait on the node: as many as
+// its slots use up during an exchange, and until the next exchange. The cost of an exchange hardly depends on its
+// contents, so one exchange should report many ends. But all waiting tasks must get a slot in time. When only low tasks
+// are left, the agent must claim again.
 func (c *class) wanted(trip time.Duration) (all, low int) {
 	if c.run <= 0 || c.run > c.within {
 		return 0, 0
@@ -101,8 +101,8 @@ func (k *tasks) follow() {
 	}
 }
 
-// Records that the runner has started a task on the slot of an ended task. It returns false if that cannot be
-// true, or if there is no slot for the task.
+// Records that the runner has started a task on the slot of an ended task. It returns false if that cannot be true, or
+// if there is no slot for the task.
 func (k *tasks) followed(f *agent.Finished, class int, at messages.Time, a messages.Attempt) bool {
 	t, c := k.hand[a], &k.slots[class]
 	if t == nil || !t.ahead || t.ended || t.class != class || k.halts(a) || c.tasks >= c.slots {

@@ -11,8 +11,8 @@ import (
 
 const milli = messages.Duration(time.Millisecond)
 
-// Returns an agent with two slots. Its tasks take a millisecond and its exchanges take two. Tasks 0 and 1 run,
-// and tasks 2 to 1+n were granted in advance.
+// Returns an agent with two slots. Its tasks take a millisecond and its exchanges take two. Tasks 0 and 1 run, and
+// tasks 2 to 1+n were granted in advance.
 func ahead(t *testing.T) (a *agent, n int) {
 	a = newAgent(t, 2, 1)
 	a.join()
@@ -189,8 +189,8 @@ func TestStoppedAheadNeverStarts(t *testing.T) {
 }
 
 // TestGrantAheadTakesASlotThatIsFreeSince frees a slot after the leader has granted a task in advance, but before the
-// grant arrives. The leader does not know of the free slot, so the task must start on it at once. The task must not take
-// a slot that the leader knows to be free.
+// grant arrives. The leader does not know of the free slot, so the task must start on it at once. The task must not
+// take a slot that the leader knows to be free.
 func TestGrantAheadTakesASlotThatIsFreeSince(t *testing.T) {
 	a := running(t, 2)
 	a.end(0, agentmsg.Exited)

@@ -1,13 +1,14 @@
 // Package state holds a node agent's knowledge, and makes its decisions. It knows the agent's slots, its unfinished
-// attempts, the latest vectors, the lease and the current exchange: a request in which the agent reports ended tasks and
-// claims new ones. It is pure: time and random numbers are arguments, and it returns the agent's next steps as [Actions].
+// attempts, the latest vectors, the lease and the current exchange: a request in which the agent reports ended tasks
+// and claims new ones. It is pure: time and random numbers are arguments, and it returns the agent's next steps as
+// [Actions].
 //
 // # Use
 //
 // Only one goroutine at a time may call a [State]. The caller tells it what happened ([State.Registered],
 // [State.Answered], [State.Failed], [State.Vector], [State.Ended], …), then calls [State.Act] and carries out the
-// returned actions. It calls Act again at [State.Wake] at the latest. All times are from one clock. This clock never goes
-// back, and continues while the machine sleeps. Its zero may be any time.
+// returned actions. It calls Act again at [State.Wake] at the latest. All times are from one clock. This clock never
+// goes back, and continues while the machine sleeps. Its zero may be any time.
 //
 // # Guarantees
 //
@@ -25,13 +26,13 @@
 //
 // # Looking ahead
 //
-// A slot that becomes free would be idle until the next exchange is answered. If tasks are so short that this
-// matters, the agent claims the next tasks in advance. It keeps as many as the slots need while an exchange is under
-// way and while ends are collected for the next exchange. It computes this number from the measured times of tasks
-// and exchanges; the bound is [agent.MaxAhead] for each slot. It draws the job of each such task by the weights,
-// as for a free slot. A slot that becomes free starts the next of these tasks at once. The leader hears of this, and
-// of the ended tasks, when the agent claims again. The agent also reports when the slot went from one task to the
-// next, and the leader divides the slot's time accordingly.
+// A slot that becomes free would be idle until the next exchange is answered. If tasks are so short that this matters,
+// the agent claims the next tasks in advance. It keeps as many as the slots need while an exchange is under way and
+// while ends are collected for the next exchange. It computes this number from the measured times of tasks and
+// exchanges; the bound is [agent.MaxAhead] for each slot. It draws the job of each such task by the weights, as for a
+// free slot. A slot that becomes free starts the next of these tasks at once. The leader hears of this, and of the
+// ended tasks, when the agent claims again. The agent also reports when the slot went from one task to the next, and
+// the leader divides the slot's time accordingly.
 //
 // If the runner accepts waiting tasks ([State.SetFeeds]), the agent passes these tasks to the runner, in their order.
 // The runner starts the next task as soon as a task with a slot has ended, and then tells the agent both events and
@@ -49,10 +50,10 @@
 //
 // # Waking idle slots
 //
-// When a vector says that P tasks are pending in a class and I slots of the site are idle, each idle slot
-// here claims with probability min(1, (P + 2√P + 3) / I). So P + 2√P + 3 claims are expected. The number is P, plus two
-// standard deviations so that too few claims are unlikely, plus three for cases with few tasks. If work stays unclaimed,
-// the leader publishes a vector again.
+// When a vector says that P tasks are pending in a class and I slots of the site are idle, each idle slot here claims
+// with probability min(1, (P + 2√P + 3) / I). So P + 2√P + 3 claims are expected. The number is P, plus two standard
+// deviations so that too few claims are unlikely, plus three for cases with few tasks. If work stays unclaimed, the
+// leader publishes a vector again.
 //
 // A slot that becomes free later claims if that vector had more work than idle slots. Otherwise it waits for the next
 // vector, as the idle slots do. A market that directs chooses the job for each free slot itself. Its vectors have work
@@ -60,8 +61,8 @@
 // becomes free always claims, but for no particular job: the leader knows which job is next. If the claim gets nothing,
 // the slot claims once more while the vector has work.
 //
-// If several markets allocate a class, a slot draws its market in proportion to the markets' pending tasks, and then the
-// job from that market's vector. In a proportional market the weights are shares of slot time: each draw takes into
+// If several markets allocate a class, a slot draws its market in proportion to the markets' pending tasks, and then
+// the job from that market's vector. In a proportional market the weights are shares of slot time: each draw takes into
 // account the slot time that jobs received on this node, so the length of their tasks does not matter
 // ([sampler.Stride]). Under other mechanisms weights say which job is next, and are used unchanged.
 package state

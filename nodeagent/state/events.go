@@ -97,8 +97,8 @@ func (s *State) Failed(now messages.Time, id uint64, err error) {
 	}
 }
 
-// withdraw drops the claims of the current exchange, because they may be the reason why the leader refused the exchange.
-// The reports are sent again under a new number. The slots wait for the next vector.
+// withdraw drops the claims of the current exchange, because they may be the reason why the leader refused the
+// exchange. The reports are sent again under a new number. The slots wait for the next vector.
 func (s *State) withdraw() bool {
 	asked := s.session.request.Exchange
 	if asked == nil || len(asked.Claims) == 0 {
@@ -140,9 +140,9 @@ func (s *State) Directive(now messages.Time, d *agent.Directive) {
 	s.serve(now, d.Markets)
 }
 
-// Adopt adds a task that an earlier run of the agent started. The argument width is the number of its slots, and held is
-// true if the task is suspended. Call Adopt before the first Act. It returns false if the node no longer has the slots.
-// If the leader does not list the task as suspended, the leader's first answer resumes it.
+// Adopt adds a task that an earlier run of the agent started. The argument width is the number of its slots, and held
+// is true if the task is suspended. Call Adopt before the first Act. It returns false if the node no longer has the
+// slots. If the leader does not list the task as suspended, the leader's first answer resumes it.
 func (s *State) Adopt(a messages.Attempt, class messages.Name, width int, held bool) bool {
 	at := s.slots.index(class)
 	return at >= 0 && s.tasks.adopt(a, at, width, held)

@@ -36,8 +36,8 @@ func (a *agent) turn(i, next int, ago messages.Duration) {
 	a.Turned(a.now.Add(-ago), agentmsg.Finished{Attempt: attempt(i), Outcome: agentmsg.Exited}, attempt(next))
 }
 
-// TestRunnerFeedsSlots lets the runner start waiting tasks. The runner tells the agent late, and about several starts at
-// the same time. The leader must get the time of each change, and no task may start twice.
+// TestRunnerFeedsSlots lets the runner start waiting tasks. The runner tells the agent late, and about several starts
+// at the same time. The leader must get the time of each change, and no task may start twice.
 func TestRunnerFeedsSlots(t *testing.T) {
 	a, n := followers(t)
 	from := a.now

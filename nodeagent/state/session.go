@@ -129,9 +129,9 @@ func (s *session) failed(kind messages.Kind) messages.Duration {
 	return s.backoff(kind)
 }
 
-// backoff returns the pause before a request is repeated. The pause doubles with each failure. After an error that is not
-// retriable, it is refusedBackoff. While the node holds a lease, it is at most an eighth of the lease. It is multiplied by
-// a random factor between 0.5 and 1.5.
+// backoff returns the pause before a request is repeated. The pause doubles with each failure. After an error that is
+// not retriable, it is refusedBackoff. While the node holds a lease, it is at most an eighth of the lease. It is
+// multiplied by a random factor between 0.5 and 1.5.
 func (s *session) backoff(k messages.Kind) messages.Duration {
 	wait := repeats.Bound(s.failures)
 	if !k.Retriable() {

@@ -39,8 +39,8 @@ func New(offered []job.ClassSlots, rng *rand.Rand) *State {
 	return s
 }
 
-// SetAbilities sets the abilities of the node. If the node holds a lease, it tells the leader at once, by a registration
-// in the same session, which keeps the tasks.
+// SetAbilities sets the abilities of the node. If the node holds a lease, it tells the leader at once, by a
+// registration in the same session, which keeps the tasks.
 func (s *State) SetAbilities(can []messages.Name) { s.abilities, s.tells = can, true }
 
 // SetFeeds says that the runner accepts tasks that wait for a slot.
@@ -132,8 +132,8 @@ func (s *State) send(now messages.Time) {
 	s.out.Request = s.session.transmit(now)
 }
 
-// Reports whether an exchange must be sent now. The reason may be a heartbeat, ends of tasks, or a claim for a slot that
-// did not become free by a reported end.
+// Reports whether an exchange must be sent now. The reason may be a heartbeat, ends of tasks, or a claim for a slot
+// that did not become free by a reported end.
 func (s *State) due(now messages.Time) bool {
 	claims := !s.closing && (s.slots.awake() > len(s.tasks.finished) || s.markets.low(s.session.trip))
 	return now >= s.session.beat || claims || s.tasks.due(now, s.closing, s.session.trip)

@@ -255,8 +255,8 @@ const (
 	gatherWithin = 6 * time.Millisecond
 )
 
-// Reports whether the ended tasks must be reported now. They wait at most as long as an exchange takes, or longer
-// while waiting tasks fill the slots.
+// Reports whether the ended tasks must be reported now. They wait at most as long as an exchange takes, or longer while
+// waiting tasks fill the slots.
 func (k *tasks) due(now messages.Time, closing bool, trip time.Duration) bool {
 	within, fed := min(cmp.Or(trip, gatherWithin), gatherWithin), k.fed()
 	if fed {

@@ -76,9 +76,9 @@ func (c *conservative) Decide(m *rigid.Machine) {
 // start the job then.
 func (c *conservative) Next() float64 { return c.soonest }
 
-// replan gives the waiting jobs new promises, in the order of arrival. If nodes are free earlier, each job is
-// placed again while all other jobs keep their promises. The job can get its old window back, so no promise
-// gets worse. If a job has outlived its estimate, all promises are dropped, and all jobs are placed again.
+// replan gives the waiting jobs new promises, in the order of arrival. If nodes are free earlier, each job is placed
+// again while all other jobs keep their promises. The job can get its old window back, so no promise gets worse. If a
+// job has outlived its estimate, all promises are dropped, and all jobs are placed again.
 func (c *conservative) replan(m *rigid.Machine) {
 	if !c.freed && !c.late {
 		return

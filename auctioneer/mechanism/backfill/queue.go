@@ -67,8 +67,8 @@ func (q *queue) front() int {
 	return q.first
 }
 
-// find returns the first place ≥ from whose job meets w. It returns −1 if there is no such place. It looks
-// at O(log n) places if narrow jobs are also short, and at worst at all waiting jobs.
+// find returns the first place ≥ from whose job meets w. It returns −1 if there is no such place. It looks at O(log n)
+// places if narrow jobs are also short, and at worst at all waiting jobs.
 func (q *queue) find(from int, w want) int {
 	return q.search(1, 0, q.size, from, w)
 }

@@ -12,8 +12,8 @@ type Decision struct {
 	Runs      bool
 }
 
-// Decide decides whether the front job runs. The front job runs if its value is at least the cost of the delay that
-// its run causes for the other jobs. For an empty queue the decision is empty.
+// Decide decides whether the front job runs. The front job runs if its value is at least the cost of the delay that its
+// run causes for the other jobs. For an empty queue the decision is empty.
 func Decide(q *Queue) (*Decision, error) {
 	if err := q.Check(); err != nil {
 		return nil, err

@@ -4,8 +4,8 @@
 //
 // # Model
 //
-// The front job is worth v and takes the time r. Each other job l loses d_l for each unit of delay. The
-// front job runs if
+// The front job is worth v and takes the time r. Each other job l loses d_l for each unit of delay. The front job runs
+// if
 //
 //	v ≥ Σ_l d_l·delay_l
 //
@@ -29,17 +29,17 @@
 // Pivot is a second pricing of the same decisions, without beliefs (Market.Pricing "pivot"). An account's stake is what
 // the run of the front job is worth to all its jobs together. An account whose announcements change the decision pays
 // the site what the others lose by the change. For each account, the site then computes the least total of payments,
-// over all announcements that this account could have made. The account gets back an equal part of this total. The
-// site keeps the rest.
+// over all announcements that this account could have made. The account gets back an equal part of this total. The site
+// keeps the rest.
 //
 // With pivot, accounts pay at the decision, for the declared lengths: a job that takes less time does not pay less. A
-// charge for the actual time would invite lies. The declared lengths determine the least value with which the front
-// job runs, and the truth is best only if the job pays this value. Example: a job worth 80 declares 10 s, takes 5 s,
-// and costs the others 10 a second. With a true bid the job is discarded. If it paid only 50, for the 5 s that it
-// took, a bid of 100 would gain 30. In 3,000 queues, with actual times anywhere between 0 and the declared time, 697
-// jobs gained by a larger bid under such a charge. On average over all jobs the gain was 0.116 ± 0.009 of the value.
-// With charges by declared lengths no job gained. So a job that declares twice its time pays twice the tax, which
-// makes a false length lose.
+// charge for the actual time would invite lies. The declared lengths determine the least value with which the front job
+// runs, and the truth is best only if the job pays this value. Example: a job worth 80 declares 10 s, takes 5 s, and
+// costs the others 10 a second. With a true bid the job is discarded. If it paid only 50, for the 5 s that it took, a
+// bid of 100 would gain 30. In 3,000 queues, with actual times anywhere between 0 and the declared time, 697 jobs
+// gained by a larger bid under such a charge. On average over all jobs the gain was 0.116 ± 0.009 of the value. With
+// charges by declared lengths no job gained. So a job that declares twice its time pays twice the tax, which makes a
+// false length lose.
 //
 // Payments to a waiting job stay with the site until the job is considered. If the job ends before it is considered,
 // these payments go back to the payers, but a rebate stays with the site.
@@ -50,9 +50,9 @@
 // pay. The tax is divided among the jobs that gain by the decision, in proportion to their gains. Visitors get no
 // rebate. With expected externalities, a visitor pays what the others are expected to lose by its bid: the G that it
 // would have with a value or cost of delay of 0 (the largest possible G), less its actual G. The jobs of the site pay
-// one another as without visitors: each pays the mean G of the site's other jobs less its own G. A job of the site
-// that is alone among visitors pays like a visitor. Beliefs do not include the types of visitors. A visitor's
-// payments are charged to its authorisation when the job ends, even if the job fails or is cancelled.
+// one another as without visitors: each pays the mean G of the site's other jobs less its own G. A job of the site that
+// is alone among visitors pays like a visitor. Beliefs do not include the types of visitors. A visitor's payments are
+// charged to its authorisation when the job ends, even if the job fails or is cancelled.
 //
 // Maintenance windows: the schedules with and without the front job leave the closed nodes free. A job that even an
 // empty machine could not run before a window is not in the queue until the window is over. It neither pays nor
@@ -77,15 +77,15 @@
 // # Guarantees
 //
 // With expected externalities, payments sum to exactly zero, for any number of draws: each G_j is estimated once, and
-// its weights in the payments cancel. The remainder of the rounding, less than one unit for each job, goes to the
-// first job (balance, Microcredits).
+// its weights in the payments cancel. The remainder of the rounding, less than one unit for each job, goes to the first
+// job (balance, Microcredits).
 //
 // With exact expectations, and everybody else honest, nobody gains by announcing another v or d. The reason is as
 // follows. The announcement of i can change only one part of i's payoff: E[Σ_l U_l], with i's true U. The decision
-// maximises Σ_l U_l. The same holds for jobs of any width, if delays are estimated as here: as if all jobs in the
-// queue will run. It does not hold for lengths and widths, and truth is no dominant strategy. Taking part is not
-// always worth it: a job can pay more than it gains. No mechanism has budget balance, efficiency and individual
-// rationality together.
+// maximises Σ_l U_l. The same holds for jobs of any width, if delays are estimated as here: as if all jobs in the queue
+// will run. It does not hold for lengths and widths, and truth is no dominant strategy. Taking part is not always worth
+// it: a job can pay more than it gains. No mechanism has budget balance, efficiency and individual rationality
+// together.
 //
 // The truth is also best for a visitor: its payment is −G plus an amount that its announcement does not change. The
 // payment is never below 0. The site keeps what visitors pay, so the sum of all payments is at least zero.
@@ -106,18 +106,18 @@
 // that collude, or belong to one user, can gain: a false account gets a rebate of its own.
 //
 // candor audit measured two days of the KTH SP2 log on 4 nodes at four times its load (57 jobs, bids drawn 3 times;
-// means with 95 % intervals; a gain is sure if its interval is above 0). No fixed lie about the value gains on
-// average with pivot, 0 [0, 0] of the job's value. By expected externalities it gains 0.0008 [−0.0001, 0.0016]. Two
-// of 57 jobs gain by their best lie after the fact with pivot, up to 1.6 of the value, because of later decisions;
-// with expected externalities eight jobs gain. A false length gains 0.03 [−0.01, 0.07] by expected externalities and
-// −0.005 [−0.011, 0.002] with pivot. In a crowd of 80 jobs on 4 slots, a value announced as 1.5 times the true value
-// gains 0.01 [−0.04, 0.06] with pivot.
+// means with 95 % intervals; a gain is sure if its interval is above 0). No fixed lie about the value gains on average
+// with pivot, 0 [0, 0] of the job's value. By expected externalities it gains 0.0008 [−0.0001, 0.0016]. Two of 57 jobs
+// gain by their best lie after the fact with pivot, up to 1.6 of the value, because of later decisions; with expected
+// externalities eight jobs gain. A false length gains 0.03 [−0.01, 0.07] by expected externalities and −0.005 [−0.011,
+// 0.002] with pivot. In a crowd of 80 jobs on 4 slots, a value announced as 1.5 times the true value gains 0.01 [−0.04,
+// 0.06] with pivot.
 //
 // Over 15 days on 3 slots at twice the load (510 jobs of three draws) by expected externalities, the surest lie about
-// the value gains 0.03 [−0.01, 0.07] of the value. A lie about the cost of delay gains 18 [−4, 40] times the value,
-// and a lie about the length 0.8 [−0.3, 1.9]. A later arrival surely gains, 12 [2.9, 20], because the time of arrival
-// is not priced. Payments vary so much that 279 jobs gain by their best lie after the fact. The control, in which
-// jobs pay what they announce or nothing, gains 5.8 [0.1, 11.5].
+// the value gains 0.03 [−0.01, 0.07] of the value. A lie about the cost of delay gains 18 [−4, 40] times the value, and
+// a lie about the length 0.8 [−0.3, 1.9]. A later arrival surely gains, 12 [2.9, 20], because the time of arrival is
+// not priced. Payments vary so much that 279 jobs gain by their best lie after the fact. The control, in which jobs pay
+// what they announce or nothing, gains 5.8 [0.1, 11.5].
 //
 // With expected externalities, the truth is best in each decision, but not over several decisions. Over three days of
 // the SDSC SP2 log (from day 300) on 4 slots at four times its load (42 jobs of 30 draws), an announced cost of delay
@@ -128,13 +128,13 @@
 // Over 15 days on 3 slots at twice the load (573 jobs of three draws, each of an account of its own) with pivot, the
 // surest lie about the value gains −0.0004 [−0.0009, 0.0002]. A lie about the cost of delay alone gains 1.7 [−2.1,
 // 5.5], and a lie about the length −0.012 [−0.017, −0.007]. A second job that nobody needs gains 9 [−12, 31]. A slow
-// job loses 1.3 [1.3, 1.4], because it is ended. Three false names gain 28 [10, 47] times the value. By their best
-// lie about the value after the fact 13 jobs gain, 1,119 times the value at most. In the 510 jobs of make audit, a
-// second job that nobody needs surely gains if it belongs to another account of the liar, 15 [0.12, 30] times the
-// value. It raises taxes, and both accounts get a part of them. A second job of the same account gains nothing, −12
-// [−30, 6]. With all actors (30 jobs), three lies gain nothing on average: a job that exits with 1 or is cancelled
-// when its results are there, a job that is cancelled and submitted again, and ghost jobs (which nobody needs) that
-// are cancelled.
+// job loses 1.3 [1.3, 1.4], because it is ended. Three false names gain 28 [10, 47] times the value. By their best lie
+// about the value after the fact 13 jobs gain, 1,119 times the value at most. In the 510 jobs of make audit, a second
+// job that nobody needs surely gains if it belongs to another account of the liar, 15 [0.12, 30] times the value. It
+// raises taxes, and both accounts get a part of them. A second job of the same account gains nothing, −12 [−30, 6].
+// With all actors (30 jobs), three lies gain nothing on average: a job that exits with 1 or is cancelled when its
+// results are there, a job that is cancelled and submitted again, and ghost jobs (which nobody needs) that are
+// cancelled.
 //
 // A live trial had four jobs on one slot. The liar's job is worth 20; it waits behind a job worth 80 and before a job
 // worth 60. With expected externalities, a job that is cancelled before its turn and submitted again at the end of the
@@ -173,8 +173,8 @@
 // # Errors
 //
 // A number that is negative, not finite or above Largest, a job wider than the machine, and probabilities that do not
-// sum to one within 1e-9 are refused as Invalid. The error names the job and the field. An exact expectation that
-// takes more than MaxSteps is refused as TooLarge.
+// sum to one within 1e-9 are refused as Invalid. The error names the job and the field. An exact expectation that takes
+// more than MaxSteps is refused as TooLarge.
 //
 // # Cost
 //

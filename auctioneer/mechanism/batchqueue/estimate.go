@@ -9,8 +9,7 @@ type means struct {
 	batches int
 	total   []float64 // by job: sum over all draws so far
 	net     []float64 // scratch
-	// mean and square have the mean and the sum of squared deviations of the batches' net payments (Welford's
-	// method).
+	// mean and square have the mean and the sum of squared deviations of the batches' net payments (Welford's method).
 	mean, square []float64
 }
 

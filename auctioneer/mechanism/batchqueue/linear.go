@@ -6,9 +6,9 @@ import "slices"
 //
 //	scale · Σ_l cost_l·d_l
 //
-// where cost_l is known before anything is drawn. There are two such cases. If lengths and widths are as
-// announced, scale is 1 and cost_l is the delay of job l. If each job takes the whole machine, scale is the front
-// job's length and cost_l is 1.
+// where cost_l is known before anything is drawn. There are two such cases. If lengths and widths are as announced,
+// scale is 1 and cost_l is the delay of job l. If each job takes the whole machine, scale is the front job's length and
+// cost_l is 1.
 type linear struct {
 	priority bool
 	jobs     []Job

@@ -115,8 +115,8 @@ type queue struct {
 }
 
 // queue returns the queue of a view: the running jobs, and the waiting jobs that are not wider than the machine is now.
-// A job that even an empty machine could not run before maintenance waits for the end of the maintenance. Such a job
-// is not in the queue until then, so that jobs behind it can run.
+// A job that even an empty machine could not run before maintenance waits for the end of the maintenance. Such a job is
+// not in the queue until then, so that jobs behind it can run.
 func (c *Mechanism) queue(view *mechanism.View) *queue {
 	q, held := &queue{}, 0
 	open := profile.New(view.Classes[0].Slots)
@@ -177,8 +177,8 @@ func announced(job *mechanism.Job, front bool) Job {
 	return out
 }
 
-// remaining returns the number of seconds for which a job will still hold its slots. A job that has outlived its
-// length is assumed to need one more second.
+// remaining returns the number of seconds for which a job will still hold its slots. A job that has outlived its length
+// is assumed to need one more second.
 func remaining(now messages.Time, job *mechanism.Job) float64 {
 	if job.Started == 0 {
 		return job.Length.Seconds()

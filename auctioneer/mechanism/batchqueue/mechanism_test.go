@@ -170,8 +170,8 @@ func TestGangsPassEachOther(t *testing.T) {
 	}
 }
 
-// TestANewLeaderDecidesAlike gives a new mechanism the same view. The new mechanism must decide the same, with the
-// same payments.
+// TestANewLeaderDecidesAlike gives a new mechanism the same view. The new mechanism must decide the same, with the same
+// payments.
 func TestANewLeaderDecidesAlike(t *testing.T) {
 	var answers []string
 	for range 2 {
@@ -219,8 +219,8 @@ func TestConfigRefuses(t *testing.T) {
 }
 
 // TestJobsWaitForMaintenance: maintenance takes 5 of 8 slots, or all of them, from second 100 to second 200 from now.
-// The front job starts only if it ends before the maintenance, or on the slots that stay open. If it cannot start,
-// the job behind it starts. This second job takes 60 s on all slots and loses 2 credits for each second of delay.
+// The front job starts only if it ends before the maintenance, or on the slots that stay open. If it cannot start, the
+// job behind it starts. This second job takes 60 s on all slots and loses 2 credits for each second of delay.
 func TestJobsWaitForMaintenance(t *testing.T) {
 	closing := func(slots int, jobs ...*mechanism.Job) *mechanism.View {
 		view := grid(8, jobs...)

@@ -108,8 +108,8 @@ func transfer(net, externality []float64) {
 	}
 }
 
-// The function among returns the payments of the given jobs to one another, computed by transfer from the
-// externalities of these jobs alone.
+// The function among returns the payments of the given jobs to one another, computed by transfer from the externalities
+// of these jobs alone.
 func among(externality []float64, jobs []int) []float64 {
 	of := make([]float64, len(jobs))
 	for k, i := range jobs {

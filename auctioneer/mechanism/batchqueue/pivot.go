@@ -18,8 +18,8 @@ type Stake struct {
 // Pivot returns what each account pays for a decision (its tax), and what it gets back (its rebate). An account whose
 // announcement changes the decision pays what the others lose by this change (Clarke). Its rebate is an equal part of
 // the least total that all accounts could pay, over all announcements of this account (Bailey, Cavallo). So its
-// announcements do not affect its rebate, and the sum of rebates is never more than the sum of taxes. Accounts of
-// other sites get no rebate.
+// announcements do not affect its rebate, and the sum of rebates is never more than the sum of taxes. Accounts of other
+// sites get no rebate.
 //
 // Let z be the stake that an account announces, x_j the stakes of the others, and s the sum of all x_j. Then all
 // accounts together pay
@@ -27,8 +27,8 @@ type Stake struct {
 //	max(0, −s) + Σ_j max(0, x_j − s − z)   where z ≥ −s, so that the front job runs,
 //	max(0, s) + Σ_j max(0, s − x_j + z)    elsewhere.
 //
-// The first total decreases with z and the second increases. So the least total is at z = −s or at a bound of the
-// range that the account can announce. With sorted stakes the sums take O(log n) for each account.
+// The first total decreases with z and the second increases. So the least total is at z = −s or at a bound of the range
+// that the account can announce. With sorted stakes the sums take O(log n) for each account.
 func Pivot(stakes []Stake) (taxes, rebates []float64) {
 	n := len(stakes)
 	taxes, rebates = make([]float64, n), make([]float64, n)

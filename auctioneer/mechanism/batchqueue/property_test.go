@@ -158,9 +158,9 @@ func TestHonestyIsBest(t *testing.T) {
 }
 
 // TestEquation42AsPrintedRewardsLies: the thesis prints equation 4.2 with a sum of d_j·r_j (see the package
-// documentation), although the delay is the front job's length. With the printed equation, a waiting job of true cost
-// 1 and length 10 gains by reporting 0. With this lie the front job is not discarded, and the waiting job is better
-// off if the front job runs.
+// documentation), although the delay is the front job's length. With the printed equation, a waiting job of true cost 1
+// and length 10 gains by reporting 0. With this lie the front job is not discarded, and the waiting job is better off
+// if the front job runs.
 func TestEquation42AsPrintedRewardsLies(t *testing.T) {
 	q := &Queue{Jobs: []Job{{Value: 5, Length: 1}, {Delay: 1, Length: 10}}}
 	e := &Expectation{Mode: Priority, Priors: []Prior{{Points: []Point{{Job{Value: 5}, 1}}}, {Points: []Point{{Job{Delay: 1}, 1}}}}}

@@ -18,8 +18,8 @@ type sampler struct {
 }
 
 // leastBatches is the least number of batches. Batches are independent, so the differences of their means give the
-// standard errors. There are more batches if a batch would otherwise have more than mostTypes types, because all
-// types of a batch are in memory.
+// standard errors. There are more batches if a batch would otherwise have more than mostTypes types, because all types
+// of a batch are in memory.
 const leastBatches, mostTypes = 16, 1 << 20
 
 func newSampler(e *Expectation) *sampler {

@@ -90,8 +90,8 @@ func (c *Mechanism) levy(q *queue, d *Decision) (out []mechanism.Payment) {
 	return out
 }
 
-// bidsOf returns a phrase that names all bids that count as one bid together with the job's bid. These are all bids
-// of its account, or for a visitor all bids of its site.
+// bidsOf returns a phrase that names all bids that count as one bid together with the job's bid. These are all bids of
+// its account, or for a visitor all bids of its site.
 func bidsOf(job *mechanism.Job) string {
 	if messages.IsVisitor(job.Account) {
 		return "the bids of its site's users"

@@ -3,9 +3,9 @@ package contract
 import "math"
 
 // The solver begins with an auction: rows bid for columns, in several phases. In each phase bids raise prices by a
-// smaller increment. The exact search starts from these prices. With a smaller last increment the exact search looks
-// at fewer rows, but the auction takes more bids. The search is exact for any start prices. So a phase that takes too
-// long can be ended early; this happens with some contrived weights.
+// smaller increment. The exact search starts from these prices. With a smaller last increment the exact search looks at
+// fewer rows, but the auction takes more bids. The search is exact for any start prices. So a phase that takes too long
+// can be ended early; this happens with some contrived weights.
 const (
 	firstIncrement   = 1. / 4    // a fraction of the largest weight
 	lastIncrement    = 1. / 1000 // a fraction of the largest weight divided by m
@@ -41,8 +41,8 @@ func (s *Solver) bid() {
 }
 
 // phase lets each row bid for the column that it likes best, until every row has a column. A bid raises the column's
-// price until the row's second choice is as good, and then raises it by the increment. The row that had the column
-// must bid again. The phase ends early after `left` bids.
+// price until the row's second choice is as good, and then raises it by the increment. The row that had the column must
+// bid again. The phase ends early after `left` bids.
 func (s *Solver) phase(increment float64, left int) {
 	s.unmatch()
 	for first := range s.m {
@@ -90,8 +90,8 @@ func (s *Solver) favourites(row int) (column int, best, second float64) {
 	return column, best, second
 }
 
-// better looks for columns that are worth more to a row than best or second, the two largest values found so far.
-// The entries weights[0] and prices[0] belong to the column with the number `from`.
+// better looks for columns that are worth more to a row than best or second, the two largest values found so far. The
+// entries weights[0] and prices[0] belong to the column with the number `from`.
 func better(weights, prices []float64, from, column int, best, second float64) (int, float64, float64) {
 	weights = weights[:len(prices)]
 	for t, p := range prices {

@@ -181,9 +181,9 @@ func TestTheorem2NotForAnotherUser(t *testing.T) {
 // 100 s. The deadline is at 100 s, so half of such jobs miss it.
 var risky = [2]float64{50, 150}
 
-// TestTheorem3ExpectationOfARatio: the completion time is 100 s on average, as promised. However, the expected value
-// is not the value at the expected time, and so the expected price is not the agreed price. The test also has a case
-// of two contracts in which the riskier contract is better according to the menu, but worse in expectation.
+// TestTheorem3ExpectationOfARatio: the completion time is 100 s on average, as promised. However, the expected value is
+// not the value at the expected time, and so the expected price is not the agreed price. The test also has a case of
+// two contracts in which the riskier contract is better according to the menu, but worse in expectation.
 func TestTheorem3ExpectationOfARatio(t *testing.T) {
 	v := curve(t, job.Valuation{Class: job.Hard, Max: 10, Deadline: 100})
 	contract := Contract{Completion: 100, Price: 4, Value: v.At(100)}
@@ -219,8 +219,8 @@ func TestTheorem3WithExpectedValues(t *testing.T) {
 }
 
 // TestTheorem4IsReversed: the theorem bounds the value with surrogates from above. In fact the value is at least
-// (1−O(ε)) of the value with declared types. If the schedule does not depend on the type, nothing is lost at any M,
-// so there is no upper bound. If the schedule depends on the type, the loss shrinks as M grows.
+// (1−O(ε)) of the value with declared types. If the schedule does not depend on the type, nothing is lost at any M, so
+// there is no upper bound. If the schedule depends on the type, the loss shrinks as M grows.
 func TestTheorem4IsReversed(t *testing.T) {
 	constant := func(types []job.Valuation) ([]float64, error) {
 		x := make([]float64, len(types))

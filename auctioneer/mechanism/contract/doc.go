@@ -17,8 +17,8 @@
 //
 // NewDraw draws the types, NewOffer makes the menu, Sample shortens it, and Contract.Settle returns what is owed.
 // Solver finds the matching and its prices. If a type has L parameters, and a fraction of about ε of the value may be
-// lost, theorem 4 needs M = (√L/2)^L·ε^(−L−2). The paper's rule of thumb is ε^(−L−1). The black box of the live
-// market is the package deadlineaware (DeadlineAware); EarliestDeadline is a simple one.
+// lost, theorem 4 needs M = (√L/2)^L·ε^(−L−2). The paper's rule of thumb is ε^(−L−1). The black box of the live market
+// is the package deadlineaware (DeadlineAware); EarliestDeadline is a simple one.
 //
 // # Live market
 //
@@ -134,12 +134,12 @@
 // than planned pays as if the job were on time. This is so even if the user is honest and received less, so a user
 // should declare the longest time. A false length changes the menu until run times of such tasks are known. candor
 // audit measured three days of the KTH SP2 log on 4 nodes at twelve times its load (46 jobs, bids drawn twice). No
-// fixed lie about the length or the value gains on average (0 [0, 0] of the job's value). After the fact, one job
-// gains its whole value by its best length. Over 15 days on 3 slots at twice the load (502 jobs of three draws): lies
-// about two or three of the value, the deadline and the rates together gain 0 [0, 0]. A false length gains 0.021
-// [0.004, 0.039] of the value. A slow job, a later arrival, halves and false names lose. After the fact, 28 jobs gain
-// by a lie about one number, at most their whole value. The control, in which jobs pay what they announce or nothing,
-// gains 0.498 [0.494, 0.502].
+// fixed lie about the length or the value gains on average (0 [0, 0] of the job's value). After the fact, one job gains
+// its whole value by its best length. Over 15 days on 3 slots at twice the load (502 jobs of three draws): lies about
+// two or three of the value, the deadline and the rates together gain 0 [0, 0]. A false length gains 0.021 [0.004,
+// 0.039] of the value. A slow job, a later arrival, halves and false names lose. After the fact, 28 jobs gain by a lie
+// about one number, at most their whole value. The control, in which jobs pay what they announce or nothing, gains
+// 0.498 [0.494, 0.502].
 //
 // The paper's other claims hold as follows. Each has a test.
 //
@@ -177,8 +177,8 @@
 // return Unavailable if no types of bidders are known for the class.
 //
 // Invalid is returned for a matrix that is not square, weights that are negative or not finite, M below 1, a class
-// without samples or without valid types, and a scheduler that returns too few times. TooLarge is returned for M
-// above MaxM. An error changes nothing.
+// without samples or without valid types, and a scheduler that returns too few times. TooLarge is returned for M above
+// MaxM. An error changes nothing.
 //
 // # Cost
 //

@@ -42,8 +42,8 @@ func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 	}
 }
 
-// The function before returns the number of jobs with tasks to start that are served before a job. The result at is
-// the job's position in the view, or −1 if the job is not in the view.
+// The function before returns the number of jobs with tasks to start that are served before a job. The result at is the
+// job's position in the view, or −1 if the job is not in the view.
 func before(view *mechanism.View, s *deadlineaware.Schedule, job *mechanism.Job) (ahead, at int) {
 	for _, i := range s.Order {
 		switch {

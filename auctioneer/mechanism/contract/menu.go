@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Contract is an entry of a menu: a completion time and its price. A job with this contract is scheduled as if it
-// had declared the surrogate. The job owes the price. After completion the price is adjusted by the value that the
+// Contract is an entry of a menu: a completion time and its price. A job with this contract is scheduled as if it had
+// declared the surrogate. The job owes the price. After completion the price is adjusted by the value that the
 // replica's valuation gives to the actual completion time.
 type Contract struct {
 	Completion float64 `json:"completion"` // X_k, in seconds after submission
@@ -41,9 +41,9 @@ func Menu(matching *Matching, weights, completion []float64, declared int) []Con
 }
 
 // Sample returns n contracts of a longer menu, in the order of the menu: the declared contract, the earliest free
-// contract, and other contracts chosen uniformly at random. It returns all contracts if n is not positive, or at
-// least the length of the menu. The choice of the others depends only on the seed and the length of the menu, not on
-// the declared type.
+// contract, and other contracts chosen uniformly at random. It returns all contracts if n is not positive, or at least
+// the length of the menu. The choice of the others depends only on the seed and the length of the menu, not on the
+// declared type.
 func Sample(menu []Contract, n int, seed uint64) []Contract {
 	if n <= 0 || n >= len(menu) {
 		return slices.Clone(menu)

@@ -126,9 +126,9 @@ func curveOf(bid *mechanism.Bid) valuation.Curve {
 	return c
 }
 
-// order returns the positions of the view's jobs in the order in which they are served. This is the scheduler's
-// order, or the order of the promises if that order breaks fewer promises. If there are more jobs than the scheduler
-// accepts, they are served in the order of the promised completion.
+// order returns the positions of the view's jobs in the order in which they are served. This is the scheduler's order,
+// or the order of the promises if that order breaks fewer promises. If there are more jobs than the scheduler accepts,
+// they are served in the order of the promised completion.
 func order(view *mechanism.View) []int {
 	p := problem(view)
 	if order, err := deadlineaware.Order(p); err == nil {

@@ -2,8 +2,8 @@ package contract
 
 import "math"
 
-// lower finds the lowest competitive prices, from an optimal matching and any prices that support it. It is one
-// search for longest paths. It visits columns in the order of the fall of their price, the smallest fall first.
+// lower finds the lowest competitive prices, from an optimal matching and any prices that support it. It is one search
+// for longest paths. It visits columns in the order of the fall of their price, the smallest fall first.
 func (s *Solver) lower() {
 	low, done := s.lowest, s.path.done
 	clear(low)

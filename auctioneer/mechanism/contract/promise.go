@@ -139,9 +139,9 @@ func (x *prospect) best(order []int) []int {
 	return order
 }
 
-// room returns the earliest completion times of a job, in seconds from now. The result alone is the time if the job
-// is served first. The result among is the time at the earliest place in the order of promises where the job breaks
-// no promise. room assumes that a later place breaks no more promises than an earlier one.
+// room returns the earliest completion times of a job, in seconds from now. The result alone is the time if the job is
+// served first. The result among is the time at the earliest place in the order of promises where the job breaks no
+// promise. room assumes that a later place breaks no more promises than an earlier one.
 func (x *prospect) room(at int) (alone, among float64) {
 	x.due[at] = 0
 	var others []int
@@ -178,8 +178,8 @@ func (x *prospect) committed(at int, box Scheduler) Scheduler {
 }
 
 // sold refuses a contract if others have bought its time since the quote, or if maintenance takes this time. It accepts
-// contracts that were quoted to users of other sites: these users chose the site by the quote, and are not to blame
-// if the sites were disconnected since then.
+// contracts that were quoted to users of other sites: these users chose the site by the quote, and are not to blame if
+// the sites were disconnected since then.
 func sold(view *mechanism.View, bid *mechanism.Bid) error {
 	if messages.IsVisitor(bid.Account) {
 		return nil

@@ -134,8 +134,8 @@ func TestNoPromiseIsSoldTwice(t *testing.T) {
 	}
 }
 
-// TestSlackIsSold uses a job with a promise, and an urgent second job. If the promise leaves enough slack, the
-// second job may go first. If not, it must come after the first.
+// TestSlackIsSold uses a job with a promise, and an urgent second job. If the promise leaves enough slack, the second
+// job may go first. If not, it must come after the first.
 func TestSlackIsSold(t *testing.T) {
 	m := market(t, marketmsg.Market{})
 	for slack, want := range map[messages.Time]float64{0: 80, 39: 80, 45: 40} {

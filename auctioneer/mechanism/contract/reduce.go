@@ -3,8 +3,8 @@ package contract
 import "math"
 
 // If the weights of a surrogate are similar for all replicas, a few rows have the largest weights of all columns, and
-// an auction must spread the other rows. For random weights, 37 % of the rows have the largest weight of no column.
-// If the fraction of such rows is above this constant, the weights are not random, and the auction is used.
+// an auction must spread the other rows. For random weights, 37 % of the rows have the largest weight of no column. If
+// the fraction of such rows is above this constant, the weights are not random, and the auction is used.
 const crowded = 1. / 2 // a fraction of the rows
 
 // reduce finds start prices and a matching of most rows, as Jonker and Volgenant do (1987). First each column goes to

@@ -9,8 +9,8 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// TestPlansWithWhatWasSeen: with enough runs seen, a task is planned with the robust quantile of these runs. With
-// fewer runs, it is planned with the declared length. Explain must say which of the two was used.
+// TestPlansWithWhatWasSeen: with enough runs seen, a task is planned with the robust quantile of these runs. With fewer
+// runs, it is planned with the declared length. Explain must say which of the two was used.
 func TestPlansWithWhatWasSeen(t *testing.T) {
 	samples := []float64{20, 30, 40, 50}
 	robust, err := deadlineaware.RobustQuantile(samples, 0.1, deadlineaware.DefaultQuantile)

@@ -22,14 +22,14 @@ type Matching struct {
 	Prices    []float64 // by surrogate
 }
 
-// Solver finds optimal matchings. The zero value is ready to use. A solver keeps its memory from one call to the
-// next. It is not safe for concurrent use.
+// Solver finds optimal matchings. The zero value is ready to use. A solver keeps its memory from one call to the next.
+// It is not safe for concurrent use.
 //
 // Internally, surrogates are columns in descending order of the sum of their weights. If weights come from valuations
 // and one completion time for each surrogate, this is the order of the times, so neighbouring columns are similar.
-// Columns are in blocks of 2^shift. The solver keeps the largest weight of each row in each block, and the lowest
-// price of each block. A block is skipped if the difference of these two numbers is too small to matter. The result
-// is exact for any weights.
+// Columns are in blocks of 2^shift. The solver keeps the largest weight of each row in each block, and the lowest price
+// of each block. A block is skipped if the difference of these two numbers is too small to matter. The result is exact
+// for any weights.
 type Solver struct {
 	m, blocks int
 	shift     int // a block has 2^shift columns
@@ -56,9 +56,9 @@ const few = 256
 // none means that there is no row or no column.
 const none = -1
 
-// Solve finds a matching of the largest weight between m replicas and m surrogates, and the lowest competitive price
-// of every surrogate. The matrix weights is m×m, with a row for each replica; Solve does not change it. The matching
-// stays valid until the next call.
+// Solve finds a matching of the largest weight between m replicas and m surrogates, and the lowest competitive price of
+// every surrogate. The matrix weights is m×m, with a row for each replica; Solve does not change it. The matching stays
+// valid until the next call.
 func (s *Solver) Solve(m int, weights []float64) (*Matching, error) {
 	var err error
 	if s.largest, s.integral, err = check(m, weights); err != nil {
@@ -81,8 +81,8 @@ func (s *Solver) Solve(m int, weights []float64) (*Matching, error) {
 	return &s.result, nil
 }
 
-// check refuses weights that are invalid or whose number is not m×m. It returns the largest weight. The result
-// integral is true if sums of the weights are exact: all weights are whole numbers that are small enough.
+// check refuses weights that are invalid or whose number is not m×m. It returns the largest weight. The result integral
+// is true if sums of the weights are exact: all weights are whole numbers that are small enough.
 func check(m int, weights []float64) (largest float64, integral bool, err error) {
 	if err := sized(m); err != nil {
 		return 0, false, err

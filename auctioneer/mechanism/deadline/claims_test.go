@@ -139,9 +139,9 @@ func crowd(r *rand.Rand, rule Rule, lambda float64) *Problem {
 	return p
 }
 
-// TestMonotoneInCrowds searches thousands of larger problems for a task that is completed with some value, but not
-// with a larger one. It must find none for rule Monotone. It must find some for the paper's rule, which shows that
-// the search works.
+// TestMonotoneInCrowds searches thousands of larger problems for a task that is completed with some value, but not with
+// a larger one. It must find none for rule Monotone. It must find some for the paper's rule, which shows that the
+// search works.
 func TestMonotoneInCrowds(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	found := map[Rule]int{}

@@ -242,8 +242,8 @@ func (l *ladder) climb(from float64) (bool, float64) {
 	return false, 0
 }
 
-// least returns the smallest starting level with which the task is completed. The result is at most top, the level
-// with which the task was completed.
+// least returns the smallest starting level with which the task is completed. The result is at most top, the level with
+// which the task was completed.
 func (l *ladder) least(top float64) float64 {
 	if l.length > len(l.levels) {
 		return top

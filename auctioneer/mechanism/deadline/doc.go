@@ -84,17 +84,17 @@
 // The model has limits. A running program can send its results elsewhere, over the network or into a directory that its
 // owner can read, and its exit code shows a little. With hand_over: end, everything can be read when the job has ended.
 // Then the truth is still dominant in v, a and l, but not in d: a later deadline is cheaper, and the result is
-// available early anyway. This was measured with hand_over: end (candor audit, four days of the KTH SP2 log on 4
-// slots, load times 4, 27 jobs, seeds 1 to 3). With the three seeds, 1, 3 and 2 jobs gain by a later deadline: 0.034
-// [−0.032, 0.100], 0.007 [−0.003, 0.018] and 0.017 [−0.006, 0.039] of the value on average, and 0.91 at most. With
-// the default and a slot of 30 s, 25 jobs of the same days, seeds 1 to 3: no lie about value, deadline, arrival or
-// length gains (250, 125, 100 and 125 lies were tried with each seed). Two colluders gain 0.007, 0.001 and 0.004 on
-// average by their best lie, 0.099 at most. A job that is submitted as two halves gains 0.036, 0.008 and 0.018, 0.91
-// at most; the model does not cover such jobs. Over 15 days on 3 slots at twice the load (510 jobs of three draws),
-// no job gains by another value, deadline, length or arrival, or by running slowly. Two or three colluders lose on
-// average, and so do jobs that nobody needs. Two halves lose 0.013 [−0.004, 0.029] of the value. With hand_over: end
-// 78 jobs gain by a later deadline, 0.037 [0.019, 0.056] of the value on average and 0.97 at most. The control, in
-// which jobs pay what they announce or nothing, gains 0.27 [0.25, 0.29].
+// available early anyway. This was measured with hand_over: end (candor audit, four days of the KTH SP2 log on 4 slots,
+// load times 4, 27 jobs, seeds 1 to 3). With the three seeds, 1, 3 and 2 jobs gain by a later deadline: 0.034 [−0.032,
+// 0.100], 0.007 [−0.003, 0.018] and 0.017 [−0.006, 0.039] of the value on average, and 0.91 at most. With the default
+// and a slot of 30 s, 25 jobs of the same days, seeds 1 to 3: no lie about value, deadline, arrival or length gains
+// (250, 125, 100 and 125 lies were tried with each seed). Two colluders gain 0.007, 0.001 and 0.004 on average by their
+// best lie, 0.099 at most. A job that is submitted as two halves gains 0.036, 0.008 and 0.018, 0.91 at most; the model
+// does not cover such jobs. Over 15 days on 3 slots at twice the load (510 jobs of three draws), no job gains by
+// another value, deadline, length or arrival, or by running slowly. Two or three colluders lose on average, and so do
+// jobs that nobody needs. Two halves lose 0.013 [−0.004, 0.029] of the value. With hand_over: end 78 jobs gain by a
+// later deadline, 0.037 [0.019, 0.056] of the value on average and 0.97 at most. The control, in which jobs pay what
+// they announce or nothing, gains 0.27 [0.25, 0.29].
 //
 // The following rules are not truthful; the tests have a counterexample for each: growth in proportion to the work done
 // on a task (as in the paper, or g^(e/l)), a bonus for tasks that have started, and a bonus for the time since arrival,

@@ -81,8 +81,8 @@ func (h *history) record(m *Mechanism, view *mechanism.View, unit int) {
 }
 
 // skipped handles units before the given one in which no decision was made, or whose decision was lost with the leader.
-// If the tasks of that time wanted more slots than there were, skipped assumes that all these tasks competed with
-// each other.
+// If the tasks of that time wanted more slots than there were, skipped assumes that all these tasks competed with each
+// other.
 func (h *history) skipped(until, slots int) {
 	from := until
 	if n := len(h.slots); n > 0 {

@@ -219,9 +219,8 @@ func drawLiveUpTo(t *rapid.T, widest int) *Problem {
 	return p
 }
 
-// TestLiveMarketIsTheMechanism plays a problem unit by unit on a live market. Jobs must get the same units and pay
-// the same critical values as when the whole problem is solved at once, even if they are settled before their
-// deadlines.
+// TestLiveMarketIsTheMechanism plays a problem unit by unit on a live market. Jobs must get the same units and pay the
+// same critical values as when the whole problem is solved at once, even if they are settled before their deadlines.
 func TestLiveMarketIsTheMechanism(t *testing.T) {
 	early := 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -21,8 +21,8 @@ type seat struct {
 	lag   int  // number of units in which it was served, less the number of rises of its level; can be negative
 	met   bool // in some unit since its arrival, some competing job had no slot
 
-	// since is the first unit of the unbroken time in which the job has had its slot, as of the last decision. It is
-	// −1 if the job has no slot. base is the number of units that the job had before that time.
+	// since is the first unit of the unbroken time in which the job has had its slot, as of the last decision. It is −1
+	// if the job has no slot. base is the number of units that the job had before that time.
 	base  int
 	since int
 	told  []int64
@@ -86,8 +86,8 @@ func (r *ranking) levelOf(s *seat) float64 {
 	return min(s.task.Value/s.task.area()*math.Pow(r.growth, float64(s.done-s.lag)), math.MaxFloat64)
 }
 
-// count adds the units since the last decision to the work done of each job that had a slot in these units. It must
-// be called once before each decision.
+// count adds the units since the last decision to the work done of each job that had a slot in these units. It must be
+// called once before each decision.
 func (r *ranking) count(unit int) {
 	if !r.decided || unit <= r.unit {
 		return
@@ -112,8 +112,8 @@ func (r *ranking) price() float64 {
 	return 0
 }
 
-// The method enough returns the smallest value with which the job would have enough slots in this unit, given the
-// work done so far. It returns 0 if any value is enough, or if the level of the job is 0.
+// The method enough returns the smallest value with which the job would have enough slots in this unit, given the work
+// done so far. It returns 0 if any value is enough, or if the level of the job is 0.
 func (r *ranking) enough(s *seat) messages.Credits {
 	left := r.slots
 	for _, o := range r.seats {

@@ -42,8 +42,8 @@ func newReplay(s *schedule) *replay {
 	return &replay{schedule: s, mark: make([]int32, len(s.p.Tasks))}
 }
 
-// run replays the time of payer i and calls see for each unit. If absent is true, the payer does not come; otherwise
-// it reports the argument value. run returns false if the schedule kept too few ranks.
+// run replays the time of payer i and calls see for each unit. If absent is true, the payer does not come; otherwise it
+// reports the argument value. run returns false if the schedule kept too few ranks.
 func (r *replay) run(i int32, value float64, absent bool, see func(t int, s step) bool) bool {
 	r.value, r.absent, r.lost = value, absent, false
 	defer r.forget()
@@ -312,8 +312,8 @@ func (r *replay) same(c *change, t int) bool {
 	return !r.effective(c.now.task, c.now.done, t) && !r.effective(c.was.task, c.was.done, t)
 }
 
-// ahead reports whether contender a ranks before contender b, in the order of the function before. But the payer
-// loses all ties, including ties within slack.
+// ahead reports whether contender a ranks before contender b, in the order of the function before. But the payer loses
+// all ties, including ties within slack.
 func (r *replay) ahead(a, b contender) bool {
 	if r.absent {
 		return r.p.before(a, b)

@@ -145,8 +145,8 @@ func (m *simulation) arrive(t int) {
 	m.present = m.merge(m.present, news)
 }
 
-// merge merges two ranked lists. Among contenders with equal rank, those of the list old come first, so that under
-// rule Monotone no task falls behind a task that ranked below it before.
+// merge merges two ranked lists. Among contenders with equal rank, those of the list old come first, so that under rule
+// Monotone no task falls behind a task that ranked below it before.
 func (m *simulation) merge(old, news []contender) []contender {
 	n := len(old)
 	old = append(old, news...)

@@ -10,10 +10,10 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// SettleAt returns when a job is settled: at its deadline, because all its competitors are known only then.
-// Before the deadline, Settle would leave out later competitors, and the price would be too low. That would
-// reward jobs that overstate their value to finish early. A job that certainly owes nothing is settled at
-// once: it was not served, or every job in its time had slots.
+// SettleAt returns when a job is settled: at its deadline, because all its competitors are known only then. Before the
+// deadline, Settle would leave out later competitors, and the price would be too low. That would reward jobs that
+// overstate their value to finish early. A job that certainly owes nothing is settled at once: it was not served, or
+// every job in its time had slots.
 func (m *Mechanism) SettleAt(_ messages.Time, job *mechanism.Job, end mechanism.End) messages.Time {
 	served := m.served(job.Bid, end.Completed, job.Received)
 	if served {
@@ -41,10 +41,10 @@ func (c calendar) full(bid *mechanism.Bid, received messages.Duration) bool {
 	return had >= c.taskOf(bid).Length
 }
 
-// Settle charges a job its critical value if it was complete for prices by its deadline. The job's exit code and
-// later attempts do not matter, because the owner controls them. A job that had all its declared units also owes its
-// critical value, even if the market discards it at its deadline. Any other job owes nothing. Amounts are rounded
-// half to even to the microcredit.
+// Settle charges a job its critical value if it was complete for prices by its deadline. The job's exit code and later
+// attempts do not matter, because the owner controls them. A job that had all its declared units also owes its critical
+// value, even if the market discards it at its deadline. Any other job owes nothing. Amounts are rounded half to even
+// to the microcredit.
 func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	p := mechanism.Payment{From: job.Job}
 	switch served := m.served(job.Bid, end.Completed, job.Received); {

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// slow runs the mechanism by its definition, in exact arithmetic: every unit ranks all tasks again. If the field
-// loses is the index of a task, this task reports the field value and loses ties.
+// slow runs the mechanism by its definition, in exact arithmetic: every unit ranks all tasks again. If the field loses
+// is the index of a task, this task reports the field value and loses ties.
 type slow struct {
 	p     *Problem
 	loses int

@@ -28,8 +28,8 @@
 //
 // Conventions: a utility within Resolution of 0 counts as 0, and a utility within Resolution of a job's best counts as
 // its best. Without this rule, a job that is a day late could delay all other jobs so that it is an hour less late,
-// although it gains less than a microcredit. Jobs without work come first. Among jobs with equal utility, the job
-// with more work comes later. If the work is equal too, the jobs stay in the order of the input.
+// although it gains less than a microcredit. Jobs without work come first. Among jobs with equal utility, the job with
+// more work comes later. If the work is equal too, the jobs stay in the order of the input.
 //
 // `candor solve contract` takes this document as deadline_aware in its schedule. Keys with ? may be left out:
 //

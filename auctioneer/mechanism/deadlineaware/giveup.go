@@ -8,9 +8,9 @@ import (
 )
 
 // serve chooses the jobs that complete while they still have some utility, and gives up as few as possible. Among
-// choices that serve equally many jobs, it takes one whose least valuable job is worth the most. It uses Moore's
-// rule. The argument changed, if not nil, replaces the job that has the same index. The result is by job; it is false
-// for jobs without work.
+// choices that serve equally many jobs, it takes one whose least valuable job is worth the most. It uses Moore's rule.
+// The argument changed, if not nil, replaces the job that has the same index. The result is by job; it is false for
+// jobs without work.
 func (q *planner) serve(changed *item) []bool {
 	jobs := q.urgentFirst(changed)
 	m := moore{planner: q, changed: changed, served: make([]bool, len(q.items))}
@@ -102,8 +102,8 @@ func (m *moore) count(jobs []int32, least float64) int {
 	return len(m.taken)
 }
 
-// longer reports whether job a counts as longer than job b. The job with more work is longer. If the work is equal,
-// it is the job with less value, and if the values are equal too, the later job.
+// longer reports whether job a counts as longer than job b. The job with more work is longer. If the work is equal, it
+// is the job with less value, and if the values are equal too, the later job.
 func (m *moore) longer(a, b int32) bool {
 	x, y := m.item(a), m.item(b)
 	return cmp.Or(cmp.Compare(x.work, y.work), cmp.Compare(y.best, x.best), cmp.Compare(x.index, y.index)) > 0

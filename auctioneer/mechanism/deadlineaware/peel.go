@@ -42,8 +42,8 @@ type peeling struct {
 	until  float64   // the work down to which bounds are valid
 }
 
-// peel fixes jobs from the last to the first. The argument jobs must be in the order of byTop, and extra is the work
-// of other jobs that come before all of them.
+// peel fixes jobs from the last to the first. The argument jobs must be in the order of byTop, and extra is the work of
+// other jobs that come before all of them.
 func (q *planner) peel(jobs []int32, extra float64) []layer {
 	p := q.newPeeling(jobs, extra)
 	layers := make([]layer, 0, len(jobs))

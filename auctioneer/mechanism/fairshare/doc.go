@@ -1,5 +1,5 @@
-// Package fairshare gives equal shares to users, not to jobs. Each user gets slots in proportion to its weight, but
-// no more than it asks for. Use in the recent past counts also.
+// Package fairshare gives equal shares to users, not to jobs. Each user gets slots in proportion to its weight, but no
+// more than it asks for. Use in the recent past counts also.
 //
 // # Model
 //
@@ -32,10 +32,10 @@
 // # Guarantees
 //
 // Division: no user can be given more without taking from a user whose level is not higher. Up to rounding, the parts
-// add up to the amount or to all demands. If one user asks for more, the level of another user does not fall below
-// the level of the first. Schedule: jobs of a user start in the order of submission, and no node is idle while a job
-// of width 1 waits. With equal weights, jobs of the same width and no half-life, users who always have waiting jobs
-// hold numbers of slots that differ by at most one, once enough nodes have become free.
+// add up to the amount or to all demands. If one user asks for more, the level of another user does not fall below the
+// level of the first. Schedule: jobs of a user start in the order of submission, and no node is idle while a job of
+// width 1 waits. With equal weights, jobs of the same width and no half-life, users who always have waiting jobs hold
+// numbers of slots that differ by at most one, once enough nodes have become free.
 //
 // A new leader does not know the past use, so at first it decides differently from the old leader. The difference
 // halves in each half-life. Use is measured at decisions, so changes between two decisions are missed.

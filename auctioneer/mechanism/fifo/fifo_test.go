@@ -17,9 +17,9 @@ import (
 
 func TestMain(m *testing.M) { casetest.Main(m, 2000) }
 
-// slowly is a simple method. It places the jobs one by one, each at the first time that is not before the previous
-// job and at which earlier jobs leave enough nodes free. While a job waits, no other job starts, so the number of
-// used nodes only falls. So it is enough to try the times at which earlier jobs end.
+// slowly is a simple method. It places the jobs one by one, each at the first time that is not before the previous job
+// and at which earlier jobs leave enough nodes free. While a job waits, no other job starts, so the number of used
+// nodes only falls. So it is enough to try the times at which earlier jobs end.
 func slowly(in *rigid.Instance) []float64 {
 	start := make([]float64, len(in.Jobs))
 	var placed []int

@@ -145,14 +145,14 @@ func (a *auction) set(id int32, running, waiting, stuck int) {
 	a.move(id, running-has, waiting-wants)
 }
 
-// decide gives nodes to the best bidders. It gives free nodes, and with preemption also nodes of
-// worse bidders. First it takes nodes back if more are used than exist. Afterwards the list changed has the bidders
-// whose number of running nodes may have changed.
+// decide gives nodes to the best bidders. It gives free nodes, and with preemption also nodes of worse bidders. First
+// it takes nodes back if more are used than exist. Afterwards the list changed has the bidders whose number of running
+// nodes may have changed.
 //
-// A bidder that would go before the worst running bidder, but can have no node now, is passed over: it waits
-// aside, keeps no node from others, and sets no level. A bidder that takes several nodes at once is passed
-// over if free nodes and nodes of worse bidders are too few. Without preemption no bidder is passed over:
-// free nodes are kept until there are enough.
+// A bidder that would go before the worst running bidder, but can have no node now, is passed over: it waits aside,
+// keeps no node from others, and sets no level. A bidder that takes several nodes at once is passed over if free nodes
+// and nodes of worse bidders are too few. Without preemption no bidder is passed over: free nodes are kept until there
+// are enough.
 func (a *auction) decide() {
 	a.recall()
 	for a.preempt && a.used > a.nodes {

@@ -110,8 +110,8 @@ func TestKthPriceDoesNotMakeHonestyBest(t *testing.T) {
 	}
 }
 
-// TestFirstPriceRevenueDependsOnTheAlgorithm: section V says that the revenue at the first price does not depend on
-// the algorithm. It does depend on it: the order decides which jobs run alone, at the reserve.
+// TestFirstPriceRevenueDependsOnTheAlgorithm: section V says that the revenue at the first price does not depend on the
+// algorithm. It does depend on it: the order decides which jobs run alone, at the reserve.
 func TestFirstPriceRevenueDependsOnTheAlgorithm(t *testing.T) {
 	p := &Problem{Nodes: 2, Rule: Rule{HB, First, false}, Reserve: 1,
 		Jobs: []Job{{Runtime: 10, Bid: 3}, {Runtime: 10, Bid: 2}, {Runtime: 1, Bid: 1}}}

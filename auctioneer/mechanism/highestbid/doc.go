@@ -39,10 +39,10 @@
 // Nodes go to the best tasks first, as before. A task that needs more nodes than better tasks leave is passed over,
 // even if worse tasks then run. This is the greedy auction of Lehmann, O'Callaghan and Shoham, ordered by the bid for a
 // slot-second. Without preemption no task is passed over: free nodes are kept until there are enough. A bid that is
-// passed over sets no level, so no job pays more than its own bid. All tasks of a job take the same number of nodes.
-// At pivot prices this number must be one. In a live market with preemption, a task is also passed over if no single
-// node has enough free slots and slots of worse bids. Otherwise it takes slots of the worst bids on one node, which
-// need not be the worst bids of all.
+// passed over sets no level, so no job pays more than its own bid. All tasks of a job take the same number of nodes. At
+// pivot prices this number must be one. In a live market with preemption, a task is also passed over if no single node
+// has enough free slots and slots of worse bids. Otherwise it takes slots of the worst bids on one node, which need not
+// be the worst bids of all.
 //
 // Run runs a whole trace. New makes the mechanism of a live market, where each class is an auction. In both, each task
 // competes with its job's bid.
@@ -118,19 +118,19 @@
 //
 // Measured in the same 200 jobs at pivot prices, bidding half, twice and four times the value loses 1.1 [0.7, 1.5], 1.4
 // [0.4, 2.5] and 2.3 [1.0, 3.7] of v·length with seed 1, and it surely loses with the other seeds. Some lies are
-// outside of the model. They were measured on the KTH log with seeds 1 to 3. A job in two halves runs on two slots
-// and gains 0.35, 0.27 and 0.33 on average (at k-th prices 0.37, 0.29, 0.37). Two users together gain 0.016, 0.017
-// and 0.002 (at k-th prices 0.005, 0.017, 0.022), and at most 0.38. On 15 days on 3 slots at twice the load (573 jobs
-// of three draws, median wait 5 h; in parts of the value, horizon 1,000 h), no job gains by any lie about the value
-// or by a later submission. A search over everything that a job declares, its pace and its arrival finds no gain
-// either. A slow job loses, and so does a job that nobody needs. Halves lose 661 [395, 928] on average, though they
-// gain 0.11 after the fact. Two users lose 5.7 [3.0, 8.5] by their surest lie. Waits beyond the horizon are not in
-// the price. With the default of a day the best lie about the value gains 5e-5, 0.04 and 0; with a horizon of an hour
-// it gains 1.6, 0.15 and 433 times the value. In the 15 days some jobs wait longer than a day. With the horizon of a
-// day no fixed lie surely gains there (at most 1.6 [−2.3, 5.4]), but 66 of 573 jobs gain by their best lie about the
-// value, 45 [13, 77] on average and 5,789 at most. So an operator sets the horizon above all waits. A live market
-// needs a horizon to bound what a job may owe. Example: with a rate of 2 and a horizon of 100 s, 200 of the budget
-// are kept for the place in the order, and the rest is for the slots.
+// outside of the model. They were measured on the KTH log with seeds 1 to 3. A job in two halves runs on two slots and
+// gains 0.35, 0.27 and 0.33 on average (at k-th prices 0.37, 0.29, 0.37). Two users together gain 0.016, 0.017 and
+// 0.002 (at k-th prices 0.005, 0.017, 0.022), and at most 0.38. On 15 days on 3 slots at twice the load (573 jobs of
+// three draws, median wait 5 h; in parts of the value, horizon 1,000 h), no job gains by any lie about the value or by
+// a later submission. A search over everything that a job declares, its pace and its arrival finds no gain either. A
+// slow job loses, and so does a job that nobody needs. Halves lose 661 [395, 928] on average, though they gain 0.11
+// after the fact. Two users lose 5.7 [3.0, 8.5] by their surest lie. Waits beyond the horizon are not in the price.
+// With the default of a day the best lie about the value gains 5e-5, 0.04 and 0; with a horizon of an hour it gains
+// 1.6, 0.15 and 433 times the value. In the 15 days some jobs wait longer than a day. With the horizon of a day no
+// fixed lie surely gains there (at most 1.6 [−2.3, 5.4]), but 66 of 573 jobs gain by their best lie about the value, 45
+// [13, 77] on average and 5,789 at most. So an operator sets the horizon above all waits. A live market needs a horizon
+// to bound what a job may owe. Example: with a rate of 2 and a horizon of 100 s, 200 of the budget are kept for the
+// place in the order, and the rest is for the slots.
 //
 // A live market computes prices from what happened: when jobs came, what slot time they had, and how many slots there
 // were. It settles a job when the price is certain: when the job would have ended with any bid, or at the horizon. A

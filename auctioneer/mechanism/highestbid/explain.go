@@ -91,10 +91,9 @@ func before(ahead int) string {
 	return spelling.Number(ahead, "task with a higher or an equal earlier bid waits", "tasks with a higher or an equal earlier bid wait") + " before this job"
 }
 
-// The method enough returns sentences that say what bid would get a job a slot: at once with preemption, otherwise
-// the next free slot. It returns no sentences if they would disclose the bid of the only other account. It also
-// returns no sentences if the job needs several slots on one node, because then the bid depends on where other tasks
-// run.
+// The method enough returns sentences that say what bid would get a job a slot: at once with preemption, otherwise the
+// next free slot. It returns no sentences if they would disclose the bid of the only other account. It also returns no
+// sentences if the job needs several slots on one node, because then the bid depends on where other tasks run.
 func (s *standing) enough(view *mechanism.View, job *mechanism.Job) []string {
 	others, gets := &s.auction.waiting, "would win the next free slot"
 	if s.auction.preempt {

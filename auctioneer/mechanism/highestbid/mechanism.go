@@ -80,10 +80,10 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 
 func lower(s job.State) string { return strings.ToLower(s.String()) }
 
-// Allocate decides which jobs get slots. A job's weight in a class is its part of the slots that pending tasks get;
-// if pending tasks get none, the best waiting job has all the weight. A job whose budget is spent is discarded.
-// Prices are for a slot-second, in credits. With basis AtLevel the price is the level; if prices depend on length,
-// the price is for a length of one second. With OwnBid the price is the lowest running bid.
+// Allocate decides which jobs get slots. A job's weight in a class is its part of the slots that pending tasks get; if
+// pending tasks get none, the best waiting job has all the weight. A job whose budget is spent is discarded. Prices are
+// for a slot-second, in credits. With basis AtLevel the price is the level; if prices depend on length, the price is
+// for a length of one second. With OwnBid the price is the lowest running bid.
 func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	c.roster = c.newRoster(len(view.Classes))
 	d := c.Update(view, view.Jobs, nil)

@@ -44,10 +44,10 @@ type absence struct {
 	now     float64
 }
 
-// pivot returns the price of a job for its place in the order: Σ b·(F(below b) − F(above b)) over the bids b
-// of other jobs up to its own. F(x) is when the job would have had its work with a bid of x, at most end. The market
-// is known up to the time known; +Inf means that it is known completely. The result certain is false if later events
-// can change the price.
+// pivot returns the price of a job for its place in the order: Σ b·(F(below b) − F(above b)) over the bids b of other
+// jobs up to its own. F(x) is when the job would have had its work with a bid of x, at most end. The market is known up
+// to the time known; +Inf means that it is known completely. The result certain is false if later events can change the
+// price.
 func (a *absence) pivot(me *contender, known, end float64) (price float64, certain bool) {
 	if me.bid <= 0 {
 		return 0, true

@@ -23,8 +23,8 @@ func crowd(r *rand.Rand, jobs int, price Price) *Problem {
 	return p
 }
 
-// TestAPivotPriceIsWhatThePlaceSpares runs the market again with each bid of the job below its real bid. The price
-// must be a sum over the other bids: each bid times the waiting that the job saves by going before it.
+// TestAPivotPriceIsWhatThePlaceSpares runs the market again with each bid of the job below its real bid. The price must
+// be a sum over the other bids: each bid times the waiting that the job saves by going before it.
 func TestAPivotPriceIsWhatThePlaceSpares(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 500 {

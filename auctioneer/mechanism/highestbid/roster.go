@@ -158,8 +158,8 @@ func (r *roster) review(view *mechanism.View) {
 // because a job below the level is suspended when the level is set.
 func (r Rule) bounded() bool { return !r.byLength() || r.Capped || r.Price == First }
 
-// The constant never is thirty years, in microseconds. The roster does not check whether a budget that lasts longer
-// is spent.
+// The constant never is thirty years, in microseconds. The roster does not check whether a budget that lasts longer is
+// spent.
 const never = 1e15
 
 // lasts returns how long a job's budget will last at a rate in credits per second.

@@ -102,8 +102,8 @@ func useful(in *input, me int, announced []int) int {
 	return sum
 }
 
-// TestLies: announcing larger demands may gain at most one slot, by a tie. Announcing smaller demands may gain at
-// most 50 %.
+// TestLies: announcing larger demands may gain at most one slot, by a tie. Announcing smaller demands may gain at most
+// 50 %.
 func TestLies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawn(t, 0, 1000)

@@ -24,8 +24,8 @@ type Member struct {
 	Demand, Held int
 	Given        int
 	seen         messages.Time // when it last had a job
-	// asked and had are the slot time asked for and held since the last quantum ended, in slot-microseconds. The
-	// excess that earlier quanta counted is subtracted.
+	// asked and had are the slot time asked for and held since the last quantum ended, in slot-microseconds. The excess
+	// that earlier quanta counted is subtracted.
 	asked, had int64
 }
 
@@ -66,9 +66,9 @@ func (l *Ledger) mean() (sum int64) {
 	return sum
 }
 
-// Pass ends the quanta that are over by now: members pay and earn karma for the mean numbers of slots that they
-// held and asked for. It reports whether a quantum ended. It assumes that Demand and Held have not changed since the
-// last call.
+// Pass ends the quanta that are over by now: members pay and earn karma for the mean numbers of slots that they held
+// and asked for. It reports whether a quantum ended. It assumes that Demand and Held have not changed since the last
+// call.
 func (l *Ledger) Pass(now messages.Time) bool {
 	l.count(now)
 	if l.since == 0 {

@@ -32,6 +32,6 @@
 //
 // # Source
 //
-// Windows are as in Mutz, chapters 6 and 7, and in backfilling. The tree is a B-tree. Each entry has the least and
-// the most free nodes of its child. An addition to a whole child is stored at the child's entry.
+// Windows are as in Mutz, chapters 6 and 7, and in backfilling. The tree is a B-tree. Each entry has the least and the
+// most free nodes of its child. An addition to a whole child is stored at the child's entry.
 package profile

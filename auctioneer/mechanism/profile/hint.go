@@ -19,8 +19,8 @@ type hint struct {
 
 const widths, lengths = 16, 32 // both are powers of two
 
-// The function below returns the number of half octaves of x, rounded down, for x > 0. A larger x never gives a
-// smaller number. above does the same, but rounds up.
+// The function below returns the number of half octaves of x, rounded down, for x > 0. A larger x never gives a smaller
+// number. above does the same, but rounds up.
 func below(x float64) uint16 { return uint16(math.Float64bits(x) >> 51) }
 func above(x float64) uint16 { return uint16((math.Float64bits(x) + 1<<51 - 1) >> 51) }
 

@@ -129,8 +129,8 @@ func (n *node) bound(i int, child *node, leaf bool) {
 	n.low[i], n.high[i] = low+n.add[i], high+n.add[i]
 }
 
-// add changes the number of free nodes by `by` at the breakpoints in [start, end), below one node. The arguments
-// start and end must be breakpoints.
+// add changes the number of free nodes by `by` at the breakpoints in [start, end), below one node. The arguments start
+// and end must be breakpoints.
 func (p *Profile) add(at int32, level int, start, end float64, by int32) {
 	n := &p.tree[at]
 	i := n.find(start)

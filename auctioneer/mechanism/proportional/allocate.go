@@ -170,8 +170,8 @@ func (c *Mechanism) leave(s *seat) {
 }
 
 // decide solves the market for the present seats. It reports whether it computed every row. If not, it computed the
-// rows of the seats in the list worked. The other rows need no update: the share of a seat that wants a single class
-// is its power divided by the class's total. So one factor for each class (scale) corrects these shares.
+// rows of the seats in the list worked. The other rows need no update: the share of a seat that wants a single class is
+// its power divided by the class's total. So one factor for each class (scale) corrects these shares.
 func (c *Mechanism) decide() bool {
 	pooled := c.admitSeats()
 	c.market.Refresh()
@@ -217,8 +217,8 @@ func (c *Mechanism) workOutSome() {
 	}
 }
 
-// admitSeats updates the market to the seats that bid. If some seats have a minimum utility, it admits only seats
-// that can be served together. It reports whether it may have admitted or removed seats that had not changed.
+// admitSeats updates the market to the seats that bid. If some seats have a minimum utility, it admits only seats that
+// can be served together. It reports whether it may have admitted or removed seats that had not changed.
 func (c *Mechanism) admitSeats() bool {
 	pooled := c.minimum > 0 || c.pooled
 	c.pooled = c.minimum > 0

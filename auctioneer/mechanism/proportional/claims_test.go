@@ -153,8 +153,8 @@ func bestLie(t testing.TB, p *Problem) float64 {
 	return best
 }
 
-// TestGainOfALieShrinksWithTheMarket measures how false theorem 2 is: the mean gain of the best lie must fall at
-// least as fast as 1/n. (With two jobs the gain is small again: 0.006 % on average.)
+// TestGainOfALieShrinksWithTheMarket measures how false theorem 2 is: the mean gain of the best lie must fall at least
+// as fast as 1/n. (With two jobs the gain is small again: 0.006 % on average.)
 func TestGainOfALieShrinksWithTheMarket(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	mean := map[int]float64{}

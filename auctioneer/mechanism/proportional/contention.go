@@ -92,8 +92,8 @@ type Had struct {
 	Began     int               // number of tasks that had a slot
 }
 
-// The constant turn is the least slot time that a task counts for when the slot time of a job is compared with what
-// it bought. Without this minimum, a job whose tasks end at once would seem to have received almost nothing.
+// The constant turn is the least slot time that a task counts for when the slot time of a job is compared with what it
+// bought. Without this minimum, a job whose tasks end at once would seem to have received almost nothing.
 const turn = messages.Duration(1e8)
 
 // got returns the slot time that the job received divided by the slot time that it bought, in [0, 1].
@@ -102,10 +102,9 @@ func (h Had) got() float64 {
 	return time / (time + max(0, float64(h.Lacked)))
 }
 
-// Owed returns what a job with a budget owes: the budget multiplied by the mean contention during its slot
-// time. The job owes less if it had very little slot time, or less than it bought. How the job ended does not
-// matter. The number of tasks does not matter either; otherwise tasks that do nothing would make a job
-// cheaper.
+// Owed returns what a job with a budget owes: the budget multiplied by the mean contention during its slot time. The
+// job owes less if it had very little slot time, or less than it bought. How the job ended does not matter. The number
+// of tasks does not matter either; otherwise tasks that do nothing would make a job cheaper.
 func (h Had) Owed(budget messages.Credits) messages.Credits {
 	if h.Time <= 0 || h.Contended <= 0 {
 		return 0

@@ -55,13 +55,13 @@
 // drawn weights and budgets, the best of 60 lies of one job gained 2.0 % on average in 30 draws, and 7.7 % at most. At
 // α = 1/2 no lie gained.
 //
-// These figures are for lies about weights, if all jobs are linear and bid at the same time. The owner also chooses
-// the budget; the section "What a job owes" says what a false budget gains. candor audit measured lies over 25 jobs
-// of four days of the KTH SP2 log on 4 slots, at four times their load. If all jobs ask for a minimum (slo 0.1), the
-// same false budget for all jobs gained 0.070 [0.036, 0.103] of the value on average. The best false budget of each
-// job gained 2.3 [−0.8, 5.4] with seed 1, 0.01 and 0.03 with seeds 2 and 3, and 34 at most. Over seeds 1 to 10 a
-// false minimum gained in 7 of 250 cases, 35 at most. If no other job has a minimum (slo 0.0001), it gained in 1 of
-// 250 cases, 0.001 ± 0.003 of the value.
+// These figures are for lies about weights, if all jobs are linear and bid at the same time. The owner also chooses the
+// budget; the section "What a job owes" says what a false budget gains. candor audit measured lies over 25 jobs of four
+// days of the KTH SP2 log on 4 slots, at four times their load. If all jobs ask for a minimum (slo 0.1), the same false
+// budget for all jobs gained 0.070 [0.036, 0.103] of the value on average. The best false budget of each job gained 2.3
+// [−0.8, 5.4] with seed 1, 0.01 and 0.03 with seeds 2 and 3, and 34 at most. Over seeds 1 to 10 a false minimum gained
+// in 7 of 250 cases, 35 at most. If no other job has a minimum (slo 0.0001), it gained in 1 of 250 cases, 0.001 ± 0.003
+// of the value.
 //
 // The shares of a Market differ from the fixed point by at most Market.Error, relative. The error is estimated as the
 // square of the distance from the last full solution, times a factor that was large enough in every instance tried.
@@ -73,12 +73,12 @@
 // A share is a share of slot time: agents draw jobs so that each receives slot time in proportion to its share,
 // whatever the length of its tasks (package sampler of the agents). The paper draws tasks by shares, because all of its
 // tasks have the same length. With tasks of 0.1 s and of 10 s and equal budgets, the short tasks would then receive
-// only 1 % of the slot time, and a job that packs 50 tasks into one would receive 0.85 instead of 0.25. In a
-// simulation with all actors, with 64 slots on nodes of 1 or 64 slots and α of 1/2 and 1, the short tasks receive
-// 0.50 within 300 s. A job that packs 1/4, 4 or 50 tasks into one has 0.25 within 1,500 s, off by 0.01 at most. On
-// 10,000 nodes tasks of 0.5 s have 0.49 against tasks of 3 s within 30 s. A job that has fewer tasks than there are
-// nodes, and longer tasks than other jobs, still receives more than its share. The figures below on split jobs of
-// several tasks, and on bounded slowdowns, were measured earlier, when tasks were drawn by shares.
+// only 1 % of the slot time, and a job that packs 50 tasks into one would receive 0.85 instead of 0.25. In a simulation
+// with all actors, with 64 slots on nodes of 1 or 64 slots and α of 1/2 and 1, the short tasks receive 0.50 within 300
+// s. A job that packs 1/4, 4 or 50 tasks into one has 0.25 within 1,500 s, off by 0.01 at most. On 10,000 nodes tasks
+// of 0.5 s have 0.49 against tasks of 3 s within 30 s. A job that has fewer tasks than there are nodes, and longer
+// tasks than other jobs, still receives more than its share. The figures below on split jobs of several tasks, and on
+// bounded slowdowns, were measured earlier, when tasks were drawn by shares.
 //
 // A task of k slots counts k times in slot time, and pays k times. The paper's tasks take one slot, and nothing is
 // proven about widths. A node gathers the slots of a task, and until then they are idle: this is not optimal. Jobs of
@@ -151,15 +151,15 @@
 // of the worth. Under settle: on-completion the same lie gained 99 %.
 //
 // The effect of a budget depends on the cost of waiting. This was measured on 15 days of the same log on 3 slots at
-// twice its load (191 jobs, median wait 5 h; bids drawn three times). Some jobs are worth their value by a deadline
-// and nothing after it. For these jobs, a budget of a hundredth of the worth gained 0.23 [0.21, 0.26] of the value on
-// average, half of the worth gained 0.14 [0.13, 0.16], and four times the worth lost 0.94 [0.86, 1.02]. For other
-// jobs, each second of waiting costs as much as a second on a slot is worth. For them it is the reverse: half of the
-// worth lost 22 [11, 33] times the value. 1.5 and four times the worth gained 14 [4, 23] and 53 [34, 73] times the
-// value, because short jobs waited for hours. A payment is at most the budget, so it can be less than the value of
-// the waiting that an earlier turn saves. The pivot price of package highestbid covers this value. In both cases a
-// job in two halves lost: 0.033 [0.014, 0.053] and 87 [61, 114]. So did a job under two to four names: 0.055 [0.034,
-// 0.076] and 87 [61, 114] at least. A second job that nobody needs, and a job that is slow on purpose, gained nothing.
+// twice its load (191 jobs, median wait 5 h; bids drawn three times). Some jobs are worth their value by a deadline and
+// nothing after it. For these jobs, a budget of a hundredth of the worth gained 0.23 [0.21, 0.26] of the value on
+// average, half of the worth gained 0.14 [0.13, 0.16], and four times the worth lost 0.94 [0.86, 1.02]. For other jobs,
+// each second of waiting costs as much as a second on a slot is worth. For them it is the reverse: half of the worth
+// lost 22 [11, 33] times the value. 1.5 and four times the worth gained 14 [4, 23] and 53 [34, 73] times the value,
+// because short jobs waited for hours. A payment is at most the budget, so it can be less than the value of the waiting
+// that an earlier turn saves. The pivot price of package highestbid covers this value. In both cases a job in two
+// halves lost: 0.033 [0.014, 0.053] and 87 [61, 114]. So did a job under two to four names: 0.055 [0.034, 0.076] and 87
+// [61, 114] at least. A second job that nobody needs, and a job that is slow on purpose, gained nothing.
 //
 // # Disclosure
 //
@@ -201,8 +201,8 @@
 //
 // # Errors
 //
-// Numbers that are negative, not finite or out of range are refused as Invalid before anything changes. The error
-// names the job and the field.
+// Numbers that are negative, not finite or out of range are refused as Invalid before anything changes. The error names
+// the job and the field.
 //
 // # Cost
 //

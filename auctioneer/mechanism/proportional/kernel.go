@@ -10,9 +10,9 @@ const mostSteps = 60
 // larger newton.loose is used instead.
 const closeEnough = 3e-7
 
-// answerHalfLinear computes the answer at alpha = 1/2 for a linear utility. The equations b = λ·w·s·(1−s) and s =
-// √b/T give s = x/(1+x) with x = λ·w/T². It finds the multiplier λ by Newton's method on √(Σ b), which is nearly
-// linear in λ. It returns false if it finds no answer.
+// answerHalfLinear computes the answer at alpha = 1/2 for a linear utility. The equations b = λ·w·s·(1−s) and s = √b/T
+// give s = x/(1+x) with x = λ·w/T². It finds the multiplier λ by Newton's method on √(Σ b), which is nearly linear in
+// λ. It returns false if it finds no answer.
 func (w *newton) answerHalfLinear(i int) bool {
 	m := w.auction.m
 	a, weights := &w.row, w.auction.weights[i*m:i*m+m]
@@ -65,8 +65,8 @@ func (a *answer) finishLinear(change float64) {
 	}
 }
 
-// answerHalfLog computes the answer at alpha = 1/2 for a logarithmic utility. The equations b = λ·w·(1−s) and s =
-// √b/T give s²/(1−s) = y with y = λ·w/T². The spending is nearly linear in λ. It returns false if it finds no answer.
+// answerHalfLog computes the answer at alpha = 1/2 for a logarithmic utility. The equations b = λ·w·(1−s) and s = √b/T
+// give s²/(1−s) = y with y = λ·w/T². The spending is nearly linear in λ. It returns false if it finds no answer.
 func (w *newton) answerHalfLog(i int) bool {
 	m := w.auction.m
 	a, weights := &w.row, w.auction.weights[i*m:i*m+m]

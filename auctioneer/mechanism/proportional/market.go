@@ -31,8 +31,8 @@ type Market struct {
 // fewJobs is the number of jobs up to which a full solution is always made, because it is fast.
 const fewJobs = 192
 
-// NewMarket returns a market without jobs. The argument tolerance bounds the estimated relative error of a share
-// after Refresh; it must be at least 1e-9.
+// NewMarket returns a market without jobs. The argument tolerance bounds the estimated relative error of a share after
+// Refresh; it must be at least 1e-9.
 func NewMarket(alpha float64, classes int, tolerance float64) (*Market, error) {
 	k := &Market{tolerance: max(tolerance, 1e-9), problem: Problem{Alpha: alpha, Classes: classes}, stale: true}
 	if err := k.problem.Check(); err != nil {

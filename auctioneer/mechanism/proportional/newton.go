@@ -11,14 +11,14 @@ const leastNewtonAlpha = 0.05
 // of from the total. With the total, 1−s would lose digits.
 const dominance = 0.9
 
-// newton solves for what the jobs face (the fields) instead of for what they bid. Given the total T_j of the
-// powers in each class, job i has one answer b_i(T): the row with which its marginal utilities per credit are
-// equal. The fixed point is the T at which the powers of all answers sum to T. These are m equations, for any
-// number of jobs. Newton's method solves them. Each job's answer comes with its exact derivative.
+// newton solves for what the jobs face (the fields) instead of for what they bid. Given the total T_j of the powers in
+// each class, job i has one answer b_i(T): the row with which its marginal utilities per credit are equal. The fixed
+// point is the T at which the powers of all answers sum to T. These are m equations, for any number of jobs. Newton's
+// method solves them. Each job's answer comes with its exact derivative.
 //
-// A job that wants a single class always bids its whole budget there. A job with nearly all of a class is
-// called dominant. In this class the job faces the sum Q_j of the others instead of T_j, so the class has a second
-// unknown. Field j is T_j, field m+j is Q_j.
+// A job that wants a single class always bids its whole budget there. A job with nearly all of a class is called
+// dominant. In this class the job faces the sum Q_j of the others instead of T_j, so the class has a second unknown.
+// Field j is T_j, field m+j is Q_j.
 //
 // Each pass adds up these equations in sum, and their derivatives in jacobian:
 //
@@ -258,8 +258,8 @@ func (w *newton) shorten() {
 	}
 }
 
-// eliminate solves a·y = x by Gaussian elimination with partial pivoting, and replaces x by the solution y. It
-// returns false if the matrix a is singular. The matrix has len(x)² entries, row by row, and is overwritten.
+// eliminate solves a·y = x by Gaussian elimination with partial pivoting, and replaces x by the solution y. It returns
+// false if the matrix a is singular. The matrix has len(x)² entries, row by row, and is overwritten.
 func eliminate(a, x []float64) bool {
 	n := len(x)
 	for c := range n {

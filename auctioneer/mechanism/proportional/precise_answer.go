@@ -162,8 +162,8 @@ func (x *precise) spend(i int, ell *big.Float) (total, slope *big.Float) {
 	return total, slope
 }
 
-// atOne computes the answer at alpha = 1, where b = s·T = s/(1−s)·Q. It is a rational function of the total
-// T, or contains a square root if the job faces the others' sum Q. The argument a is λ·w.
+// atOne computes the answer at alpha = 1, where b = s·T = s/(1−s)·Q. It is a rational function of the total T, or
+// contains a square root if the job faces the others' sum Q. The argument a is λ·w.
 //
 //	linear: 1 = a·(1−s)/T, or b = 0 if that is less even at s = 0
 //	log:    b = a·(1−s)

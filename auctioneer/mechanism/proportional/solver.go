@@ -192,9 +192,9 @@ const (
 	nearby                      = 1e-7
 )
 
-// climb solves the auction first with a smaller exponent, which is easier, and raises the exponent in steps
-// that Newton's method can follow. Each step divides 1−alpha by a factor; if alpha is 1, the last step goes
-// to 0. It returns the exponent that it reached, with its bids in the field start.
+// climb solves the auction first with a smaller exponent, which is easier, and raises the exponent in steps that
+// Newton's method can follow. Each step divides 1−alpha by a factor; if alpha is 1, the last step goes to 0. It returns
+// the exponent that it reached, with its bids in the field start.
 func (s *Solver) climb() float64 {
 	a, goal := &s.auction, s.auction.p.Alpha
 	a.alpha = min(goal/2, 0.25)

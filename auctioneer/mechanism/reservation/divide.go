@@ -90,8 +90,8 @@ func (a *plan) draw(r *rand.Rand, most int) int {
 	return most
 }
 
-// assign gives the bids with a width of at most widest to lanes. The argument loose is the fraction of these bids
-// that may go to wider lanes than they need.
+// assign gives the bids with a width of at most widest to lanes. The argument loose is the fraction of these bids that
+// may go to wider lanes than they need.
 func (a *plan) assign(d *division, widest int, loose float64, r *rand.Rand) {
 	for k := range a.shapes {
 		x := &a.shapes[k]

@@ -83,22 +83,22 @@
 //
 // candor audit measured four days of the KTH SP2 log (--nodes 100 --scale-load 6, 25 jobs, 200 candidates, deadlines of
 // a day or more, seeds 1 to 3). With the three seeds, the numbers of jobs that gain by their best lie are: 0, 0 and 0
-// for a lie about the value, 0, 0 and 1 about the length, 1, 2 and 4 about the nodes, and none about the deadline. 1,
-// 3 and 6 jobs gain as two halves, and 9, 5 and 6 by a submission after the period, into another auction. The largest
-// gain is the whole value. On fixed timetables no job gains by a lie about value, length or deadline, or as two
-// halves. 2, 0 and 0 jobs gain by a lie about nodes, at most 0.37, and 2, 3 and 2 by a later period, at most the
-// whole value. A lie about nodes declares the same work on fewer nodes for longer: an owner whose job can run so has
-// two ways to be served, but bids for one. The models cover neither this, nor halves, nor a choice among periods.
-// Fixed timetables have 0.66 to 0.82 of the value of timetables made for the bids (60 bids on 8 and 100 nodes, 200
-// and 2,000 candidates: TestWhatFixedTimetablesAreWorth).
+// for a lie about the value, 0, 0 and 1 about the length, 1, 2 and 4 about the nodes, and none about the deadline. 1, 3
+// and 6 jobs gain as two halves, and 9, 5 and 6 by a submission after the period, into another auction. The largest
+// gain is the whole value. On fixed timetables no job gains by a lie about value, length or deadline, or as two halves.
+// 2, 0 and 0 jobs gain by a lie about nodes, at most 0.37, and 2, 3 and 2 by a later period, at most the whole value. A
+// lie about nodes declares the same work on fewer nodes for longer: an owner whose job can run so has two ways to be
+// served, but bids for one. The models cover neither this, nor halves, nor a choice among periods. Fixed timetables
+// have 0.66 to 0.82 of the value of timetables made for the bids (60 bids on 8 and 100 nodes, 200 and 2,000 candidates:
+// TestWhatFixedTimetablesAreWorth).
 //
-// Over 15 days of serial jobs on 3 slots at twice their load (510 jobs of three draws, deadline the end of the
-// period), no fixed lie about value gains. Lies about length, a slow job, halves and false names lose. A later
-// submission, into another auction, gains 0.034 [0.010, 0.058] of the value. A job that nobody needs gains 0.008
-// [−0.005, 0.020]. On fixed timetables a later submission gains 0.038 [0.015, 0.060], and a job that nobody needs
-// 0.005 [−0.004, 0.014]. The other lies gain as in search mode. After the fact, 63 of 425 jobs gain by a lie about
-// one number, and on fixed timetables 54 of 332; they gain their whole value at most. A search over all numbers
-// together, from the truth, finds a gain for 14 and 15 of 510 jobs.
+// Over 15 days of serial jobs on 3 slots at twice their load (510 jobs of three draws, deadline the end of the period),
+// no fixed lie about value gains. Lies about length, a slow job, halves and false names lose. A later submission, into
+// another auction, gains 0.034 [0.010, 0.058] of the value. A job that nobody needs gains 0.008 [−0.005, 0.020]. On
+// fixed timetables a later submission gains 0.038 [0.015, 0.060], and a job that nobody needs 0.005 [−0.004, 0.014].
+// The other lies gain as in search mode. After the fact, 63 of 425 jobs gain by a lie about one number, and on fixed
+// timetables 54 of 332; they gain their whole value at most. A search over all numbers together, from the truth, finds
+// a gain for 14 and 15 of 510 jobs.
 //
 // Find's result does not depend on the number of workers. There is no bound on how far its value may be below the
 // optimum. In measurements with six bids on eight nodes, it finds the optimum with 500 candidates. With 2,000 bids, the

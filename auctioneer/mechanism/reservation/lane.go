@@ -113,9 +113,9 @@ func (a *lane) prepend(k int) {
 	}
 }
 
-// trace goes through the items from front to back, block by block, and sets which items are served and when. An item
-// is served if this gives a strictly higher value. If the argument without is not nil, trace sets it, for each served
-// bid, to the value of the best schedule that does not serve the bid.
+// trace goes through the items from front to back, block by block, and sets which items are served and when. An item is
+// served if this gives a strictly higher value. If the argument without is not nil, trace sets it, for each served bid,
+// to the value of the best schedule that does not serve the bid.
 func (a *lane) trace(without []int64) {
 	if without != nil {
 		a.prefix = zeros(a.prefix, a.horizon+1)

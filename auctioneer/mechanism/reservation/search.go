@@ -109,9 +109,9 @@ func (f *finder) try() {
 	})
 }
 
-// price computes, for each winner, the highest value without this winner. For candidates that are orders, this value
-// is already known. Candidates made of lanes are solved again if they can change a price. Those with the highest
-// values come first, because after them few others can change a price.
+// price computes, for each winner, the highest value without this winner. For candidates that are orders, this value is
+// already known. Candidates made of lanes are solved again if they can change a price. Those with the highest values
+// come first, because after them few others can change a price.
 func (f *finder) price(l *ledger) {
 	l.settle()
 	worths := slices.Concat(f.worths...)

@@ -129,8 +129,8 @@ func (c *Curve) Latest(level float64) (x float64, ever bool) {
 	return max(0, x), true
 }
 
-// latestPart does the same as Latest. The argument level is a part of the maximum, and the curve must reach it at
-// some corner.
+// latestPart does the same as Latest. The argument level is a part of the maximum, and the curve must reach it at some
+// corner.
 func (c *Curve) latestPart(level float64) float64 {
 	p := c.points
 	i := sort.Search(len(p), func(i int) bool { return p[i].Part < level }) // the first corner below level

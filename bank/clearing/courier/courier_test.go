@@ -179,8 +179,8 @@ func TestReconcileRefusesForgedPages(t *testing.T) {
 	}
 }
 
-// TestNetSaysWhoIsMissing checks that a silent peer is reported as missing, and a position without a valid signature
-// as a fault. In both cases the report must not be balanced.
+// TestNetSaysWhoIsMissing checks that a silent peer is reported as missing, and a position without a valid signature as
+// a fault. In both cases the report must not be balanced.
 func TestNetSaysWhoIsMissing(t *testing.T) {
 	east, west := pair(t)
 	for _, s := range []*site{east, west} {

@@ -161,8 +161,8 @@ func (s *sender) suspend(ctx context.Context, peer messages.Name) {
 	s.config.Log.Warn("a peer is suspended, because its bank does not answer", zap.String("peer", peer), zap.Time("since", since.Std()))
 }
 
-// failed stores the failure of a message to a peer. If err is nil, the peer has answered, and failed removes the
-// stored failures.
+// failed stores the failure of a message to a peer. If err is nil, the peer has answered, and failed removes the stored
+// failures.
 func (s *sender) failed(peer messages.Name, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package signon lets people sign in to the console at the site's provider of OpenID Connect. They then need no file
-// of credentials.
+// Package signon lets people sign in to the console at the site's provider of OpenID Connect. They then need no file of
+// credentials.
 //
 //	browser --- GET begin ---> console --- 303 ---> provider, where the person signs in
 //	browser <--- 303 with a code --- provider

@@ -27,8 +27,8 @@ type Rules struct {
 	Claim string `json:"claim,omitempty"`
 	// Accounts gives accounts to people whose claim is not the name of an account, like {ada@example.org: ada}.
 	Accounts map[string]messages.Name `json:"accounts,omitempty"`
-	// OperatorGroup is a group at the provider. Its members may use the accounts of operators. The claim groups lists
-	// a person's groups. If OperatorGroup is empty, nobody can sign on as an operator.
+	// OperatorGroup is a group at the provider. Its members may use the accounts of operators. The claim groups lists a
+	// person's groups. If OperatorGroup is empty, nobody can sign on as an operator.
 	OperatorGroup string `json:"operator_group,omitempty"`
 	// Scopes are the scopes that the console asks for, in addition to openid. The default is profile.
 	Scopes []string `json:"scopes,omitempty"`

@@ -18,8 +18,8 @@ type Loan struct {
 // mostOfAccount is how many sessions an account may have at a time. If one more begins, the oldest ends.
 const mostOfAccount = 8
 
-// sessions keeps the loans of people who have signed on. In the map held, the key of a loan is the digest of the
-// secret in the browser's cookie.
+// sessions keeps the loans of people who have signed on. In the map held, the key of a loan is the digest of the secret
+// in the browser's cookie.
 type sessions struct {
 	mu   sync.Mutex
 	held map[[32]byte]session

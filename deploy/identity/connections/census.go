@@ -95,8 +95,8 @@ func (c *census) remove(s *server, id uint64) {
 	}
 }
 
-// asking returns the IDs of the servers to ask for their lists. These are the servers whose last list is older than
-// the given time. Servers that have not answered the last request yet are left out. [census.list] takes each answer.
+// asking returns the IDs of the servers to ask for their lists. These are the servers whose last list is older than the
+// given time. Servers that have not answered the last request yet are left out. [census.list] takes each answer.
 func (c *census) asking(before time.Time) (ids []string) {
 	for id, s := range c.servers {
 		if s.changed == nil && s.listed.Before(before) {

@@ -28,8 +28,7 @@ type Config struct {
 	// Most is the maximum number of open connections of a user. An operator may have operatorTimes
 	// this number.
 	Most int
-	// Server is the server whose connections the guard closes. If it is "", the guard closes connections of any
-	// server.
+	// Server is the server whose connections the guard closes. If it is "", the guard closes connections of any server.
 	Server  string
 	Log     *zap.Logger           // nil: none
 	Metrics prometheus.Registerer // nil: none

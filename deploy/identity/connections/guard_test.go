@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// system is the system account of a server. It answers only requests to close a connection, and leaves the first few
-// of these without an answer. The field deaf is their number.
+// system is the system account of a server. It answers only requests to close a connection, and leaves the first few of
+// these without an answer. The field deaf is their number.
 type system struct {
 	bus.Bus
 	event  func(string, []byte)

@@ -369,8 +369,8 @@ func (a *audit) control(t []entry, liars []int, r *result, k int, c struct{ size
 }
 
 // apart subtracts from the argument payoffs the gain that the same entries have when they end well, because that gain
-// does not come from the way in which they end. Example: the gain of dividing a job into two halves belongs to the
-// kind split.
+// does not come from the way in which they end. Example: the gain of dividing a job into two halves belongs to the kind
+// split.
 func (a *audit) apart(payoffs, honest []float64, t []entry, liars []int, told []entry) error {
 	well := slices.Clone(told)
 	for k := range well {

@@ -287,9 +287,8 @@ func TestAbove(t *testing.T) {
 	}
 }
 
-// TestTheGridEndsWhereTheGainFalls audits a market with k-th prices. The best lie is larger than all sizes in the
-// list, which ends at four times the truth. Each further size must gain more than the size before it, except the last
-// size.
+// TestTheGridEndsWhereTheGainFalls audits a market with k-th prices. The best lie is larger than all sizes in the list,
+// which ends at four times the truth. Each further size must gain more than the size before it, except the last size.
 func TestTheGridEndsWhereTheGainFalls(t *testing.T) {
 	f := gains(t, crowd(t, 60, "mechanism: highest-bid\n", 1), 20, Value)[Value]
 	at := len(sizes) + len(beyond[0])

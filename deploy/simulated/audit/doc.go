@@ -73,26 +73,26 @@
 // is chosen with other jobs, bids and seeds. A third set of jobs, drawn at random, measures the chosen sequence. So
 // luck in the choice does not count as a gain.
 //
-// The controls are searches in a market with a hole: one of its rules is removed. In deadline and contract markets,
-// and where shares are paid on completion, a failed attempt is then no completion. In a contract market, each request
-// draws a new menu. In a proportional market, shares count the tasks that start. In other markets, a job that does not
-// end well owes nothing. Each of these holes was once a fault. Sequences are compared by their mean gain minus its
-// standard error, where no job counts for more than its value. So luck with some jobs does not look better than a
-// small gain of all jobs. A control has fired if this mean, or the plain mean, is surely above 0.
+// The controls are searches in a market with a hole: one of its rules is removed. In deadline and contract markets, and
+// where shares are paid on completion, a failed attempt is then no completion. In a contract market, each request draws
+// a new menu. In a proportional market, shares count the tasks that start. In other markets, a job that does not end
+// well owes nothing. Each of these holes was once a fault. Sequences are compared by their mean gain minus its standard
+// error, where no job counts for more than its value. So luck with some jobs does not look better than a small gain of
+// all jobs. A control has fired if this mean, or the plain mean, is surely above 0.
 //
 // Dividing a task does not make it faster; the kind split measures two halves that run at the same time. Where the
-// market claims that the truth is best, false declarations, and raising a declaration later, are also steps. An
-// account at another site is a visitor in the book, and an account here pays for it. The search does not cover what
-// the other site itself may do.
+// market claims that the truth is best, false declarations, and raising a declaration later, are also steps. An account
+// at another site is a visitor in the book, and an account here pays for it. The search does not cover what the other
+// site itself may do.
 //
 // # Users who tell the lies that pay
 //
-// Run measures one liar among honest users. Play asks where users stop changing their lies, if every user tells one
-// lie for all its jobs: the truth, or one lie about value, deadline, length or arrival, or the division of each job
-// into two. The users choose in turn by regret matching (Hart and Mas-Colell 2000): a user adds up what each lie would
-// have gained against the current choices of the others. Play ends when nobody can gain more than a thousandth of its
-// value. The result is one equilibrium among these lies on this log; there may be others. In some markets, the users
-// never stop.
+// Run measures one liar among honest users. Play asks where users stop changing their lies, if every user tells one lie
+// for all its jobs: the truth, or one lie about value, deadline, length or arrival, or the division of each job into
+// two. The users choose in turn by regret matching (Hart and Mas-Colell 2000): a user adds up what each lie would have
+// gained against the current choices of the others. Play ends when nobody can gain more than a thousandth of its value.
+// The result is one equilibrium among these lies on this log; there may be others. In some markets, the users never
+// stop.
 //
 // # What it can and cannot show
 //

@@ -14,8 +14,8 @@ var (
 	beyond = [2][]float64{{0.001, 0.0001}, {10, 32, 100, 316, 1000, 3162, 10_000}}
 )
 
-// The function further tries the lies beyond the ends of the list sizes, for all trials of lies about the value. If
-// the gain grows up to the last size, it returns this size, otherwise 0.
+// The function further tries the lies beyond the ends of the list sizes, for all trials of lies about the value. If the
+// gain grows up to the last size, it returns this size, otherwise 0.
 func further(of []*trial, o Options) (grows float64, err error) {
 	at := len(sizes) // position of the next lie
 	for end, more := range beyond {
@@ -49,8 +49,8 @@ func further(of []*trial, o Options) (grows float64, err error) {
 	return grows, nil
 }
 
-// larger reports whether a lie has a positive mean gain that is larger than the mean gain of another lie. The
-// arguments lie and than are the positions of the two lies in the list.
+// larger reports whether a lie has a positive mean gain that is larger than the mean gain of another lie. The arguments
+// lie and than are the positions of the two lies in the list.
 func larger(of []*trial, lie, than int) bool {
 	var sums [2]float64
 	for _, t := range of {

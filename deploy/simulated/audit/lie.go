@@ -195,8 +195,8 @@ func onOthers(x float64, e *entry, nodes int) []entry {
 // halves returns two jobs of half the work: half of the slots, or half of the time.
 func halves(e entry) []entry { return parts(e, 2, false) }
 
-// parts returns k jobs with equal parts of the work. It divides the slots if the job has k or more, otherwise the
-// time. If names is true, each job except the first has its own account.
+// parts returns k jobs with equal parts of the work. It divides the slots if the job has k or more, otherwise the time.
+// If names is true, each job except the first has its own account.
 func parts(e entry, k int, names bool) (out []entry) {
 	for n := range k {
 		p := e

@@ -42,8 +42,7 @@ var planted = map[string]struct {
 
 const softContract = "mechanism: contract\nworth: decay\nM: 8\nbids: {deadline: {slack: exponential, mean: 4, least: 60}}\n"
 
-// plantedIn returns the study for an entry of planted. The times of its jobs are multiplied by the entry's field
-// every.
+// plantedIn returns the study for an entry of planted. The times of its jobs are multiplied by the entry's field every.
 func plantedIn(t *testing.T, name string) *core.Problem {
 	c := planted[name]
 	p := crowd(t, 600, c.market, c.width)
@@ -56,8 +55,8 @@ func plantedIn(t *testing.T, name string) *core.Problem {
 	return p
 }
 
-// without returns, for each of the first jobs, what a plan gains because a rule is missing: the gain in the market
-// with the hole minus the gain in the market with the rule.
+// without returns, for each of the first jobs, what a plan gains because a rule is missing: the gain in the market with
+// the hole minus the gain in the market with the rule.
 func without(t *testing.T, name string, jobs int, of func(*hunt) plan) []float64 {
 	c := planted[name]
 	var gains [2][]float64

@@ -16,10 +16,10 @@ const mostPresent = 80
 // manyClasses is the number of classes, and also the number of jobs, for lies about many classes.
 const manyClasses = 8
 
-// weights measures lies about utility weights and about the form of the utility, in a market of proportional shares.
-// It makes one allocation for the job and its neighbours in the log, most jobs in total. The true weights and forms of
-// all jobs are random, with the jobs' numbers as seeds. A lie changes one weight, or raises all weights to a power.
-// The gain is a gain of utility. For a linear utility, it is given as a part of the honest utility. For a logarithmic
+// weights measures lies about utility weights and about the form of the utility, in a market of proportional shares. It
+// makes one allocation for the job and its neighbours in the log, most jobs in total. The true weights and forms of all
+// jobs are random, with the jobs' numbers as seeds. A lie changes one weight, or raises all weights to a power. The
+// gain is a gain of utility. For a linear utility, it is given as a part of the honest utility. For a logarithmic
 // utility, it is the growth of the shares.
 func (a *audit) weights(s sample, r *result, most, classes int) error {
 	if a.Market.Mechanism != rules.Proportional {

@@ -3,14 +3,14 @@
 //
 // # Model
 //
-// The machine has Nodes slots of one class. Some mechanisms have a function for whole traces, and this package uses
-// it: highestbid.Run, deadline.Run, fifo, fairshare and backfill. The others run in a loop over events, decision by
-// decision: batchqueue.Decide and Pay, reservation.Solve, Find and Orders, draws by proportional shares, and
-// contract's menus over the deadline-aware scheduler.
+// The machine has Nodes slots of one class. Some mechanisms have a function for whole traces, and this package uses it:
+// highestbid.Run, deadline.Run, fifo, fairshare and backfill. The others run in a loop over events, decision by
+// decision: batchqueue.Decide and Pay, reservation.Solve, Find and Orders, draws by proportional shares, and contract's
+// menus over the deadline-aware scheduler.
 //
 // All events of the same time are applied together: first ends, then submissions. After them, the mechanism makes one
-// decision. A job without run time is complete at its submission, for free. Under the baselines, it first waits for
-// its turn.
+// decision. A job without run time is complete at its submission, for free. Under the baselines, it first waits for its
+// turn.
 //
 // Under the baselines, batch queues and reservations, all slots of a parallel job are held together. The other
 // mechanisms run serial tasks: a job of width n is n tasks with one bid, and it is complete with the last one.

@@ -67,8 +67,8 @@ func (k *karmic) serve(now messages.Time) error {
 	return nil
 }
 
-// next returns the next user, or −1 if nobody waits. The next user is the one who lacks the most slots. Among users
-// who lack the same number, it is the one with the most karma.
+// next returns the next user, or −1 if nobody waits. The next user is the one who lacks the most slots. Among users who
+// lack the same number, it is the one with the most karma.
 func (k *karmic) next() int {
 	best := -1
 	for u, m := range k.members {

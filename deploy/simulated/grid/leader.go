@@ -21,8 +21,8 @@ import (
 // decisions. It makes one decision about all changes between two steps.
 const coalesce = messages.Duration(3e6)
 
-// leader runs the logic of the auctioneer's leader (package desk) in the simulation. It commits the desk's proposals
-// at once, and sends the desk's requests to the simulated bank.
+// leader runs the logic of the auctioneer's leader (package desk) in the simulation. It commits the desk's proposals at
+// once, and sends the desk's requests to the simulated bank.
 type leader struct {
 	*Grid
 	book   *book.Book

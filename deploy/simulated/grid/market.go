@@ -79,8 +79,8 @@ func amount(x float64) *messages.Price {
 	return new(messages.Price(c))
 }
 
-// The function only returns an error if a study has a parameter that a site cannot follow. Such parameters are false
-// in the map had.
+// The function only returns an error if a study has a parameter that a site cannot follow. Such parameters are false in
+// the map had.
 func only(m *rules.Market, had map[string]bool) error {
 	for _, name := range rules.Parameters(m.Mechanism) {
 		if has, asked := had[name]; asked && !has {

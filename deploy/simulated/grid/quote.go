@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// QuoteHolds is how long a menu is valid. A menu ends at the next multiple of this time, because simulated users
-// answer at once.
+// QuoteHolds is how long a menu is valid. A menu ends at the next multiple of this time, because simulated users answer
+// at once.
 const QuoteHolds = messages.Duration(60e9)
 
 // menu is a quote that a user has got.

@@ -11,8 +11,7 @@ import (
 )
 
 // optimum returns an upper bound of the welfare of any schedule. For worth "run", the bound assumes that no job waits.
-// For "deadline", it follows from a price for each moment. For "delay", it assumes one fast slot in place of all
-// slots.
+// For "deadline", it follows from a price for each moment. For "delay", it assumes one fast slot in place of all slots.
 func (s *Study) optimum() float64 {
 	switch s.Market.Worth {
 	case rules.ByDeadline:

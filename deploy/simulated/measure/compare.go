@@ -64,8 +64,8 @@ var Measures = []string{"welfare", "wait", "bounded_slowdown", "starved", "jain"
 // draw, the jobs and the types of all markets are the same.
 //
 // Intervals are jackknife intervals: the log is cut into Blocks parts with equally many jobs in the order of
-// submission, and each measure is computed again with each part left out in turn. So an interval shows how much
-// depends on the jobs of this log, not only on the draws of types.
+// submission, and each measure is computed again with each part left out in turn. So an interval shows how much depends
+// on the jobs of this log, not only on the draws of types.
 func Compare(markets [][]*Study) *Comparison {
 	first := markets[0]
 	c := &Comparison{Worth: first[0].Market.Worth, Draws: len(first), Blocks: min(Blocks, len(first[0].Work.Jobs))}

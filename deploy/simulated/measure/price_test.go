@@ -85,8 +85,8 @@ func (d *dual) greedy() []float64 {
 	return prices
 }
 
-// serve does some work, and returns the density of the best work that is left over. The argument room is how many
-// units of work fit.
+// serve does some work, and returns the density of the best work that is left over. The argument room is how many units
+// of work fit.
 func (f *fast) serve(t int, last []int, room float64) float64 {
 	for len(f.heap) > 0 {
 		best := f.heap[0]

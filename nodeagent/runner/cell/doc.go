@@ -22,8 +22,8 @@
 //
 // # Processors and devices
 //
-// If [Open] is asked to, a cell has only the processors and devices of its [Limits]. Version 1 enforces both. Version
-// 2 enforces processors, if the controller is delegated to this process, and devices by an eBPF program in the cell's
+// If [Open] is asked to, a cell has only the processors and devices of its [Limits]. Version 1 enforces both. Version 2
+// enforces processors, if the controller is delegated to this process, and devices by an eBPF program in the cell's
 // group, if this process may load one. Otherwise nothing is enforced.
 //
 // # Accounts
@@ -35,9 +35,9 @@
 //
 // # Reuse
 //
-// One task after the other uses a cell, because making and removing groups costs more than a short task. A cell is
-// used again only if its task ended by itself and nothing runs in it any more. A cell is retired, and later removed,
-// if something in it was killed or suspended, or could not be started. There are three reasons. Recent kernels kill
+// One task after the other uses a cell, because making and removing groups costs more than a short task. A cell is used
+// again only if its task ended by itself and nothing runs in it any more. A cell is retired, and later removed, if
+// something in it was killed or suspended, or could not be started. There are three reasons. Recent kernels kill
 // whatever is cloned into a group of version 2 that was once killed. A task that ends while it is suspended leaves its
 // group frozen. A group that somebody removed accepts no process. [Open] tests groups of version 2 before it relies on
 // them: if this process is itself in a group that was killed, nothing that it clones into another group survives.

@@ -3,9 +3,9 @@
 //
 // # One executor for a node
 //
-// The agent starts the executor with its own binary, and talks to it over a socket in the state directory. An
-// executor for each task would cost every task another process and an exec of some milliseconds. One executor for the
-// node costs a task only a message, far less than the fork.
+// The agent starts the executor with its own binary, and talks to it over a socket in the state directory. An executor
+// for each task would cost every task another process and an exec of some milliseconds. One executor for the node costs
+// a task only a message, far less than the fork.
 //
 // # What it promises
 //
@@ -35,6 +35,5 @@
 //
 // A frame is a length of four bytes, big endian, and a msgpack array, as everywhere in this program. A frame that an
 // agent sends twice has no second effect. Only the newest connection is used; a new connection closes the one before.
-// While many tasks follow, the executor collects the ends of tasks of one job for up to 5 ms, and sends them
-// together.
+// While many tasks follow, the executor collects the ends of tasks of one job for up to 5 ms, and sends them together.
 package executor

@@ -138,8 +138,8 @@ func parseAMD(text []byte) (list []GPU) {
 	return list
 }
 
-// Check runs a program of the site that tests the GPU, with the GPU's index and UUID as arguments. It returns the
-// first line that the program printed about a fault; "" means that the GPU works.
+// Check runs a program of the site that tests the GPU, with the GPU's index and UUID as arguments. It returns the first
+// line that the program printed about a fault; "" means that the GPU works.
 func (g *GPU) Check(program string) string {
 	text, err := output(program, strconv.Itoa(g.Index), g.ID)
 	if err == nil {

@@ -1,5 +1,5 @@
-// Package tree measures, gives away and removes directories that hostile programs filled, and that
-// these programs may still change.
+// Package tree measures, gives away and removes directories that hostile programs filled, and that these programs may
+// still change.
 //
 // # The walk
 //
@@ -19,13 +19,12 @@
 // has it open. Files that could not be read are reported separately: see [Usage]. Files without a name are not counted
 // if they are only mapped into memory, or in transit through a socket.
 //
-// Project quotas of file systems cannot replace this: the owner of a file may move it to another
-// project, and common file systems are made without them.
+// Project quotas of file systems cannot replace this: the owner of a file may move it to another project, and common
+// file systems are made without them.
 //
 // # The removal
 //
-// A removal first makes each directory accessible to its own user only, so programs of other users
-// cannot add anything. It walks the tree again as long as that removes anything, a bounded number
-// of times, within [removeWithin]. So a program of its own user that creates files faster than they
-// are removed cannot keep it busy for ever.
+// A removal first makes each directory accessible to its own user only, so programs of other users cannot add anything.
+// It walks the tree again as long as that removes anything, a bounded number of times, within [removeWithin]. So a
+// program of its own user that creates files faster than they are removed cannot keep it busy for ever.
 package tree

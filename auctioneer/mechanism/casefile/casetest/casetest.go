@@ -1,5 +1,5 @@
-// Package casetest has helpers for tests of mechanisms. The helpers read sample cases, and try documents as the
-// command line does. Only tests import the package.
+// Package casetest has helpers for tests of mechanisms. The helpers read sample cases, and try documents as the command
+// line does. Only tests import the package.
 package casetest
 
 import (

@@ -96,8 +96,8 @@ func TestFixedLiesDecideTheExitCode(t *testing.T) {
 	}
 }
 
-// TestAnInterruptedRowIsNoRow interrupts an audit with --row. The audit must end with an error and print no row, because
-// the row would cover only some of the jobs.
+// TestAnInterruptedRowIsNoRow interrupts an audit with --row. The audit must end with an error and print no row,
+// because the row would cover only some of the jobs.
 func TestAnInterruptedRowIsNoRow(t *testing.T) {
 	ended, end := context.WithCancel(context.Background())
 	end()

@@ -18,8 +18,8 @@ use bin/candor of "make build", or the package candor`
 // the command.
 func elsewhere(*cobra.Command, []string) error { return cli.Usagef(inWhole) }
 
-// Returns the tree of commands for a program that is only a client. The groups bank and site have only the
-// commands that a client can run.
+// Returns the tree of commands for a program that is only a client. The groups bank and site have only the commands
+// that a client can run.
 func alone(a *cli.App) *cobra.Command {
 	bank := &cobra.Command{Use: messages.Bank, Short: "export and check the bank's journal, sign requests", RunE: func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {

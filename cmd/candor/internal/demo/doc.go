@@ -3,6 +3,6 @@
 // results are the known answers, and that the books balance. The bank reports whether they balance, and the demo also
 // computes this from all statements.
 //
-// The demo uses the site as any user does, only through requests on the bus. It collects the answers in a [Report]; pure
-// functions draw the report.
+// The demo uses the site as any user does, only through requests on the bus. It collects the answers in a [Report];
+// pure functions draw the report.
 package demo

@@ -184,8 +184,8 @@ func (f *fields) read(name, dir string) error {
 	return nil
 }
 
-// add writes the fields of a struct, and of the structs in it. The list around has, for each of the surrounding structs,
-// a map from Go names to keys.
+// add writes the fields of a struct, and of the structs in it. The list around has, for each of the surrounding
+// structs, a map from Go names to keys.
 func (f *fields) add(pkg, name, prefix string, around []map[string]string) {
 	s := f.structs[pkg+"."+name]
 	if s == nil || len(around) > 5 {
@@ -228,8 +228,8 @@ func keyOf(field *ast.Field) string {
 	return tag
 }
 
-// typeOf returns the package and name of the struct that a type is, points to or contains. The result list is "[]" for a
-// list of structs.
+// typeOf returns the package and name of the struct that a type is, points to or contains. The result list is "[]" for
+// a list of structs.
 func typeOf(pkg string, t ast.Expr) (inPkg, name, list string) {
 	switch t := t.(type) {
 	case *ast.Ident:

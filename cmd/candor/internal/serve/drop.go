@@ -141,8 +141,8 @@ func dropped(server string, answer []byte) error {
 	}
 }
 
-// systemOf connects to the system account of a running site's servers. The argument server is the URL of the servers. If
-// it is "", the URL comes from the state directory.
+// systemOf connects to the system account of a running site's servers. The argument server is the URL of the servers.
+// If it is "", the URL comes from the state directory.
 func systemOf(c *embedded.Config, authority *identity.Authority, server string) (bus.Bus, error) {
 	creds, err := authority.SystemCredentials(identity.ForCommand)
 	if err != nil {

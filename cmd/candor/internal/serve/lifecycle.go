@@ -57,8 +57,8 @@ func tellManager(state string) {
 	_ = conn.Close()
 }
 
-// Returns the error of a command that was interrupted. It returns nil if the actors were closed without an error.
-// An error of closing gets the type disorder, so that the program does not treat it as the interrupt.
+// Returns the error of a command that was interrupted. It returns nil if the actors were closed without an error. An
+// error of closing gets the type disorder, so that the program does not treat it as the interrupt.
 func ended(closing error) error {
 	if closing == nil {
 		return nil

@@ -99,8 +99,8 @@ func (s *settings) load() (embedded.Config, error) {
 	return c, s.check(&c, d)
 }
 
-// Returns a function that loads the configuration again if its file has changed since the last call. If it
-// has not, the function returns nil. Without a file, changed itself returns nil.
+// Returns a function that loads the configuration again if its file has changed since the last call. If it has not, the
+// function returns nil. Without a file, changed itself returns nil.
 func (s *settings) changed() func() (*embedded.Config, error) {
 	if s.file == "" {
 		return nil
@@ -151,8 +151,8 @@ func defaults() embedded.Config {
 	return c
 }
 
-// Returns the defaults, changed by the text of a configuration file. If it returns a document, the document
-// lists what could not be read; the rest of the configuration can be checked.
+// Returns the defaults, changed by the text of a configuration file. If it returns a document, the document lists what
+// could not be read; the rest of the configuration can be checked.
 func decoded(file string, text []byte) (embedded.Config, *document, error) {
 	c := defaults()
 	d, err := parse(file, text)
@@ -169,8 +169,8 @@ var since = map[string][]string{
 	"markets": {"nodes"}, "hosts": {"nodes"}, "profiles": {"markets"}, "accounts": {"operators"}, "default_account": {"accounts", "operators"},
 }
 
-// Keeps the problems of parts that were read completely. If a part could not be read, it drops the problems
-// of this part and of the parts that refer to it.
+// Keeps the problems of parts that were read completely. If a part could not be read, it drops the problems of this
+// part and of the parts that refer to it.
 func (d *document) readable(problems embedded.Problems) embedded.Problems {
 	unread := map[string]bool{}
 	for _, text := range d.Findings() {

@@ -42,8 +42,8 @@ func (u *up) runSites(cmd *cobra.Command) error {
 	}, o.Log)
 }
 
-// Returns a configuration for each of the named sites, made from one configuration. Each site has its own port,
-// and its own state directory below the directory of the first site.
+// Returns a configuration for each of the named sites, made from one configuration. Each site has its own port, and its
+// own state directory below the directory of the first site.
 func (u *up) several() ([]embedded.Config, error) {
 	c, err := u.load()
 	if err != nil {

@@ -19,7 +19,7 @@ type Progress struct {
 
 	mu       sync.Mutex
 	what     string
-	done, of int       // done is the number of finished parts; of is the number of all parts, or 0 if unknown
+	done, of int       // number of finished parts, and number of all parts (0 if unknown)
 	began    time.Time // start of the step, or of its current round
 	at       time.Time // time at which done was last set
 	due      time.Time // time at which the next line is due
@@ -71,8 +71,8 @@ func (p *Progress) Step(what string) {
 	}
 }
 
-// At sets the progress of the step: done is the number of finished parts, and of the number of all parts. If done is
-// smaller than before, a new round of the step begins.
+// At sets the progress of the step. The arguments are the number of finished parts and the number of all parts. If the
+// number of finished parts is smaller than before, a new round of the step begins.
 func (p *Progress) At(done, of int) { p.set(done, of, time.Now()) }
 
 func (p *Progress) set(done, of int, now time.Time) {

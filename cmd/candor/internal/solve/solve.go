@@ -1,5 +1,5 @@
-// Package solve is the command `candor solve`. It runs one mechanism on a JSON document, for what-if questions and
-// for comparisons with other implementations. It needs no running site.
+// Package solve is the command `candor solve`. It runs one mechanism on a JSON document, for what-if questions and for
+// comparisons with other implementations. It needs no running site.
 package solve
 
 import (

@@ -31,9 +31,10 @@ type Layout struct {
 	Columns []string // titles of the only columns to print, in this order
 }
 
-// NewTable starts a table. The header has the titles of the columns, separated by "|". A title may have a mark before it.
-// ">" aligns the column to the right, for numbers. "~" allows that cells of the column are shortened, and "~30" that they
-// are shortened to no less than 30 characters. "<" also allows it, but cuts the beginning of a cell instead of its end.
+// NewTable starts a table. The header has the titles of the columns, separated by "|". A title may have a mark before
+// it. ">" aligns the column to the right, for numbers. "~" allows that cells of the column are shortened, and "~30"
+// that they are shortened to no less than 30 characters. "<" also allows it, but cuts the beginning of a cell instead
+// of its end.
 func NewTable(header string) *Table {
 	t := new(Table)
 	for title := range strings.SplitSeq(header, "|") {
@@ -164,8 +165,8 @@ func (t *Table) chosen(titles []string) (shown []int) {
 	return shown
 }
 
-// Returns the columns that have room, and their widths. It first shortens cells. If that is not enough, it leaves
-// out columns, but never columns that the user named.
+// Returns the columns that have room, and their widths. It first shortens cells. If that is not enough, it leaves out
+// columns, but never columns that the user named.
 func (t *Table) fit(shown []int, indent int, l Layout) ([]int, []int) {
 	natural := t.widths()
 	for spare := t.spare; ; spare = spare[1:] {

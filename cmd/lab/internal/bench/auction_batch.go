@@ -40,8 +40,8 @@ func deadlines(r *auctionResult, traces string) error {
 }
 
 // splitTasks makes a task for each processor of each record. A task arrives in the unit of time after the submission.
-// The deadline is the length plus a slack after the arrival. The slack is exponential with a mean of twice the length. The
-// value is exponential with a mean of 50 for each unit of the length.
+// The deadline is the length plus a slack after the arrival. The slack is exponential with a mean of twice the length.
+// The value is exponential with a mean of 50 for each unit of the length.
 func splitTasks(records []swf.Job) (tasks []deadline.Task) {
 	const unit = 600 // seconds
 	rng := rand.New(rand.NewPCG(5, 6))

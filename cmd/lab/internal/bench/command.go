@@ -38,8 +38,8 @@ var measurements = []measurement{
 // CodeInterrupted is the exit code of a program that an interrupt ended.
 const CodeInterrupted = 130
 
-// Turns a function that only computes into a measurement. An interrupt ends such a measurement at once, because there is
-// nothing to clean up.
+// Turns a function that only computes into a measurement. An interrupt ends such a measurement at once, because there
+// is nothing to clean up.
 func alone(run func(ctx context.Context, c *cobra.Command) (any, error)) func(context.Context, *cobra.Command) (any, error) {
 	return func(ctx context.Context, c *cobra.Command) (any, error) {
 		defer context.AfterFunc(ctx, func() { os.Exit(CodeInterrupted) })()

@@ -28,8 +28,8 @@ type point struct {
 	Values map[string]float64 `json:"values"`
 }
 
-// growth describes a curve to measure. It has the quantity that grows and its sizes, the command line of the measurement
-// for a size, and the numbers to draw with their units.
+// growth describes a curve to measure. It has the quantity that grows and its sizes, the command line of the
+// measurement for a size, and the numbers to draw with their units.
 type growth struct {
 	over  string
 	sizes string

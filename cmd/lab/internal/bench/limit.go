@@ -10,9 +10,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
-// limit runs processes with only the things that every task needs: a session and a control group, a file for its output,
-// and a record of its end. It has no site, no users and no namespaces. It forks as the executor does: the child shares
-// its parent's memory until it executes the program (CLONE_VFORK), and starts in its control group.
+// limit runs processes with only the things that every task needs: a session and a control group, a file for its
+// output, and a record of its end. It has no site, no users and no namespaces. It forks as the executor does: the child
+// shares its parent's memory until it executes the program (CLONE_VFORK), and starts in its control group.
 type limit struct {
 	dir   string
 	cells *cell.Cells

@@ -54,9 +54,9 @@ func open(ctx context.Context, nodes, slots int, run makeRunner) (*grid, error) 
 	return openMarket(ctx, market.Proportional, nodes, slots, run)
 }
 
-// openMarket starts a site with one market, and nodes with equal numbers of slots. The function run makes the runners of
-// tasks. If it is nil, executors run the tasks, as in "candor up". The site has the account of the benchmarks, and the
-// accounts in others.
+// openMarket starts a site with one market, and nodes with equal numbers of slots. The function run makes the runners
+// of tasks. If it is nil, executors run the tasks, as in "candor up". The site has the account of the benchmarks, and
+// the accounts in others.
 func openMarket(ctx context.Context, mechanism messages.Name, nodes, slots int, run makeRunner, others ...messages.Name) (*grid, error) {
 	dir, err := os.MkdirTemp("", "candor-bench-")
 	if err != nil {

@@ -96,8 +96,8 @@ func processesFlags(c *cobra.Command) {
 	c.Flags().Int("parallel", 64, "processes at a time: the slots of one node")
 }
 
-// processes runs /bin/true in three ways with the same parallelism, in alternating rounds: through the whole system;
-// in a plain loop of fork, exec and wait; and in a loop with only the steps that every task needs.
+// processes runs /bin/true in three ways with the same parallelism, in alternating rounds: through the whole system; in
+// a plain loop of fork, exec and wait; and in a loop with only the steps that every task needs.
 func processes(ctx context.Context, c *cobra.Command) (any, error) {
 	said, err := positive(c, "tasks", "rounds", "parallel")
 	if err != nil {

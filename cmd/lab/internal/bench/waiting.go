@@ -171,8 +171,8 @@ func (w *waitingRoom) now() desk.Instant {
 	return desk.Instant{Wall: messages.Time(24 * time.Hour / time.Microsecond).Add(passed), Mono: passed}
 }
 
-// step makes a step of the desk (the decision logic) and carries out its proposals. It reports whether the desk published
-// a vector. The bank and the estimator do not answer.
+// step makes a step of the desk (the decision logic) and carries out its proposals. It reports whether the desk
+// published a vector. The bank and the estimator do not answer.
 func (w *waitingRoom) step() (published bool) {
 	in := w.inputs
 	w.inputs = nil

@@ -21,8 +21,8 @@ type wakeResult struct {
 }
 
 // wake counts the claims of a thousand idle agents with one slot each. It counts once until a job of one task has
-// started, and once until a job of a thousand tasks has started. Tasks run until all have started, so that no slot claims
-// a second task.
+// started, and once until a job of a thousand tasks has started. Tasks run until all have started, so that no slot
+// claims a second task.
 func wake(ctx context.Context, _ *cobra.Command) (any, error) {
 	gate := &gated{}
 	g, err := open(ctx, idleAgents, 1, func(string, messages.Name) (runner.Runner, error) { return gate, nil })

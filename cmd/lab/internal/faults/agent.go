@@ -16,8 +16,8 @@ import (
 // slots is the number of slots of each node.
 const slots = 2
 
-// agent is a node agent. It connects the real state of an agent with the simulated network and clock. Its tasks are only
-// timers.
+// agent is a node agent. It connects the real state of an agent with the simulated network and clock. Its tasks are
+// only timers.
 type agent struct {
 	*site
 	host
@@ -156,8 +156,8 @@ func (a *agent) begin(at messages.Attempt) {
 }
 
 // Checks that a task runs at only one place at a time. An agent that cannot renew its lease must end its tasks before
-// the leader gives them to others. If a clock of the site's agents has jumped, leases cannot guarantee this, so there is
-// no check at this site. Claims are still checked.
+// the leader gives them to others. If a clock of the site's agents has jumped, leases cannot guarantee this, so there
+// is no check at this site. Claims are still checked.
 func (a *agent) alone(at messages.Attempt) {
 	for _, o := range a.agents {
 		if o == a || o.down || a.jumped {

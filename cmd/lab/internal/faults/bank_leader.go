@@ -10,7 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// bankLeader is the bank's leader. It answers requests, and repeats instructions to other banks until they are answered.
+// bankLeader is the bank's leader. It answers requests, and repeats instructions to other banks until they are
+// answered.
 type bankLeader struct {
 	*site
 	r     *replica
@@ -76,8 +77,7 @@ func (o *bankLeader) applied() {
 	}
 }
 
-// Reports whether a message may be sent. It returns false only for a repetition, if the inserted bug is
-// SentOnce.
+// Reports whether a message may be sent. It returns false only for a repetition, if the inserted bug is SentOnce.
 func (o *bankLeader) allowed(m *clearingmsg.Instructions) bool {
 	last := m.First + uint64(len(m.List)) - 1
 	if o.Bug == SentOnce && len(m.List) > 0 && last <= o.once[m.To] {

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// between has the knowledge of a tally about the instructions between its bank and other banks. The tally learns it from
-// committed commands and their results.
+// between has the knowledge of a tally about the instructions between its bank and other banks. The tally learns it
+// from committed commands and their results.
 type between struct {
 	issued    map[string]clearingmsg.Authorisation // authorisations that have not ended, by identifier
 	given     map[string]bool                      // identifiers that were ever issued

@@ -24,9 +24,9 @@ func (r *replica) lose() {
 }
 
 // readmit handles the report of a doubtful replica, which is one that has lost its disk. The report says up to which
-// entry the replica has the leader's log again. First the leader and the third replica commit an entry. This proves that
-// no later leader was elected with a vote that the doubtful replica has forgotten. The replica counts again when it has
-// all committed entries.
+// entry the replica has the leader's log again. First the leader and the third replica commit an entry. This proves
+// that no later leader was elected with a vote that the doubtful replica has forgotten. The replica counts again when
+// it has all committed entries.
 func (r *replica) readmit(p *replica, disk int, durable uint64) {
 	if r.disks[p.me] < disk {
 		r.disks[p.me], r.match[p.me], r.next[p.me] = disk, 0, durable+1

@@ -7,13 +7,14 @@
 // # What is real and what is not
 //
 // The states are the real ones: packages book, ledger and clearing, and nodeagent/state. Package desk, which makes the
-// decisions of the auctioneer's leader, is also real. Each site has a market with another mechanism (proportional, highest-bid preemptive,
-// batch-queue with gangs), which operators change while jobs run. Everything else is a simplified model. The estimator
-// answers at random, or not at all. The replicated log is a small Raft with votes, snapshots, and a disk that can lose
-// everything, or all unsynced data. The bank keeps its history with package history, in files in memory that can be
-// damaged. There is no archive of ended jobs, because it is not part of a state. The tests of package archive damage an
-// archive. Signatures are cheap checksums. In production, the code around the states and the desk (the shells) uses
-// sockets and goroutines. Here it consists of callbacks. A run depends only on a seed and a list of faults.
+// decisions of the auctioneer's leader, is also real. Each site has a market with another mechanism (proportional,
+// highest-bid preemptive, batch-queue with gangs), which operators change while jobs run. Everything else is a
+// simplified model. The estimator answers at random, or not at all. The replicated log is a small Raft with votes,
+// snapshots, and a disk that can lose everything, or all unsynced data. The bank keeps its history with package
+// history, in files in memory that can be damaged. There is no archive of ended jobs, because it is not part of a
+// state. The tests of package archive damage an archive. Signatures are cheap checksums. In production, the code around
+// the states and the desk (the shells) uses sockets and goroutines. Here it consists of callbacks. A run depends only
+// on a seed and a list of faults.
 //
 // # Invariants
 //

@@ -23,8 +23,8 @@ type duties struct {
 	undecided messages.Time                    // time when the log was last full for a decision
 }
 
-// gathered has a time from the book. It is when a gang began to wait for all its slots, or when the time to drain a node
-// ends. The field since is when the checker first saw it in the book, in the world's time.
+// gathered has a time from the book. It is when a gang began to wait for all its slots, or when the time to drain a
+// node ends. The field since is when the checker first saw it in the book, in the world's time.
 type gathered struct{ book, since messages.Time }
 
 // mostGathering is the longest time that a gang may wait for all its slots. grace is additional time that a leader may
@@ -42,9 +42,9 @@ func newDuties(r *replica) *duties {
 		spent: map[messages.JobID]messages.Time{}, emptied: map[messages.Name]gathered{}}
 }
 
-// Checks a leader's proposal: only one decision at a time, and the loss of a node only after its agent had
-// time to end its tasks. A leader that is cut off while the agent talks to its successor is not checked, because its
-// proposals are not committed.
+// Checks a leader's proposal: only one decision at a time, and the loss of a node only after its agent had time to end
+// its tasks. A leader that is cut off while the agent talks to its successor is not checked, because its proposals are
+// not committed.
 func (d *duties) proposes(c *book.Command) error {
 	switch {
 	case c.Decide != nil:
@@ -73,8 +73,8 @@ func (d *duties) decided(c *book.Command) {
 	}
 }
 
-// Checks that the numbers of a site's vectors only increase, including the step from one leader to the next.
-// It does not check vectors of an old leader that does not know yet that it has a successor.
+// Checks that the numbers of a site's vectors only increase, including the step from one leader to the next. It does
+// not check vectors of an old leader that does not know yet that it has a successor.
 func (d *duties) published(v *agentmsg.Vector) error {
 	last := d.vector
 	if d.r.term < last.leader {
@@ -133,8 +133,8 @@ func (d *duties) overdrawn(b *bookState, j *book.Job) error {
 	return nil
 }
 
-// Reports whether something has waited for the leader since the given time for longer than the durations most and
-// grace together. It returns false while an entry is being committed.
+// Reports whether something has waited for the leader since the given time for longer than the durations most and grace
+// together. It returns false while an entry is being committed.
 func (d *duties) waits(since messages.Time, most messages.Duration) bool {
 	return d.r.applied == d.r.last() && d.now.Sub(max(since, d.began, d.refused)) > most+grace
 }

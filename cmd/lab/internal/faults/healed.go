@@ -56,8 +56,8 @@ func (s *site) goesOn() error {
 	return nil
 }
 
-// Returns an error if the sites have not recovered completely. They must have recovered when there have been no
-// faults for long enough.
+// Returns an error if the sites have not recovered completely. They must have recovered when there have been no faults
+// for long enough.
 func (w *World) healed() error {
 	var positions []clearingmsg.Position
 	for _, s := range w.sites {
@@ -95,8 +95,8 @@ func honest(p *clearingmsg.Position) *clearingmsg.Position {
 	return p
 }
 
-// Returns an error if a job of the site's users has not ended, if the site has lost a job that it acknowledged,
-// or if a job's charge differs between the book and the bank.
+// Returns an error if a job of the site's users has not ended, if the site has lost a job that it acknowledged, or if a
+// job's charge differs between the book and the bank.
 func (s *site) ended() error {
 	b := s.books.reference.(*bookState)
 	for _, u := range s.users {

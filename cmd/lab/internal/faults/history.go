@@ -60,8 +60,8 @@ func (f *files) crash() {
 	clear(f.synced)
 }
 
-// spoil damages a file: it flips a bit, zeroes a part, cuts the file or removes the file. It reports whether there was a
-// file.
+// spoil damages a file: it flips a bit, zeroes a part, cuts the file or removes the file. It reports whether there was
+// a file.
 func (f *files) spoil(rng *rand.Rand) bool {
 	names, _ := f.List() // it cannot fail
 	if len(names) == 0 {
@@ -111,7 +111,7 @@ func (m *machine) spoil(at messages.Duration) {
 	}
 }
 
-// othersHaveAll reports whether all replicas of the group except the argument but have all their data.
+// othersHaveAll reports whether all replicas of the group, except the given one, have all their data.
 func (g *group) othersHaveAll(but *replica) bool {
 	return !slices.ContainsFunc(g.replicas[:], func(r *replica) bool { return r != but && (r.doubtful || r.harmed) })
 }

@@ -206,8 +206,8 @@ func (l *leader) propose(c *book.Command, answered func(any)) {
 	l.r.propose(data, answered)
 }
 
-// ask sends a request of the desk (the decision logic) to the bank, the estimator or another site. If no answer comes in
-// time, it tells the desk so.
+// ask sends a request of the desk (the decision logic) to the bank, the estimator or another site. If no answer comes
+// in time, it tells the desk so.
 func (l *leader) ask(q desk.Request) {
 	done := false
 	answer := func(reply any, err error) {

@@ -199,8 +199,8 @@ func (l *liar) learned(in *clearingmsg.Instruction, o *money.TransferResult) {
 	}
 }
 
-// Checks that south got no more from a site than its terms allow. A bank that has found a lie must not trust
-// south any more.
+// Checks that south got no more from a site than its terms allow. A bank that has found a lie must not trust south any
+// more.
 func (s *site) bounded() error {
 	p, known := s.peer(south)
 	if !known {

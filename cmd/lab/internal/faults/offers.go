@@ -52,8 +52,8 @@ func bestOf(spec *job.JobSpec, all []clearing.Offer, best int) error {
 	return nil
 }
 
-// expect returns the site's offer for a job. It draws at random whether the estimator knows the run time, and whether the
-// market knows the price of a slot.
+// expect returns the site's offer for a job. It draws at random whether the estimator knows the run time, and whether
+// the market knows the price of a slot.
 func (v *visits) expect(spec *job.JobSpec) clearing.Offer {
 	l := v.leader
 	own := *spec

@@ -29,8 +29,9 @@ type host struct {
 	life   int // number of restarts; actions that were planned before the last one are ignored
 }
 
-// shell is the behaviour of a leader, with its knowledge that is not in the replicated state. It is made when the leader
-// has applied the first entry of its term. At that time the leader has applied everything that was acknowledged before.
+// shell is the behaviour of a leader, with its knowledge that is not in the replicated state. It is made when the
+// leader has applied the first entry of its term. At that time the leader has applied everything that was acknowledged
+// before.
 type shell interface {
 	applied() // an entry was applied
 }
@@ -48,8 +49,8 @@ const (
 	leading
 )
 
-// group has the three replicas of one log, and the committed entries. Each entry is added when the first replica applies
-// it.
+// group has the three replicas of one log, and the committed entries. Each entry is added when the first replica
+// applies it.
 type group struct {
 	*site
 	name      string
@@ -145,8 +146,8 @@ func (r *replica) crash() {
 	r.synced, r.role, r.waiting, r.shell = kept, follower, nil, nil
 }
 
-// propose appends an entry. The function answered is called when the entry is applied. If the entry is lost, answered is
-// never called.
+// propose appends an entry. The function answered is called when the entry is applied. If the entry is lost, answered
+// is never called.
 func (r *replica) propose(data []byte, answered func(any)) {
 	r.log = append(r.log, entry{r.term, data})
 	if answered != nil {
@@ -251,8 +252,8 @@ func (r *replica) applyAt(i uint64, e entry) any {
 	return result
 }
 
-// comparedEvery is the number of entries from one comparison of the replicas' states to the next. There is no comparison
-// after every entry: hashing a state takes longer than applying an entry, and a difference stays visible.
+// comparedEvery is the number of entries from one comparison of the replicas' states to the next. There is no
+// comparison after every entry: hashing a state takes longer than applying an entry, and a difference stays visible.
 const comparedEvery = 5
 
 // compare compares a replica's state after an entry with the first replica's state after the same entry.

@@ -77,8 +77,8 @@ func (a *auditor) spent(j *mechanism.Job) bool {
 	return a.market.Mechanism == market.HighestBid && j.Accrued >= j.Budget
 }
 
-// Reports whether the mechanism may leave a class unused although tasks are pending. A batch queue leaves it
-// unused until its front job can start.
+// Reports whether the mechanism may leave a class unused although tasks are pending. A batch queue leaves it unused
+// until its front job can start.
 func (a *auditor) waits() bool { return a.market.Mechanism == market.BatchQueue }
 
 // monotone checks that nobody gets less than a lower bidder. It checks only the mechanisms that guarantee this:

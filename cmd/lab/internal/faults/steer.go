@@ -97,8 +97,8 @@ func done(j *book.Job, k int) bool {
 	return k < len(tasks) && tasks[k].Phase == book.Done
 }
 
-// Checks a task of a rerun, a job that repeats failed tasks of an earlier job. The repeated task must not have
-// ended well.
+// Checks a task of a rerun, a job that repeats failed tasks of an earlier job. The repeated task must not have ended
+// well.
 func (a *agent) repeats(g *agentmsg.Grant) error {
 	b := a.books.reference.(*bookState)
 	j := b.Job(g.Attempt.Task.Job)
@@ -142,8 +142,8 @@ func (l *leader) short(list []money.Transfer) {
 	}
 }
 
-// Returns an error if the hold of an active job differs from its budget. They may differ while a raise waits
-// for the bank, and in markets where jobs pay each other.
+// Returns an error if the hold of an active job differs from its budget. They may differ while a raise waits for the
+// bank, and in markets where jobs pay each other.
 func (s *site) secured() error {
 	if !registry.Of(&s.market).Raises.Budget {
 		return nil

@@ -108,9 +108,9 @@ func (m *moment) shares(subjects map[string]bool) bool {
 	return false
 }
 
-// Returns the lines of a story: the events about the names in the violation, and at the end the violation. If
-// there are too many events, it returns the last ones. If no event is about these names, it returns all events of the
-// violation's site.
+// Returns the lines of a story: the events about the names in the violation, and at the end the violation. If there are
+// too many events, it returns the last ones. If no event is about these names, it returns all events of the violation's
+// site.
 func (s *story) about(violation string, at messages.Duration) []string {
 	here := slices.DeleteFunc(slices.Clone(siteNames), func(n messages.Name) bool { return !strings.Contains(violation, n) })
 	there := slices.DeleteFunc(slices.Clone(s.moments), func(m moment) bool {

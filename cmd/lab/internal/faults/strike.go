@@ -66,8 +66,8 @@ func (w *World) strike(e Event) {
 	})
 }
 
-// Returns the sites with a fault of their own. A site that is only cut off from other sites, or gets lies, is
-// not in the list, because it must continue to work.
+// Returns the sites with a fault of their own. A site that is only cut off from other sites, or gets lies, is not in
+// the list, because it must continue to work.
 func (w *World) troubled(e Event) []*site {
 	if e.Kind == Isolate || e.Kind == Lie {
 		return nil

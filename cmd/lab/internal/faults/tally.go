@@ -38,8 +38,8 @@ func (t *tally) move(debit, credit messages.Name, amount messages.Credits) {
 	t.balance[credit] += amount
 }
 
-// Records how much the site keeps from a round of payments between jobs: the payments to the site itself, plus
-// the amounts that it will pay out later, minus the amounts from earlier rounds that it pays out now.
+// Records how much the site keeps from a round of payments between jobs: the payments to the site itself, plus the
+// amounts that it will pay out later, minus the amounts from earlier rounds that it pays out now.
 func (t *tally) expects(e book.Effect) bool {
 	if _, noted := t.rounds[e.ID]; noted || e.Kind != book.Round && e.Kind != book.Refund {
 		return true
@@ -161,8 +161,8 @@ func (t *tally) taken(j *book.Job) messages.Credits {
 	return t.charged[j.ID]
 }
 
-// Returns an error unless all payments of jobs went to the right accounts. The site gets the charges. From
-// payments between jobs, it keeps only what expects has recorded.
+// Returns an error unless all payments of jobs went to the right accounts. The site gets the charges. From payments
+// between jobs, it keeps only what expects has recorded.
 func (t *tally) balanced() error {
 	due := t.kept
 	for _, amount := range t.charged {

@@ -69,8 +69,8 @@ func (r *replica) keepTime() {
 	r.steady = siteclock.NewSteady(r.host.time.Now, r.host.time.Known, r.mono)
 }
 
-// Returns how far the times of a site's machines can differ. The site's time is the median of three clocks, so
-// only the error of the second worst clock matters.
+// Returns how far the times of a site's machines can differ. The site's time is the median of three clocks, so only the
+// error of the second worst clock matters.
 func (s *site) apart() messages.Duration {
 	if len(s.wrong) <= 1 {
 		return 0

@@ -75,8 +75,7 @@ func (r *replica) serving() bool { return !r.host.down && r.shell != nil }
 
 func (r *replica) follow() { r.role, r.shell = follower, nil }
 
-// Makes a candidate the leader. The vote of one other replica is enough, because two votes are a majority of
-// three.
+// Makes a candidate the leader. The vote of one other replica is enough, because two votes are a majority of three.
 func (r *replica) elected() {
 	r.role, r.led = leading, max(r.led, r.term)
 	for i := range r.next {

@@ -115,8 +115,8 @@ func enter(ctx context.Context, more uintptr) (int, error) {
 	return c.ProcessState.ExitCode(), nil
 }
 
-// Settle makes the lab's own namespaces usable. After Settle, new mounts are visible only in these namespaces, and /proc
-// shows only their processes.
+// Settle makes the lab's own namespaces usable. After Settle, new mounts are visible only in these namespaces, and
+// /proc shows only their processes.
 func Settle() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making mounts private: %w", err)

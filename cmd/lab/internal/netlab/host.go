@@ -152,8 +152,8 @@ func (h *Host) Hear(to *Host) error {
 	return h.site.lab.network.Hear(h.site.number, h.number, to.number)
 }
 
-// Depose stops the messages between the host's replica of the bank and the other replicas, until restore is called.
-// If the host's replica leads, another replica becomes the leader.
+// Depose stops the messages between the host's replica of the bank and the other replicas, until restore is called. If
+// the host's replica leads, another replica becomes the leader.
 func (h *Host) Depose() (restore func() error, err error) {
 	network := h.site.lab.network
 	return func() error { return network.Unblock(h.site.number, h.number, bankPort) }, network.Block(h.site.number, h.number, bankPort)

@@ -50,8 +50,8 @@ func quickly(s *cli.Session) *cli.Session {
 }
 
 // eachJob calls do for the auctioneer's jobs, the newest first. It stops when the remaining job numbers are below low,
-// or after maxFactPages pages. If the caller may not see the jobs of all users, eachJob sets q.All to false and asks for
-// the caller's own jobs. It returns whether it read all jobs.
+// or after maxFactPages pages. If the caller may not see the jobs of all users, eachJob sets q.All to false and asks
+// for the caller's own jobs. It returns whether it read all jobs.
 func eachJob(ctx context.Context, s *cli.Session, q *job.JobsRequest, low messages.JobID, do func(*job.JobSummary)) (all bool) {
 	q.Limit = cli.MaxPage
 	for range maxFactPages {
@@ -95,7 +95,8 @@ func bounds(entries []money.Entry) (low, high messages.JobID) {
 }
 
 // inWords returns a text that says why an entry exists. The text leaves out the job's number, which the next column
-// shows. The reason of a payment to another site ends in a colon if the user gave no reason; inWords removes that colon.
+// shows. The reason of a payment to another site ends in a colon if the user gave no reason; inWords removes that
+// colon.
 func inWords(e money.Entry, facts map[messages.JobID]jobFacts) string {
 	job := facts[e.Job].words()
 	if e.Kind == money.Hold && e.Reason != "" {
@@ -156,8 +157,8 @@ func ofHold(e money.Entry) string {
 	return fmt.Sprintf("%v of %v charged, %v came back", -e.Change, -e.Hold, back)
 }
 
-// Returns a phrase that says why credits moved without a hold. The first part of the transfer's identifier names
-// the reason.
+// Returns a phrase that says why credits moved without a hold. The first part of the transfer's identifier names the
+// reason.
 func moved(e money.Entry) string {
 	ground, _, _ := strings.Cut(strings.TrimPrefix(e.Transfer, "$"), "/")
 	if !strings.HasPrefix(e.Transfer, "$") {

@@ -60,7 +60,7 @@ type usageOptions struct {
 type usageReport struct {
 	From    messages.Time `json:"from"`
 	To      messages.Time `json:"to"`
-	Account messages.Name `json:"account,omitempty"` // the account that pays for the jobs; "" means all accounts
+	Account messages.Name `json:"account,omitempty"` // the user whose jobs these are; "" means all users
 	By      []string      `json:"by"`
 	Rows    []usageRow    `json:"rows"`
 	All     usageRow      `json:"all"`

@@ -163,8 +163,8 @@ func TestCheckpointShowsAPaymentThatWasLeftOut(t *testing.T) {
 	}
 }
 
-// TestVerifySeesWhatIsWrong verifies journals with one change each, as an error or a lie of the bank would make it. Each
-// verification must fail.
+// TestVerifySeesWhatIsWrong verifies journals with one change each, as an error or a lie of the bank would make it.
+// Each verification must fail.
 func TestVerifySeesWhatIsWrong(t *testing.T) {
 	stranger, err := nkeys.CreateAccount()
 	if err != nil {

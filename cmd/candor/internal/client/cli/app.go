@@ -1,7 +1,7 @@
 // Package cli has what every group of commands needs: the process's environment ([App]), the connection to a site
-// ([Session], [Call]), the output ([Page]), times and names as users write them, and errors with their exit codes.
-// Each group of commands is a package of its own. The package builds its commands from an App, and reaches the process
-// only through this App.
+// ([Session], [Call]), the output ([Page]), times and names as users write them, and errors with their exit codes. Each
+// group of commands is a package of its own. The package builds its commands from an App, and reaches the process only
+// through this App.
 package cli
 
 import (
@@ -41,8 +41,8 @@ type App struct {
 	// Interrupted is a context. When it ends, reads from Input fail. If it is nil, nothing stops these reads.
 	Interrupted context.Context
 
-	// Only is the name of the command on the command line. [App.Make] makes only this command, or all commands if Only is
-	// "".
+	// Only is the name of the command on the command line. [App.Make] makes only this command, or all commands if Only
+	// is "".
 	Only string
 
 	Flags connection
@@ -80,8 +80,8 @@ func until(ctx context.Context, in io.Reader) io.Reader {
 }
 
 // HeedOutput makes the App keep the first error of a write to Out. The returned function gives this error at the end of
-// the command. Commands print without a check for errors: without HeedOutput, a command would report success when a full
-// disk lost its output. For a terminal, HeedOutput does nothing.
+// the command. Commands print without a check for errors: without HeedOutput, a command would report success when a
+// full disk lost its output. For a terminal, HeedOutput does nothing.
 func (a *App) HeedOutput() (lost func() error) {
 	if terminal.IsTerminal(a.Out) {
 		return func() error { return nil }
@@ -146,8 +146,8 @@ func (a *App) Show(reply any, words func(*Page)) error {
 	return a.print(p)
 }
 
-// Prints a page. If the user asked only for names or columns, it prints only these. If such a page has no table,
-// its text goes to standard error, such as a note that the list is empty.
+// Prints a page. If the user asked only for names or columns, it prints only these. If such a page has no table, its
+// text goes to standard error, such as a note that the list is empty.
 func (a *App) print(p *Page) error {
 	if err := p.check(); err != nil {
 		return err

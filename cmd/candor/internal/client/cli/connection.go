@@ -70,8 +70,8 @@ type siteFile struct {
 	CA             string        `json:"ca"` // PEM file that verifies the server's certificate; "" without TLS
 	// JobSite is the site that runs a job if the job names no site. "" means this site.
 	JobSite messages.Name `json:"job_site"`
-	// Console is the address of the site's console for browsers. WebSocket is the address that its pages connect to.
-	// "" means that the site has no console.
+	// Console is the address of the site's console for browsers. WebSocket is the address that its pages connect to. ""
+	// means that the site has no console.
 	Console   string `json:"console"`
 	WebSocket string `json:"websocket"`
 	// TaskUsers is a range of system users: each account gets one of them on this machine. The file UsersFile says

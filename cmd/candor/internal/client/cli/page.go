@@ -117,8 +117,8 @@ func LocalTimes(text string, zone *time.Location) string {
 	})
 }
 
-// Between writes the time between two instants. If the instant to is zero, it is in the future, and Between counts up to
-// now. If the instant from is zero, Between returns "".
+// Between writes the time between two instants. If the instant to is zero, it is in the future, and Between counts up
+// to now. If the instant from is zero, Between returns "".
 func (p *Page) Between(from, to messages.Time) string {
 	if from == 0 {
 		return ""

@@ -32,8 +32,8 @@ const (
 	// replaced first.
 	lasts = 45 * time.Minute
 	// answersWithin is the longest time of an answer. If the user has not read the answer by then, the door closes the
-	// connection. At most mostAtOnce connections, and mostOfUser of one user, can wait for credentials at the same time.
-	// The same limits hold, separately, for the connections that carry requests.
+	// connection. At most mostAtOnce connections, and mostOfUser of one user, can wait for credentials at the same
+	// time. The same limits hold, separately, for the connections that carry requests.
 	answersWithin = 10 * time.Second
 	mostAtOnce    = 64
 	mostOfUser    = 8
@@ -101,8 +101,8 @@ type places struct {
 	of  map[uint32]int // by user number
 }
 
-// take reserves one of the mostAtOnce places for a connection of a user. It returns false if no place is free, or if the
-// user already has mostOfUser places, so that one user cannot take all places.
+// take reserves one of the mostAtOnce places for a connection of a user. It returns false if no place is free, or if
+// the user already has mostOfUser places, so that one user cannot take all places.
 func (p *places) take(uid uint32) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// allocation has the requests of a script that starts several ranks with srun or mpirun. The script runs once. Each task
-// gets the resources for all ranks of its node.
+// allocation has the requests of a script that starts several ranks with srun or mpirun. The script runs once. Each
+// task gets the resources for all ranks of its node.
 type allocation struct {
 	nodes, ranks, perNode int // 0 means the script does not say it
 	most                  int // largest number of nodes; 0 means the same as nodes
@@ -232,8 +232,8 @@ func RanksOf(script string) (ranks int) {
 
 // freeThreads returns a shell command that removes the thread counts that the site set. The command removes them only
 // where the kernel limits the script to its processors: the script may then use all of them, and its ranks get thread
-// counts of their own. freeThreads returns "" in three cases: the script has one rank, it is a script of another system,
-// or the job itself sets both variables.
+// counts of their own. freeThreads returns "" in three cases: the script has one rank, it is a script of another
+// system, or the job itself sets both variables.
 func (job *Job) freeThreads() string {
 	if job.Ranks() == 1 || job.system != "" {
 		return ""

@@ -53,8 +53,8 @@ type document struct {
 	Comment text    `yaml:"comment"`
 	Notify  notices `yaml:"notify"`
 
-	// Work has the fields of the only stage, for a job without "stages". In a job with "stages", every stage also gets the
-	// files given here.
+	// Work has the fields of the only stage, for a job without "stages". In a job with "stages", every stage also gets
+	// the files given here.
 	Work `yaml:",inline"`
 }
 
@@ -118,8 +118,8 @@ type Job struct {
 	// the pattern of a file that the tasks read; "" means that they read nothing.
 	Stdin, Stdout, Stderr string
 	Append                bool // output is added to the files; they are not emptied first
-	// Usual has the patterns for standard output and standard error that are used if no option names a file. ""
-	// means sbatch's usual name.
+	// Usual has the patterns for standard output and standard error that are used if no option names a file. "" means
+	// sbatch's usual name.
 	Usual [2]string
 	// inDirectory has a file name for each path in Usual. If the path is a directory when the task starts, the output
 	// goes to a file with this name in the directory. "" means that the path cannot be a directory.
@@ -200,8 +200,8 @@ func documentError(err error) error {
 	return messages.Errorf(messages.Invalid, "line %d, column %d: %s\n%s", position.Line, position.Column, wanted(at), strings.TrimRight(snippet, " \n"))
 }
 
-// Returns the message of an error of the YAML reader. If a value has the wrong shape, the message says which
-// shape is right, without terms of YAML.
+// Returns the message of an error of the YAML reader. If a value has the wrong shape, the message says which shape is
+// right, without terms of YAML.
 func wanted(err yaml.Error) string {
 	if shape, ok := errors.AsType[*yaml.UnexpectedNodeTypeError](err); ok {
 		switch shape.Expected {

@@ -104,8 +104,8 @@ func (job *Job) AfterElements(elements []job.JobSummary) error {
 	return nil
 }
 
-// ElementOf returns the array and the index of a job. The result is is true if the job is an element of an array of
-// jobs on several nodes.
+// ElementOf returns the array and the index of a job. The boolean result is true if the job is an element of an array
+// of jobs on several nodes.
 func ElementOf(j *job.JobSummary) (array messages.JobID, index int64, is bool) {
 	of, _ := j.Labels.Get(arrayLabel)
 	text, _ := j.Labels.Get(indexLabel)

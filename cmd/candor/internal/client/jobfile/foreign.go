@@ -245,9 +245,9 @@ func (f *foreign) words() (out []string, err error) {
 	return out, f.mails(add)
 }
 
-// files returns the paths of output files as PBS or Grid Engine chooses them: usual[0] for standard output, and usual[1]
-// for standard error. usual[1] is "" if both outputs go to one file. If a path in usual is a directory, the output goes
-// to the file in it that within names.
+// files returns the paths of output files as PBS or Grid Engine chooses them: usual[0] for standard output, and
+// usual[1] for standard error. usual[1] is "" if both outputs go to one file. If a path in usual is a directory, the
+// output goes to the file in it that within names.
 func (f *foreign) files() (usual, within [2]string) {
 	number := "%A"
 	if f.array != "" {

@@ -74,8 +74,8 @@ func (o *Options) applyComponents(job *Job) error {
 // one stage.
 func (j *Job) Components() []*Job { return j.components }
 
-// JoinMarkets finds a market in which all components of a heterogeneous job can run together. It is for components whose
-// partitions mean different markets. The market of the first component is in Spec.Market.
+// JoinMarkets finds a market in which all components of a heterogeneous job can run together. It is for components
+// whose partitions mean different markets. The market of the first component is in Spec.Market.
 func (j *Job) JoinMarkets(reply *market.MarketsReply) error {
 	var table jobmsg.Labels
 	if reply.Slurm != nil {
@@ -151,7 +151,8 @@ func (j *Job) hetVariables() (values [][2]string) {
 	return values
 }
 
-// nodesFrom returns a shell word for n of the job's nodes. The first of them has the position from, which counts from 0.
+// nodesFrom returns a shell word for n of the job's nodes. The first of them has the position from, which counts from
+// 0.
 func nodesFrom(from, n int) string {
 	return fmt.Sprintf(`"$(echo "$CANDOR_NODES" | cut -d, -f%d-%d)"`, from+1, from+n)
 }

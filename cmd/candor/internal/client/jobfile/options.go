@@ -32,8 +32,8 @@ type Options struct {
 	// Mail says that an #SBATCH line asks for e-mail. If the site sends no e-mail, the request is left out.
 	Mail bool
 
-	// Noted has options of sbatch that do not change the job here, but that Slurm shows to the job. The key is the
-	// long name of the option. The value is the last one given.
+	// Noted has options of sbatch that do not change the job here, but that Slurm shows to the job. The key is the long
+	// name of the option. The value is the last one given.
 	Noted map[string]string
 
 	components []*Options // of a heterogeneous job, after the first one

@@ -47,7 +47,8 @@ func Files(script string, value func(variable string) string) (in, out, errs str
 // copy.
 const pathVariable = "CANDOR_SCRIPT"
 
-// PathOf returns the path of the submitted file of a script, or "" if it is unknown. It reads the path from the prelude.
+// PathOf returns the path of the submitted file of a script, or "" if it is unknown. It reads the path from the
+// prelude.
 func PathOf(script string) string {
 	prelude, _, found := strings.Cut(script, cannotCreate)
 	_, rest, has := strings.Cut(prelude, " "+pathVariable+"=")

@@ -305,7 +305,7 @@ func (j *Job) placeholder(letter byte, user string) string {
 func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // withPrelude puts a shell command before a script. If a shell runs the script, the command is a new line in it. Any
-// other script is written to a file by a shell script that runs the command first. The number arguments is the number of
+// other script is written to a file by a shell script that runs the command first. The last argument is the number of
 // lines that set the script's arguments.
 func withPrelude(script, prelude string, arguments int) string {
 	first, rest := "", script
@@ -320,8 +320,8 @@ func withPrelude(script, prelude string, arguments int) string {
 	return inShell(prelude+"\n", script, "")
 }
 
-// inShell returns a shell script that runs a script of another interpreter: it writes the script to a file and runs
-// the file. The text arguments is already quoted.
+// inShell returns a shell script that runs a script of another interpreter: it writes the script to a file and runs the
+// file. The script's arguments are already quoted.
 func inShell(before, script, arguments string) string {
 	digest := sha256.Sum256([]byte(script))
 	end := "END_" + hex.EncodeToString(digest[:8])

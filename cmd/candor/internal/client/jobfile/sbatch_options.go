@@ -26,7 +26,7 @@ type sbatchRule struct {
 	text string
 	// If alone is true, the option takes no value, or takes one only after "=".
 	alone bool
-	// The list but has the values of a refused option that are accepted, because they ask for nothing special.
+	// The list named but has the values of a refused option that are accepted, because they ask for nothing special.
 	but []string
 }
 

@@ -46,14 +46,14 @@ func (o *Options) sayShape(flag string, opt sbatchOption) error {
 		return err
 	}
 	o.Noted[opt.name] = opt.value
-	if flag == "gpus" && o.inAll != "" { // the option "gpus" has changed it
+	if flag == "gpus" && o.inAll != "" { // setting "gpus" has cleared "gpus-in-all"
 		return o.Flags.Set("gpus-in-all", o.inAll)
 	}
 	return nil
 }
 
-// sameGPUs refuses a number or type of GPUs that contradicts an earlier option. Otherwise it combines the number and the
-// type from both options.
+// sameGPUs refuses a number or type of GPUs that contradicts an earlier option. Otherwise it combines the number and
+// the type from both options.
 func (o *Options) sameGPUs(written, value string) (string, error) {
 	if strings.Contains(value, ",") {
 		return "", fmt.Errorf("%s %q is not possible here: the GPUs of a task are of one type", written, value)

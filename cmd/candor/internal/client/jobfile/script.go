@@ -113,8 +113,8 @@ func (f *directives) system() string {
 	return ""
 }
 
-// Collects a line that is a directive of PBS or Grid Engine. It also records a complaint about the first line
-// of PBS, Grid Engine or LSF.
+// Collects a line that is a directive of PBS or Grid Engine. It also records a complaint about the first line of PBS,
+// Grid Engine or LSF.
 func (f *directives) foreign(line string, number int) {
 	for marker, system := range map[string]string{"#PBS": "PBS", "#$": "Grid Engine", "#BSUB": "LSF"} {
 		rest, ok := cutMarker(line, marker)

@@ -163,8 +163,8 @@ func TestArgumentsBecomePositionalParametersOfShells(t *testing.T) {
 	}
 }
 
-// TestArgumentsOfOtherScripts checks that a script of another interpreter than a shell also gets its arguments, with and
-// without Slurm's variables.
+// TestArgumentsOfOtherScripts checks that a script of another interpreter than a shell also gets its arguments, with
+// and without Slurm's variables.
 func TestArgumentsOfOtherScripts(t *testing.T) {
 	awk, err := exec.LookPath("awk")
 	if err != nil {

@@ -26,8 +26,8 @@ func (job *Job) Spreads() bool {
 // their ranks over several nodes.
 func (job *Job) MaySplit() bool { return job.Spec.Stages[0].Array != nil && job.Spreads() }
 
-// NodeCounts returns the numbers of nodes over which the ranks of a job can be divided, the smallest first. The argument
-// all is the number of nodes of the site.
+// NodeCounts returns the numbers of nodes over which the ranks of a job can be divided, the smallest first. The
+// argument all is the number of nodes of the site.
 func (job *Job) NodeCounts(all int) iter.Seq[int] {
 	a := &job.asked.allocation
 	if a.most > 0 {

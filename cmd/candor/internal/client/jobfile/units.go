@@ -14,9 +14,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// slurmTime matches the forms of time in sbatch's --time: minutes, minutes:seconds, hours:minutes:seconds,
-// days-hours, days-hours:minutes and days-hours:minutes:seconds. It limits the number of digits, so that a Duration can
-// hold the sum: the sum is at most 10^4 days and 10^6 hours, and a Duration holds 2.5·10^6 hours.
+// slurmTime matches the forms of time in sbatch's --time: minutes, minutes:seconds, hours:minutes:seconds, days-hours,
+// days-hours:minutes and days-hours:minutes:seconds. It limits the number of digits, so that a Duration can hold the
+// sum: the sum is at most 10^4 days and 10^6 hours, and a Duration holds 2.5·10^6 hours.
 var slurmTime = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:(\d{1,4})-)?(\d{1,6})(?::(\d{1,6}))?(?::(\d{1,6}))?$`)
 })

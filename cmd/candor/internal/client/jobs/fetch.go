@@ -110,8 +110,8 @@ func patterns(r *logReader) string {
 	return terminal.Safe(strings.Join(all, ", "))
 }
 
-// unlisted returns an error if the depot, the site's store of files, lacks a task's list of output files. Each task that
-// ends well leaves a list, which may be empty. So a missing list was lost, or was removed because it was too old.
+// unlisted returns an error if the depot, the site's store of files, lacks a task's list of output files. Each task
+// that ends well leaves a list, which may be empty. So a missing list was lost, or was removed because it was too old.
 func unlisted(r *logReader, all []job.TaskOutputs) error {
 	want := 0
 	for i, stage := range r.job.Stages {

@@ -48,8 +48,8 @@ func writeAllEnded(p *cli.Page, all []job.JobSummary) {
 }
 
 // firstLook is the first pause between two requests for the jobs that have ended. Each pause is an eighth longer than
-// the pause before it. So the command notices the end of the last job with a delay of at most one ninth of the time that
-// it has waited.
+// the pause before it. So the command notices the end of the last job with a delay of at most one ninth of the time
+// that it has waited.
 const firstLook = 5 * time.Millisecond
 
 func nextLook(d time.Duration) time.Duration { return min(d+d/8, lastPause) }

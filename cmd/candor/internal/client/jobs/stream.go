@@ -54,7 +54,8 @@ const (
 	streamStay   = time.Second // longest time without a request of this client
 )
 
-// Open connects to the stream, or starts it. It returns the position in the input of the first byte that the node needs.
+// Open connects to the stream, or starts it. It returns the position in the input of the first byte that the node
+// needs.
 func (c *Stream) Open(ctx context.Context) (from int64, err error) {
 	c.client = rand.Text()
 	if c.Begin != nil {

@@ -196,8 +196,8 @@ func results(p *cli.Page, j job.JobDetail) string {
 	return fmt.Sprintf("can be read when the job is settled: by its deadline, %s, if it has ended by then", p.At(j.Spec.Deadline))
 }
 
-// rerunOf returns the number of the earlier job that this job runs again, at its owner's site. It returns "" if there is
-// no such job.
+// rerunOf returns the number of the earlier job that this job runs again, at its owner's site. It returns "" if there
+// is no such job.
 func rerunOf(j job.JobDetail) string {
 	switch {
 	case j.Spec.RerunOf == 0:

@@ -89,8 +89,8 @@ func setPeer(ctx context.Context, a *cli.App, s *cli.Session, r clearing.PeerReq
 	})
 }
 
-// Returns a peer from the bank's list. It returns an error for a site that this site has parted from: new terms
-// would make that site a peer again, and only the command peer add may do that.
+// Returns a peer from the bank's list. It returns an error for a site that this site has parted from: new terms would
+// make that site a peer again, and only the command peer add may do that.
 func known(ctx context.Context, s *cli.Session, name messages.Name) (p clearing.PeerReply, err error) {
 	all, err := cli.Call[clearing.PeersReply](ctx, s, messages.Bank, clearing.VerbPeers, messages.Empty{})
 	if err != nil {

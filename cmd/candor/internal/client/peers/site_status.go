@@ -57,8 +57,8 @@ exit code is 1 if a peer has no link or its bank does not answer.`,
 // linksTimeout is how long to wait for the service that reports the links. If it runs, it answers within two seconds.
 const linksTimeout = 4 * time.Second
 
-// Asks for the state of the links. If NATS runs separately, no service answers, and the status has only the
-// bank's answer.
+// Asks for the state of the links. If NATS runs separately, no service answers, and the status has only the bank's
+// answer.
 func linked(ctx context.Context, s *cli.Session, bank clearing.PeersReply) (r siteStatus, err error) {
 	r.Bank, r.Links.Site = bank, bank.Site
 	if len(bank.Peers) == 0 {
@@ -73,8 +73,8 @@ func linked(ctx context.Context, s *cli.Session, bank clearing.PeersReply) (r si
 	return r, err
 }
 
-// Reports whether all relations are in order: no books are in dispute, and every peer is linked and answers.
-// Unknown links count as good, and peers that this site has parted from do not count.
+// Reports whether all relations are in order: no books are in dispute, and every peer is linked and answers. Unknown
+// links count as good, and peers that this site has parted from do not count.
 func (r *siteStatus) sound() bool {
 	for _, p := range r.Bank.Peers {
 		if p.Standing == clearing.PeerParted {

@@ -86,8 +86,8 @@ func clip(s string) string {
 	return s
 }
 
-// showHosts answers a question that is only about the text of a list of hosts, without a site. The result is is true if
-// the words ask such a question.
+// showHosts answers a question that is only about the text of a list of hosts, without a site. The boolean result is
+// true if the words ask such a question.
 func (c *call) showHosts(words []string) (is bool, err error) {
 	if len(words) < 2 || words[0] != "show" {
 		return false, nil

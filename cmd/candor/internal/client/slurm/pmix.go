@@ -43,8 +43,8 @@ func launcher() string {
 	return ""
 }
 
-// byMPIRun replaces srun by mpirun, which starts the ranks of a step. The list may has the nodes that the step may use.
-// The step runs on the first ones; the argument nodes is their number.
+// byMPIRun replaces srun by mpirun, which starts the ranks of a step. The list named may has the nodes that the step
+// can use. The step runs on the first ones; the argument nodes is their number.
 func (c *run) byMPIRun(w *step, mpirun, path string, words []string, may []int, nodes int) error {
 	for _, one := range []struct {
 		option string

@@ -255,8 +255,8 @@ func elementsMissing(ctx context.Context, s *cli.Session, targets []target, jobs
 	return more, nil
 }
 
-// elementsOf replaces the own number of an array element in a target by the array's number and the index. It returns the
-// changed targets whose arrays are not in jobs.
+// elementsOf replaces the own number of an array element in a target by the array's number and the index. It returns
+// the changed targets whose arrays are not in jobs.
 func elementsOf(ctx context.Context, s *cli.Session, targets []target, jobs []jobmsg.JobSummary) (more []target, err error) {
 	among := func(id messages.JobID) bool {
 		return slices.ContainsFunc(jobs, func(j jobmsg.JobSummary) bool { return j.Job == id })

@@ -74,8 +74,8 @@ func someTargets(ctx context.Context, s *cli.Session, words []string) (list []ta
 	return known(ctx, s, list)
 }
 
-// Changes a list of targets to numbers that the site knows. The own number of an array element becomes the number
-// of the array and the index. An array whose elements are jobs of their own becomes these jobs.
+// Changes a list of targets to numbers that the site knows. The own number of an array element becomes the number of
+// the array and the index. An array whose elements are jobs of their own becomes these jobs.
 func known(ctx context.Context, s *cli.Session, list []target) (all []target, err error) {
 	var ids []messages.JobID
 	for _, t := range list {

@@ -133,7 +133,8 @@ func (c *call) complete() {
 	})
 }
 
-// ignore declares options that have no effect here. The options in values take a value; the options in alone take none.
+// ignore declares options that have no effect here. The options in the list values take a value. The options in the
+// list alone take none.
 func (c *call) ignore(values []string, alone []string) {
 	for _, f := range values {
 		name, short := split(f)

@@ -204,9 +204,9 @@ func sstat(ctx context.Context, c *call, args []string) error {
 	return c.printRecords(columns, rows, *bare, *parsable || *parsable2)
 }
 
-// chosenSteps returns the names of the steps that a user asks for. The argument one names a single step. If it is "" and
-// every is true, all steps are meant. If every is false, only the steps of srun are meant, or the step of the script if
-// there is no other one.
+// chosenSteps returns the names of the steps that a user asks for. The argument one names a single step. If it is ""
+// and every is true, all steps are meant. If every is false, only the steps of srun are meant, or the step of the
+// script if there is no other one.
 func chosenSteps(steps map[string]*used, one string, every bool) (names []string) {
 	for name := range steps {
 		if one == name || one == "" && (every || name != batch || len(steps) == 1) {

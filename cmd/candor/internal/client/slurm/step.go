@@ -197,8 +197,8 @@ func (c *call) plan(w *step, of component) (may []int, nodes int, err error) {
 // stepMPI are the ways in which ranks find one another. The first one is the default.
 var stepMPI = []string{"pmi1", "pmi2", "none", pmix}
 
-// step runs the ranks of one or several commands. Its exit code is the highest exit code of the ranks. The first segment
-// has the options of the whole step.
+// step runs the ranks of one or several commands. Its exit code is the highest exit code of the ranks. The first
+// segment has the options of the whole step.
 func (c *call) step(ctx context.Context, all []segment) error {
 	of, err := c.components()
 	if err != nil {
@@ -320,9 +320,9 @@ func deviceList(lists ...string) []string {
 	return nil
 }
 
-// devices returns the number of GPUs that a step takes on a node. The argument has is the number of the job's GPUs on
-// the node, and nodes the number of the step's nodes. The result −1 means that the step reserves no GPUs, but sees all
-// GPUs of the job.
+// devices returns the number of GPUs that a step takes on a node. The arguments are the number of the job's GPUs on the
+// node, and the number of the step's nodes. The result −1 means that the step reserves no GPUs, but sees all GPUs of
+// the job.
 func (w *step) devices(has, nodes int) (int, error) {
 	text := w.gpus
 	if rest, is := strings.CutPrefix(text, "gpu"); is {

@@ -30,8 +30,7 @@ import (
 
 // srun starts ranks on another node of the job in these steps: srun asks the agent of its node, that agent asks the
 // leader, and the leader asks the other node's agent. The other agent starts this program next to the task that holds
-// the slots.
-// The two programs exchange JSON documents over its input and output: first an awayPlan, then frames.
+// the slots. The two programs exchange JSON documents over its input and output: first an awayPlan, then frames.
 
 // ranksOfStep is the argument with which srun starts this program on another node.
 const ranksOfStep = "--ranks-of-step"
@@ -531,7 +530,7 @@ func (a *awayRanks) start(p *place, rank int, env []string, all *sync.WaitGroup)
 	return nil
 }
 
-// pieces calls the function each for every piece of data until the input ends.
+// pieces calls a function for every piece of data until the input ends.
 func pieces(from io.Reader, each func([]byte)) {
 	piece := make([]byte, 32<<10)
 	for {

@@ -335,8 +335,8 @@ func (s *ranks) say(format string, args ...any) {
 	fmt.Fprintf(s.c.Err, "srun: "+format+"\n", args...)
 }
 
-// Records the end of a rank. It ends the other ranks if this rank was lost or did not finish PMI, because they
-// would wait for ever, or if it failed and the step has the option --kill-on-bad-exit.
+// Records the end of a rank. It ends the other ranks if this rank was lost or did not finish PMI, because they would
+// wait for ever, or if it failed and the step has the option --kill-on-bad-exit.
 func (s *ranks) ended(e rankEnd) (code int) {
 	node := s.w.placeOf(e.rank).node
 	switch {

@@ -146,8 +146,8 @@ func (r *stepRoom) spread(w *step, all []string, may []int, nodes, processors, g
 	return true, nil
 }
 
-// Reports whether each node of the step may get any number of ranks. Then the ranks can go wherever other steps
-// have left room.
+// Reports whether each node of the step may get any number of ranks. Then the ranks can go wherever other steps have
+// left room.
 func (w *step) fills() bool { return w.exact && w.nodes == "" && w.on == "" && w.perNode == 0 }
 
 // fill places the ranks of a step where there is room. Example: two nodes have 1 and 2 free processors; of 3 ranks,
@@ -173,8 +173,8 @@ func (r *stepRoom) fill(w *step, all []string, may []int, processors int) (taken
 	return true, nil
 }
 
-// Locks free bytes in a range of bytes. It locks exactly as many as the argument want, or none. The range begins at from
-// and has of bytes. The result got has the positions of the locked bytes in the range.
+// Locks free bytes in a range of bytes: as many as the argument want, or none. The range begins at the position from,
+// and its length is the last argument. The result got has the positions of the locked bytes in the range.
 func (r *stepRoom) some(from int64, want, of int) (got []int, ok bool) {
 	for i := 0; i < of && len(got) < want; i++ {
 		if r.lock(unix.F_SETLK, unix.F_WRLCK, from+int64(i), 1) == nil {

@@ -84,8 +84,8 @@ func predict(ctx context.Context, a *cli.App, sub *submission, args []string) er
 	return cli.ExitStatus(cli.ExitCode(account.Affords(s.Account, checked.Held)))
 }
 
-// predictFor predicts the state of an account after a job, from the account's present state and the credits that the job
-// holds.
+// predictFor predicts the state of an account after a job, from the account's present state and the credits that the
+// job holds.
 func predictFor(account money.AccountReply, job jobmsg.SubmitReply, submitter messages.Name) prediction {
 	p := prediction{
 		Account: account, Market: job.Market, Held: job.Held, Available: account.Available - job.Held,

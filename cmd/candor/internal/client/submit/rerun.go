@@ -105,8 +105,8 @@ func rerun(ctx context.Context, a *cli.App, s *cli.Session, number messages.JobI
 	return jobs.Wait(ctx, a, s, reply.Job)
 }
 
-// Returns a new job with the tasks of an ended job that did not end well. If such a task is in a gang, the
-// whole gang runs again. The function todo returns the tasks of a stage that did not end well, in ascending order.
+// Returns a new job with the tasks of an ended job that did not end well. If such a task is in a gang, the whole gang
+// runs again. The function todo returns the tasks of a stage that did not end well, in ascending order.
 func repeated(job jobmsg.JobDetail, todo func(stage int) ([]uint32, error)) (jobmsg.JobSpec, error) {
 	spec := job.Spec
 	switch {

@@ -179,8 +179,8 @@ func (i *interaction) cancel(ctx context.Context, s *cli.Session, job messages.J
 	_, _ = cli.Call[jobmsg.CancelReply](context.WithoutCancel(ctx), s, messages.Auctioneer, messages.VerbCancel, jobmsg.CancelRequest{Job: job})
 }
 
-// Waits until the task has begun, or until the job has ended without a task. A task that ended in the
-// meantime still has its output and exit code.
+// Waits until the task has begun, or until the job has ended without a task. A task that ended in the meantime still
+// has its output and exit code.
 func (i *interaction) started(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID) (*jobmsg.TaskStatus, error) {
 	told := false
 	for d, began := 20*time.Millisecond, a.Now(); ; d = min(d+d/2, time.Second) {

@@ -456,8 +456,7 @@ func parse(a *cli.App, sub *submission, name string, source []byte, arguments []
 		"is it a script or a job file? begin a script with #!/bin/sh, or submit it with --script; a job file has stages, command or script")
 }
 
-// Reports whether any site may run the job. Such a job has a budget, and needs nothing that only the user's site
-// has.
+// Reports whether any site may run the job. Such a job has a budget, and needs nothing that only the user's site has.
 func roams(job *jobfile.Job) bool {
 	s := &job.Spec
 	return job.HasBudget && s.Contract == "" && !s.Hold && s.Begin == 0 && len(s.Predecessors())+len(s.Notify) == 0

@@ -93,8 +93,8 @@ func readPlan(name string) (*faults.Plan, error) {
 	return faults.Decode(name, text)
 }
 
-// Runs a plan with each seed. It prints each failing seed immediately, and a report at the end. If any seed has
-// failed, it returns an error.
+// Runs a plan with each seed. It prints each failing seed immediately, and a report at the end. If any seed has failed,
+// it returns an error.
 func (o *options) run(out, stderr io.Writer) error {
 	plan, err := readPlan(o.plan)
 	if err != nil {

@@ -267,8 +267,8 @@ func (s *storm) strikes(ctx context.Context, possible []fault) error {
 	return nil
 }
 
-// Draws a fault. A fault that must happen alone takes as long as several other faults, so in three of four such
-// cases draw draws once more.
+// Draws a fault. A fault that must happen alone takes as long as several other faults, so in three of four such cases
+// draw draws once more.
 func (s *storm) draw(possible []fault) fault {
 	f := possible[s.rng.IntN(len(possible))]
 	if f.alone && s.rng.IntN(4) > 0 {
@@ -307,8 +307,8 @@ func (s *storm) strike(ctx context.Context, f *fault, h *netlab.Host, possible [
 	return f.mend(ctx, s, h)
 }
 
-// Adds a second fault, at a host that has none. At least one rack stays without a fault, because a rack that
-// starts again needs another rack to form a majority.
+// Adds a second fault, at a host that has none. At least one rack stays without a fault, because a rack that starts
+// again needs another rack to form a majority.
 func (s *storm) another(ctx context.Context, first *fault, possible []fault) error {
 	if first.alone {
 		return nil

@@ -26,7 +26,8 @@ type fault struct {
 	// alone means that no other fault may be present, because the fault removes data of a replica, or affects every
 	// host.
 	alone bool
-	// needs is what the machine must provide: "network" (network namespaces), "disk" (a disk for each host), or nothing.
+	// needs is what the machine must provide: "network" (network namespaces), "disk" (a disk for each host), or
+	// nothing.
 	needs string
 	most  time.Duration // longest time of the fault; its time is drawn
 	// strike begins the fault, and mend ends it.
@@ -276,7 +277,8 @@ func damagedRunning(_ context.Context, s *storm, h *netlab.Host) error {
 	return s.each(h, files, change)
 }
 
-// startedAnew restarts a host that runs on damaged files, so that it repairs its data. It kills or stops the host first.
+// startedAnew restarts a host that runs on damaged files, so that it repairs its data. It kills or stops the host
+// first.
 func startedAnew(ctx context.Context, s *storm, h *netlab.Host) error {
 	if s.rng.IntN(2) == 0 {
 		_ = h.Stop() // it may have found the damage, and ended by itself
@@ -313,8 +315,8 @@ func change(file string, rng *rand.Rand) (string, error) {
 	return fmt.Sprintf("bytes %d to %d changed", from, to), err
 }
 
-// written is the size in bytes of the beginning of a file. Only this part is damaged: the rest of a log segment is mostly
-// empty, because segments are reserved at their full size.
+// written is the size in bytes of the beginning of a file. Only this part is damaged: the rest of a log segment is
+// mostly empty, because segments are reserved at their full size.
 const written = 4 << 20
 
 // damage damages a file and returns a description.
@@ -398,9 +400,9 @@ func (s *storm) has(ctx context.Context, h *netlab.Host) (last, applied uint64, 
 	return last, reply.Applied, err
 }
 
-// Returns a function that starts a host that has lost data, and waits until it has everything again. If lacks is
-// true, the host must report that its replicas lack data. After damage, lacks is false, because the damaged place may
-// never be read.
+// Returns a function that starts a host that has lost data, and waits until it has everything again. If lacks is true,
+// the host must report that its replicas lack data. After damage, lacks is false, because the damaged place may never
+// be read.
 func healed(lacks bool) func(context.Context, *storm, *netlab.Host) error {
 	return func(ctx context.Context, s *storm, h *netlab.Host) error {
 		end := h.LogEnd()

@@ -71,7 +71,7 @@ func (t *trial) cutFor(ctx context.Context, victim *member, p phases) (cutAt, he
 	return cutAt, time.Now(), err
 }
 
-// wait lets time pass while something is measured.
+// wait waits while something is measured.
 func wait(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():

@@ -40,8 +40,8 @@ const (
 	deathLongest = 2 * time.Second
 )
 
-// failover kills hosts under load. A client counts as served again when it has an answer to a request that it sent after
-// the kill.
+// failover kills hosts under load. A client counts as served again when it has an answer to a request that it sent
+// after the kill.
 func failover(ctx context.Context, _ *trial, all []*member) error {
 	return all[0].strikes(ctx, blow{
 		name:   "killed",

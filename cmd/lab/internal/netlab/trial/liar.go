@@ -64,9 +64,9 @@ type liar struct {
 	out     clearingmsg.RunningTotal       // sum of the victim's instructions
 }
 
-// Lets a peer attack a site with the peer's own credentials. The attack may gain at most the peer's limit, its
-// share, and the amounts that users authorised it to charge. Meanwhile, the site's own users and an honest peer must be served. At
-// the end the site ends its relation with the attacker (candor peer part).
+// Lets a peer attack a site with the peer's own credentials. The attack may gain at most the peer's limit, its share,
+// and the amounts that users authorised it to charge. Meanwhile, the site's own users and an honest peer must be
+// served. At the end the site ends its relation with the attacker (candor peer part).
 func lies(ctx context.Context, t *trial, all []*member) error {
 	l, err := newLiar(ctx, t, all[0])
 	if err != nil {
@@ -207,8 +207,8 @@ func (l *liar) prints(ctx context.Context, as messages.Name, command ...string) 
 	return nil
 }
 
-// Sends trivial visiting jobs in the names of many visitors, and answers none of the charges. The victim's own
-// jobs must still be charged in time.
+// Sends trivial visiting jobs in the names of many visitors, and answers none of the charges. The victim's own jobs
+// must still be charged in time.
 func (l *liar) floods(ctx context.Context) error {
 	l.mu.Lock()
 	l.answers = false

@@ -79,8 +79,8 @@ func (l *liar) submitted(_ context.Context, _ messages.Name, r clearingmsg.PeerS
 	return clearingmsg.PeerSubmitReply{Job: summary(r.Job)}, nil
 }
 
-// Returns three offers: one that ends in 1970 for free, one with impossible numbers, and one that ends in the
-// year 5138.
+// Returns three offers: one that ends in 1970 for free, one with impossible numbers, and one that ends in the year
+// 5138.
 func (l *liar) quoted(context.Context, messages.Name, clearingmsg.PeerQuoteRequest) (clearingmsg.PeerQuoteReply, error) {
 	return clearingmsg.PeerQuoteReply{Offers: []clearingmsg.Offer{
 		{Site: l.Name, Market: "main", Mechanism: ill, Completion: 1, Basis: ill},

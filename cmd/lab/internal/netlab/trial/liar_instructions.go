@@ -176,8 +176,8 @@ func (l *liar) repeats(ctx context.Context) error {
 	return nil
 }
 
-// Sends instructions with numbers that are too large or already used, and with running totals that differ from
-// the victim's books. The first wrong running total with a valid signature must start a dispute.
+// Sends instructions with numbers that are too large or already used, and with running totals that differ from the
+// victim's books. The first wrong running total with a valid signature must start a dispute.
 func (l *liar) forges(ctx context.Context) error {
 	ahead := l.in
 	ahead.Number += 7

@@ -88,8 +88,7 @@ func (q *asker) answered(ctx context.Context, n int) error {
 	return nil
 }
 
-// Asks n times for offers while one site does not answer. The other sites do not know this at the first
-// question.
+// Asks n times for offers while one site does not answer. The other sites do not know this at the first question.
 func (q *asker) silent(ctx context.Context, n int, site messages.Name) error {
 	var took []time.Duration
 	for range n {

@@ -149,7 +149,7 @@ func (t *trial) checkLogs(m *member) {
 	}
 }
 
-// Returns the value full or, in the short version of a trial, the value short.
+// Returns its first value, or, in the short version of a trial, its second value.
 func either[T any](t *trial, full, short T) T {
 	if t.Short {
 		return short

@@ -35,8 +35,8 @@ func (w *Witness) Check(ctx context.Context) error {
 
 func closing(f *os.File, err error) error { return errors.Join(err, f.Close()) }
 
-// statement reads the entries of an account's statement that are new since the last check. It calls the function each
-// for every new entry.
+// statement reads the entries of an account's statement that are new since the last check. It calls a function for
+// every new entry.
 func (w *Witness) statement(ctx context.Context, name messages.Name, each func(*money.Entry)) error {
 	for {
 		reply, err := ask[money.StatementReply](ctx, w.buses[name], w.Patience, w.subject(messages.Bank, messages.VerbStatement, name),

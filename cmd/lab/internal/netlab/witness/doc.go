@@ -6,10 +6,9 @@
 //
 // # What the clients do
 //
-// Accounts in groups of three pay one another, read their balances and are granted credits. Workers
-// submit jobs of one task, ask for them, repeat submissions and cancel some of the jobs. The
-// operator applies markets and reads them. Each client does one thing at a time and repeats a
-// request under its key until the outcome is known.
+// Accounts in groups of three pay one another, read their balances and are granted credits. Workers submit jobs of one
+// task, ask for them, repeat submissions and cancel some of the jobs. The operator applies markets and reads them. Each
+// client does one thing at a time and repeats a request under its key until the outcome is known.
 //
 // # What is checked
 //

@@ -133,8 +133,8 @@ func (s jobState) show(out jobTold) (bool, any) {
 	}
 }
 
-// These are requests about the markets, and their answers. The answers have the time limit of one market, and the version
-// of the markets.
+// These are requests about the markets, and their answers. The answers have the time limit of one market, and the
+// version of the markets.
 type (
 	marketAsk struct {
 		apply   messages.Duration // 0 means the markets are only read

@@ -194,8 +194,8 @@ func (r *course) auction() error {
 	return err
 }
 
-// start gives free slots to jobs that have a task for them. Each slot goes to the job that now has the smallest part
-// of the slots that are its share.
+// start gives free slots to jobs that have a task for them. Each slot goes to the job that now has the smallest part of
+// the slots that are its share.
 func (r *course) start() {
 	for class := range classes {
 		for r.free[class] > 0 {

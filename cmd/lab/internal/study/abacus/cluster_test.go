@@ -33,8 +33,8 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// TestUsersJobsDoNotDependOnOthers checks that a user's jobs do not depend on the other users, so that the points of
-// an axis can be compared.
+// TestUsersJobsDoNotDependOnOthers checks that a user's jobs do not depend on the other users, so that the points of an
+// axis can be compared.
 func TestUsersJobsDoNotDependOnOthers(t *testing.T) {
 	of := func(jobs []*mapReduce) (sum float64, n int) {
 		for _, j := range jobs {

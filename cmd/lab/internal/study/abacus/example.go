@@ -35,8 +35,8 @@ var (
 	paperSubbudgets = []float64{64, 36}
 )
 
-// exampleNumbers are the results by job and class. The field rounds has the first job's sub-budgets after each round
-// in which every job makes a single step.
+// exampleNumbers are the results by job and class. The field rounds has the first job's sub-budgets after each round in
+// which every job makes a single step.
 type exampleNumbers struct {
 	Shares     [][]float64 `json:"shares"`
 	Subbudgets [][]float64 `json:"subbudgets"`

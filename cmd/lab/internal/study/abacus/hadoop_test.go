@@ -25,8 +25,8 @@ func TestSlowStart(t *testing.T) {
 
 // TestData compares the places of maps with values computed by hand. The first node has the first free slot. The first
 // job's data is on the second node, and the second job's data on the first. A map of 10 seconds takes 20 on a node
-// without its data. With first in, first out, both maps run without their data. With the auction, or if first in,
-// first out is patient, both run where their data is.
+// without its data. With first in, first out, both maps run without their data. With the auction, or if first in, first
+// out is patient, both run where their data is.
 func TestData(t *testing.T) {
 	for _, c := range []struct {
 		fifo, patient bool

@@ -25,8 +25,8 @@ func Estimate(phases []Phase, slots []int) float64 {
 	return sum
 }
 
-// Fewest returns for each phase the number of slots with which all phases are estimated to end within the time left.
-// It reports whether this is possible. If it is not possible, each number is as many slots as the phase can use. The
+// Fewest returns for each phase the number of slots with which all phases are estimated to end within the time left. It
+// reports whether this is possible. If it is not possible, each number is as many slots as the phase can use. The
 // argument slots has the number of slots of each class. The result is written to out, which grows if needed.
 func Fewest(phases []Phase, slots []int, left float64, out []int) ([]int, bool) {
 	out = out[:0]

@@ -95,8 +95,8 @@ func (c *cluster) order() error {
 	return nil
 }
 
-// run lets the server work until a time. A job that completes is charged the agreed price, scaled by the value that
-// the user receives.
+// run lets the server work until a time. A job that completes is charged the agreed price, scaled by the value that the
+// user receives.
 func (c *cluster) run(until float64) {
 	for len(c.jobs) > 0 && c.now+c.jobs[0].work <= until {
 		j := c.jobs[0]

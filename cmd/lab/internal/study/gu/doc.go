@@ -1,6 +1,6 @@
 // Package gu reproduces the results of Y. Gu, J. Tao, G. Li, D. W. Sun, X. Wu, P. P. Jayaraman and R. Ranjan, "A
-// preemptive truthful VMs allocation online mechanism in private cloud": the example of tables 1 to 3, and figures 3
-// to 7 on the RICC log, with payments at full scale.
+// preemptive truthful VMs allocation online mechanism in private cloud": the example of tables 1 to 3, and figures 3 to
+// 7 on the RICC log, with payments at full scale.
 //
 // # Model
 //
@@ -11,8 +11,8 @@
 // records before and the 3,000 after compete too. In the paper, all records that arrive before the last deadline
 // compete. They are most of the log.
 //
-// Offline is the paper's approximation of the best value. It takes the tasks with the largest value per unit of
-// length, as long as the lengths fit into the capacity times the duration from the first arrival to the last. It is
-// not an upper bound, since tasks also run after the last arrival. Figure 5 divides by a real upper bound, whose
-// duration ends with the last deadline.
+// Offline is the paper's approximation of the best value. It takes the tasks with the largest value per unit of length,
+// as long as the lengths fit into the capacity times the duration from the first arrival to the last. It is not an
+// upper bound, since tasks also run after the last arrival. Figure 5 divides by a real upper bound, whose duration ends
+// with the last deadline.
 package gu

@@ -1,7 +1,7 @@
-// Package mutz reproduces the figures of A. Mutz, "Eliciting Honest Behavior on Computational Grids", 2008: figures
-// 4.1 to 4.5 for a batch queue, 6.1 to 6.7 for a batch queue with jobs of any width, and 5.5 to 5.14 and 7.1 to 7.11
-// for a reservation system. They show how much users gain by false declarations, how long decisions and payments take,
-// how far the sum of payments is from zero, and how much better the schedules of a deeper search are.
+// Package mutz reproduces the figures of A. Mutz, "Eliciting Honest Behavior on Computational Grids", 2008: figures 4.1
+// to 4.5 for a batch queue, 6.1 to 6.7 for a batch queue with jobs of any width, and 5.5 to 5.14 and 7.1 to 7.11 for a
+// reservation system. They show how much users gain by false declarations, how long decisions and payments take, how
+// far the sum of payments is from zero, and how much better the schedules of a deeper search are.
 //
 // # Model
 //

@@ -16,9 +16,9 @@ func (s *segments) reset(nodes int) {
 	s.from, s.free = append(s.from[:0], 0), append(s.free[:0], nodes)
 }
 
-// place finds the soonest window in which a number of nodes is free for a length of time. The argument by is the
-// latest end of the window. It takes these nodes for the window and returns the window's beginning, or −1 if there is
-// no such window. A window of length 0 needs its nodes free at one instant, and occupies no nodes.
+// place finds the soonest window in which a number of nodes is free for a length of time. The argument by is the latest
+// end of the window. It takes these nodes for the window and returns the window's beginning, or −1 if there is no such
+// window. A window of length 0 needs its nodes free at one instant, and occupies no nodes.
 func (s *segments) place(length float64, nodes int, by float64) float64 {
 	for first := 0; first < len(s.from); {
 		start := s.from[first]

@@ -1,18 +1,18 @@
-// Package shapes studies jobs of a real log with their processors and memory on nodes of a real size: what markets
-// sell of the slot time, how long jobs wait, and what tasks of different widths receive.
+// Package shapes studies jobs of a real log with their processors and memory on nodes of a real size: what markets sell
+// of the slot time, how long jobs wait, and what tasks of different widths receive.
 //
 // # Model
 //
-// The log comes from the machine RICC. Its jobs name their memory. Its machine had 1,024 nodes with 8 processors and
-// 12 GB each. A slot is one processor with 1.5 GiB, so a node has 8 slots. A job of many processors becomes the fewest
+// The log comes from the machine RICC. Its jobs name their memory. Its machine had 1,024 nodes with 8 processors and 12
+// GB each. A slot is one processor with 1.5 GiB, so a node has 8 slots. A job of many processors becomes the fewest
 // tasks of equal size that fit on a node, each with the memory of its processors. The tasks start one by one, in every
 // market. Values of a second on a slot are uniform from 10 to 100 credits, and bids are honest. Every actor of a site
 // takes part, in virtual time.
 //
-// A sample has the jobs of a week of the log, at first on empty nodes. A sample takes, for example, every sixteenth
-// job by number, and runs these jobs on a sixteenth of the nodes. Some samples take only jobs that fit on one node,
-// because in the log 93 % of the slot time belongs to jobs of several nodes, whose tasks take whole nodes. These
-// samples run on so many nodes that the work of their jobs is 1.1 times the slot time of the nodes in a week.
+// A sample has the jobs of a week of the log, at first on empty nodes. A sample takes, for example, every sixteenth job
+// by number, and runs these jobs on a sixteenth of the nodes. Some samples take only jobs that fit on one node, because
+// in the log 93 % of the slot time belongs to jobs of several nodes, whose tasks take whole nodes. These samples run on
+// so many nodes that the work of their jobs is 1.1 times the slot time of the nodes in a week.
 //
 // # Measures
 //

@@ -152,8 +152,8 @@ func (r *results) numbers() map[string]map[string]payoffs {
 	return out
 }
 
-// near is the largest difference at which our number counts as equal to the paper's number. The users' payoffs in a
-// row spread over 5 to 20 times this number.
+// near is the largest difference at which our number counts as equal to the paper's number. The users' payoffs in a row
+// spread over 5 to 20 times this number.
 const near = 0.01
 
 // compare counts the cells whose confidence interval contains the paper's number (within), and the cells that differ
