@@ -18,7 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// Limits of the program. It ends within 5 s. An error is kept for a moment, for a client that asks again before it has
+// Limits of the program. The program must end within 5 s. An error is kept for a moment, for a client that asks again before it has
 // heard of the error.
 const (
 	mostAtOnce = 8

@@ -121,7 +121,7 @@ func (r *Rules) Complete(account messages.Name, spec *job.JobSpec) error {
 	return r.complete(account, spec, m)
 }
 
-// complete is Complete for a market that takes the job.
+// complete does the work of Complete, for a market that takes the job.
 func (r *Rules) complete(account messages.Name, spec *job.JobSpec, m *market.Market) error {
 	if err := checkLimits(spec, m); err != nil {
 		return err
