@@ -294,7 +294,7 @@ func TestFlood(t *testing.T) {
 // TestFullOutbox fills an outbox. Users must be refused and nothing may be lost. It must still be possible to charge
 // or release authorisations and to close cycles.
 func TestFullOutbox(t *testing.T) {
-	east, west := pair(t)
+	east, west := barePair(t)
 	a := west.authorise(east, "k", 10)
 	east.must(accepting(a))
 	for i := range MaxOutstanding {
@@ -325,7 +325,7 @@ func TestFullOutbox(t *testing.T) {
 
 // TestManyTinyAuthorisations checks that nobody can fill a bank's memory with authorisations.
 func TestManyTinyAuthorisations(t *testing.T) {
-	east, _ := pair(t)
+	east, _ := barePair(t)
 	tiny := func(n int) Command {
 		return Command{By: "ada", Authorise: &clearing.AuthoriseRequest{Key: fmt.Sprint(n), Peer: "west", Amount: 1, Interval: span}}
 	}

@@ -227,7 +227,7 @@ func TestAWrongCycleIsRefusedOrCorrected(t *testing.T) {
 // TestARepeatedPaymentIsNotRefused repeats a payment when there is no room for a new one. The repeated payment must not
 // be refused.
 func TestARepeatedPaymentIsNotRefused(t *testing.T) {
-	east, west := pair(t)
+	east, west := barePair(t)
 	pay := func(key string) Command {
 		return Command{By: "ada", Remit: &clearing.RemitRequest{Key: key, Peer: "west", Payee: "ada", Amount: 1}}
 	}
@@ -269,7 +269,7 @@ func TestAChargeIsRememberedAfterTheEnd(t *testing.T) {
 // TestRefusalsOfPeersLeaveNoTrace checks that refused instructions of a peer do not change the ledger, however many
 // there are. A bank with keys also records what the peer signed.
 func TestRefusalsOfPeersLeaveNoTrace(t *testing.T) {
-	east, west := acquainted(newBare(t, "east"), newBare(t, "west"))
+	east, west := barePair(t)
 	west.must(Command{})
 	before := west.ledger.Hash()
 	for _, pay := range []clearing.Instruction{

@@ -183,7 +183,7 @@ func TestARebuiltPeerIsChargedUnderNumbersThatWereUsed(t *testing.T) {
 // many members.
 func TestNoStepGoesThroughTheMembers(t *testing.T) {
 	cost := func(members int) float64 {
-		east, _ := acquainted(newBare(t, "east"), newBare(t, "west"))
+		east, _ := barePair(t)
 		east.project(messages.Credit)
 		for i := range members {
 			east.limits(fmt.Sprint("m", i), messages.Credit)

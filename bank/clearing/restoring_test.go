@@ -242,7 +242,7 @@ func TestAuthorisationsThatWereLostArePaid(t *testing.T) {
 
 // TestTenThousandLostNumbersAreAdopted loses many numbers. The adoption must be one small record.
 func TestTenThousandLostNumbersAreAdopted(t *testing.T) {
-	east, west := pair(t)
+	east, west := barePair(t)
 	restore := west.backup()
 	const lost = 10_000 // more than the lines of a book
 	for n := range lost {

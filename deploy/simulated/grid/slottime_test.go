@@ -190,7 +190,11 @@ func TestPackingTasksGainsNothing(t *testing.T) {
 	} {
 		for _, packed := range at.packed {
 			t.Run(fmt.Sprintf("%v in one, alpha %v, nodes of %d", packed, at.alpha, at.perNode), func(t *testing.T) {
-				parts := received(t, at.alpha, 64, at.perNode, 1500, buyer{budget: 100, length: packed}, buyer{budget: 100, length: 1}, buyer{budget: 100, length: 1}, buyer{budget: 100, length: 1})
+				until := 400.0
+				if packed > 10 { // a task takes a larger part of this time
+					until = 1500
+				}
+				parts := received(t, at.alpha, 64, at.perNode, until, buyer{budget: 100, length: packed}, buyer{budget: 100, length: 1}, buyer{budget: 100, length: 1}, buyer{budget: 100, length: 1})
 				if math.Abs(parts[0]-0.25) > 0.02 {
 					t.Errorf("received %.3f", parts)
 				}
@@ -199,12 +203,9 @@ func TestPackingTasksGainsNothing(t *testing.T) {
 	}
 }
 
-// TestSlotTimeOnTenThousandNodes checks the shares of slot time on a site where each node starts few tasks.
-func TestSlotTimeOnTenThousandNodes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("ten seconds of a processor")
-	}
-	parts := received(t, 0.5, 10_000, 1, 30, buyer{budget: 100, length: 0.5}, buyer{budget: 100, length: 3})
+// TestSlotTimeOnManyNodes checks the shares of slot time on a site where each node starts few tasks.
+func TestSlotTimeOnManyNodes(t *testing.T) {
+	parts := received(t, 0.5, 3_000, 1, 30, buyer{budget: 100, length: 0.5}, buyer{budget: 100, length: 3})
 	if math.Abs(parts[0]-0.5) > 0.03 {
 		t.Errorf("received %.3f", parts)
 	}
