@@ -34,7 +34,7 @@ var binary = sync.OnceValues(func() (string, error) {
 		return path, nil
 	}
 	path := filepath.Join(scratch, "candor")
-	out, err := exec.Command("go", "build", "-o", path, "github.com/candor-grid/candor/cmd/candor").CombinedOutput()
+	out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, "github.com/candor-grid/candor/cmd/candor").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}

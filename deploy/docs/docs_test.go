@@ -67,7 +67,7 @@ func TestPages(t *testing.T) {
 func build(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	command := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "candor"), "./cmd/candor")
+	command := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", filepath.Join(dir, "candor"), "./cmd/candor")
 	command.Dir = "../.."
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("building the binary: %v\n%s", err, out)

@@ -40,7 +40,7 @@ var binary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	built = dir
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "candor"), "./cmd/candor")
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", filepath.Join(dir, "candor"), "./cmd/candor")
 	build.Dir = "../.."
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the binary: %w\n%s", err, out)

@@ -197,7 +197,7 @@ func climbedLie(t testing.TB, p *Problem, r *rand.Rand, steps int) (best float64
 func TestLiesAboutManyClasses(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	mean, most := map[float64]float64{}, map[float64]float64{}
-	const draws = 8
+	const draws = 4
 	for range draws {
 		p := &Problem{Classes: 8}
 		for range 8 {

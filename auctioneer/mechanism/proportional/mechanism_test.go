@@ -118,11 +118,11 @@ func sameAsAnew(t *rapid.T, c *Mechanism, v *mechanism.View) {
 	}
 }
 
-// TestLargeMarketStaysWithinTolerance: a market has ten thousand jobs, and a thousand more arrive one by one. Every
+// TestLargeMarketStaysWithinTolerance: a market has ten thousand jobs, and three hundred more arrive one by one. Every
 // second arrival is passed to Update; the other arrivals must be found by Allocate. The shares must stay within the
 // tolerance.
 func TestLargeMarketStaysWithinTolerance(t *testing.T) {
-	c, v, p := live(t, 0.5), view(), workload(11_000, 2, 0.5, 0.3)
+	c, v, p := live(t, 0.5), view(), workload(10_300, 2, 0.5, 0.3)
 	add := func(i int) *mechanism.Job {
 		j := job(messages.JobID(i+1), p.Budgets[i], p.Weights[2*i], p.Weights[2*i+1], 1, i%2)
 		v.Jobs = append(v.Jobs, j)
@@ -132,7 +132,7 @@ func TestLargeMarketStaysWithinTolerance(t *testing.T) {
 		add(i)
 	}
 	c.Allocate(v)
-	for i := 10_000; i < 11_000; i++ {
+	for i := 10_000; i < 10_300; i++ {
 		if j := add(i); i%2 == 0 {
 			c.Update(v, []*mechanism.Job{j}, nil)
 		} else {
@@ -147,8 +147,8 @@ func TestLargeMarketStaysWithinTolerance(t *testing.T) {
 			}
 		}
 	}
-	if c.market.full > 200 {
-		t.Errorf("%d full solutions for 1,000 arrivals", c.market.full)
+	if c.market.full > 60 {
+		t.Errorf("%d full solutions for 300 arrivals", c.market.full)
 	}
 }
 

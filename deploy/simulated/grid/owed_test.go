@@ -40,7 +40,7 @@ func charged(t *testing.T, slots, perNode int, until float64, all ...workload.Jo
 // slot-second must cost the same for both jobs.
 func TestASlotSecondCostsTheSameInTasksOfAnyLength(t *testing.T) {
 	for _, perNode := range []int{1, 64} {
-		jobs := charged(t, 64, perNode, 300, workload.Job{Runtime: 0.1}, workload.Job{Runtime: 10})
+		jobs := charged(t, 64, perNode, 150, workload.Job{Runtime: 0.1}, workload.Job{Runtime: 10})
 		short, long := jobs[0].Paid.Float()/jobs[0].Used, jobs[1].Paid.Float()/jobs[1].Used
 		if math.Abs(short/long-1) > 0.03 || !(short > 0) {
 			t.Errorf("nodes of %d: a slot second costs %.5f in short tasks, %.5f in long ones", perNode, short, long)

@@ -166,7 +166,7 @@ func TestSlotTimeFollowsSharesOfTasksOfAnyLength(t *testing.T) {
 	for _, alpha := range []float64{0.5, 1} {
 		for _, perNode := range []int{1, 64} {
 			t.Run(fmt.Sprintf("alpha %v, nodes of %d", alpha, perNode), func(t *testing.T) {
-				parts := received(t, alpha, 64, perNode, 300, buyer{budget: 100, length: 0.1}, buyer{budget: 100, length: 10})
+				parts := received(t, alpha, 64, perNode, 150, buyer{budget: 100, length: 0.1}, buyer{budget: 100, length: 10})
 				if math.Abs(parts[0]-0.5) > 0.03 {
 					t.Errorf("received %.3f", parts)
 				}
