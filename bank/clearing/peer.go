@@ -233,8 +233,8 @@ func (ps *peers) covers(p *peer, amount messages.Credits) *Rejected {
 const heardEvery = messages.Duration(10 * 60e9)
 
 // hear stores the time of the peer's clock. It stores at most the time of this clock plus the allowed difference, so
-// that a peer's clock that was once far ahead does no lasting harm. hear ends a suspension, unless the message has no
-// news and the peer owes answers.
+// that a peer's clock that was once far ahead does no lasting harm. hear ends a suspension if the message has news, or
+// if the peer owes no answers.
 func (ps *peers) hear(p *peer, at messages.Time, news bool) {
 	if p.Standing == clearing.PeerSuspended && (news || len(p.outbox) == 0) {
 		p.Standing, p.Since = clearing.PeerOpen, ps.money.books.Now()

@@ -42,8 +42,8 @@ func TestLedgerAgreesWithModel(t *testing.T) {
 	})
 }
 
-// someStore returns no store, or one with large or small segments. With a store, restarts take the state from the
-// image.
+// someStore returns no store, or a store with large or small segments. With a store, a restarted ledger takes its state
+// from the image in the snapshot.
 func someStore(t *rapid.T) Store {
 	if bytes := rapid.SampledFrom([]int{0, 100, 3000}).Draw(t, "segment bytes"); bytes > 0 {
 		return newKept(bytes)

@@ -118,8 +118,8 @@ func (l *Ledger) Follows(s []messages.Succession, records uint64) bool {
 	return l.requests.trust.follows(s, records)
 }
 
-// Successors returns how many keys followed the first key of the site's account, and the exchange key of the last, or
-// nil if this replica does not have it.
+// Successors returns how many keys followed the first key of the site's account. It also returns the exchange key of
+// the last successor, or nil if this replica does not have that key.
 func (l *Ledger) Successors() (int, *ecdh.PrivateKey) {
 	t := &l.requests.trust
 	return len(t.accounts), t.exchange()

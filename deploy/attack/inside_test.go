@@ -605,7 +605,7 @@ func makesCalls(*instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// endsAll ends all processes except its own, if none of them belongs to the machine.
+// endsAll ends all processes that it sees except itself. If it sees a process of the machine, it ends none.
 func endsAll(in *instructions) (string, error) {
 	if in.shares("pid") {
 		return "", fmt.Errorf("not tried where the machine's processes are")

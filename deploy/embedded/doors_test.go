@@ -128,7 +128,7 @@ func startHosts(t *testing.T, base Config, dir string, tune ...func(host int, o 
 	return sites
 }
 
-// internal returns the certificate authority for the ports between the hosts of a site.
+// Returns the certificate authority of the ports that only the hosts of a site use.
 func internal(t *testing.T, a *identity.Authority) *certificate.Internal {
 	t.Helper()
 	i, err := a.Internal()

@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// Identity makes proofs that the requests of a connection come from its name.
+// Identity signs requests, to prove that they come from the holder of a name.
 type Identity struct {
 	Principal func() (proof.Principal, error) // returns the present principal, because credentials are renewed
 	Clock     func() messages.Time            // nil means the wall clock

@@ -44,7 +44,7 @@ func Get(name string) ([]byte, error) {
 	return data, nil
 }
 
-// Verb names the request and the reply of a verb of an actor.
+// Verb has the types of the request and the reply of a verb, such as submit.
 type Verb struct {
 	Actor, Verb    string
 	Request, Reply string // names of schemas

@@ -60,8 +60,8 @@ func (p *Processes) stopFilling(free int64, now time.Time) {
 	}
 }
 
-// endFillers measures the suspended tasks, ends the tasks that keep the most, and resumes the others. The argument fast
-// is true if the disk would be full before the tasks could be suspended again.
+// endFillers measures the suspended tasks, ends the tasks whose files take the most space, and resumes the others. The
+// argument fast is true if the disk would be full before the tasks could be suspended again.
 func (p *Processes) endFillers(fast bool) {
 	defer p.tasks.Done()
 	p.survey(time.Now().Add(brakeFor))

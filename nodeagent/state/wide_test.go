@@ -8,9 +8,9 @@ import (
 	agentmsg "github.com/candor-grid/candor/messages/agent"
 )
 
-// TestAWideTaskHasItsSlots grants a task of three slots to a node of four, although no claim asked for so many. One
-// slot must be left. The task must give up all three slots while it is suspended. When the task has ended, all three
-// slots must claim again.
+// TestAWideTaskHasItsSlots grants a task of three slots to a node of four, although no claim asked for three slots. One
+// slot must be left. The task must give up all three slots while it is suspended. When the task has ended, the agent
+// must claim for all three slots again.
 func TestAWideTaskHasItsSlots(t *testing.T) {
 	a := newAgent(t, 4, 1)
 	a.join()

@@ -9,8 +9,8 @@ import (
 // less what the delay costs the account's other jobs.
 type Stake struct {
 	Gain float64
-	// Least and Most bound the stakes that the account could announce. Example: if all its jobs can only lose by the
-	// delay, Most is 0.
+	// Least and Most bound the stakes that the account could announce. Example: if a delay can only cost all its jobs
+	// something, Most is 0.
 	Least, Most float64 // Least is −Inf or 0, Most is 0 or +Inf
 	Visits      bool    // an account of another site; it gets no rebate, because that site could invent accounts
 }

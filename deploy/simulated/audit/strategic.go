@@ -63,7 +63,7 @@ type strategy struct {
 	lie  lie // nil: the truth
 }
 
-// strategies returns the truth and the lies that a user can tell about declarations.
+// strategies returns the truth, and the false values that a user can declare.
 func strategies() []strategy {
 	out := []strategy{{name: Truth}}
 	for _, kind := range []string{Value, Deadline, Length, Arrival, Split} {

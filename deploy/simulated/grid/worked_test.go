@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// The type had has the slot time and payment of a job, and when its task started and ended.
+// Slot time and payment of a job, and when its task started and ended.
 type had struct {
 	time       messages.Duration
 	paid       messages.Credits

@@ -39,8 +39,8 @@ func Enter(ctx context.Context) (int, error) {
 	return 0, messages.Errorf(messages.Unavailable, "network namespaces: %v", errors.Join(failed...))
 }
 
-// probe is a command line argument. A program that calls Enter first runs itself with this argument in new namespaces,
-// to try whether the machine allows everything that a network needs.
+// probe is a command line argument. Enter runs the program once more with this argument, in new namespaces, to find out
+// whether the machine allows everything that a network needs.
 const probe = "probe-namespaces"
 
 // Probed tries the network and exits if the process was started with the argument probe. Otherwise it returns at once.

@@ -42,7 +42,7 @@ func (job *Job) Splits() job.Array {
 	return job.split.indices
 }
 
-// splitArray moves the array of a job on several nodes from its stage into job.split.
+// splitArray removes the array from the stage of a job on several nodes, and puts it into job.split.
 func (job *Job) splitArray() error {
 	s := &job.Spec.Stages[0]
 	if n := s.Array.Count(); n > MaxElements {
