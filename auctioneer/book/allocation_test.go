@@ -257,3 +257,46 @@ func TestAHeterogeneousJobCountsAsAWholeForBounds(t *testing.T) {
 		t.Errorf("%d tasks of the job that began may start", s.Claimable(j, 1))
 	}
 }
+
+// TestAnAllocationWaitsForItsOrder checks that a node claims a task of an allocation only if the claim permits its slots.
+func TestAnAllocationWaitsForItsOrder(t *testing.T) {
+	s := newSite(t)
+	s.register("n1", 7, 4)
+	id := s.submit("a", allocationStage(2, 3))
+	for _, most := range []int{0, 6} {
+		n := s.Node("n1")
+		got := s.apply(Command{Exchange: &Exchange{Node: "n1", Session: n.Session, Seq: n.Seq + 1, Claims: []Claim{
+			{Class: "map", Slots: 4, Jobs: []messages.JobID{id}, Most: []int{most}}}}}).([]agent.Grant)
+		if len(got) != most/6 {
+			t.Errorf("granted %v, and the job may have %d slots", got, most)
+		}
+	}
+}
+
+// TestAnAllocationIsSuspendedAsAWhole suspends and resumes an allocation by one of its tasks. While one of its nodes has no
+// room, none of its tasks may resume.
+func TestAnAllocationIsSuspendedAsAWhole(t *testing.T) {
+	s := newSite(t)
+	s.register("n1", 7, 4)
+	s.register("n2", 7, 4)
+	id, narrow := s.submit("a", allocationStage(2, 3)), s.submit("b", mapStage(20))
+	members := []messages.Attempt{s.next("n1", 4, id)[0].Attempt, s.next("n2", 4, id)[0].Attempt}
+	suspended := func(want int) {
+		t.Helper()
+		if got := s.Job(id).Stages[0].Suspended; got != want || s.Node("n1").Suspended() != want/2 || s.Node("n2").Suspended() != want/2 {
+			t.Fatalf("%d tasks are suspended, want %d", got, want)
+		}
+	}
+	s.apply(Command{Decide: &Decide{Market: "main", Suspend: members[1:]}})
+	suspended(2)
+	other := s.next("n2", 2, narrow)
+	s.apply(Command{Decide: &Decide{Market: "main", Resume: members}})
+	suspended(2)
+	s.end("n2", agent.Finished{Attempt: other[0].Attempt})
+	s.end("n2", agent.Finished{Attempt: other[1].Attempt})
+	s.apply(Command{Decide: &Decide{Market: "main", Resume: members}})
+	suspended(0)
+	if s.Node("n1").Used[0] != 3 || s.Node("n2").Used[0] != 3 {
+		t.Errorf("%v and %v slots are used", s.Node("n1").Used, s.Node("n2").Used)
+	}
+}

@@ -155,7 +155,7 @@ func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *agent
 	stage, index := int(r.Stage), r.Index
 	s := &j.Stages[stage]
 	t := &s.Tasks[index]
-	if first, _ := j.gang(stage); j.Spec.Stages[stage].Allocation && (index > 0 || stage > first) && len(j.Stages[first].Tasks) > 0 && j.Stages[first].Tasks[0].Phase == Done && j.Active() { // it held its slots for the first task
+	if j.Finishing(stage) { // it held its slots for the first task
 		f = &agent.Finished{Attempt: f.Attempt, Started: f.Started, Ended: f.Ended, CPU: f.CPU, MaxRSS: f.MaxRSS}
 	}
 	t.Exit = int32(f.ExitCode)

@@ -140,6 +140,12 @@ func (j *Job) gang(stage int) (first, end int) {
 	return stage, stage + 1
 }
 
+// Finishing reports whether the command of an allocation has ended well, so that the tasks on its other nodes end.
+func (j *Job) Finishing(stage int) bool {
+	first, _ := j.gang(stage)
+	return j.Spec.Stages[stage].Allocation && j.Active() && len(j.Stages[first].Tasks) > 0 && j.Stages[first].Tasks[0].Phase == Done
+}
+
 // assembles reports whether the allocation of a stage waits for nodes: it already has slots on some of its nodes, or
 // nodes gather slots for it.
 func (j *Job) assembles(stage int) bool {

@@ -191,20 +191,34 @@ func (c *claims) lose(r messages.TaskRef, h NodeClaim, by blame) {
 	c.breakGang(j, int(r.Stage), by)
 }
 
-// suspend takes away a claim's slot. resume gives the claim a slot again.
-func (c *claims) suspend(a messages.Attempt) {
-	if node, h, ok := c.claimOf(a); ok && h.Halt == Goes && !h.Leaving && c.jobs.own(a.Task.Job).Active() {
-		h.Halt = Suspended
-		c.turn(node, a.Task, h)
-	}
-}
+// suspend takes away the slots of a claim, and of all claims of its gang.
+func (c *claims) suspend(a messages.Attempt) { c.turnAll(a, Goes, Suspended) }
 
-// resume resumes a suspended claim, if its node has a free slot.
-func (c *claims) resume(a messages.Attempt) {
-	node, h, ok := c.claimOf(a)
-	if !ok || h.Halt != Suspended || h.Leaving || !c.jobs.own(a.Task.Job).Active() || c.nodes.inOrder[node].freeSlots(h.Class) < h.slots() {
+// resume gives a suspended claim, and all claims of its gang, their slots again. It does nothing if a node has too few
+// free slots.
+func (c *claims) resume(a messages.Attempt) { c.turnAll(a, Suspended, Goes) }
+
+// turnAll changes the halt of a claim and of all claims of its gang, if they all have the halt from.
+func (c *claims) turnAll(a messages.Attempt, from, to Halt) {
+	if _, _, ok := c.claimOf(a); !ok || !c.jobs.own(a.Task.Job).Active() {
 		return
 	}
-	h.Halt = Goes
-	c.turn(node, a.Task, h)
+	j, all := c.jobs.own(a.Task.Job), []messages.TaskRef{a.Task}
+	if stage := int(a.Task.Stage); j.Spec.Stages[stage].Gang {
+		all = all[:0]
+		for i, end := j.gang(stage); i < end; i++ {
+			for k := range j.Stages[i].Tasks {
+				all = append(all, messages.TaskRef{Job: j.ID, Stage: uint32(i), Index: uint32(k)})
+			}
+		}
+	}
+	for _, r := range all {
+		node, h, ok := c.claimOf(messages.Attempt{Task: r, Number: j.Stages[r.Stage].Tasks[r.Index].Attempt})
+		if !ok || h.Halt != from || h.Leaving || to == Goes && c.nodes.inOrder[node].freeSlots(h.Class) < h.slots() {
+			return
+		}
+	}
+	for _, r := range all {
+		c.halt(j, r, to)
+	}
 }

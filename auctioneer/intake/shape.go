@@ -158,6 +158,10 @@ func together(b *book.Book, spec *job.JobSpec, m *market.Market) error {
 func even(spec *job.JobSpec, m *market.Market) error {
 	for i := range spec.Stages {
 		s := &spec.Stages[i]
+		if s.Allocation && len(spec.Stages) > 1 && registry.Of(m).Even {
+			return messages.Errorf(messages.Invalid, "stages[%d].allocation: in market %s (%s) all slots of a job are one unit, and a job on several nodes has no other stages; submit a job for each stage, or use a market of %s",
+				i, m.Name, m.Mechanism, spelling.List(registry.Names(func(t *mechanism.Traits) bool { return t.Assembles && !t.Even })))
+		}
 		first := slices.IndexFunc(spec.Stages, func(o job.Stage) bool { return o.Class == s.Class })
 		if o := &spec.Stages[first]; o.Slots() != s.Slots() && registry.Of(m).Even {
 			return messages.Errorf(messages.Invalid, "stages[%d]: a task takes %d slots of class %s, and one of stages[%d] takes %d: in market %s (%s) all tasks of a job must take the same number of slots; submit a job for each stage",

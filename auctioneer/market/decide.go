@@ -83,7 +83,7 @@ func (p *plan) decide() *book.Decide {
 	m := p.market
 	d := &book.Decide{Market: m.Config.Name, Suspend: copied(p.suspend), Resume: copied(p.resume), Requeue: copied(p.requeue)}
 	if m.Config.Preemption == market.PreemptRequeue {
-		d.Suspend, d.Requeue = nil, d.Suspend
+		d.Suspend, d.Requeue = nil, append(d.Suspend, d.Requeue...)
 	}
 	for _, id := range p.discard {
 		if j := m.Job(id); j != nil {

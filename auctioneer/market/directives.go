@@ -41,7 +41,7 @@ func (s *directives) permit(now, wake messages.Time, jobs []*entry) messages.Tim
 				wake = messages.Earlier(wake, e.OrderedAt)
 			}
 		}
-		if e.Ordered == nil && e.job.Width > 1 && e.job.Alone == 0 { // a job that has begun to gather may continue
+		if e.Ordered == nil && e.job.Gang() { // a job that has begun to gather may continue
 			for k, n := range e.running() {
 				if n > 0 {
 					e.most[k] = n + e.pending()[k]

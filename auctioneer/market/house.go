@@ -53,8 +53,8 @@ func (p *plan) house(directives []mechanism.Directive, jobs []*entry) {
 	clear(p.lodgings)
 	any := false
 	for i, d := range directives {
-		if e := jobs[i]; e != nil && (d.Action == mechanism.Start && e.job.Alone > 1 || d.Action == mechanism.Resume) {
-			p.wide, any = append(p.wide, i), any || e.job.Alone > 1
+		if e := jobs[i]; e != nil && (d.Action == mechanism.Start && e.job.Width > 1 || d.Action == mechanism.Resume) {
+			p.wide, any = append(p.wide, i), any || e.job.Width > 1
 		}
 	}
 	if !any || !p.market.manner.Displaces {
@@ -69,6 +69,13 @@ func (p *plan) house(directives []mechanism.Directive, jobs []*entry) {
 			continue
 		}
 		of := p.stage(e, d.Class)
+		if p.apart = p.apart[:0]; of != nil && e.job.Gang() {
+			if !p.lodgeAll(e, of, d.Class) {
+				p.market.nowhere(e, of, d.Class, 0)
+				p.again = true
+			}
+			continue
+		}
 		for left := d.Slots; of != nil && left > 0; left -= e.job.Alone {
 			if !p.lodge(e, of, d.Class) {
 				p.market.nowhere(e, of, d.Class, d.Slots-left)
@@ -79,11 +86,52 @@ func (p *plan) house(directives []mechanism.Directive, jobs []*entry) {
 	}
 }
 
+// lodgeAll chooses a node for each task of a gang that has no slots yet, each task on a different node. It returns false
+// if too few nodes can run a task. Room that is made for one task is never taken from another.
+func (p *plan) lodgeAll(e *entry, of *job.Stage, class int) bool {
+	for _, a := range p.gathers(e) {
+		p.apart = append(p.apart, p.nodeOf(a))
+	}
+	missing, can := of.TaskCount()-len(p.apart), 0
+	for at := range p.book.Nodes() {
+		if l := p.lodging(uint32(at), class); p.suits(of, uint32(at)) && l.displaced(p.market, e, l.room+l.leaving, of.Slots()) >= 0 {
+			can++
+		}
+	}
+	if can < missing {
+		return false
+	}
+	for range missing {
+		p.lodge(e, of, class)
+		p.apart = append(p.apart, p.homes[len(p.homes)-1].node)
+	}
+	return true
+}
+
+// gathers returns the attempts of a gang that have slots while the gang waits for others.
+func (p *plan) gathers(e *entry) (out []messages.Attempt) {
+	j := p.book.Job(e.job.Job)
+	for i := 0; j != nil && i < len(j.Stages); i++ {
+		for k := 0; j.Stages[i].Gathering > 0 && k < len(j.Stages[i].Tasks); k++ {
+			if t := &j.Stages[i].Tasks[k]; t.Phase == book.Claimed {
+				out = append(out, messages.Attempt{Task: messages.TaskRef{Job: j.ID, Stage: uint32(i), Index: uint32(k)}, Number: t.Attempt})
+			}
+		}
+	}
+	return out
+}
+
+// suits reports whether a task of a stage may start on a node.
+func (p *plan) suits(of *job.Stage, node uint32) bool {
+	n := p.book.Nodes()[node]
+	return p.market.opens(n) && n.Suits(of) && n.Admits(of, p.now) && !slices.Contains(p.apart, node)
+}
+
 // lodge chooses a node for a task of a job. It returns false if no node can run the task.
 func (p *plan) lodge(e *entry, of *job.Stage, class int) bool {
-	width, best, worst, found := e.job.Alone, uint32(0), 0, false
-	for at, n := range p.book.Nodes() {
-		if !p.market.opens(n) || !n.Suits(of) || !n.Admits(of, p.now) {
+	width, best, worst, found := of.Slots(), uint32(0), 0, false
+	for at := range p.book.Nodes() {
+		if !p.suits(of, uint32(at)) {
 			continue
 		}
 		l := p.lodging(uint32(at), class)
@@ -104,11 +152,18 @@ func (p *plan) lodge(e *entry, of *job.Stage, class int) bool {
 // rehouse resumes suspended tasks of several slots on their own nodes, the longest suspended first.
 func (p *plan) rehouse(d mechanism.Directive, e *entry) {
 	left := d.Slots
+	if e.front != nil && e.job.Gang() {
+		i := slices.IndexFunc(e.front[d.Class], func(c claim) bool { return p.inTheWay(e, &c, d.Class) < 0 })
+		if i >= 0 {
+			p.again = true
+			p.market.turnAway(e, d.Class, e.front[d.Class][i])
+			return
+		}
+	}
 	for i := 0; e.front != nil && i < len(e.front[d.Class]) && left > 0; i++ {
 		c := e.front[d.Class][i]
-		l := p.lodging(c.node, d.Class)
-		if k := l.displaced(p.market, e, l.room, c.width); k >= 0 && p.waits(&c) && p.market.opens(p.book.Nodes()[c.node]) {
-			p.take(c.node, d.Class, k, c.width, l.room)
+		if k := p.inTheWay(e, &c, d.Class); k >= 0 {
+			p.take(c.node, d.Class, k, c.width, p.lodging(c.node, d.Class).room)
 			p.resume = append(p.resume, c.Attempt)
 			left -= c.width
 			continue
@@ -117,6 +172,16 @@ func (p *plan) rehouse(d mechanism.Directive, e *entry) {
 		p.market.turnAway(e, d.Class, c)
 		i--
 	}
+}
+
+// inTheWay returns how many of the worst tenants of its node must lose their slots so that a suspended claim can
+// resume. It returns −1 if the claim cannot resume.
+func (p *plan) inTheWay(e *entry, c *claim, class int) int {
+	if !p.waits(c) || !p.market.opens(p.book.Nodes()[c.node]) {
+		return -1
+	}
+	l := p.lodging(c.node, class)
+	return l.displaced(p.market, e, l.room, c.width)
 }
 
 // stage returns the first stage of a class with a task to start, or nil if there is none.
@@ -145,6 +210,8 @@ func (p *plan) lodging(node uint32, class int) *lodging {
 		switch x := p.market.number.get(r.Job); {
 		case h.Class != name || h.Halt != book.Goes:
 		case h.Leaving:
+			l.leaving += max(h.Width, 1)
+		case x != nil && p.book.Job(r.Job) != nil && p.book.Job(r.Job).Finishing(int(r.Stage)):
 			l.leaving += max(h.Width, 1)
 		case x != nil:
 			c := claim{Attempt: messages.Attempt{Task: r, Number: h.Attempt}, node: node, width: max(h.Width, 1)}
@@ -209,11 +276,29 @@ func (p *plan) take(node uint32, class, tenants, width, room int) {
 		p.shifted += t.width
 		p.market.least(t.job, class, t.width)
 		p.lose(&t.claim, at)
+		if t.job.job.Gang() {
+			p.breakUp(t, class)
+		}
 	}
 	slices.Reverse(stay)
 	l.tenants = append(stay, l.tenants[tenants:]...)
 	l.room -= width
 	at.freed -= int32(width)
+}
+
+// breakUp takes away the slots of the other tasks of a gang, after one of its tasks has lost its slots.
+func (p *plan) breakUp(lost tenant, class int) {
+	for _, c := range p.claimed(lost.job, class) {
+		if c.Attempt == lost.Attempt {
+			continue
+		}
+		l := p.lodging(c.node, class)
+		l.tenants = slices.DeleteFunc(l.tenants, func(t tenant) bool { return t.Attempt == c.Attempt })
+		l.room += c.width
+		p.shifted += c.width
+		p.market.least(lost.job, class, c.width)
+		p.lose(&c, p.place(&c, class))
+	}
 }
 
 // lose takes away the slots of a claim. The field Preemption of the market decides whether the job is cancelled, or the
@@ -243,7 +328,7 @@ func (m *Market) least(e *entry, class, slots int) {
 // any node, there is also no room for later jobs whose tasks are at least as wide.
 func (m *Market) nowhere(e *entry, of *job.Stage, class, housed int) {
 	m.stray(e, class, housed)
-	if of.NamesNodes() {
+	if of.NamesNodes() || e.job.Gang() {
 		return
 	}
 	for _, x := range m.wides {

@@ -21,7 +21,7 @@ type plan struct {
 	used    []int   // places that were changed and must be cleared at the end
 	suspend []messages.Attempt
 	resume  []messages.Attempt
-	requeue []messages.Attempt // attempts to end, because their nodes cannot keep more suspended tasks
+	requeue []messages.Attempt // attempts to end, because their nodes cannot keep more suspended tasks, or their gangs do not start
 	start   []mechanism.Directive
 	discard []messages.JobID
 	cancel  []messages.JobID // jobs to end, because their slots go to others
@@ -29,6 +29,7 @@ type plan struct {
 
 	// The next fields are for tasks of several slots:
 	homes    []home
+	apart    []uint32               // nodes with a task of the gang for which nodes are chosen
 	shifted  int                    // slots that these tasks take away from others
 	wide     []int                  // positions of the directives for such tasks
 	lodgings map[[2]uint32]*lodging // by node and class
@@ -94,6 +95,21 @@ func (p *plan) draw() {
 	for i, d := range directives {
 		if d.Action == mechanism.Resume && jobs[i] != nil && !slices.Contains(p.wide, i) {
 			p.resumeIn(d, jobs[i])
+		}
+	}
+	if p.market.manner.Directs && p.market.manner.Even {
+		p.disband(directives)
+	}
+}
+
+// disband ends the gangs that have some of their slots, and by this decision do not get the others.
+func (p *plan) disband(directives []mechanism.Directive) {
+	for _, e := range p.market.wides {
+		if !e.job.Gang() || slices.ContainsFunc(directives, func(d mechanism.Directive) bool { return d.Job == e.job.Job && d.Action == mechanism.Start }) {
+			continue
+		}
+		if gathers := p.gathers(e); len(gathers) > 0 {
+			p.requeue = append(p.requeue, gathers[0]) // the book ends the whole gang
 		}
 	}
 }
@@ -183,7 +199,7 @@ func (p *plan) read(e *entry) {
 		p.kept = append(p.kept, len(r.claims[at]))
 	}
 	for i := range j.Stages {
-		if k := p.market.Class(j.Spec.Stages[i].Class); k >= 0 && j.Stages[i].Running > 0 {
+		if k := p.market.Class(j.Spec.Stages[i].Class); k >= 0 && j.Stages[i].Running > 0 && !j.Finishing(i) {
 			r.claims[k] = p.look(j, i, r.claims[k])
 		}
 	}
@@ -198,7 +214,7 @@ func (p *plan) read(e *entry) {
 func (p *plan) stood(j *book.Job, c *claim) bool {
 	s := &j.Stages[c.Task.Stage]
 	t := &s.Tasks[c.Task.Index]
-	same := t.Phase == book.Claimed && t.Attempt == c.Number && t.Claimed == c.claimed && s.Leaving+s.Ahead == 0 &&
+	same := t.Phase == book.Claimed && t.Attempt == c.Number && t.Claimed == c.claimed && s.Leaving+s.Ahead == 0 && !j.Finishing(int(c.Task.Stage)) &&
 		p.book.Nodes()[c.node].Version == c.version
 	p.stands[p.stages[c.Task.Stage]+int(c.Task.Index)] = same
 	return same
@@ -246,6 +262,9 @@ func (p *plan) merge(list []claim, first int) {
 func (p *plan) freeSlots(d mechanism.Directive, e *entry, most int) (freed int) {
 	running := p.claimed(e, d.Class)
 	left := cmp.Or(d.Slots, math.MaxInt)
+	if e.job.Gang() && most > 0 { // a gang loses all its slots, or none
+		most = left
+	}
 	lost := func(c *claim) bool { return p.shifted > 0 && slices.Contains(p.suspend, c.Attempt) }
 	for i := range running {
 		if lost(&running[i]) {
@@ -279,15 +298,14 @@ func (p *plan) resumeIn(d mechanism.Directive, e *entry) {
 		return
 	}
 	left := cmp.Or(d.Slots, math.MaxInt)
+	if e.job.Gang() && slices.ContainsFunc(e.front[d.Class], func(c claim) bool { return !p.hasRoom(&c, d.Class) }) {
+		return
+	}
 	for i := 0; i < len(e.front[d.Class]) && left > 0; i++ {
 		c := &e.front[d.Class][i]
-		at := p.place(c, d.Class)
-		if !at.looked {
-			at.looked, at.idle = true, int32(p.book.Nodes()[c.node].Idle(p.market.classes[d.Class]))
-		}
-		switch waits := p.waits(c); {
-		case waits && at.idle+at.freed >= int32(c.width):
-			at.freed -= int32(c.width)
+		switch {
+		case p.hasRoom(c, d.Class):
+			p.place(c, d.Class).freed -= int32(c.width)
 			left -= c.width
 			p.resume = append(p.resume, c.Attempt)
 		case e.ordered:
@@ -296,6 +314,15 @@ func (p *plan) resumeIn(d mechanism.Directive, e *entry) {
 			i--
 		}
 	}
+}
+
+// hasRoom reports whether a claim is suspended and its node has enough slots for it.
+func (p *plan) hasRoom(c *claim, class int) bool {
+	at := p.place(c, class)
+	if !at.looked {
+		at.looked, at.idle = true, int32(p.book.Nodes()[c.node].Idle(p.market.classes[class]))
+	}
+	return p.waits(c) && at.idle+at.freed >= int32(c.width)
 }
 
 // waits reports whether a claim is still suspended, as it was when the market visited its node.

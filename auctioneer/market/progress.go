@@ -46,6 +46,10 @@ func (m *Market) ProgressOf(b *book.Book, j *book.Job, now messages.Time) Progre
 			continue
 		}
 		of := &j.Spec.Stages[i]
+		if of.Allocation && m.manner.Even {
+			m.addWhole(&p, b, j, i, now)
+			continue
+		}
 		width := of.Slots() // a mechanism counts slots, not tasks
 		p.Pending[k] += width * s.Ahead
 		if free := m.freeFor(b, of, k, now); book.Before(now, of.TimeLimit, free) {
@@ -75,6 +79,29 @@ func (m *Market) ProgressOf(b *book.Book, j *book.Job, now messages.Time) Progre
 		}
 	}
 	return p
+}
+
+// addWhole adds an allocation to the progress of a job, for a mechanism to which all slots of an allocation are one unit.
+// Until all its tasks have their slots, the allocation waits for all of them.
+func (m *Market) addWhole(p *Progress, b *book.Book, j *book.Job, i int, now messages.Time) {
+	s, of := &j.Stages[i], &j.Spec.Stages[i]
+	k, slots := m.Class(of.Class), s.Total*of.Slots()
+	switch {
+	case s.Suspended > 0:
+		if p.Suspended == nil {
+			p.Suspended = make([]int, len(p.Pending))
+		}
+		p.Suspended[k] += slots
+	case s.OnSlots() > s.Gathering:
+		p.Running[k] += slots
+	case b.Claimable(j, i)+s.Nodes+s.Gathering == s.Total:
+		if free := m.freeFor(b, of, k, now); book.Before(now, of.TimeLimit, free) {
+			p.Pending[k] += slots
+			if free != book.ToTheirEnd {
+				p.Closes = messages.Earlier(p.Closes, free.Add(1000-of.TimeLimit))
+			}
+		}
+	}
 }
 
 // opens reports whether tasks of the market may start on a node.

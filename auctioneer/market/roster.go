@@ -29,7 +29,7 @@ type roster struct {
 	gone    []messages.JobID
 	ongoing []*entry // jobs with slots whose charge was read for this decision
 	unseen  []*entry // jobs that already had suspended tasks when they were added
-	wides   []*entry // jobs with tasks of several slots
+	wides   []*entry // jobs with tasks of several slots, and gangs
 	astray  []*entry // jobs with tasks that have no node, by the last decision
 }
 
@@ -185,7 +185,7 @@ func (s *roster) add(now messages.Time, job mechanism.Job, p Progress, manner me
 	if p.Suspended != nil {
 		s.unseen = append(s.unseen, e)
 	}
-	if job.Alone > 1 {
+	if job.Width > 1 {
 		s.wides = append(s.wides, e)
 	}
 	s.advance(now)
@@ -211,7 +211,7 @@ func (s *roster) remove(now messages.Time, e *entry) {
 		s.number.stale(e, -bids)
 	}
 	s.number.remove(id)
-	if e.job.Alone > 1 {
+	if e.job.Width > 1 {
 		s.wides = slices.DeleteFunc(s.wides, func(x *entry) bool { return x == e })
 	}
 	e.gone = true

@@ -112,7 +112,9 @@ func (m *Market) frontOf(l *lot, n *book.Node, k int, front []waiter) []waiter {
 		if m.manner.Order != nil && room < w.width && !(first && room+m.behind(w.job, n, k) >= w.width) {
 			continue
 		}
-		front, room, first = append(front, w), max(0, room-w.width), false
+		if front = append(front, w); !w.job.job.Gang() { // a gang keeps no slots here while its other nodes have no room
+			room, first = max(0, room-w.width), false
+		}
 	}
 	return front
 }
@@ -158,7 +160,7 @@ func (e *entry) leaveFront(class int, a messages.Attempt) {
 	e.countStuck()
 }
 
-// countStuck counts the slots of the suspended tasks that are in no front.
+// countStuck counts the slots of the suspended tasks that are in no front. A gang resumes as a whole, or not at all.
 func (e *entry) countStuck() {
 	if e.Suspended == nil || !e.ordered {
 		e.job.Stuck = nil
@@ -173,7 +175,9 @@ func (e *entry) countStuck() {
 				n -= e.front[k][i].width
 			}
 		}
-		e.job.Stuck[k] = max(0, n)
+		if e.job.Stuck[k] = max(0, n); n > 0 && e.job.Gang() {
+			e.job.Stuck[k] = e.Suspended[k]
+		}
 	}
 }
 

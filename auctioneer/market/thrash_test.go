@@ -25,6 +25,7 @@ type floor struct {
 	now   messages.Time
 	keys  int
 	width int        // width of the tasks of the next jobs; 0 means 1
+	gang  bool       // the next jobs are allocations: each task is on a different node
 	rng   *rand.Rand // claims are resolved as by a leader; if it is nil, each node claims all that it may
 
 	asked       int // number of slots that jobs have asked for
@@ -59,7 +60,7 @@ func (f *floor) submit(rate messages.Credits, tasks int) {
 	f.keys++
 	f.asked += tasks
 	spec := job.JobSpec{Market: "spot", Rate: rate * messages.Credit, Budget: messages.MaxCredits,
-		Stages: []job.Stage{{Name: "main", Class: "cpu", Tasks: tasks, Width: f.width, Command: []string{"true"}}}}
+		Stages: []job.Stage{{Name: "main", Class: "cpu", Tasks: tasks, Width: f.width, Gang: f.gang, Allocation: f.gang, Command: []string{"true"}}}}
 	f.apply(book.Command{Submit: &book.Submit{Account: "alice", Key: messages.JobID(f.keys).String(), Payer: "alice", Spec: &spec, Hold: "h", Held: spec.Budget}})
 }
 
@@ -100,10 +101,10 @@ func (f *floor) settle() {
 			f.apply(book.Command{Decide: d})
 			f.check(lost)
 			f.look() // while claims are about to end
-			f.obey()
-			f.look()
 		}
-		if !f.claim() && d == nil {
+		obeyed := f.obey()
+		f.look()
+		if !f.claim() && !obeyed && d == nil {
 			return
 		}
 		if round > 20 {
@@ -123,8 +124,8 @@ func (f *floor) losing(d *book.Decide) []messages.Attempt {
 	return lost
 }
 
-// obey lets every node end the tasks that it must end.
-func (f *floor) obey() {
+// obey lets every node end the tasks that it must end, and reports whether there were any.
+func (f *floor) obey() (any bool) {
 	for _, name := range f.nodes {
 		var ended []agentmsg.Finished
 		for _, a := range f.book.Node(name).Stop {
@@ -132,9 +133,11 @@ func (f *floor) obey() {
 		}
 		if len(ended) > 0 {
 			f.seq[name]++
-			f.apply(book.Command{Exchange: &book.Exchange{Node: name, Session: 1, Seq: f.seq[name], Finished: ended}})
+			f.apply(book.Command{Exchange: &book.Exchange{Node: name, Session: f.book.Node(name).Session, Seq: f.seq[name], Finished: ended}})
+			any = true
 		}
 	}
+	return any
 }
 
 // claim lets every node claim what it may, and reports whether any node got a task.
@@ -165,7 +168,7 @@ func (f *floor) claim() (any bool) {
 			claim = f.t.ReserveClaim(f.book, name, &agentmsg.Claim{Class: "cpu", Job: jobs[f.rng.IntN(len(jobs))], Slots: free}, 0, f.rng)
 		}
 		f.seq[name]++
-		grants := f.apply(book.Command{Exchange: &book.Exchange{Node: name, Session: 1, Seq: f.seq[name], Claims: []book.Claim{claim}}}).([]agentmsg.Grant)
+		grants := f.apply(book.Command{Exchange: &book.Exchange{Node: name, Session: f.book.Node(name).Session, Seq: f.seq[name], Claims: []book.Claim{claim}}}).([]agentmsg.Grant)
 		for _, id := range jobs {
 			f.t.Unreserve(id)
 		}
@@ -179,7 +182,7 @@ func (f *floor) claim() (any bool) {
 // plan must find the same claims.
 func claims(b *book.Book, j *book.Job, halt book.Halt) (out []claim) {
 	for i := range j.Stages {
-		for k := range j.Stages[i].Tasks {
+		for k := 0; k < len(j.Stages[i].Tasks) && !j.Finishing(i); k++ {
 			t, r := &j.Stages[i].Tasks[k], messages.TaskRef{Job: j.ID, Stage: uint32(i), Index: uint32(k)}
 			if h := b.Nodes()[t.Node].Claims[r]; t.Phase == book.Claimed && h.Attempt == t.Attempt && h.Halt == halt && !h.Leaving {
 				out = append(out, claim{Attempt: messages.Attempt{Task: r, Number: t.Attempt}, node: t.Node, since: h.Since, claimed: t.Claimed})
@@ -231,7 +234,7 @@ func (f *floor) check(lost []messages.Attempt) {
 func (f *floor) finish(c claim) {
 	name := f.book.Nodes()[c.node].Name
 	f.seq[name]++
-	f.apply(book.Command{Exchange: &book.Exchange{Node: name, Session: 1, Seq: f.seq[name], Finished: []agentmsg.Finished{{Attempt: c.Attempt}}}})
+	f.apply(book.Command{Exchange: &book.Exchange{Node: name, Session: f.book.Node(name).Session, Seq: f.seq[name], Finished: []agentmsg.Finished{{Attempt: c.Attempt}}}})
 }
 
 // TestNoThrash submits random bids and ends random tasks. After each event the market must reach a stable state. The

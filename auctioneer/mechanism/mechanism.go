@@ -60,6 +60,9 @@ type Bid struct {
 	Runtimes  *Runtimes      // observed run times of similar tasks, or nil
 }
 
+// Gang reports whether tasks of the job start together. Width is then the number of slots of all of them.
+func (b *Bid) Gang() bool { return b.Width > 1 && b.Alone == 0 }
+
 // Job is a bid, and how far the job's work has come.
 type Job struct {
 	*Bid

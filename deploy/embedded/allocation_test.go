@@ -442,35 +442,90 @@ func ranksNamed(name string) (pids []int) {
 	return pids
 }
 
-// TestAllocationsInABackfillMarket fills a site with jobs of one node, and then submits two allocations of all its
-// nodes. The allocations must run, one after the other, each on all nodes at once, although jobs of one node keep
-// coming.
-func TestAllocationsInABackfillMarket(t *testing.T) {
-	s := slurmSiteWith(t, "backfill", "n1", "n2", "n3")
-	s.write("one.sh", "#!/bin/bash\n#SBATCH -c 3 -t 1 -o one.%j\nsleep 1\n")
-	s.write("all.sh", "#!/bin/bash\n#SBATCH -N 3 --ntasks-per-node=2 -t 1 -o all.%j\nsrun -l printenv SLURM_NODEID | sort >all.$SLURM_JOB_ID\nsleep 1\n")
-	submit := func(name string) string {
-		out, code := s.run("sbatch", "--parsable", name)
-		if code != 0 {
-			t.Fatal(out)
-		}
-		lines := strings.Split(strings.TrimSpace(out), "\n") // the last one is the number
-		return lines[len(lines)-1]
-	}
-	for range 6 {
-		submit("one.sh")
-	}
-	all := []string{submit("all.sh"), submit("all.sh")}
-	for range 6 {
-		submit("one.sh")
-	}
-	for _, job := range all {
-		await.Until(t, "job "+job+" has ended", func() bool {
-			out, _ := s.run("squeue", "-h", "-j", job)
-			return !strings.Contains(out, job)
+// TestAllocationsInOtherMarkets fills a site with jobs of one node, and submits two allocations of all its nodes behind
+// them. The allocations must run, each on all nodes at once, although jobs of one node keep coming.
+func TestAllocationsInOtherMarkets(t *testing.T) {
+	for mechanism, bids := range map[string][2]string{ // by mechanism: what a job of one node says, and what an allocation says
+		"backfill":                             {},
+		"highest-bid":                          {"--rate 2/h", "--rate 4/h"},
+		"highest-bid, algorithm: NPHB":         {"--rate 2/h", "--rate 4/h"},
+		"batch-queue, pricing: pivot":          {"--value 1 --length 3s", "--value 2 --length 10s"},
+		"reservation, cycle: 20s, granule: 1s": {"--value 0.01 --length 2s", "--value 2 --length 6s"},
+	} {
+		t.Run(mechanism, func(t *testing.T) {
+			s := slurmSiteWith(t, mechanism, "n1", "n2", "n3")
+			s.write("one.sh", "#!/bin/bash\n#CANDOR "+bids[0]+"\n#SBATCH -c 3 -t 1 -o one.%j\nsleep 1\n")
+			s.write("all.sh", "#!/bin/bash\n#CANDOR "+bids[1]+"\n#SBATCH -N 3 --ntasks-per-node=2 -t 1 -o all.%j\nsrun -l printenv SLURM_NODEID | sort >all.$SLURM_JOB_ID\nsleep 1\n")
+			for range 6 {
+				s.submit("one.sh")
+			}
+			all := []string{s.submit("all.sh"), s.submit("all.sh")}
+			for range 6 {
+				s.submit("one.sh")
+			}
+			for _, job := range all {
+				s.ends(job)
+				if got, want := s.read("all."+job), "0: 0\n1: 0\n2: 1\n3: 1\n4: 2\n5: 2\n"; got != want {
+					t.Errorf("job %s ran ranks on %q, want %q", job, got, want)
+				}
+			}
 		})
-		if got, want := s.read("all."+job), "0: 0\n1: 0\n2: 1\n3: 1\n4: 2\n5: 2\n"; got != want {
-			t.Errorf("job %s ran ranks on %q, want %q", job, got, want)
+	}
+}
+
+// submit submits a script by sbatch, and returns the job's number.
+func (s *slurmSite) submit(name string) string {
+	s.Helper()
+	out, code := s.run("sbatch", "--parsable", name)
+	if code != 0 {
+		s.Fatal(out)
+	}
+	lines := strings.Split(strings.TrimSpace(out), "\n") // the last one is the number
+	return lines[len(lines)-1]
+}
+
+// ends waits for the end of a job.
+func (s *slurmSite) ends(job string) {
+	s.Helper()
+	await.Until(s.T, "job "+job+" has ended", func() bool {
+		out, _ := s.run("squeue", "-h", "-j", job)
+		return !strings.Contains(out, job)
+	})
+}
+
+// TestABetterBidSuspendsAnAllocation runs an allocation on three nodes in a highest-bid market, and submits a better bid for
+// a node. All ranks of the allocation must stop while the better bid runs, and must go on together afterwards.
+func TestABetterBidSuspendsAnAllocation(t *testing.T) {
+	s := slurmSiteWith(t, "highest-bid", "n1", "n2", "n3")
+	s.write("all.sh", `#!/bin/bash
+#CANDOR --rate 2/h
+#SBATCH -N 3 --ntasks-per-node=1 -c 4 -t 5 -o all
+srun sh -c 'until [ -e stop ]; do date +%s%N >>beats.$SLURM_PROCID; sleep 0.05; done'
+echo over
+`)
+	s.write("one.sh", "#!/bin/bash\n#CANDOR --rate 4/h\n#SBATCH -c 2 -t 5 -o one\ndate +%s%N >began; sleep 2; date +%s%N >ended\n")
+	beats := func(rank int) int { return strings.Count(s.read(fmt.Sprintf("beats.%d", rank)), "\n") }
+	all := func(more [3]int) func() bool {
+		return func() bool { return beats(0) > more[0] && beats(1) > more[1] && beats(2) > more[2] }
+	}
+	job := s.submit("all.sh")
+	await.Until(t, "all ranks run", all([3]int{}))
+	better := s.submit("one.sh")
+	s.ends(better)
+	await.Until(t, "all ranks go on", all([3]int{beats(0), beats(1), beats(2)}))
+	s.write("stop", "")
+	s.ends(job)
+	if s.read("all") != "over\n" {
+		t.Errorf("the allocation said %q", s.read("all"))
+	}
+	began, _ := strconv.ParseInt(strings.TrimSpace(s.read("began")), 10, 64)
+	ended, _ := strconv.ParseInt(strings.TrimSpace(s.read("ended")), 10, 64)
+	for rank := range 3 {
+		for beat := range strings.FieldsSeq(s.read(fmt.Sprintf("beats.%d", rank))) {
+			if at, _ := strconv.ParseInt(beat, 10, 64); at > began+1e9 && at < ended {
+				t.Errorf("rank %d ran %v after the better bid began, and %v before it ended", rank, time.Duration(at-began), time.Duration(ended-at))
+				break
+			}
 		}
 	}
 }

@@ -74,6 +74,12 @@ func TestAHeterogeneousJobOnTheCommandLine(t *testing.T) {
 	if said, code := s.run("squeue", "-h", "-o", "%i %D %C %T"); code != 0 || said != "1 2 6 RUNNING\n" {
 		t.Errorf("exit code %d: %s", code, said)
 	}
+	if said, code := s.run("scontrol", "show", "job", "1"); code != 0 || !strings.Contains(said, "ReqTRES=billing=6,cpu=6,mem=6144M,node=2\n") {
+		t.Errorf("exit code %d: %s", code, said)
+	}
+	if said, code := s.run("sacct", "-X", "-n", "-P", "-j", "1", "-o", "ReqMem,NNodes,NCPUS"); code != 0 || said != "6144M|2|6\n" {
+		t.Errorf("exit code %d: %s", code, said)
+	}
 	if said, code := s.run("scancel", "1"); code != 0 {
 		t.Errorf("exit code %d: %s", code, said)
 	}

@@ -146,15 +146,12 @@ func (b *Mechanism) reserve(w *want, n int, length float64) {
 // demand returns how many slots a job wants at once: the width of its gang. If its tasks start one by one,
 // the job wants as many slots as are free for them, and at least the slots of one task.
 func demand(job *mechanism.Job, j, free int) int {
-	if gang(job) {
+	if job.Gang() {
 		return min(job.Width, job.Pending[j])
 	}
 	width := max(job.Alone, 1)
 	return min(job.Pending[j], max(width, free/width*width))
 }
-
-// gang reports whether the job's width is the number of tasks that start together.
-func gang(job *mechanism.Job) bool { return job.Width > 1 && job.Alone == 0 }
 
 // span returns the declared length in microseconds. For a job that declared none, it returns the longest time limit of
 // its tasks, or +Inf.
@@ -219,7 +216,7 @@ func outlives(job *mechanism.Job, now float64) float64 {
 		return now + length + late
 	}
 	rounds := math.Floor(max(0, now-start-late)/length) + 1
-	if gang(job) {
+	if job.Gang() {
 		rounds = math.Exp2(math.Ceil(math.Log2(rounds)))
 	}
 	return start + rounds*length + late

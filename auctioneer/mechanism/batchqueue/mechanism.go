@@ -42,7 +42,7 @@ func Describe(m *marketmsg.Market) mechanism.Traits {
 		Who:        "first come, first served; the front job is discarded if its run costs the others more than its value",
 		Cost:       "jobs that run pay jobs that wait; the payments of a decision sum to zero. With `pricing: pivot` a job pays what the other jobs lose by its bid, and most of the payments are given back",
 		Parameters: []string{"mode", "draws", "gang_timeout", "prior_jobs", "pricing"}, Modes: []string{"priority", "full"}, Bid: []string{"budget", "length", "value", "delay"},
-		Manner: mechanism.Manner{Attentive: true, Directs: true, Commits: true, Gangs: true, Wide: true, Spans: true},
+		Manner: mechanism.Manner{Attentive: true, Directs: true, Commits: true, Gangs: true, Wide: true, Assembles: true, Spans: true},
 		Rule:   "the price is at most the budget",
 		Gains:  "another cost of delay, a later arrival, jobs under false names, and a cancellation of a job that waits",
 	}

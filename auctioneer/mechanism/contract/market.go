@@ -30,7 +30,7 @@ func Describe(*marketmsg.Market) mechanism.Traits {
 		Who:        "jobs in an order that keeps the promised completion times",
 		Cost:       "a price from a menu, times the received value over the promised value",
 		Parameters: []string{"settle", "quote", "replicas", "late_only", "prior"}, Bid: []string{"budget", "length", "valuation", "contract"},
-		Manner: mechanism.Manner{Attentive: true, Wide: true, Even: true, Plans: true, Stays: true},
+		Manner: mechanism.Manner{Attentive: true, Wide: true, Even: true, Assembles: true, Plans: true, Stays: true},
 		Rule:   "the price is at most the budget",
 		Gains:  "another length than the true one",
 	}
@@ -73,8 +73,8 @@ func plannable(bid *mechanism.Bid) error {
 	switch {
 	case bid.Length <= 0:
 		return messages.Errorf(messages.Invalid, "length: must be above 0, is %v: say how long a task runs", bid.Length)
-	case bid.Width > width(bid):
-		return messages.Errorf(messages.Invalid, "width: this market starts tasks one by one and cannot keep %d together: use 1, or another market", bid.Width)
+	case bid.Gang() && bid.Width != width(bid)*bid.Tasks:
+		return messages.Errorf(messages.Invalid, "width: the %d tasks of a job that start together must take the same number of slots, and take %d in all", bid.Tasks, bid.Width)
 	case bid.Tasks < 0 || bid.Tasks > job.MaxTasks:
 		return messages.Errorf(messages.Invalid, "tasks: must be from 0 to %d, is %d", job.MaxTasks, bid.Tasks)
 	}

@@ -83,7 +83,12 @@ func free(view *mechanism.View) messages.Duration {
 }
 
 // width returns how many slots each task of a job takes.
-func width(bid *mechanism.Bid) int { return max(bid.Alone, 1) }
+func width(bid *mechanism.Bid) int {
+	if bid.Gang() {
+		return bid.Width / max(bid.Tasks, 1)
+	}
+	return max(bid.Alone, 1)
+}
 
 // fewestRuns is how many runs, of the same weight, must have been seen to plan with them. Fewer runs would say too
 // little.

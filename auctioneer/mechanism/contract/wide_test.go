@@ -10,12 +10,20 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// TestATaskOfSeveralSlotsIsPlannedAsSoManyTasks compares a job of 2 tasks of 3 slots with a job of 6 tasks of one
-// slot, among other jobs. Both must have the same menu, get the same slots, and owe the same for the same slot time.
+// TestATaskOfSeveralSlotsIsPlannedAsSoManyTasks compares a job of 2 tasks of 3 slots, and an allocation of 2 nodes with 3
+// slots each, with a job of 6 tasks of one slot, among other jobs. All must have the same menu, get the same slots, and
+// owe the same for the same slot time.
 func TestATaskOfSeveralSlotsIsPlannedAsSoManyTasks(t *testing.T) {
-	m := market(t, marketmsg.Market{Replicas: 30})
-	wide, narrow := bidOf(50, 990*second, 2), bidOf(50, 990*second, 6)
+	wide, gang := bidOf(50, 990*second, 2), bidOf(50, 990*second, 2)
 	wide.Width, wide.Alone = 3, 3
+	gang.Width = 6
+	t.Run("wide tasks", func(t *testing.T) { samePlan(t, wide) })
+	t.Run("an allocation", func(t *testing.T) { samePlan(t, gang) })
+}
+
+func samePlan(t *testing.T, wide *mechanism.Bid) {
+	m := market(t, marketmsg.Market{Replicas: 30})
+	narrow := bidOf(50, 990*second, 6)
 	of := func(bid *mechanism.Bid) (*mechanism.Quote, *mechanism.View) {
 		view := grid(6, 2)
 		for id := range messages.JobID(5) {
@@ -46,8 +54,8 @@ func TestATaskOfSeveralSlotsIsPlannedAsSoManyTasks(t *testing.T) {
 	if !reflect.DeepEqual(a, b) || a[0].Amount == 0 {
 		t.Errorf("it owes %+v, want %+v", a, b)
 	}
-	wide.Alone = 0
+	wide.Width, wide.Alone = 5, 0
 	if _, err := m.Quote(among, wide, class, 1); messages.KindOf(err) != messages.Invalid {
-		t.Errorf("a gang: %v", err)
+		t.Errorf("two tasks that take five slots together: %v", err)
 	}
 }

@@ -122,6 +122,9 @@
 // about a width is best only if the market has a single node. Measured on two nodes of 8 slots with 36 jobs, drawn as
 // in package fifo: declaring the same work on fewer or more slots gains −0.0066 [−0.087, 0.074] of the job's value.
 //
+// Jobs on several nodes are refused. Their nodes come one after another, and the slots that wait are slot time, from
+// which this market counts units. A job could be completed for prices although its program ran for less time.
+//
 // A critical value depends on everything up to the deadline: with a smaller value, a job that was completed early would
 // have waited, and would have competed with jobs that came later. So SettleAt returns the deadline; a price computed
 // earlier would leave out later jobs. There is one exception. If all competing jobs had slots in every unit in which

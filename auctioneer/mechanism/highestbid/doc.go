@@ -44,6 +44,11 @@
 // has enough free slots and slots of worse bids. Otherwise it takes slots of the worst bids on one node, which need not
 // be the worst bids of all.
 //
+// A job on several nodes (an allocation) bids as one task that takes the slots of all its nodes. It is passed over if
+// too few nodes have enough free slots and slots of worse bids. All its tasks get their slots, lose them and get them
+// back together. It pays for the slots that wait for the others, at the prices when all have come. If better bids come
+// before, it gives its slots back, and pays nothing for them.
+//
 // Run runs a whole trace. New makes the mechanism of a live market, where each class is an auction. In both, each task
 // competes with its job's bid.
 //

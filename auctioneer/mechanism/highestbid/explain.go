@@ -102,7 +102,7 @@ func (s *standing) enough(view *mechanism.View, job *mechanism.Job) []string {
 	if others.empty() || s.seats[others.first()].job.Job == job.Job {
 		return nil
 	}
-	if mechanism.OneRival(view, job) || job.Alone > 1 {
+	if mechanism.OneRival(view, job) || job.Width > 1 {
 		return []string{"a higher bid " + gets}
 	}
 	other := others.first()

@@ -52,8 +52,6 @@ func (c *Mechanism) Admit(_ *mechanism.View, bid *mechanism.Bid) error {
 		return messages.Errorf(messages.Invalid, "rate: %v is too high: the most is %v credits for a second on a slot", bid.Rate, MostRate)
 	case bid.Budget <= 0 || bid.Budget > messages.MaxCredits:
 		return messages.Errorf(messages.Invalid, "budget: must be above 0 and at most %v credits, is %v", messages.MaxCredits, bid.Budget)
-	case bid.Width > max(bid.Alone, 1):
-		return messages.Errorf(messages.Invalid, "width: this market starts tasks one by one and cannot keep %d together: use 1, or another market", bid.Width)
 	case bid.Width > 1 && c.rule.Price == Pivot:
 		return messages.Errorf(messages.Invalid, "width: a task of a market with price %s has one slot, this one takes %d: ask for less, or use another market", Pivot, bid.Width)
 	case c.rule.byLength() && bid.Length <= 0:

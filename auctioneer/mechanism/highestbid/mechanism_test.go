@@ -177,7 +177,6 @@ func TestAdmit(t *testing.T) {
 		"rate: 0.999999 is too low: the reserve of market spot is 1 credit for a second on a slot":          func(b *mechanism.Bid) { b.Rate = credit - 1 },
 		"rate: 9007199254.740993 is too high: the most is 9007199254.740992 credits for a second on a slot": func(b *mechanism.Bid) { b.Rate = MostRate + 1 },
 		"budget: must be above 0": func(b *mechanism.Bid) { b.Budget = 0 },
-		"width: ":                 func(b *mechanism.Bid) { b.Width = 2 },
 		"length: ":                func(b *mechanism.Bid) { b.Length = 0 },
 	} {
 		b := good()

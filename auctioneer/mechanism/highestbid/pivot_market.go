@@ -29,7 +29,7 @@ func Describe(m *market.Market) mechanism.Traits {
 		Who:        "the highest bids for a second on a slot; other jobs are suspended",
 		Cost:       "the highest bid that waits, or the job's own bid, for each second; with `price: pivot` the bids of the jobs that wait for this job, for the time of their waiting",
 		Parameters: []string{"reserve", "algorithm", "price", "capped", "horizon", "preemption", "default_rate"}, Bid: []string{"budget", "rate", "length"},
-		Manner: mechanism.Manner{Attentive: true, Directs: true, Wide: m.Price != market.PricePivot, Even: true, Displaces: ruleOf(m).preempts(), Order: Order, Raises: mechanism.Terms{Budget: true, Rate: true}},
+		Manner: mechanism.Manner{Attentive: true, Directs: true, Wide: m.Price != market.PricePivot, Even: true, Assembles: m.Price != market.PricePivot, Displaces: ruleOf(m).preempts(), Order: Order, Raises: mechanism.Terms{Budget: true, Rate: true}},
 		Tells:  mechanism.Prices, Decides: market.TermRate,
 		Owes: mechanism.ForTime, Rule: "the price is the time of its slots at present prices", Hourly: m.Price != market.PricePivot && !ruleOf(m).byLength(),
 		Gains:  "a bid above the worth, two halves of a job, and rings of users",

@@ -23,7 +23,7 @@ func newStanding(r *roster, class int) *standing {
 
 // enter adds a job as a bidder that has no slots and wants none.
 func (s *standing) enter(id int32, job *mechanism.Job) {
-	s.auction.arrive(id, float64(job.Rate), float64(s.rule.microseconds(job.Length)), 0, job.Alone)
+	s.auction.arrive(id, float64(job.Rate), float64(s.rule.microseconds(job.Length)), 0, job.Width)
 	b := &s.auction.bidders[id]
 	b.since, b.order = job.Arrived, uint64(job.Job)
 }

@@ -31,7 +31,8 @@
 //
 // A task of k slots is a bid of width k, like a gang of k tasks. The timetable counts slots over all nodes. The task
 // starts on time if a single node has k free slots then. This is certain if nodes run no other tasks, or if all bids
-// have the same width and it divides the number of slots of each node. Otherwise it may start late. It is still ended
+// have the same width and it divides the number of slots of each node. A job on several nodes is a bid for all its slots.
+// It starts on time if as many nodes as it asks for have enough free slots then. Otherwise it may start late. It is still ended
 // when its time is over, and pays the same price. So the truth about widths is best only if tasks can start on time.
 // Measured on 75 jobs of several slots, drawn as in package fifo: declaring the same work on fewer or more slots gains
 // nothing.

@@ -42,7 +42,7 @@ func Describe(*marketmsg.Market) mechanism.Traits {
 		Name: marketmsg.Reservation, Make: mechanism.Maker(NewMechanism), Solve: SolveDocument,
 		Who: "the best timetable of the sealed bids of a cycle; gangs start together", Cost: "Vickrey prices",
 		Parameters: []string{"mode", "cycle", "granule", "orders", "gang_timeout"}, Modes: []string{"search", marketmsg.ModeFixed}, Bid: []string{"budget", "length", "value", "deadline"},
-		Manner: mechanism.Manner{Attentive: true, Directs: true, Commits: true, Gangs: true, Wide: true, Spans: true},
+		Manner: mechanism.Manner{Attentive: true, Directs: true, Commits: true, Gangs: true, Wide: true, Assembles: true, Spans: true},
 		Owes:   mechanism.UpToValue, Rule: "the price is at most the bid, and is known when the cycle is sold", Reserves: true,
 		Gains: "a later arrival, and another length or number of nodes",
 	}

@@ -72,14 +72,30 @@ func (r *row) resources() string {
 	if r.detail == nil {
 		return text
 	}
-	s, n := &r.detail.Spec.Stages[0], r.nodes()
-	if s.GPUs > 0 {
-		text += fmt.Sprintf(",gres/gpu=%d", s.GPUs*n)
+	mebibytes, gpus := r.memoryAndGPUs()
+	if gpus > 0 {
+		text += fmt.Sprintf(",gres/gpu=%d", gpus)
 	}
-	if s.Memory > 0 {
-		text += fmt.Sprintf(",mem=%dM", s.Memory>>20*int64(n))
+	if mebibytes > 0 {
+		text += fmt.Sprintf(",mem=%dM", mebibytes)
 	}
-	return text + fmt.Sprintf(",node=%d", n)
+	return text + fmt.Sprintf(",node=%d", r.nodes())
+}
+
+// memoryAndGPUs returns the memory in mebibytes, and the number of GPUs, that the row has on all its nodes. A
+// heterogeneous job has those of all its components.
+func (r *row) memoryAndGPUs() (mebibytes int64, gpus int) {
+	stages, nodes := r.detail.Spec.Stages[:1], r.nodes()
+	if r.detail.Spec.Together {
+		stages = r.detail.Spec.Stages
+	}
+	for i := range stages {
+		if r.detail.Spec.Together {
+			nodes = stages[i].TaskCount()
+		}
+		mebibytes, gpus = mebibytes+max(stages[i].Memory, 0)>>20*int64(nodes), gpus+stages[i].GPUs*nodes
+	}
+	return mebibytes, gpus
 }
 
 // elapsed returns how long the row has run.

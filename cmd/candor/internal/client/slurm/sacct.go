@@ -106,7 +106,13 @@ func (c *call) records(cluster string) []recordField {
 		})},
 		{"WorkDir", 20, spec(func(s *job.JobSpec) string { return s.Dir })},
 		{"Comment", 14, spec(func(s *job.JobSpec) string { return s.Comment })},
-		{"ReqMem", 10, spec(func(s *job.JobSpec) string { return strconv.FormatInt(s.Stages[0].Memory>>20, 10) + "M" })},
+		{"ReqMem", 10, func(r *row) string {
+			if r.detail == nil || len(r.detail.Spec.Stages) == 0 {
+				return ""
+			}
+			mebibytes, _ := r.memoryAndGPUs()
+			return strconv.FormatInt(mebibytes, 10) + "M"
+		}},
 		{"Budget", 10, func(r *row) string { return r.Budget.String() }},
 		{"Charged", 10, func(r *row) string { return r.Charged.String() }},
 	}

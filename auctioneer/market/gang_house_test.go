@@ -1,0 +1,123 @@
+package market
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
+)
+
+// TestGangsHaveTheirNodes submits random bids of single tasks, of tasks of several slots and of allocations, ends random
+// jobs, and loses nodes. The market must come to rest. Then all tasks of an allocation run on different nodes, or all are
+// suspended, or none has slots. No allocation waits while enough nodes have the slots that it needs, free or with worse
+// bids, and none is suspended while all its nodes have the slots free.
+func TestGangsHaveTheirNodes(t *testing.T) {
+	for _, preemption := range []string{market.PreemptSuspend, market.PreemptRequeue, market.PreemptCancel} {
+		t.Run(preemption, func(t *testing.T) {
+			seen := map[string]int{}
+			rapid.Check(t, func(rt *rapid.T) {
+				m := market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}, Preemption: preemption}
+				slots, nodes := rapid.IntRange(1, 4).Draw(rt, "slots"), rapid.IntRange(2, 4).Draw(rt, "nodes")
+				f := newFloor(rt, m, nodes, slots)
+				f.rng = rand.New(rand.NewPCG(uint64(slots), 1))
+				for range rapid.IntRange(3, 40).Draw(rt, "events") {
+					f.now = f.now.Add(messages.Duration(1e9))
+					running := f.claims(book.Goes)
+					switch what := rapid.IntRange(0, 9).Draw(rt, "event"); {
+					case what == 0:
+						f.lose(f.nodes[rapid.IntRange(0, nodes-1).Draw(rt, "lost")])
+					case what <= 3 && len(running) > 0:
+						c := running[rapid.IntRange(0, len(running)-1).Draw(rt, "which")]
+						for _, first := range running { // an allocation ends with its first task
+							if first.Task.Job == c.Task.Job && f.book.Job(c.Task.Job).Spec.Stages[0].Allocation && first.Task.Index == 0 {
+								c = first
+							}
+						}
+						f.finish(c)
+					default:
+						f.width, f.gang = rapid.IntRange(1, slots).Draw(rt, "width"), rapid.Bool().Draw(rt, "gang")
+						f.submit(messages.Credits(rapid.IntRange(1, 12).Draw(rt, "rate")), rapid.IntRange(2, nodes).Draw(rt, "tasks"))
+					}
+					f.settle()
+					f.checkGangs(rt, seen)
+				}
+			})
+			t.Log(seen)
+			for _, state := range []string{"runs", "suspended", "waits"} {
+				if seen[state] == 0 && (state != "suspended" || preemption == market.PreemptSuspend) {
+					t.Errorf("no allocation %s at rest: this shows nothing", state)
+				}
+			}
+		})
+	}
+}
+
+// lose ends a node's session, and registers the node again.
+func (f *floor) lose(node messages.Name) {
+	n := f.book.Node(node)
+	f.apply(book.Command{Lost: &book.Lost{Node: node, Session: n.Session}})
+	f.settle()
+	f.apply(book.Command{Register: &book.Register{Node: node, Session: n.Session + 1, Slots: n.Slots}})
+	f.seq[node] = 0
+}
+
+// checkGangs checks the allocations at rest, and counts the states in which it sees them.
+func (f *floor) checkGangs(rt *rapid.T, seen map[string]int) {
+	for _, n := range f.book.Nodes() {
+		if len(n.Gatherings) > 0 || n.Up && n.Used[0] > n.Slots[0].Slots {
+			rt.Fatalf("node %s gathers for %v, and uses %v", n.Name, n.Gatherings, n.Used)
+		}
+	}
+	for j := range f.book.Jobs {
+		s, of := &j.Stages[0], &j.Spec.Stages[0]
+		if !j.Active() || !of.Allocation {
+			continue
+		}
+		on, idle := map[uint32]bool{}, 0
+		for k := range s.Tasks {
+			if t := &s.Tasks[k]; t.Phase == book.Claimed {
+				on[t.Node] = true
+				if f.book.Nodes()[t.Node].Idle("cpu") >= of.Slots() {
+					idle++
+				}
+			}
+		}
+		switch {
+		case s.Running != len(on) || s.Gathering+s.Leaving > 0 || s.Running != 0 && s.Running != s.Total || s.Suspended != 0 && s.Suspended != s.Total:
+			rt.Fatalf("job %d: %d of %d tasks run on %d nodes, %d gather, %d leave, %d are suspended", j.ID, s.Running, s.Total, len(on), s.Gathering, s.Leaving, s.Suspended)
+		case s.Running == 0:
+			seen["waits"]++
+			if can := f.nodesWithRoom(j.Spec.Rate, of.Slots()); can >= s.Total {
+				rt.Fatalf("%d nodes have %d slots free or with worse bids, and job %d waits, which needs %d nodes", can, of.Slots(), j.ID, s.Total)
+			}
+		case s.Suspended > 0:
+			seen["suspended"]++
+			if idle == s.Total {
+				rt.Fatalf("job %d is suspended, and its slots are free on all its nodes", j.ID)
+			}
+		default:
+			seen["runs"]++
+		}
+	}
+}
+
+// nodesWithRoom returns the number of nodes on which a bid could have so many slots.
+func (f *floor) nodesWithRoom(rate messages.Credits, width int) (can int) {
+	going := f.claims(book.Goes)
+	for at, n := range f.book.Nodes() {
+		room := n.Idle("cpu")
+		for _, g := range going {
+			if int(g.node) == at && f.book.Job(g.Task.Job).Spec.Rate < rate {
+				room += f.slots(g)
+			}
+		}
+		if room >= width {
+			can++
+		}
+	}
+	return can
+}
