@@ -121,3 +121,65 @@ func (f *floor) nodesWithRoom(rate messages.Credits, width int) (can int) {
 	}
 	return can
 }
+
+// asked is a job of a world that can be played again: its bid for a slot-second, and its tasks.
+type asked struct {
+	rate, tasks, width int
+	gang               bool
+}
+
+// runs plays a world: the jobs arrive one after another, and the market comes to rest after each. It reports whether the
+// last job runs then. reads says as what the market reads a bid.
+func runs(rt *rapid.T, nodes, slots int, jobs []asked, reads func(rate int) int) bool {
+	f := newFloor(rt, market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}}, nodes, slots)
+	f.rng = rand.New(rand.NewPCG(1, 1))
+	for _, a := range jobs {
+		f.width, f.gang = a.width, a.gang
+		f.now = f.now.Add(messages.Duration(1e9))
+		f.submit(messages.Credits(reads(a.rate)), a.tasks)
+		f.settle()
+	}
+	s := &f.book.Job(messages.JobID(len(jobs))).Stages[0]
+	return s.Running > s.Suspended
+}
+
+// TestABetterBidOfAGangIsNoWorse plays random worlds. An allocation that runs at once must also run at once with a higher
+// bid, on fewer nodes, or with fewer slots on each. So there is a smallest bid with which it runs, and if that were the
+// price, no false bid would gain: see doc.go of package highestbid. A market that misreads high bids must fail this test.
+func TestABetterBidOfAGangIsNoWorse(t *testing.T) {
+	honest := func(rate int) int { return rate }
+	misread := func(rate int) int { return 1 + (rate*5)%13 }
+	found, ran := 0, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		slots, nodes := rapid.IntRange(1, 4).Draw(rt, "slots"), rapid.IntRange(2, 4).Draw(rt, "nodes")
+		draw := func() asked {
+			return asked{rapid.IntRange(1, 12).Draw(rt, "rate"), rapid.IntRange(2, nodes).Draw(rt, "tasks"), rapid.IntRange(1, slots).Draw(rt, "width"), rapid.Bool().Draw(rt, "gang")}
+		}
+		var jobs []asked
+		for range rapid.IntRange(0, 8).Draw(rt, "jobs") {
+			jobs = append(jobs, draw())
+		}
+		last := draw()
+		last.gang = true
+		better := last
+		switch rapid.IntRange(0, 2).Draw(rt, "what") {
+		case 0:
+			better.rate += rapid.IntRange(1, 6).Draw(rt, "more")
+		case 1:
+			better.tasks = rapid.IntRange(2, last.tasks).Draw(rt, "fewer nodes")
+		case 2:
+			better.width = rapid.IntRange(1, last.width).Draw(rt, "fewer slots")
+		}
+		if runs(rt, nodes, slots, append(jobs, last), honest) {
+			if ran++; !runs(rt, nodes, slots, append(jobs, better), honest) {
+				rt.Fatalf("%d nodes of %d slots, after %v: %v runs, and %v does not", nodes, slots, jobs, last, better)
+			}
+		}
+		if runs(rt, nodes, slots, append(jobs, last), misread) && !runs(rt, nodes, slots, append(jobs, better), misread) {
+			found++
+		}
+	})
+	if found == 0 || ran == 0 {
+		t.Errorf("%d allocations ran, and in the market that misreads bids %d did worse with a better bid: this shows nothing", ran, found)
+	}
+}

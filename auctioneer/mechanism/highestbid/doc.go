@@ -47,7 +47,10 @@
 // A job on several nodes (an allocation) bids as one task that takes the slots of all its nodes. It is passed over if
 // too few nodes have enough free slots and slots of worse bids. All its tasks get their slots, lose them and get them
 // back together. It pays for the slots that wait for the others, at the prices when all have come. If better bids come
-// before, it gives its slots back, and pays nothing for them.
+// before, it gives its slots back, and pays nothing for them. In each decision, an allocation with a higher bid, on
+// fewer nodes or with fewer slots on each, runs if it would run without this: the jobs before it are the first ones of
+// the same list, or fewer, and have the same nodes. A test plays this on random sites. So each allocation has a critical
+// bid in each decision. But as for other tasks of several slots, the k-th price is not this bid; see Guarantees.
 //
 // Run runs a whole trace. New makes the mechanism of a live market, where each class is an auction. In both, each task
 // competes with its job's bid.
