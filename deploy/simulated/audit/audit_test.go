@@ -65,8 +65,8 @@ func TestControlsThatMustGain(t *testing.T) {
 
 // TestLiesAboutAMinimum checks that lies about a minimum utility are told only in markets with an slo.
 func TestLiesAboutAMinimum(t *testing.T) {
-	for market, want := range map[string]int{"mechanism: proportional\n": 0, "mechanism: proportional\nslo: 0.1\n": 20 * 7} {
-		if f := gains(t, crowd(t, 40, market, 1), 20, Minimum)[Minimum]; f.Lies != want {
+	for market, want := range map[string]int{"mechanism: proportional\n": 0, "mechanism: proportional\nslo: 0.1\n": 5 * 7} {
+		if f := gains(t, crowd(t, 20, market, 1), 5, Minimum)[Minimum]; f.Lies != want {
 			t.Errorf("%q: %d lies were told, want %d", market, f.Lies, want)
 		}
 	}
@@ -123,10 +123,10 @@ func TestEarlyResults(t *testing.T) {
 // TestTheReportIsTheSame runs the audit on different numbers of processors, and compares the reports. They must be
 // equal.
 func TestTheReportIsTheSame(t *testing.T) {
-	p := crowd(t, 40, "mechanism: highest-bid\n", 2)
+	p := crowd(t, 25, "mechanism: highest-bid\n", 2)
 	var was string
 	for range 3 {
-		r, err := Run(p, Options{Jobs: 10})
+		r, err := Run(p, Options{Jobs: 6})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,11 +191,11 @@ func TestWhatCannotBeAuditedIsRefused(t *testing.T) {
 // settles on completion. In the control, such an end is not counted as a completion; then jobs must gain.
 func TestEndsAreTried(t *testing.T) {
 	for _, mechanism := range []string{"highest-bid", "proportional", "proportional\nsettle: on-completion", "deadline", "backfill", "fifo"} {
-		if f := gains(t, crowd(t, 40, "mechanism: "+mechanism+"\n", 1), 4, Ends)[Ends]; f.Jobs == 0 || f.Lies == 0 || f.Largest > 0.01 {
+		if f := gains(t, crowd(t, 25, "mechanism: "+mechanism+"\n", 1), 4, Ends)[Ends]; f.Jobs == 0 || f.Lies == 0 || f.Largest > 0.01 {
 			t.Errorf("%s: %+v", mechanism, f)
 		}
 	}
-	p := crowd(t, 40, "mechanism: proportional\nsettle: on-completion\n", 1)
+	p := crowd(t, 25, "mechanism: proportional\nsettle: on-completion\n", 1)
 	if r, err := Run(p, Options{Jobs: 4, Kinds: []string{Ends}, forgetful: true}); err != nil || r.Kinds[0].Largest < 0.1 {
 		t.Errorf("the control gains too little: %v %+v", err, r)
 	}

@@ -103,13 +103,17 @@ func TestEachRuleMatters(t *testing.T) {
 // TestVerbsFindEachHole searches in a market without one of its rules. The search must find a sequence that gains, and
 // this sequence must gain less with the rule. It tries one hole; with CANDOR_HOLES=all it tries every hole.
 func TestVerbsFindEachHole(t *testing.T) {
+	sample, every := 2, os.Getenv("CANDOR_HOLES") == "all"
+	if every {
+		sample = 4
+	}
 	for name, c := range planted {
-		if os.Getenv("CANDOR_HOLES") != "all" && name != "deadline, free computing" {
+		if !every && name != "deadline, free computing" {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
 			o := c.VerbOptions
-			o.Jobs, o.Tries, o.hole = 4*c.Jobs, 4, c.hole
+			o.Jobs, o.Tries, o.hole = sample*c.Jobs, 4, c.hole
 			found, err := search(plantedIn(t, name), o)
 			if err != nil {
 				t.Fatal(err)

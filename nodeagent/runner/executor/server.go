@@ -53,12 +53,8 @@ type task struct {
 	kept      bool               // it is in the file of ends
 }
 
-// Serve runs tasks for the agents that connect, one agent at a time, until it is told to end, the
+// serve runs tasks for the agents that connect, one agent at a time, until it is told to end, the
 // context ends, or it is no longer needed.
-func Serve(ctx context.Context, l net.Listener, c runner.Config) error {
-	return serve(ctx, l, c, inForce{})
-}
-
 func serve(ctx context.Context, l net.Listener, c runner.Config, is inForce) error {
 	run, err := runner.NewProcesses(c)
 	if err != nil {
