@@ -116,8 +116,9 @@ func TestAllocation(t *testing.T) {
 	out, code := s.script("-N 2 -n 5 -c 1", `echo x >> once
 echo "$SLURM_NTASKS $SLURM_NNODES $SLURM_JOB_NUM_NODES $SLURM_TASKS_PER_NODE $SLURM_JOB_CPUS_PER_NODE $SLURM_PROCID ${SLURM_STEP_ID:-none}"
 srun -l sh -c 'echo "$SLURM_LOCALID $SLURM_NODEID $SLURM_STEP_ID $([ $CANDOR_NODE = $SLURMD_NODENAME ] && echo here)"' | sort
-case $SLURM_NODELIST in n\[[123][,-][123]\]) scontrol show hostnames | sort -u | wc -l;; esac`)
-	want := "5 2 2 3,2 3(x2) 0 none\n0: 0 0 0 here\n1: 1 0 0 here\n2: 2 0 0 here\n3: 0 1 0 here\n4: 1 1 0 here\n2\n"
+case $SLURM_NODELIST in n\[[123][,-][123]\]) scontrol show hostnames | sort -u | wc -l;; esac
+srun -N 2 -n 2 --ntasks-per-node 1 --nodelist $(scontrol show hostnames | paste -sd,) --input none sh -c 'cat; echo proxy $SLURM_NODEID' | sort`) // as mpiexec.hydra of Intel MPI 2021.8 calls srun
+	want := "5 2 2 3,2 3(x2) 0 none\n0: 0 0 0 here\n1: 1 0 0 here\n2: 2 0 0 here\n3: 0 1 0 here\n4: 1 1 0 here\n2\nproxy 0\nproxy 1\n"
 	if code != 0 || out != want || s.read("once") != "x\n" {
 		t.Errorf("exit code %d, it ran %q: %s, want %s", code, s.read("once"), out, want)
 	}
@@ -456,11 +457,11 @@ func TestAllocationsInOtherMarkets(t *testing.T) {
 			s := slurmSiteWith(t, mechanism, "n1", "n2", "n3")
 			s.write("one.sh", "#!/bin/bash\n#CANDOR "+bids[0]+"\n#SBATCH -c 3 -t 1 -o one.%j\nsleep 1\n")
 			s.write("all.sh", "#!/bin/bash\n#CANDOR "+bids[1]+"\n#SBATCH -N 3 --ntasks-per-node=2 -t 1 -o all.%j\nsrun -l printenv SLURM_NODEID | sort >all.$SLURM_JOB_ID\nsleep 1\n")
-			for range 6 {
+			for range 4 {
 				s.submit("one.sh")
 			}
 			all := []string{s.submit("all.sh"), s.submit("all.sh")}
-			for range 6 {
+			for range 3 {
 				s.submit("one.sh")
 			}
 			for _, job := range all {
@@ -470,6 +471,24 @@ func TestAllocationsInOtherMarkets(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAnAllocationWithAContract asks for a quote for a job on two nodes, and submits it with a contract. Its tasks must run
+// on both nodes.
+func TestAnAllocationWithAContract(t *testing.T) {
+	s := slurmSiteWith(t, "contract, prior: [{class: hard, max: 20, deadline: 3600}]", "n1", "n2")
+	s.write("job.yaml", "length: 20s\nvaluation: {class: hard, max: 20, deadline: 600}\nbudget: 40\nstages: [{name: main, cpus: 3, command: [sleep, \"1\"]}]\n")
+	menu, code := s.run("candor", "quote", "--nodes", "2", "job.yaml")
+	contract := regexp.MustCompile(`q\d+-\d+`).FindString(menu)
+	if code != 0 || contract == "" {
+		t.Fatalf("exit code %d: %s", code, menu)
+	}
+	if said, code := s.run("candor", "submit", "--wait", "--nodes", "2", "--contract", contract, "job.yaml"); code != 0 {
+		t.Fatalf("exit code %d: %s", code, said)
+	}
+	if tasks, _ := s.run("candor", "tasks", "1"); !regexp.MustCompile(`main\.0 +1 +Done +n[12]`).MatchString(tasks) || !strings.Contains(tasks, "n1") || !strings.Contains(tasks, "n2") {
+		t.Errorf("it ran %s", tasks)
 	}
 }
 
