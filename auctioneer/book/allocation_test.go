@@ -258,21 +258,6 @@ func TestAHeterogeneousJobCountsAsAWholeForBounds(t *testing.T) {
 	}
 }
 
-// TestAnAllocationWaitsForItsOrder checks that a node claims a task of an allocation only if the claim permits its slots.
-func TestAnAllocationWaitsForItsOrder(t *testing.T) {
-	s := newSite(t)
-	s.register("n1", 7, 4)
-	id := s.submit("a", allocationStage(2, 3))
-	for _, most := range []int{0, 6} {
-		n := s.Node("n1")
-		got := s.apply(Command{Exchange: &Exchange{Node: "n1", Session: n.Session, Seq: n.Seq + 1, Claims: []Claim{
-			{Class: "map", Slots: 4, Jobs: []messages.JobID{id}, Most: []int{most}}}}}).([]agent.Grant)
-		if len(got) != most/6 {
-			t.Errorf("granted %v, and the job may have %d slots", got, most)
-		}
-	}
-}
-
 // TestAnAllocationIsSuspendedAsAWhole suspends and resumes an allocation by one of its tasks. While one of its nodes has no
 // room, none of its tasks may resume.
 func TestAnAllocationIsSuspendedAsAWhole(t *testing.T) {

@@ -73,7 +73,7 @@ func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most i
 		if !x.mayGather(on, node, j, stage) {
 			return grants
 		}
-		want = min(want, 1) // one task on each node
+		want, most = min(want, 1), max(most, width) // one task on each node. It may use more than `most` slots, because all tasks of an allocation start together, and shares count slot time
 	}
 	for ; want > 0 && most >= width; want, most = want-width, most-width {
 		idle, open := on.open(c, of), x.licenses.claimable(j, stage)

@@ -9,6 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/job"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
 // narrowAndWide is a site with a node of four slots, a job with tasks of one slot each, and a job with tasks of several
@@ -155,5 +156,28 @@ func TestShortTasksUseGatheredSlots(t *testing.T) {
 		if g := s.Node("n1").Gatherings; len(g) != 1 || g[0].Micros != uint64(idle/time.Microsecond) {
 			t.Errorf("%s: gatherings %v, want one that kept a slot idle for %v", c.name, g, idle)
 		}
+	}
+}
+
+// TestAnAllocationWaitsForItsOrder: in a backfill market, the tasks of the first job need all slots. A node that draws the
+// second job, which is an allocation, must not claim a task of it.
+func TestAnAllocationWaitsForItsOrder(t *testing.T) {
+	s := &narrowAndWide{site: newSite(t, func(c *Config) { c.Markets[0].Mechanism = marketmsg.Backfill })}
+	s.must(&book.Command{Register: &book.Register{Node: "n1", Session: 1, Slots: []job.ClassSlots{{Class: "cpu", Slots: 4}}}})
+	s.must(&book.Command{Register: &book.Register{Node: "n2", Session: 1, Slots: []job.ClassSlots{{Class: "cpu", Slots: 4}}}})
+	s.narrow = s.submit(0)
+	spec := job.JobSpec{Market: "main", Budget: 10, Utility: &job.Utility{Weights: job.Weights{{Class: "cpu", Weight: 1}}},
+		Stages: []job.Stage{{Name: "a", Class: "cpu", Tasks: 2, Width: 3, Gang: true, Allocation: true}}}
+	s.wide = s.must(&book.Command{Submit: &book.Submit{Account: "alice", Key: "wide", Payer: "alice", Spec: &spec, Hold: "wide", Held: 10}}).(book.Receipt).Job
+	s.step()
+	for _, job := range []messages.JobID{s.wide, s.narrow} {
+		for _, g := range s.exchange(nil, agent.Claim{Job: job, Slots: 4}) {
+			if g.Attempt.Task.Job != s.narrow {
+				t.Errorf("granted %v while the first job waits", g)
+			}
+		}
+	}
+	if gathers := s.Node("n1").Gatherings; len(gathers) > 0 {
+		t.Errorf("node n1 gathers: %v", gathers)
 	}
 }

@@ -50,6 +50,28 @@ func entered(t *testing.T, b *book.Book, s *intake.Submission) book.Receipt {
 	return receipt
 }
 
+// TestAllocationsWaitForTheUpgrade: while replicas may run the release before, jobs on several nodes are refused in markets
+// where that release does not know them.
+func TestAllocationsWaitForTheUpgrade(t *testing.T) {
+	for _, c := range []struct {
+		market  messages.Name
+		earlier bool
+		want    messages.Kind
+	}{{"share", true, 0}, {"spot", true, messages.Conflict}, {"spot", false, 0}} {
+		r := rules()
+		r.Markets.Configs = append(r.Markets.Configs, market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}})
+		r.Earlier = c.earlier
+		q := request("k")
+		q.Spec.Market, q.Spec.Stages[0].Tasks, q.Spec.Stages[0].Gang, q.Spec.Stages[0].Allocation = c.market, 2, true, true
+		if c.market == "spot" {
+			q.Spec.Rate = messages.Credit
+		}
+		if _, err := r.Prepare("alice", q); messages.KindOf(err) != c.want {
+			t.Errorf("market %s, earlier %v: %v", c.market, c.earlier, err)
+		}
+	}
+}
+
 // TestPrepareFillsInWhatIsLeftOut checks the defaults of a submission, and that the deposit is held in addition to
 // the budget.
 func TestPrepareFillsInWhatIsLeftOut(t *testing.T) {

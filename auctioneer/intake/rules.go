@@ -24,6 +24,9 @@ type Rules struct {
 	MostMemory map[messages.Name]int64 // maximum memory of a task in bytes, by class; a class without an entry has no limit
 	Deposit    messages.Credits        // credits that are held in addition to the budget
 	Pending    int                     // maximum number of an account's jobs that have not ended; 0 means no limit
+	// Earlier is true as long as replicas of the site may run the release of level 1. In a market that directs claims,
+	// such a replica would start the tasks of an allocation one by one.
+	Earlier bool
 	// Notify returns an error for notifications that the site does not send. If Notify is nil, the site sends no
 	// notifications.
 	Notify func([]job.Notify) error
@@ -125,6 +128,9 @@ func (r *Rules) Complete(account messages.Name, spec *job.JobSpec) error {
 func (r *Rules) complete(account messages.Name, spec *job.JobSpec, m *market.Market) error {
 	if err := checkLimits(spec, m); err != nil {
 		return err
+	}
+	if r.Earlier && registry.Of(m).Directs && slices.ContainsFunc(spec.Stages, func(s job.Stage) bool { return s.Allocation }) {
+		return messages.Errorf(messages.Conflict, "market: %s takes jobs on several nodes only after all hosts of the site were upgraded (candor upgrade plan says what is missing); ask for one node, or use a market of proportional", m.Name)
 	}
 	for i := range spec.Stages {
 		s := &spec.Stages[i]

@@ -93,7 +93,7 @@ func (m *Market) ReserveClaim(b *book.Book, node messages.Name, c *agentmsg.Clai
 	n := b.Node(node)
 	elsewhere := func(id messages.JobID) bool {
 		e := m.number.get(id)
-		return lent != 0 && !endsWithin(b, id, c.Class, lent) || m.manner.Displaces && e != nil && e.job.Width > 1 || n != nil && !m.admits(b, n, id, k)
+		return lent != 0 && !endsWithin(b, id, c.Class, lent) || m.manner.Displaces && e != nil && e.job.Width > 1 || !m.ordered(b, id, k) || n != nil && !m.admits(b, n, id, k)
 	}
 	left := m.manner.Directs && m.Pending(c.Job, k) > 0 && m.free(c.Job, k) == 0
 	if j := b.Job(c.Job); missing > 0 && j != nil && j.Spec.Market == m.Config.Name && !left && !elsewhere(c.Job) { // another market may sell the same class

@@ -19,7 +19,7 @@ func (m *Market) ReserveFreedSlots(b *book.Book, node uint32, ended []agentmsg.F
 		return claim, false
 	}
 	e := m.number.get(line.Next(k))
-	if e == nil {
+	if e == nil || e.job.Gang() {
 		return claim, false
 	}
 	id := e.job.Job

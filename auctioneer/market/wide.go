@@ -23,6 +23,18 @@ func (m *Market) Widest(c *book.Claim) int {
 	return width
 }
 
+// ordered reports whether a node may claim a task of a job. If the market directs claims, it may claim a task of an
+// allocation only if the decision gave the job the slots. The book does not check this: an allocation may use more slots
+// than a claim says, because all its tasks start together.
+func (m *Market) ordered(b *book.Book, id messages.JobID, k int) bool {
+	e, j := m.number.get(id), b.Job(id)
+	if !m.manner.Directs || e == nil || j == nil || !e.job.Gang() {
+		return true
+	}
+	left := m.most(id, k) - j.SlotsOf(m.classes[k])
+	return slices.ContainsFunc(j.Spec.Stages, func(s job.Stage) bool { return s.Class == m.classes[k] && s.Slots() <= left })
+}
+
 // Brief reports whether the tasks of the first job of a claim are known to end within [book.GatherFor], by their time
 // limits or by the tasks that have ended.
 func Brief(b *book.Book, c *book.Claim) bool {
