@@ -548,6 +548,9 @@ func TestABudgetThatEndsIsToldInTime(t *testing.T) {
 	}
 	pass(10)
 	await.Until(t, "the task is told", func() bool { return told() == 1 })
+	if w := must[market.WhyReply](g.fixture, "alice", messages.VerbWhy, job.JobRequest{Job: id}); !strings.Contains(w.Message, fmt.Sprintf("at present prices its budget is spent at %v, and the job ends then; `candor change %v --budget` raises the budget", epoch.Add(100*second), id)) {
+		t.Errorf("%s", w.Message)
+	}
 	if w := warned[0]; w.Attempt != g.node.running[0] || w.Signal != signal {
 		t.Errorf("%+v", w)
 	}
@@ -604,6 +607,13 @@ func TestAMaintenanceWindow(t *testing.T) {
 	_, err = call[market.Window](g.fixture, "operator", market.VerbWindow, market.WindowRequest{})
 	wantKind(t, err, messages.Invalid)
 	w := must[market.Window](g.fixture, "operator", market.VerbWindow, add)
+	if again := must[market.Window](g.fixture, "operator", market.VerbWindow, add); again.ID != w.ID {
+		t.Errorf("the same window again is window %d", again.ID)
+	}
+	other := *add.Add
+	other.Notice = new(minute)
+	_, err = call[market.Window](g.fixture, "operator", market.VerbWindow, market.WindowRequest{Add: &other})
+	wantKind(t, err, messages.Conflict)
 	nodes := func() market.NodesReply {
 		return must[market.NodesReply](g.fixture, "alice", messages.VerbNodes, messages.Empty{})
 	}

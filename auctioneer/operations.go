@@ -75,6 +75,9 @@ func (l *operations) window(ctx context.Context, caller messages.Name, r market.
 	if w, err = propose[market.Window](ctx, l.site, &book.Command{ChangeWindows: &book.ChangeWindows{Add: r.Add, Remove: r.Remove}}); err != nil {
 		return w, err
 	}
+	if r.Add != nil && (w.Notice == nil) != (r.Add.Notice == nil) || r.Add != nil && w.Notice != nil && *w.Notice != *r.Add.Notice {
+		return w, messages.Errorf(messages.Conflict, "notice: window %d is the same with another notice; remove it first: `candor window remove %[1]d`", w.ID)
+	}
 	said := "maintenance window added"
 	if r.Add == nil {
 		said = "maintenance window removed"

@@ -138,6 +138,9 @@ func TestWindows(t *testing.T) {
 	s.Run("window", "list").Expect(t, cli.CodeOK, "No windows", "")
 	nodes = clienttest.Nodes()
 	nodes.Windows = []market.Window{{ID: 4, Nodes: want.Nodes, From: want.From, To: want.To, Reason: want.Reason}}
+	nodes.Windows = append(nodes.Windows, market.Window{ID: 5, Nodes: want.Nodes, From: want.From, To: want.To, Notice: want.Notice, Reason: "a\n\x1b[31mred"})
+	s.Run("window", "list").Expect(t, cli.CodeOK, "n[1-3]   5m00s  a··[31mred\n", "")
+	nodes.Windows = nodes.Windows[:1]
 	nodes.Nodes[0].State, nodes.Nodes[0].Window = "Draining", 4
 	for _, command := range []string{"window list", "nodes"} {
 		got := s.Run(strings.Fields(command)...)

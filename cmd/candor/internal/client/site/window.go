@@ -126,9 +126,13 @@ func writeWindows(p *cli.Page, windows []market.Window) {
 	if len(windows) == 0 {
 		return
 	}
-	t := terminal.NewTable(">WINDOW|FROM|TO|~NODES|~REASON").Spare("REASON")
+	t := terminal.NewTable(">WINDOW|FROM|TO|~NODES|>NOTICE|~REASON").Spare("REASON|NOTICE")
 	for _, w := range windows {
-		t.Row(strconv.Itoa(int(w.ID)), p.At(w.From), p.At(w.To), hostlist.Join(w.Nodes), strings.TrimSpace(w.Reason))
+		notice := "" // tasks run to their end
+		if w.Notice != nil {
+			notice = terminal.Span(w.Notice.Std())
+		}
+		t.Row(strconv.Itoa(int(w.ID)), p.At(w.From), p.At(w.To), terminal.Safe(hostlist.Join(w.Nodes)), notice, terminal.Safe(strings.TrimSpace(w.Reason)))
 	}
 	p.Table(t, "")
 }
