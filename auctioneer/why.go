@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
@@ -47,6 +48,20 @@ func (l *queries) paused(b *book.Book, j *book.Job) (text string, all bool) {
 		stuck = append(stuck[:named], spelling.Number(more, "other node takes no tasks either", "other nodes take no tasks either"))
 	}
 	return joined(stuck...), all
+}
+
+// soonSpent is how long before the end of a job's budget an explanation of the job speaks of it.
+const soonSpent = messages.Duration(10 * time.Minute)
+
+// spent returns when a job will have spent its budget at present prices; 0: it costs nothing now.
+func spent(b *book.Book, j *book.Job, now messages.Time) messages.Time {
+	const look = messages.Duration(time.Minute)
+	cost, _ := b.Used(j, now)
+	then, _ := b.Used(j, now.Add(look))
+	if then <= cost || cost >= j.Left() {
+		return 0
+	}
+	return now.Add(messages.Duration((j.Left() - cost).Float() / (then - cost).Float() * float64(look)))
 }
 
 // why explains a job. The explanation comes from the book if the job has ended, and otherwise from its market.
@@ -97,6 +112,11 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 			reply.Reason, reply.Message, reply.Change = "NodesPaused", stuck, []string{"a node that takes tasks again"}
 		} else {
 			notice = joined(stuck, notice)
+		}
+		if m := l.inForce().Find(market); m != nil && registry.Of(m).Owes == mechanism.ForTime {
+			if end := spent(b, j, now); end != 0 && end < now.Add(soonSpent) {
+				notice = joined(fmt.Sprintf("at present prices its budget is spent at %v, and the job ends then; `candor change %v --budget` raises the budget", end, j.ID), notice)
+			}
 		}
 		cost, slotTime = b.Used(j, now)
 		if j.Visit != nil {

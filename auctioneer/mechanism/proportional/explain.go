@@ -69,8 +69,32 @@ func (c *Mechanism) explain(view *mechanism.View, s *seat, job *mechanism.Job) m
 			"a larger budget: jobs are admitted in the order of their budgets",
 			fmt.Sprintf("a minimum utility below %.4g", job.MinUtility), "other jobs with a minimum utility ending")
 	default:
-		return mechanism.Explain(WaitingForShare, c.describe(view, s), c.doubling(s)...)
+		busy, due := c.busy(view, s)
+		if len(busy) == 0 {
+			return mechanism.Explain(WaitingForShare, c.describe(view, s), c.doubling(s)...)
+		}
+		change := []string{"the end of a running task: no bid ends it"}
+		if !due {
+			change = append(change, c.doubling(s)...)
+		}
+		return mechanism.Explain(WaitingForShare, c.describe(view, s)+"; running tasks have all slots of "+spelling.List(busy), change...)
 	}
+}
+
+// busy returns the classes that the job wants and whose slots are all in use; nil: a slot that it wants is free. due is
+// true if the job has a share of a whole slot in one of them. Then a slot comes to it soon, whatever it bids.
+func (c *Mechanism) busy(view *mechanism.View, s *seat) (classes []string, due bool) {
+	for j := range s.parts {
+		if !s.parts[j].pending {
+			continue
+		}
+		if view.Classes[j].Idle > 0 {
+			return nil, false
+		}
+		classes = append(classes, view.Classes[j].Name)
+		due = due || s.shares()[j]*c.scale[j]*float64(view.Classes[j].Slots) >= 1
+	}
+	return classes, due
 }
 
 // describe returns words about a job's shares, and about what it spends on them.
@@ -92,7 +116,7 @@ func rivals(n int, bid float64) string {
 		return ", which no other job wants"
 	}
 	amount, _ := messages.RoundCredits(bid) // no error: it is a part of a budget
-	return fmt.Sprintf(", for a bid of %s against %s", coarse(amount, 10_000).Words(), spelling.Number(n, "other job", "other jobs"))
+	return fmt.Sprintf(", for a bid of %s against %s", coarse(amount, 10_000).Words(), spelling.Number(n, "other job, whose bid follows from these numbers", "other jobs"))
 }
 
 // doubling returns a sentence for each class. It says how much more budget would about double the share if the other

@@ -292,10 +292,10 @@ func TestTheAdviceIsTrue(t *testing.T) {
 	}
 	before := c.Allocate(v).Weights[4][0]
 	advice := c.Explain(v, v.Jobs[4]).Change
-	if len(advice) != 1 {
+	if len(advice) != 2 {
 		t.Fatalf("advice %q", advice)
 	}
-	amount, _, _ := strings.Cut(advice[0], " ")
+	amount, _, _ := strings.Cut(advice[1], " ")
 	more, err := messages.ParseCredits(amount)
 	if err != nil {
 		t.Fatal(err)
@@ -303,7 +303,30 @@ func TestTheAdviceIsTrue(t *testing.T) {
 	v.Jobs[4].Budget += more
 	after := live(t, 0.5).Allocate(v).Weights[4][0]
 	if math.Abs(after/before-2) > 0.02 {
-		t.Errorf("%s: the share goes from %v to %v", advice[0], before, after)
+		t.Errorf("%s: the share goes from %v to %v", advice[1], before, after)
+	}
+}
+
+// TestWhyNamesTheRunningTasks explains a job that waits while others have all slots. If its share is a whole slot, the
+// next slots are its own, and a larger budget must not be the advice. With a smaller share it must be one.
+func TestWhyNamesTheRunningTasks(t *testing.T) {
+	c, v := live(t, 0.5), view()
+	v.Jobs = append(v.Jobs, job(1, 12, 1, 1, 6, 0), job(2, 3, 1, 1, 6, 0))
+	for j := range v.Classes {
+		v.Classes[j].Idle = 0
+	}
+	c.Allocate(v)
+	e := c.Explain(v, v.Jobs[1])
+	if e.Reason != WaitingForShare || !strings.Contains(e.Message, "; running tasks have all slots of ") || !slices.Equal(e.Change, []string{"the end of a running task: no bid ends it"}) {
+		t.Errorf("%+v", e)
+	}
+	for i := range 40 {
+		v.Jobs = append(v.Jobs, job(messages.JobID(i+3), 12, 1, 1, 6, 0))
+	}
+	c = live(t, 0.5)
+	c.Allocate(v)
+	if e := c.Explain(v, v.Jobs[1]); len(e.Change) != 2 || !strings.Contains(e.Change[1], "would about double its share") {
+		t.Errorf("%+v", e)
 	}
 }
 
