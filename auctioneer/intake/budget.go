@@ -83,6 +83,27 @@ func span(seconds float64) string {
 	return time.Duration(seconds * float64(time.Second)).Round(time.Millisecond).String()
 }
 
+// leastTime is the shortest slot time that a budget must buy. No process starts and ends in less.
+const leastTime = 10 * time.Millisecond
+
+// checkBudget returns an error for a budget with which no task can run, because it buys too little slot time.
+func checkBudget(spec *job.JobSpec, m *market.Market) error {
+	price := m.ReservePrice()
+	if registry.Of(m).Owes != mechanism.ForTime || spec.Budget.Float() >= price.Float()*leastTime.Seconds() {
+		return nil
+	}
+	return messages.Errorf(messages.Invalid, "budget: %s, and no task can run in that time; name a larger budget", buys(spec.Budget, price))
+}
+
+// buys returns a sentence that says how much slot time a budget buys at a price for a slot-second.
+func buys(budget, price messages.Credits) string {
+	verb := "buy"
+	if budget == messages.Credit {
+		verb = "buys"
+	}
+	return fmt.Sprintf("%s %s %s of slot time at %s an hour", budget.Words(), verb, span(budget.Float()/price.Float()), (3600 * price).Words())
+}
+
 // Buys returns a sentence that says how long the job's slots can run on its budget. If slots have no price, it says
 // what the job pays for. It uses the lowest possible price. In markets where bids decide the price, the present price
 // would disclose the bids of other accounts. The result short is true if the time is shorter than the job asks for.
@@ -93,7 +114,7 @@ func Buys(s *Submission) (said string, short bool) {
 		return t.Rule, false
 	}
 	bought := s.Spec.Budget.Float() / price.Float()
-	said = fmt.Sprintf("%s buy %s of slot time at %s credits a second (%s an hour)", s.Spec.Budget.Words(), span(bought), price, messages.Short3(3600*price.Float()))
+	said = buys(s.Spec.Budget, price)
 	if t.Reads("rate") {
 		said += ", the least price"
 	}

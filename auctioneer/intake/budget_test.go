@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/job"
@@ -96,13 +97,22 @@ func TestBuysSaysHowLongABudgetLasts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "20 credits buy 10s of slot time at 2 credits a second (7200 an hour), and the job asks for 1h0m0s: it ends when its budget is spent"
+	want := "20 credits buy 10s of slot time at 7200 credits an hour, and the job asks for 1h0m0s: it ends when its budget is spent"
 	if said, short := intake.Buys(s); said != want || !short {
 		t.Errorf("%q, %v; want %q", said, short, want)
 	}
 	s.Spec.Budget = 7200 * messages.Credit
-	if said, short := intake.Buys(s); short || said != "7200 credits buy 1h0m0s of slot time at 2 credits a second (7200 an hour)" {
+	if said, short := intake.Buys(s); short || said != "7200 credits buy 1h0m0s of slot time at 7200 credits an hour" {
 		t.Errorf("%q, %v", said, short)
+	}
+	s.Spec.Budget = messages.Credit
+	if said, _ := intake.Buys(s); !strings.HasPrefix(said, "1 credit buys 500ms of slot time at 7200 credits an hour") {
+		t.Errorf("%q", said)
+	}
+	s.Spec.Budget = messages.Credit / 100
+	want = "budget: 0.01 credits buy 5ms of slot time at 7200 credits an hour, and no task can run in that time; name a larger budget"
+	if err := intake.Place(&book.Book{}, "alice", s.Spec, s.Market); messages.KindOf(err) != messages.Invalid || messages.Detail(err) != want {
+		t.Errorf("%v, want %s", err, want)
 	}
 	r.Configs[0].Mechanism = market.Proportional
 	if said, short := intake.Buys(s); short || !strings.Contains(said, "at most the budget") {

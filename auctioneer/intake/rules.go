@@ -89,7 +89,7 @@ func (r *Rules) assumeBid(account messages.Name, spec *job.JobSpec) (said []stri
 	}
 	if spec.Rate == 0 && rate != 0 {
 		spec.Rate = rate
-		said = append(said, fmt.Sprintf("the job names no rate, and bids %s for a second of a slot", rate.Words()))
+		said = append(said, fmt.Sprintf("the job names no rate, and bids %s for an hour of a slot", (3600*rate).Words()))
 	}
 	if spec.Budget == 0 {
 		text, err := assumeBudget(spec, m, false)

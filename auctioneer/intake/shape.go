@@ -125,7 +125,7 @@ func Place(b *book.Book, account messages.Name, spec *job.JobSpec, m *market.Mar
 		}
 		fill(s, unit)
 	}
-	return cmp.Or(even(spec, m), together(b, spec, m), checkBounds(account, spec, m))
+	return cmp.Or(even(spec, m), together(b, spec, m), checkBounds(account, spec, m), checkBudget(spec, m))
 }
 
 // Returns an error for a heterogeneous job that needs more slots of a class at once than all nodes of the market have.
