@@ -31,9 +31,9 @@ func (s Seen) listed(e *entry) bool { return s.tells == mechanism.Queue || s.own
 
 // Prices returns the price and the demand of each class.
 func (s Seen) Prices() []market.ClassPrice {
-	out := make([]market.ClassPrice, len(s.view.Classes))
+	out, timed := make([]market.ClassPrice, len(s.view.Classes)), registry.Of(&s.Config).Owes == mechanism.ForTime
 	for k, c := range s.view.Classes {
-		out[k] = market.ClassPrice{Class: c.Name, Slots: c.Slots, Idle: c.Idle, Sealed: s.sealed(k)}
+		out[k] = market.ClassPrice{Class: c.Name, Slots: c.Slots, Idle: c.Idle, Sealed: s.sealed(k), PerSecond: timed}
 		if !out[k].Sealed {
 			out[k].Price = s.prices[k]
 		}

@@ -243,7 +243,7 @@ func TestPricesOfTimeAreForAnHour(t *testing.T) {
 	const script = `import { priced, tariff } from "./src/words.js";
 for (const tariffs of [undefined, [], [{ contention: 0 }], [{ price: 0.01 }], [{ sealed: true }]]) console.log(priced({ tariffs }).unit, priced({ tariffs }).factor);
 console.log(tariff({ price: 0.01 }));`
-	want := "credits 1\ncredits 1\ncredits 1\ncredits a slot-hour 3600\ncredits a slot-hour 3600\n0.01 credits (36 an hour)\n"
+	want := "credits 1\ncredits 1\ncredits 1\ncredits a slot-hour 3600\ncredits a slot-hour 3600\n36 credits an hour\n"
 	if got, err := exec.CommandContext(t.Context(), "node", "--input-type=module", "-e", script).Output(); err != nil || string(got) != want {
 		t.Errorf("%q, want %q (%v)", got, want, err)
 	}

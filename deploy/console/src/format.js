@@ -31,6 +31,11 @@ function amount(n, options) {
 export const credits = (n) => amount(n ?? 0, {});
 export const inCredits = (n) => credits(n) + (n === 1 ? " credit" : " credits");
 export const price = (n) => (n > 0 && n < 0.01 ? credits(n) : numbers({ maximumSignificantDigits: 4, roundingMode: "halfEven" }).format(n ?? 0));
+/** hourly writes the price of a slot-second as the price of an hour, with three digits, as the commands do. */
+export const hourly = (n) => {
+  const an = 3600 * (n ?? 0);
+  return numbers({ maximumFractionDigits: 9, useGrouping: false }).format(an >= 100 ? Math.round(an) : Number(an.toPrecision(3)));
+};
 export const hours = (n) => numbers({ minimumFractionDigits: 2, maximumFractionDigits: 2 }).format(n ?? 0);
 export const change = (n) => (n ? amount(n, { signDisplay: "always" }) : "");
 

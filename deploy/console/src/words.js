@@ -1,6 +1,6 @@
 // What candor top says of a site and its markets, in the same words. A test compares the two
 // for one state.
-import { count, credits, inCredits, percent, plural, price } from "./format.js";
+import { count, credits, hourly, inCredits, percent, plural, price } from "./format.js";
 
 export const classColumns = ["Class", "Price (credits)", "Slots", "Used", "Tasks waiting", "Bidders"];
 
@@ -16,7 +16,7 @@ export const marketTitle = (m) => `jobs: ${count(m.waiting)} waiting, ${count(m.
 export function classRow(c) {
   const busy = c.slots - c.idle;
   return {
-    name: c.class, price: c.sealed ? "sealed" : price(c.price), busy: c.slots ? busy / c.slots : 0,
+    name: c.class, price: c.sealed ? "sealed" : c.per_second ? `${hourly(c.price)}/h` : price(c.price), busy: c.slots ? busy / c.slots : 0,
     used: `${busy}/${c.slots}`, waiting: c.sealed ? "sealed" : count(c.pending), bidders: count(c.bidders),
   };
 }
@@ -26,16 +26,18 @@ export function remarks(m) {
   const lines = [];
   for (const t of m.tariffs ?? []) {
     if (t.sealed) lines.push(`the price of ${t.class} is sealed while only one other account bids: it would show the bid of that account`);
-    else if (t.contention === undefined || t.contention === null) lines.push(`a second on a slot of ${t.class} costs ${tariff(t)}`);
+    else if (t.contention === undefined || t.contention === null) lines.push(`a slot of ${t.class} costs ${tariff(t)}`);
     else if (t.contention > 0) lines.push(`slots of ${t.class} are scarce now: a job that runs only at such times pays up to ${Math.round(100 * t.contention)}% of its budget`);
   }
-  for (const n of m.next ?? []) lines.push(`next for ${n.class}: job ${n.job} of ${n.account}${n.rate ? `, which bids ${credits(n.rate)}` : ""}`);
+  for (const n of m.next ?? []) lines.push(`next for ${n.class}: job ${n.job} of ${n.account}${n.rate ? `, which bids ${anHour(n.rate)}` : ""}`);
   return lines;
 }
 
+const anHour = (price) => `${hourly(price)} ${hourly(price) === "1" ? "credit" : "credits"} an hour`;
+
 export function tariff(t) {
   if (t.own_bid) return "the job's own bid";
-  const costs = `${inCredits(t.price)} (${credits(3600 * t.price)} an hour)`;
+  const costs = anHour(t.price);
   if (t.length && t.length !== "0s") return `${costs} for a job of ${t.length}, in proportion to the length of the job`;
   return costs;
 }

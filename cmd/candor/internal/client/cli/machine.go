@@ -83,7 +83,7 @@ func (a *App) ofMachine(t *Target) error {
 		return err
 	}
 	if t.Account != "" && t.Account != l.Account {
-		return messages.Errorf(messages.PermissionDenied, "--account %s: %s gives you the credentials of %s, your user name; name the file of %s's credentials with --creds", t.Account, m.Door, l.Account, t.Account)
+		return messages.Errorf(messages.PermissionDenied, "--account %s: %s gives you the credentials of %s, your user name; to charge a project, use --project %s; for another account, name its credentials with --creds", t.Account, m.Door, l.Account, t.Account)
 	}
 	t.Server, t.Site, t.Account = cmp.Or(t.Server, l.Server), cmp.Or(t.Site, l.Site), l.Account
 	lent := l.Target()

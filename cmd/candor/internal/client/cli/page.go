@@ -217,6 +217,9 @@ func (p *Page) Prices(prices []market.ClassPrice) {
 	t := terminal.NewTable("~CLASS|>PRICE (CREDITS)|SLOTS|>USED|>SLOTS WANTED|>BIDDERS").Spare("SLOTS")
 	for _, c := range prices {
 		busy, price, waiting := c.Slots-c.Idle, Price(c.Price), terminal.Count(c.Pending)
+		if c.PerSecond {
+			price = messages.Short3(3600*c.Price) + "/h"
+		}
 		if c.Sealed {
 			price, waiting = "sealed", "sealed"
 		}

@@ -43,10 +43,10 @@ func (a *App) Form(text string) error {
 	return nil
 }
 
-// Tariff returns a phrase for the price of one second on a slot of a class. It returns "" if a slot costs nothing,
+// Tariff returns a phrase for the price of an hour on a slot of a class. It returns "" if a slot costs nothing,
 // because nobody else wants one.
 func Tariff(t market.SlotTariff) string {
-	costs := "a second on a slot of " + t.Class + " costs "
+	costs := "a slot of " + t.Class + " costs "
 	switch {
 	case t.Contention != nil && *t.Contention > 0:
 		return fmt.Sprintf("slots of %s are scarce now: a job that runs only at such times pays up to %.0f%% of its budget", t.Class, 100**t.Contention)
@@ -57,12 +57,16 @@ func Tariff(t market.SlotTariff) string {
 	case t.OwnBid:
 		return costs + "the job's own bid"
 	case t.Length > 0:
-		return fmt.Sprintf("%s%s for a job of %v, in proportion to the length of the job", costs, hourly(t.Price), t.Length)
+		return fmt.Sprintf("%s%s for a job of %v, in proportion to the length of the job", costs, Hourly(t.Price), t.Length)
 	}
-	return costs + hourly(t.Price)
+	return costs + Hourly(t.Price)
 }
 
-// hourly writes the price of a second and of an hour.
-func hourly(price messages.Credits) string {
-	return fmt.Sprintf("%s (%s an hour)", Credits(price), messages.Short3(3600*price.Float()))
+// Hourly writes the price of a slot-second as the price of an hour.
+func Hourly(price messages.Credits) string {
+	text := messages.Short3(3600 * price.Float())
+	if text == "1" {
+		return "1 credit an hour"
+	}
+	return text + " credits an hour"
 }

@@ -169,14 +169,14 @@ are sealed; the answer says so.`,
 			if r.Job, err = cli.JobNumber(args[0]); err != nil {
 				return err
 			}
-			if r.Bid, err = messages.ParseCredits(bid); err != nil || r.Bid <= 0 {
-				return cli.Usagef("--bid %q: must be a number of credits above 0, with at most six places", bid)
+			if r.Bid, err = messages.ParsePrice(bid); err != nil || r.Bid <= 0 {
+				return cli.Usagef("--bid %q: must be a number of credits above 0, with at most six places, or a rate for an hour, as in 36/h", bid)
 			}
 			return cli.Ask(ctx, a, s, messages.Auctioneer, market.VerbWhatIf, r, writeWhatIf)
 		}),
 		ValidArgsFunction: a.CompleteJobs(false),
 	}
-	cmd.Flags().StringVar(&bid, "bid", "", "what another bid of this many `credits` would change now")
+	cmd.Flags().StringVar(&bid, "bid", "", "what another bid of this many `credits` would change now; a rate may be for an hour, as in 36/h")
 	return cmd
 }
 

@@ -81,6 +81,16 @@ func TestJobViews(t *testing.T) {
 	})
 }
 
+// TestWhyBidForAnHour asks about a rate for an hour, as the commands that bid take it.
+func TestWhyBidForAnHour(t *testing.T) {
+	s := newSite(t)
+	clienttest.Answer(s, messages.Auctioneer, market.VerbWhatIf, func(r market.WhatIfRequest) (market.WhatIfReply, error) {
+		return market.WhatIfReply{Job: r.Job, Message: "a bid of " + r.Bid.Words()}, nil
+	})
+	s.Run("why", "104", "--bid", "36/h").Expect(t, cli.CodeOK, "a bid of 0.01 credits", "")
+	s.Run("why", "104", "--bid", "much").Expect(t, cli.CodeUsage, "", "as in 36/h")
+}
+
 // TestWhyBidAsJSON writes the state of why_bid.txt as JSON. The console's tests read it, and must show the same words.
 func TestWhyBidAsJSON(t *testing.T) {
 	s := newSite(t)

@@ -1,6 +1,7 @@
 package site_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -66,15 +67,32 @@ func TestTopAsJSON(t *testing.T) {
 	clienttest.Golden(t, "top.json", s.Run("top", "--json").Out)
 }
 
+// TestMarketsSayWhoseJobsTheyTake checks the sentences about allow, deny and default_for. Of a long list, only the first
+// names are shown.
+func TestMarketsSayWhoseJobsTheyTake(t *testing.T) {
+	m := market.Market{Name: "gpu", Mechanism: market.Proportional, Classes: []messages.Name{"gpu"}, Allow: []messages.Name{"physics"}, DefaultFor: []messages.Name{"physics", "ada"}}
+	for i := range 20 {
+		m.Deny = append(m.Deny, fmt.Sprintf("user%d", i))
+	}
+	s := newSite(t)
+	clienttest.Gives[messages.Empty](messages.Auctioneer, messages.VerbMarkets, market.MarketsReply{Markets: []market.MarketStatus{{Market: m, Prices: []market.ClassPrice{{Class: "gpu", Sealed: true}}}}})(s)
+	got := s.Run("markets")
+	for _, words := range []string{"takes jobs of physics only\n", "takes no jobs of user0, user1, user2, user3, user4, user5, user6, user7, 12 others\n", "takes the jobs of physics, ada that name no market\n"} {
+		if !strings.Contains(got.Out, words) {
+			t.Errorf("no %q in:\n%s", words, got.Out)
+		}
+	}
+}
+
 func TestMarketsShowPriceAndNext(t *testing.T) {
 	m := market.MarketStatus{Market: market.Market{Name: "spot", Mechanism: "highest-bid", Classes: []messages.Name{"cpu"}}, Gains: "rings of users",
-		Prices:  []market.ClassPrice{{Class: "fpga", Slots: 2, Idle: 2, Bidders: 1, Sealed: true}},
+		Prices:  []market.ClassPrice{{Class: "fpga", Slots: 2, Idle: 2, Bidders: 1, Sealed: true}, {Class: "cpu", Price: 0.000278, PerSecond: true}, {Class: "gpu", Price: 2, PerSecond: true}},
 		Tariffs: []market.SlotTariff{{Class: "cpu", Price: 2 * messages.Credit}, {Class: "gpu", OwnBid: true}, {Class: "fpga", Sealed: true}, {Class: "map", Price: messages.Credit, Length: messages.Duration(time.Minute)}},
 		Next:    []market.NextJob{{Class: "cpu", Job: 12, Account: "alice", Rate: 1_500_000}}}
 	s := newSite(t)
 	clienttest.Gives[messages.Empty](messages.Auctioneer, messages.VerbMarkets, market.MarketsReply{Markets: []market.MarketStatus{m}})(s)
 	got := s.Run("markets")
-	for _, words := range []string{"of cpu costs 2 credits", "of gpu costs the job's own bid", "the price of fpga is sealed", "sealed  ", "1 credit (3600 an hour) for a job of 1m0s", "next for cpu: job 12 of alice, which bids 1.5", "known to gain more than the truth: rings of users"} {
+	for _, words := range []string{"a slot of cpu costs 7200 credits an hour", "  1/h  ", "  7200/h  ", "of gpu costs the job's own bid", "the price of fpga is sealed", "sealed  ", "3600 credits an hour for a job of 1m0s", "next for cpu: job 12 of alice, which bids 5400 credits an hour", "known to gain more than the truth: rings of users"} {
 		if !strings.Contains(got.Out, words) {
 			t.Errorf("no %q in:\n%s", words, got.Out)
 		}

@@ -196,6 +196,15 @@ func writeMarketsVersioned(p *cli.Page, r market.MarketsReply) {
 	}
 }
 
+// owners names the first of some accounts and projects.
+func owners(names []messages.Name) string {
+	const most = 8
+	if more := len(names) - most; more > 1 {
+		names = append(slices.Clone(names[:most]), spelling.Number(more, "other", "others"))
+	}
+	return spelling.List(names)
+}
+
 // writeMarket writes a market with its prices and largest bidders.
 func writeMarket(p *cli.Page, m market.MarketStatus) {
 	closed := ""
@@ -204,10 +213,13 @@ func writeMarket(p *cli.Page, m market.MarketStatus) {
 	}
 	p.Printf("%s  %s  jobs: %d waiting, %d running%s\n", p.Bold(m.Market.Name), m.Market.Mechanism, m.Waiting, m.Running, closed)
 	if len(m.Market.Allow) > 0 {
-		p.Printf("  takes jobs of %s only\n", spelling.List(m.Market.Allow))
+		p.Printf("  takes jobs of %s only\n", owners(m.Market.Allow))
 	}
 	if len(m.Market.Deny) > 0 {
-		p.Printf("  takes no jobs of %s\n", spelling.List(m.Market.Deny))
+		p.Printf("  takes no jobs of %s\n", owners(m.Market.Deny))
+	}
+	if len(m.Market.DefaultFor) > 0 {
+		p.Printf("  takes the jobs of %s that name no market\n", owners(m.Market.DefaultFor))
 	}
 	for _, of := range bounds(&m.Market.AtOnce) {
 		p.Printf("  %s\n", of)
@@ -243,7 +255,7 @@ func bidding(rate messages.Credits) string {
 	if rate == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", which bids %v", rate)
+	return ", which bids " + cli.Hourly(rate)
 }
 
 // writeBidders writes the jobs in a market that the user may see, with their shares of each class.
