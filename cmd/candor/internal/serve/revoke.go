@@ -140,7 +140,7 @@ const (
 func (r *revoke) inForce(ctx context.Context, c *embedded.Config, authority *identity.Authority, keys []string) (string, error) {
 	system, err := systemOf(c, authority, r.server)
 	if r.server == "" && (messages.KindOf(err) == messages.NotFound || messages.KindOf(err) == messages.Unavailable) {
-		return ", from the next start of the site on, because it does not run here", nil
+		return fmt.Sprintf(", but only from the next start of the site on: no site runs with the state directory %s. If it runs with another, name that with --state", tilde(c.State)), nil
 	}
 	if err != nil {
 		return "", err

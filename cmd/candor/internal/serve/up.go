@@ -123,14 +123,25 @@ func (u *up) announce(ctx context.Context, w io.Writer, site *embedded.Site) {
 		fact(w, "console", info.Console)
 	}
 	fact(w, "state", tilde(c.State))
-	fact(w, "accounts", accountList(ctx, site))
+	if len(c.Accounts) > 0 {
+		fact(w, "accounts", accountList(ctx, site))
+	}
 	announceFacts(ctx, w, site)
 	if len(c.Peers) > 0 {
 		fact(w, "peers", peerList(c.Peers))
 	}
 	fmt.Fprintf(w, "\nIn another terminal, as %s:\n%s", info.DefaultAccount, exportState(&c))
-	fmt.Fprintf(w, "  echo 'echo hello from $CANDOR_NODE' | candor submit --cpus 1 --wait\n  candor jobs\n")
+	fmt.Fprint(w, firstCommands(&c))
 	fmt.Fprintf(w, "Stop with Ctrl-C.\n")
+}
+
+// firstCommands returns commands to try on a site. Where the configuration opens no account, nobody can submit before an
+// operator's first grant.
+func firstCommands(c *embedded.Config) string {
+	if len(c.Accounts) == 0 {
+		return fmt.Sprintf("  candor grant alice 1000 --yes --account %s   # opens an account\n  candor nodes\n", c.Operators[0])
+	}
+	return "  echo 'echo hello from $CANDOR_NODE' | candor submit --cpus 1 --wait\n  candor jobs\n"
 }
 
 // announceFacts prints the facts that hold for all sites of this process.

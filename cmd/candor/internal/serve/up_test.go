@@ -132,3 +132,16 @@ func TestActorsWantServerAndCreds(t *testing.T) {
 		t.Errorf("candor nodeagent: %v, want an error about --node", err)
 	}
 }
+
+// TestFirstCommandsNeedAnAccount checks the commands that candor up prints. On a site without accounts, a job would be
+// refused, so the first command must open an account.
+func TestFirstCommandsNeedAnAccount(t *testing.T) {
+	c := embedded.Default()
+	if text := firstCommands(&c); !strings.Contains(text, "candor submit") {
+		t.Errorf("%s", text)
+	}
+	c.Accounts = nil
+	if text := firstCommands(&c); strings.Contains(text, "candor submit") || !strings.Contains(text, "candor grant alice 1000 --yes --account operator") {
+		t.Errorf("%s", text)
+	}
+}

@@ -14,7 +14,7 @@ func memberCommand(a *cli.App) *cobra.Command {
 	return cli.Group(&cobra.Command{
 		Use:     "member",
 		Short:   "add and remove the members of an account (owners, operators)",
-		Example: "  candor account member add climate alice\n  candor account member remove climate alice",
+		Example: "  candor project member add climate alice\n  candor project member remove climate alice",
 	}, memberAdd(a), memberRemove(a))
 }
 
@@ -25,7 +25,7 @@ func memberAdd(a *cli.App) *cobra.Command {
 		Short: "make an account a member of a project (owners, operators)",
 		Long: `Make an account a member of a project. By default the member may spend the
 credits of the project on jobs, without a limit.`,
-		Example: "  candor account member add climate alice\n  candor project member add climate bob --role auditor\n  candor project member add climate carol --limit 50",
+		Example: "  candor project member add climate alice\n  candor project member add climate bob --role auditor\n  candor project member add climate carol --limit 50",
 	}, func(r *money.MemberRequest, _ []string) error {
 		if role != "" {
 			if err := setRole(r, role); err != nil {
@@ -46,7 +46,7 @@ func memberRemove(a *cli.App) *cobra.Command {
 	return changeMember(a, &cobra.Command{
 		Use:     "remove PROJECT ACCOUNT",
 		Short:   "remove a member from a project (owners, operators)",
-		Example: "  candor account member remove climate alice",
+		Example: "  candor project member remove climate alice",
 	}, func(r *money.MemberRequest, _ []string) error {
 		r.Remove = true
 		return nil
