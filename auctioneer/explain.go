@@ -94,8 +94,7 @@ func expected(b *book.Book, j *book.Job, reply *market.WhyReply) {
 		r := reached(b, j)
 		reply.Reason, reply.Message = boundReason(r), inBounds(r)
 		reply.Change = []string{"tasks of " + r.Name + " that end", "a higher bound: an operator sets it with at_once of market " + r.Market}
-	case running == 0 && maintenance(b, j) != "":
-		reply.Reason, reply.Message, reply.Change = "Maintenance", maintenance(b, j), []string{"a time limit that ends before the maintenance", "the end of the maintenance"}
+	case running == 0 && maintenance(b, j, reply): // it wrote the explanation
 	case o == nil || running > 0:
 	case o.At > b.Now():
 		reply.Reason = "Reserved"
@@ -212,11 +211,11 @@ func inBounds(r *book.Reached) string {
 	return text
 }
 
-// maintenance returns a sentence about the maintenance windows that keep tasks of a job from starting on any node, or
-// "" if no window does.
-func maintenance(b *book.Book, j *book.Job) string {
+// maintenance reports whether maintenance windows keep tasks of a job from starting on any node. If they do, it writes
+// the explanation into reply.
+func maintenance(b *book.Book, j *book.Job, reply *market.WhyReply) bool {
 	if len(b.Windows()) == 0 {
-		return ""
+		return false
 	}
 	for i := range j.Stages {
 		s := &j.Spec.Stages[i]
@@ -238,10 +237,15 @@ func maintenance(b *book.Book, j *book.Job) string {
 			}
 		}
 		if kept != nil {
-			return beforeMaintenance(b.Now(), kept, s, others-1)
+			reply.Reason, reply.Message = "Maintenance", beforeMaintenance(b.Now(), kept, s, others-1)
+			if kept.FreeUntil(b.Now()) > b.Now() {
+				reply.Change = append(reply.Change, "a time limit that ends before the maintenance")
+			}
+			reply.Change = append(reply.Change, "the end of the maintenance")
+			return true
 		}
 	}
-	return ""
+	return false
 }
 
 // beforeMaintenance returns a sentence that says when the maintenance of a node begins or ends, and why a task of a

@@ -622,8 +622,8 @@ func TestAMaintenanceWindow(t *testing.T) {
 	}
 	long := g.enter("alice", "a", 1, limited(12*hour))
 	want := fmt.Sprintf("node n1 is kept free for maintenance from %v on (new disks), and the time limit of a task is 12h0m0s; tasks with a limit of 2h0m0s may start now", w.From)
-	if e := g.reason(long, "Maintenance"); e.Message != want {
-		t.Errorf("%q, want %q", e.Message, want)
+	if e := g.reason(long, "Maintenance"); e.Message != want || len(e.Change) != 2 {
+		t.Errorf("%q, want %q; %q", e.Message, want, e.Change)
 	}
 	short := g.enter("bob", "b", 1, limited(hour))
 	g.until(short)
@@ -633,8 +633,8 @@ func TestAMaintenanceWindow(t *testing.T) {
 		t.Errorf("in the window: %+v", n)
 	}
 	g.complete(short)
-	if e := g.reason(long, "Maintenance"); e.Message != fmt.Sprintf("node n1 is in maintenance until %v (new disks)", w.To) {
-		t.Errorf("in the window: %q", e.Message)
+	if e := g.reason(long, "Maintenance"); e.Message != fmt.Sprintf("node n1 is in maintenance until %v (new disks)", w.To) || len(e.Change) != 1 { // no time limit helps now
+		t.Errorf("in the window: %q, %q", e.Message, e.Change)
 	}
 	g.pass(hour)
 	g.until(long)
