@@ -112,6 +112,7 @@ func (s *slurmSite) script(options, body string) (string, int) {
 // TestAllocation runs a script on two nodes. The script must run once, its variables must describe the allocation,
 // and srun must start ranks on both nodes.
 func TestAllocation(t *testing.T) {
+	t.Parallel()
 	s := newSlurmSite(t)
 	out, code := s.script("-N 2 -n 5 -c 1", `echo x >> once
 echo "$SLURM_NTASKS $SLURM_NNODES $SLURM_JOB_NUM_NODES $SLURM_TASKS_PER_NODE $SLURM_JOB_CPUS_PER_NODE $SLURM_PROCID ${SLURM_STEP_ID:-none}"
@@ -163,6 +164,7 @@ srun sh -c 'exit $((SLURM_PROCID == 2 ? 4 : 0))'`)
 // TestAnArrayOfAllocations runs arrays whose elements need several nodes. Each element must be an allocation of its
 // own. All commands must find the allocation by the array's number with the index, and by its own number.
 func TestAnArrayOfAllocations(t *testing.T) {
+	t.Parallel()
 	s := newSlurmSite(t)
 	s.env = append(s.env, "CANDOR_BUDGET=3")
 	submit := func(options string) (number int) {
@@ -238,7 +240,12 @@ srun -n 1 -o rank.%A.%a scontrol show job $SLURM_JOB_ID
 			}
 			return strings.ReplaceAll(text, "HELD", strconv.Itoa(held))
 		}
-		if got, _ := s.run(strings.Fields(fill(one.words))...); got != fill(one.want) {
+		got := ""
+		await.Until(t, "jobs that were cancelled have ended", func() bool {
+			got, _ = s.run(strings.Fields(fill(one.words))...)
+			return !strings.Contains(got, "COMPLETING")
+		})
+		if got != fill(one.want) {
 			t.Errorf("%s: %q, want %q", fill(one.words), got, fill(one.want))
 		}
 	}
@@ -249,6 +256,7 @@ srun -n 1 -o rank.%A.%a scontrol show job $SLURM_JOB_ID
 // TestAnAllocationFromATerminal runs salloc and srun outside of a job. Each command must get its own allocation, also
 // on several nodes. The command must pass on the input, the output and the exit code.
 func TestAnAllocationFromATerminal(t *testing.T) {
+	t.Parallel()
 	s := newSlurmSite(t)
 	for _, one := range []struct {
 		words []string
@@ -280,6 +288,7 @@ func TestAnAllocationFromATerminal(t *testing.T) {
 // TestScriptsOfSeveralRanks runs scripts with several ranks. The scripts must use all processors of their node, give
 // each rank its own program, and copy files to their nodes.
 func TestScriptsOfSeveralRanks(t *testing.T) {
+	t.Parallel()
 	s := newSlurmSite(t)
 	out, code := s.script("-N 1 -n 4", "nproc; seq 4 | xargs -P $SLURM_NTASKS -n 1 echo | wc -l; srun printenv OMP_NUM_THREADS | sort -u; scontrol show job $SLURM_JOB_ID | grep -o 'NumTasks=4 CPUs/Task=1'")
 	if code != 0 || out != "4\n4\n1\nNumTasks=4 CPUs/Task=1\n" {
@@ -297,6 +306,7 @@ f=/tmp/candor.sbcast.$SLURM_JOB_ID; echo data > source; chmod 640 source; sbcast
 // may remain on a node, even if the rank ignores TERM. The last line of the output must say why the allocation ended. A
 // node that has no time to write this line leaves it out, so the test repeats each end until the line is there.
 func TestAnAllocationEnds(t *testing.T) {
+	t.Parallel()
 	s := newSlurmSite(t)
 	for _, end := range []struct {
 		name, limit string // time limit, as sbatch has it
@@ -392,6 +402,7 @@ dist.barrier()
 
 // TestTorchrun starts torchrun on two nodes as people do under Slurm. The nodes must find one another by name.
 func TestTorchrun(t *testing.T) {
+	t.Parallel()
 	own, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)
@@ -414,6 +425,7 @@ srun /usr/bin/python3 torchrun.py --nnodes=$SLURM_NNODES --nproc_per_node=2 --rd
 // TestRunningStepsAreMeasured runs a job with two steps on two nodes. sstat must list the steps with their tasks, nodes
 // and CPU time, until the job has ended.
 func TestRunningStepsAreMeasured(t *testing.T) {
+	t.Parallel()
 	s := newSlurmSite(t)
 	s.write("job.sh", "#!/bin/bash\n#SBATCH -N 2 -n 3 -t 5\nsrun --exact -n 2 -N 2 sh -c 'touch first; exec sleep 300' &\nuntil [ -e first ]; do sleep 0.1; done\nsrun --exact -n 1 sh -c 'while :; do :; done' &\nwait\n")
 	if said, code := s.run("sbatch", "job.sh"); code != 0 {
@@ -446,6 +458,7 @@ func ranksNamed(name string) (pids []int) {
 // TestAllocationsInOtherMarkets fills a site with jobs of one node, and submits two allocations of all its nodes behind
 // them. The allocations must run, each on all nodes at once, although jobs of one node keep coming.
 func TestAllocationsInOtherMarkets(t *testing.T) {
+	t.Parallel()
 	for mechanism, bids := range map[string][2]string{ // by mechanism: what a job of one node says, and what an allocation says
 		"backfill":                             {},
 		"highest-bid":                          {"--rate 2/h", "--rate 4/h"},
@@ -477,6 +490,7 @@ func TestAllocationsInOtherMarkets(t *testing.T) {
 // TestAnAllocationWithAContract asks for a quote for a job on two nodes, and submits it with a contract. Its tasks must run
 // on both nodes.
 func TestAnAllocationWithAContract(t *testing.T) {
+	t.Parallel()
 	s := slurmSiteWith(t, "contract, prior: [{class: hard, max: 20, deadline: 3600}]", "n1", "n2")
 	s.write("job.yaml", "length: 20s\nvaluation: {class: hard, max: 20, deadline: 600}\nbudget: 40\nstages: [{name: main, cpus: 3, command: [sleep, \"1\"]}]\n")
 	menu, code := s.run("candor", "quote", "--nodes", "2", "job.yaml")
@@ -515,6 +529,7 @@ func (s *slurmSite) ends(job string) {
 // TestABetterBidSuspendsAnAllocation runs an allocation on three nodes in a highest-bid market, and submits a better bid for
 // a node. All ranks of the allocation must stop while the better bid runs, and must go on together afterwards.
 func TestABetterBidSuspendsAnAllocation(t *testing.T) {
+	t.Parallel()
 	s := slurmSiteWith(t, "highest-bid", "n1", "n2", "n3")
 	s.write("all.sh", `#!/bin/bash
 #CANDOR --rate 2/h
@@ -552,6 +567,7 @@ echo over
 // TestCommandsThatTasksCannotSee submits a script while Slurm's commands are in a directory that tasks do not see,
 // below the machine's /tmp. The script must still find srun and the other commands.
 func TestCommandsThatTasksCannotSee(t *testing.T) {
+	t.Parallel()
 	s := newSlurmSite(t)
 	elsewhere := t.TempDir()
 	err := os.Link(filepath.Join(s.dir, "candor"), filepath.Join(elsewhere, "candor"))

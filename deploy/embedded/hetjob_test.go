@@ -10,6 +10,7 @@ import (
 // TestAHeterogeneousJob runs a script with two components of different shapes. It must run once, its variables must
 // describe both components, and srun must start ranks on the component that it names, with the component's numbers.
 func TestAHeterogeneousJob(t *testing.T) {
+	t.Parallel()
 	s := newSlurmSite(t)
 	out, code := s.script(`-n 1 -c 3 --mem=1G
 #SBATCH hetjob
@@ -65,6 +66,7 @@ b
 // TestAHeterogeneousJobOnTheCommandLine separates components by colons in the arguments of sbatch, salloc and srun.
 // squeue and scancel must see one job.
 func TestAHeterogeneousJobOnTheCommandLine(t *testing.T) {
+	t.Parallel()
 	s := newSlurmSite(t)
 	s.write("job.sh", "#!/bin/bash\n#SBATCH -o out\nsrun --het-group=0,1 printenv SLURM_PROCID | sort; sleep 100\n")
 	if said, code := s.run("sbatch", "-n", "2", ":", "-n", "1", "-c", "4", "job.sh"); code != 0 || !strings.Contains(said, "Submitted batch job 1") {
