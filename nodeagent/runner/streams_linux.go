@@ -51,12 +51,21 @@ func (p *Processes) stream(ctx context.Context, r *agent.StreamRequest) (*stream
 		return s, nil
 	case r.Begin != nil && t != nil:
 		return p.beginStream(key, t, r.Begin)
+	case r.Stream == "" && t != nil && t.comes():
+		return nil, messages.Errorf(messages.Unavailable, "task %v is starting; ask again", r.Attempt.Task)
 	case r.Stream == "" && t != nil:
 		return nil, messages.Errorf(messages.Conflict, "task %v has no stream, because candor run did not start it; candor logs --follow shows its output, and candor exec runs a command next to it", r.Attempt.Task)
 	case t != nil:
 		return nil, messages.Errorf(messages.NotFound, "the stream has ended")
 	}
 	return nil, messages.Errorf(messages.NotFound, "attempt %d of task %v does not run here, and its stream has ended", r.Attempt.Number, r.Attempt.Task)
+}
+
+// comes reports whether the task will have a stream, and has none yet.
+func (t *process) comes() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.task.interactive() != nil && t.stream == nil
 }
 
 func (p *Processes) signalTask(r *agent.StreamRequest) error {
