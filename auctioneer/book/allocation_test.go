@@ -285,3 +285,24 @@ func TestAnAllocationIsSuspendedAsAWhole(t *testing.T) {
 		t.Errorf("%v and %v slots are used", s.Node("n1").Used, s.Node("n2").Used)
 	}
 }
+
+// TestANodeDoesNotGatherWhatItsOwnJobHolds claims a heterogeneous job of a task of three slots and two tasks of two slots
+// on three nodes of four slots. The node of the first task must not gather slots for another one: it would wait for the
+// end of the first task, which waits for all others.
+func TestANodeDoesNotGatherWhatItsOwnJobHolds(t *testing.T) {
+	s := newSite(t)
+	for _, n := range []messages.Name{"n1", "n2", "n3"} {
+		s.register(n, 7, 4)
+	}
+	other := allocationStage(2, 2)
+	other.Name = "other"
+	id := s.submit("a", allocationStage(1, 3), other)
+	for _, n := range []messages.Name{"n2", "n1", "n3"} {
+		if got := s.next(n, 4, id); len(got) != 1 || len(s.Node(n).Gatherings) != 0 {
+			t.Errorf("%s was granted %v, and gathers for %v", n, got, s.Node(n).Gatherings)
+		}
+	}
+	if j := s.Job(id); j.Stages[0].Gathering+j.Stages[1].Gathering != 0 || j.Stages[1].Running != 2 {
+		t.Errorf("%d and %d tasks wait for the others", j.Stages[0].Gathering, j.Stages[1].Gathering)
+	}
+}

@@ -139,13 +139,26 @@ func (x *exchanges) recount(j *Job) {
 func (x *exchanges) gatherSlots(n *Node, node uint32, j *Job, stage int) {
 	of := &j.Spec.Stages[stage]
 	i := n.class(of.Class)
-	if i < 0 || n.Slots[i].Slots < of.Slots() || n.barred() || n.Drain != 0 || n.Gathers(of.Class) || x.clock.now < n.Gathered || of.Gang && !of.Allocation {
+	if i < 0 || n.Slots[i].Slots-j.holds(of.Class, node) < of.Slots() || n.barred() || n.Drain != 0 || n.Gathers(of.Class) || x.clock.now < n.Gathered || of.Gang && !of.Allocation {
 		return
 	}
 	n.Gatherings = append(n.Gatherings, Gathering{Class: of.Class, Job: j.ID, Stage: uint32(stage), Width: of.Slots(), Since: x.clock.now, At: x.clock.now})
 	j.Stages[stage].Nodes++
 	x.watch.touch(j.ID)
 	x.watch.touchNode(node)
+}
+
+// holds returns how many slots of a class a heterogeneous job has on a node while its other tasks wait for slots. These
+// slots do not become free before all its tasks have theirs.
+func (j *Job) holds(class messages.Name, node uint32) (slots int) {
+	for i := 0; j.Spec.Together && i < len(j.Stages); i++ {
+		for k := range j.Stages[i].Tasks {
+			if t := &j.Stages[i].Tasks[k]; j.Spec.Stages[i].Class == class && t.Phase == Claimed && t.Node == node {
+				slots += j.Spec.Stages[i].Slots()
+			}
+		}
+	}
+	return slots
 }
 
 // gathered grants the tasks for which a node has gathered enough slots. It ends gatherings that

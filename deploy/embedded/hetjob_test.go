@@ -108,3 +108,28 @@ func TestAHeterogeneousJobOnTheCommandLine(t *testing.T) {
 		}
 	}
 }
+
+// TestHeterogeneousJobsInOtherMarkets runs a job of two components in markets that decide who starts. A highest-bid
+// market must refuse it with a reason.
+func TestHeterogeneousJobsInOtherMarkets(t *testing.T) {
+	for mechanism, bid := range map[string]string{
+		"batch-queue, pricing: pivot":          "--value 1 --length 20s",
+		"reservation, cycle: 20s, granule: 1s": "--value 1 --length 6s",
+		"highest-bid":                          "--rate 2/h",
+	} {
+		t.Run(mechanism, func(t *testing.T) {
+			s := slurmSiteWith(t, mechanism, "n1", "n2", "n3")
+			s.write("job.sh", "#!/bin/bash\n#CANDOR "+bid+"\n#SBATCH -n 1 -c 3 -o out\n#SBATCH hetjob\n#SBATCH -N 2 -n 4\nsrun --het-group=0,1 printenv SLURM_PROCID | sort\n")
+			said, code := s.run("sbatch", "--wait", "job.sh")
+			if mechanism == "highest-bid" {
+				if reason := "all slots of a job are one unit, and a job on several nodes has no other stages"; code != 1 || !strings.Contains(said, reason) {
+					t.Errorf("exit code %d: %s, want %q", code, said, reason)
+				}
+				return
+			}
+			if out := s.read("out"); code != 0 || out != "0\n1\n2\n3\n4\n" {
+				t.Errorf("exit code %d: %s, it wrote %q", code, said, out)
+			}
+		})
+	}
+}
