@@ -4,7 +4,7 @@
 # user: a site of root runs tasks as users of its own, who cannot write where these programs
 # expect it. JOBS (1000) is how many jobs the largest workflow has. SOURCES can name a directory
 # with the sources of submitit, dask-jobqueue and parsl, each in a directory of its name. Its directory
-# newer has modules that are too old on the system (parsl: dill and typing_extensions). ONLY is a
+# newer has modules that are too old on the system (parsl: dill, typeguard and typing_extensions). ONLY is a
 # pattern of the checks to make. Each job asks for 4 processors, and checks that nproc says 4.
 set -u
 candor=$(realpath "$1")
