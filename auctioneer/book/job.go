@@ -120,6 +120,10 @@ func (j *Job) claimable(i, gathered int) int {
 	return max(n, 0)
 }
 
+// Gathers reports whether a node that gathers slots for a task of stage i may go on. If not, it stops when its agent next
+// reports or claims.
+func (j *Job) Gathers(i int) bool { return j.claimable(i, j.Stages[i].Nodes-1) > 0 }
+
 // turn reports whether stage i of a heterogeneous job may get nodes now. All attempts of an earlier start must have
 // ended, and the stages that choose their nodes before this stage must have all of them.
 func (j *Job) turn(i int) bool {

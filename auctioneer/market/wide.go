@@ -99,13 +99,17 @@ const ending = messages.Duration(30 * time.Second)
 
 // Lent returns for how long other tasks may use the slots that a node gathers for a task: until it is expected to have
 // gathered enough. The run times of tasks are judged as they were when the gathering began. So the expected time never
-// moves away while short tasks use the slots. 0: the node gathers no slots of the class. Negative: it lends none.
+// moves away while short tasks use the slots. 0: the node gathers no slots of the class, or is about to stop. Negative:
+// it lends none.
 func Lent(b *book.Book, now messages.Time, n *book.Node, class messages.Name) messages.Duration {
 	i := slices.IndexFunc(n.Gatherings, func(g book.Gathering) bool { return g.Class == class })
 	if i < 0 {
 		return 0
 	}
 	g := &n.Gatherings[i]
+	if j := b.Job(g.Job); j == nil || !j.Gathers(int(g.Stage)) {
+		return 0
+	}
 	in, known := roomIn(b, g.Since, n, class, g.Width, nil)
 	if left := g.Since.Add(min(in, book.GatherFor)).Sub(now) - ending; known && left > 0 {
 		return left
