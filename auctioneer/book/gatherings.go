@@ -187,7 +187,9 @@ func (x *exchanges) gathered(n *Node, node uint32, grants []agent.Grant) []agent
 		}
 		if at, ok := x.health.next(j, int(g.Stage), node); ok {
 			n.InVain = 0
-			grants = append(grants, x.grant(n, node, j, int(g.Stage), at, false))
+			grant := x.grant(n, node, j, int(g.Stage), at, false)
+			grant.Waited = messages.Duration(g.Micros) * 1000
+			grants = append(grants, grant)
 			j.Stages[g.Stage].Meter.count(g.Micros, x.meters.tariffs[j.Spec.Market], j.Spec, int(g.Stage))
 		}
 	}

@@ -120,12 +120,12 @@ func (d *Desk) AllReserved(node messages.Name, x *agent.Exchange) (all bool) {
 	})
 }
 
-// Exchange returns the command for an exchange. The command has the finished tasks and the claims. Each claim has the
-// jobs that the leader chose for it, in order of preference, as long as their tasks fit in the answer. Invalid claims
-// are dropped: the agent may not know yet that a market was removed. Claims for tasks of many slots come before claims
-// for tasks of fewer slots, unless the smaller tasks are known to be brief. The node collects slots for a wide task
-// only if it can expect to have enough of them soon. When the outcome is known, the caller calls Unreserve with the
-// [Ungranted] jobs.
+// Exchange returns the command for an exchange. The command has the finished tasks, and the claims with the jobs that
+// the leader chose, in order of preference, as far as their tasks fit in the answer. Invalid claims are dropped,
+// because the agent may not know yet that a market was removed. A claim for the first task of a job comes before claims
+// for fewer slots, unless the latter are known to be brief. Later tasks have no such precedence: with it, a job whose
+// tasks take whole nodes would leave nothing to others. The node gathers slots only if it can expect to have enough
+// soon. When the outcome is known, the caller calls Unreserve with the [Ungranted] jobs.
 func (d *Desk) Exchange(node messages.Name, x *agent.Exchange) *book.Command {
 	out := &book.Exchange{Node: node, Session: x.Session, Seq: x.Seq, Finished: brief(x.Finished), Sent: x.Sent}
 	if len(x.Claims) > 0 {
@@ -139,7 +139,7 @@ func (d *Desk) Exchange(node messages.Name, x *agent.Exchange) *book.Command {
 						claim.Fits = !market.HasRoomSoon(b, d.now.Wall, n, c.Class, width, x.Finished)
 					}
 					at := len(widths) // a narrow task that is not brief would take room that a wide task can use now
-					for at > 0 && widths[at-1] < width && !market.Brief(b, &out.Claims[at-1]) {
+					for at > 0 && market.Fresh(b, &claim) && widths[at-1] < width && !market.Brief(b, &out.Claims[at-1]) {
 						at--
 					}
 					out.Claims, widths = slices.Insert(out.Claims, at, claim), slices.Insert(widths, at, width)

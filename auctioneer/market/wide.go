@@ -53,6 +53,11 @@ func Brief(b *book.Book, c *book.Claim) bool {
 	return true
 }
 
+// Fresh reports whether no task of the first job of a claim has started yet.
+func Fresh(b *book.Book, c *book.Claim) bool {
+	return len(c.Jobs) > 0 && b.Job(c.Jobs[0]) != nil && b.Job(c.Jobs[0]).Started == 0
+}
+
 // HasRoomSoon reports whether a node can be expected to have free slots for a task of width slots within
 // [book.GatherFor], so that it is worth gathering slots for the task. The argument ended has tasks that have ended, and
 // whose slots are not free in the book yet.

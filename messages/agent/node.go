@@ -176,6 +176,8 @@ type Grant struct {
 	// address and the token with which the task may start processes on these nodes. The agent adds both.
 	Nodes string `json:"nodes,omitempty"`
 	Steps string `json:"steps,omitempty"`
+	// Waited is the slot time that was idle while the node gathered the task's slots.
+	Waited messages.Duration `json:"waited,omitempty" since:"2"`
 }
 
 // Place returns the task's position in its stage. For a task that repeats a task of an earlier job, it returns the

@@ -58,6 +58,7 @@ func (k *tasks) accept(now messages.Time, class int, start Start) {
 	t := &task{class: class, width: max(start.Program.Width, 1), start: &start, suspended: k.halts(a), until: now.Add(messages.Duration(k.within))}
 	if by := k.sharing(class, a.Task.Job); by != nil {
 		t.account.open(by, a.Task.Job, t.width)
+		by.Owe(a.Task.Job, start.Grant.Waited.Std()) // the job pays for slots that were idle for it
 	}
 	k.hand[a] = t
 	k.alive++

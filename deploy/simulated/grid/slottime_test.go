@@ -92,8 +92,8 @@ func bought(t *testing.T, alpha float64, slots, perNode int, until float64, buye
 
 // TestSlotTimeFollowsSharesOfTasksOfAnyWidth runs jobs of equal budgets and different widths. They must receive equal
 // slot time. In an earlier version, tasks of one slot received 35 % instead of 25 %, because a job did not count as
-// behind while a node gathered slots for it. Slots that a node keeps idle for a task count as received by the task's
-// job.
+// behind while a node gathered slots for it. If a node kept slots idle for a task that it started, they count as
+// received by the task's job.
 func TestSlotTimeFollowsSharesOfTasksOfAnyWidth(t *testing.T) {
 	for _, alpha := range []float64{0.5, 1} {
 		for _, lengths := range [][4]float64{{1, 1, 1, 1}, {1.13, 0.71, 1.57, 0.93}} {
@@ -101,6 +101,25 @@ func TestSlotTimeFollowsSharesOfTasksOfAnyWidth(t *testing.T) {
 				parts := received(t, alpha, 128, 64, 600, buyer{budget: 100, length: lengths[0], width: 1}, buyer{budget: 100, length: lengths[1], width: 2}, buyer{budget: 100, length: lengths[2], width: 4}, buyer{budget: 100, length: lengths[3], width: 8})
 				for _, part := range parts {
 					if math.Abs(part-0.25) > 0.03 {
+						t.Fatalf("received %.3f", parts)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestSlotTimeFollowsSharesOfTasksOfWholeNodes runs a job of single tasks, a job whose tasks take half of a node, and one
+// whose tasks take whole nodes. They must receive equal slot time. In an earlier version, the whole-node tasks received
+// all slot time of nodes of 64 slots, and 0.39 of the slot time of nodes of 8 slots.
+func TestSlotTimeFollowsSharesOfTasksOfWholeNodes(t *testing.T) {
+	for _, perNode := range []int{8, 64} {
+		for _, lengths := range [][3]float64{{1, 1, 1}, {0.5, 3, 5}} {
+			t.Run(fmt.Sprintf("nodes of %d, tasks of %v s", perNode, lengths), func(t *testing.T) {
+				parts := received(t, 1, 128, perNode, 600, buyer{budget: 100, length: lengths[0], width: 1},
+					buyer{budget: 100, length: lengths[1], width: perNode / 2}, buyer{budget: 100, length: lengths[2], width: perNode})
+				for _, part := range parts {
+					if math.Abs(part-1.0/3) > 0.03 {
 						t.Fatalf("received %.3f", parts)
 					}
 				}

@@ -16,9 +16,10 @@
 //
 // # Measures
 //
-// Sold is the slot time in which tasks ran until the end of the week. Waiting times are of all jobs of the sample, and
-// the market goes on until the last one has ended. The waiting time of a job says how much later its last task ends
-// than it would end if all tasks started at the submission.
+// Sold is the slot time in which tasks ran until the end of the week. For jobs that have not ended then, it is the slot
+// time of the book: slots that were idle while a node gathered them for a task that started count too. Waiting times
+// are of all jobs of the sample, and the market goes on until the last one has ended. The waiting time of a job says how
+// much later its last task ends than it would end if all tasks started at the submission.
 //
 // The packing to compare with is made offline. It knows all submissions and run times from the beginning. It places
 // task after task; each task gets the earliest time from which some node has enough free slots for the whole run time
