@@ -218,11 +218,9 @@ func (a *audit) try(s sample, kind string, r *result) error {
 	for k := range t {
 		r.value += t[k].bid.Worth(&t[k].job)
 	}
-	if kind == Value {
-		for k, c := range controls {
-			if err := a.control(t, liars, r, k, c); err != nil {
-				return err
-			}
+	for k, c := range a.controlsOf(kind) {
+		if err := a.control(kind, t, liars, r, k, c); err != nil {
+			return err
 		}
 	}
 	if r.honest, err = a.payoffs(kind, t, liars, t); err != nil {
@@ -265,11 +263,7 @@ func (a *audit) from(s sample, kind string) (*audit, []int, error) {
 // tell runs the market with a lie, if the liars can tell it. The argument at is the lie's position among the lies of
 // its kind.
 func (a *audit) tell(liars []int, kind string, at int, l lie, r *result) error {
-	most := a.Work.Nodes
-	if a.Work.Parallel == workload.Wide {
-		most = min(most, workload.NodeSlots)
-	}
-	lie := l(a.entries(liars), most)
+	lie := l(a.entries(liars), a.mostNodes())
 	if lie == nil {
 		return nil
 	}
@@ -292,6 +286,14 @@ func (a *audit) tell(liars []int, kind string, at int, l lie, r *result) error {
 		r.best, r.gain = r.fixed[best].lie, gain
 	}
 	return nil
+}
+
+// mostNodes returns the largest number of slots that a job can declare.
+func (a *audit) mostNodes() int {
+	if a.Work.Parallel == workload.Wide {
+		return min(a.Work.Nodes, workload.NodeSlots)
+	}
+	return a.Work.Nodes
 }
 
 // entries returns what the liars submit if they are honest: their true values, whatever their bids say.
@@ -345,21 +347,42 @@ func (a *audit) payoffsBy(kind string, t []entry, liars []int, told []entry,
 	return out, nil
 }
 
-// controls are lies about the value, with prices at which they should gain: announcing half of the value, if completed
-// jobs pay all that they announce; and announcing four times the value, if no job pays anything. If neither gains, the
-// sample could not detect a market in which lying pays.
-var controls = []struct{ size, part float64 }{{0.5, 1}, {4, 0}}
+// control is a lie that must gain under a wrong rule: completed jobs pay a part of what they announce, by the number of
+// their slots. If no such lie gains, the sample could not detect a market in which lying pays.
+type control struct {
+	lie  lie
+	part func(slots int) float64
+}
+
+// controlsOf returns the controls of a kind of lie. About the value: to announce half of it, if jobs pay all that they
+// announce, and four times the value, if no job pays anything. About the width of a task: a half or a quarter of it, if
+// a task of k slots pays k times what it announces.
+func (a *audit) controlsOf(kind string) []control {
+	to := func(x float64, change func(float64, *entry, int) []entry) lie { return each([]float64{x}, change)[0] }
+	switch {
+	case kind == Value:
+		return []control{{to(0.5, anotherRate), func(int) float64 { return 1 }}, {to(4, anotherRate), func(int) float64 { return 0 }}}
+	case kind == Nodes && a.Work.Parallel == workload.Wide:
+		square := func(slots int) float64 { return float64(slots) }
+		return []control{{to(0.5, onOthers), square}, {to(0.25, onOthers), square}}
+	}
+	return nil
+}
 
 // control measures the gain of one control lie.
-func (a *audit) control(t []entry, liars []int, r *result, k int, c struct{ size, part float64 }) error {
+func (a *audit) control(kind string, t []entry, liars []int, r *result, k int, c control) error {
 	payoff := func(t *entry, q *core.Problem, o *core.Outcome, owner []int, me int) float64 {
 		return t.asBid(q, o, owner, me, c.part)
 	}
-	honest, err := a.payoffsBy(Value, t, liars, t, payoff)
+	told := c.lie(a.entries(liars), a.mostNodes())
+	if told == nil {
+		return nil
+	}
+	honest, err := a.payoffsBy(kind, t, liars, t, payoff)
 	if err != nil {
 		return err
 	}
-	lie, err := a.payoffsBy(Value, t, liars, []entry{t[0].rated(c.size)}, payoff)
+	lie, err := a.payoffsBy(kind, t, liars, told, payoff)
 	if messages.KindOf(err) == messages.Invalid {
 		return nil // the market would refuse it
 	}

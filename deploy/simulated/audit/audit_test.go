@@ -318,21 +318,26 @@ func TestARingThatKeepsItsRankGains(t *testing.T) {
 	}
 }
 
-// TestWideJobs audits jobs of one task each, of 1 to 8 slots of a node. Under fifo a false rate must change nothing. A
-// job can declare at most as many slots as a node has.
+// TestWideJobs audits jobs of one task each, of 1 to 8 slots of a node. Both controls must gain, about the value and
+// about the width. Under fifo a false rate must change nothing. A job can declare at most as many slots as a node has.
 func TestWideJobs(t *testing.T) {
-	p := crowd(t, 60, "mechanism: fifo\n", 1)
-	p.Work.Nodes, p.Work.Parallel = 16, workload.Wide
-	for i := range p.Work.Jobs {
-		p.Work.Jobs[i].Width = 1 << (i % 4)
-	}
-	p.Bids = p.Market.Bids.Draw(p.Work, 5)
-	found := gains(t, p, 12, Value, Nodes, Split)
-	if f := found[Value]; f.Jobs != 12 || f.Gainers != 0 || !f.Control.Fired() {
-		t.Errorf("value: %+v", f)
-	}
-	// Of the four widths 1/4, 1/2, 2 and 4 times the true width, two or three are between 1 and 8.
-	if f := found[Nodes]; f.Jobs != 12 || f.Lies < 2*12 || f.Lies > 3*12 {
-		t.Errorf("nodes: %+v", f)
+	for _, mechanism := range []string{"fifo", "proportional"} {
+		p := crowd(t, 60, "mechanism: "+mechanism+"\n", 1)
+		p.Work.Nodes, p.Work.Parallel = 16, workload.Wide
+		for i := range p.Work.Jobs {
+			p.Work.Jobs[i].Width = 1 << (i % 4)
+		}
+		p.Bids = p.Market.Bids.Draw(p.Work, 5)
+		found := gains(t, p, 12, Value, Nodes, Split)
+		if f := found[Value]; f.Jobs != 12 || mechanism == "fifo" && f.Gainers != 0 || !f.Control.Fired() {
+			t.Errorf("%s, value: %+v", mechanism, f)
+		}
+		// Of the four widths 1/4, 1/2, 2 and 4 times the true width, two or three are between 1 and 8.
+		f := found[Nodes]
+		if f.Jobs != 12 || f.Lies < 2*12 || f.Lies > 3*12 || !f.Control.Fired() || f.Bounded.Fired() {
+			t.Errorf("%s, nodes: %+v", mechanism, f)
+		}
+		t.Logf("%s: value %.3f %.3f, control %.3f %.3f; width %.3f %.3f, control %.3f %.3f", mechanism, found[Value].Bounded.Bounded, found[Value].Bounded.BoundedCI,
+			found[Value].Control.Bounded, found[Value].Control.BoundedCI, f.Bounded.Bounded, f.Bounded.BoundedCI, f.Control.Bounded, f.Control.BoundedCI)
 	}
 }

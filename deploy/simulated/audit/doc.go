@@ -55,8 +55,13 @@
 // the seeds chooses the lie, and the other half measures it; otherwise luck would look like gain.
 //
 // A control is a lie that must gain: announcing half the value if all completed jobs paid what they announce, or four
-// times the value if no job paid. If neither gains, the sample is too weak to show a gain. Each interval is for one
-// lie. So of a hundred lies that gain nothing, two or three seem to gain.
+// times the value if no job paid. For wide jobs there is a control about widths also: a narrower task, if a task of k
+// slots paid k times what it announces. If no control gains, the sample is too weak to show a gain. Each interval is for
+// one lie. So of a hundred lies that gain nothing, two or three seem to gain.
+//
+// If waiting costs, a short job can gain or lose a thousand times its value, and the interval of a small sample says
+// nothing. So each lie has a bounded gain also, where no job counts for more than its value. A control has fired if one
+// of its two means is surely above 0.
 //
 // # Owners who act
 //

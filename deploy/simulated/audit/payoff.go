@@ -49,13 +49,14 @@ func (t *entry) payoffOf(q *core.Problem, o *core.Outcome, parts []int) float64 
 	return t.worth(q.Market.Worth, &whole) - paid
 }
 
-// asBid returns the same as payoff, but computed as if each completed job paid what it announced, multiplied by part.
-func (t *entry) asBid(q *core.Problem, o *core.Outcome, owner []int, me int, part float64) float64 {
+// asBid returns the same as payoff, but computed as if each completed job paid a part of what it announced. part returns
+// this part for a number of slots.
+func (t *entry) asBid(q *core.Problem, o *core.Outcome, owner []int, me int, part func(slots int) float64) float64 {
 	out := t.payoff(q, o, owner, me)
 	for k, who := range owner {
 		if r := &o.Jobs[k]; who == me {
 			if out += r.Paid.Float(); r.Fate == core.Completed {
-				out -= part * q.Bids[k].Rate * q.Bids[k].Length * float64(q.Work.Jobs[k].Width)
+				out -= part(q.Work.Jobs[k].Width) * q.Bids[k].Rate * q.Bids[k].Length * float64(q.Work.Jobs[k].Width)
 			}
 		}
 	}

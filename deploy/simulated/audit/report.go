@@ -35,12 +35,13 @@ type Finding struct {
 	// tells this lie can expect. Worst is the lie whose interval has the largest lower end.
 	Fixed []Fixed `json:"fixed"`
 	Worst Fixed   `json:"worst,omitzero"`
+	// Bounded is the lie whose interval of bounded gains has the largest lower end.
+	Bounded Fixed `json:"worst_bounded,omitzero"`
 	// StillGrows is the largest or smallest size that was tried, if the gain of lies about the
 	// value still grows up to it; otherwise 0.
 	StillGrows float64 `json:"still_grows_at,omitempty"`
-	// Control, only for lies about the value, is the surer of two gains that must exist: announcing
-	// half the value if all jobs paid what they announce, and announcing four times the value if no
-	// job paid.
+	// Control, only for lies about the value and about the width of wide jobs, is the surer of two gains that must
+	// exist; see controlsOf.
 	Control Fixed `json:"control,omitzero"`
 }
 
@@ -50,10 +51,17 @@ type Fixed struct {
 	Jobs int        `json:"jobs"` // 0: no such lie could be told
 	Mean float64    `json:"mean"`
 	CI   [2]float64 `json:"mean_95"`
+	// Bounded is the mean gain, where each gain or loss counts as at most the job's value. Waiting can cost a short job
+	// a thousand times its value; so the plain mean of a small sample says little.
+	Bounded   float64    `json:"bounded"`
+	BoundedCI [2]float64 `json:"bounded_95"`
 }
 
-// Fired reports whether the whole interval of a mean gain is above 0.
-func (f *Fixed) Fired() bool { return f.Jobs > 0 && f.CI[0] > Rounding }
+// Fired reports whether the whole interval of the plain mean or of the bounded mean is above 0.
+func (f *Fixed) Fired() bool { return f.Jobs > 0 && f.sure() > Rounding }
+
+// sure returns the larger lower end of the two intervals.
+func (f *Fixed) sure() float64 { return max(f.CI[0], f.BoundedCI[0]) }
 
 // Above reports whether one of the fixed lies gains more than x on average. The interval is widened for the number of
 // lies (Bonferroni). So if no lie gains more than x, at most one audit in forty reports one.
@@ -75,22 +83,32 @@ func (f *Finding) fix(of []*trial) {
 			}
 		}
 	}
-	f.Fixed, f.Worst = fixedOf(gains)
-	_, f.Control = fixedOf(controls)
+	f.Fixed = fixedOf(gains)
+	f.Worst = surest(f.Fixed, func(x *Fixed) float64 { return x.CI[0] })
+	f.Bounded = surest(f.Fixed, func(x *Fixed) float64 { return x.BoundedCI[0] })
+	f.Control = surest(fixedOf(controls), (*Fixed).sure)
 }
 
-// fixedOf computes the mean gain of each lie. surest is the lie whose interval has the largest lower end.
-func fixedOf(gains map[int][]float64) (all []Fixed, surest Fixed) {
-	all = []Fixed{}
+// surest returns the lie for which `low` is largest.
+func surest(of []Fixed, low func(*Fixed) float64) (best Fixed) {
+	for i := range of {
+		if x := &of[i]; best.Jobs == 0 || low(x) > low(&best) {
+			best = *x
+		}
+	}
+	return best
+}
+
+// fixedOf computes the mean gain of each lie.
+func fixedOf(gains map[int][]float64) []Fixed {
+	all := []Fixed{}
 	for _, lie := range slices.Sorted(maps.Keys(gains)) {
 		x := Fixed{Lie: lie, Jobs: len(gains[lie])}
 		x.Mean, x.CI = confidence(gains[lie])
+		x.Bounded, x.BoundedCI = confidence(bounded(gains[lie]))
 		all = append(all, x)
-		if surest.Jobs == 0 || x.CI[0] > surest.CI[0] {
-			surest = x
-		}
 	}
-	return all, surest
+	return all
 }
 
 // Rounding is the part of a job's value that can come from rounding of payments and sums. A smaller gain is no gain.

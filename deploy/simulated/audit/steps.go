@@ -10,6 +10,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/core"
 	"github.com/candor-grid/candor/deploy/simulated/grid"
 	"github.com/candor-grid/candor/deploy/simulated/rules"
+	"github.com/candor-grid/candor/deploy/simulated/workload"
 	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/market"
 )
@@ -233,7 +234,21 @@ func shapes() (out []step) {
 			step{fmt.Sprintf("in %d jobs, from as many accounts", k), func(told []entry, _ *core.Problem) []entry { return divided(told, k, true) }},
 			owners(fmt.Sprintf("in %d stages", k), func(o *grid.Owner) { o.Stages = k }))
 	}
-	return append(out, array(4), packs("4 tasks", 4), packs("all tasks", job.MaxTasks))
+	return append(out, array(4), packs("4 tasks", 4), packs("all tasks", job.MaxTasks), sideBySide(4))
+}
+
+// sideBySide returns a step in which each task takes k slots and does the work of k tasks at once. It is only for
+// markets that share slot time: in them an audit has nodes of several slots.
+func sideBySide(k int) step {
+	return step{fmt.Sprintf("packs %d tasks side by side into one of %d slots", k, k), func(told []entry, p *core.Problem) []entry {
+		if p.Market.Mechanism != rules.Proportional || p.Work.Parallel == workload.Wide {
+			return nil
+		}
+		for at := range told {
+			told[at].owner.Wide = min(k, told[at].job.Width)
+		}
+		return told
+	}}
 }
 
 // array returns a step that does the same work in k times as many tasks of an array, with the same number at a time.

@@ -82,18 +82,32 @@ func without(t *testing.T, name string, jobs int, of func(*hunt) plan) []float64
 	return gains[0]
 }
 
+// knownIn returns the plan of some steps.
+func knownIn(words ...string) func(h *hunt) plan {
+	return func(h *hunt) (of plan) {
+		for _, words := range words {
+			of = append(of, slices.IndexFunc(h.steps, func(s step) bool { return s.words == words }))
+		}
+		return of
+	}
+}
+
+// TestWideTasksMustCountTheirSlots packs tasks side by side into wide ones. This must gain in a market in which a wide
+// task counts like a narrow one, and must not gain where shares are of slot time.
+func TestWideTasksMustCountTheirSlots(t *testing.T) {
+	const name = "proportional, starts are sold"
+	packed := knownIn("packs 4 tasks side by side into one of 4 slots")
+	if more, ci := confidence(without(t, name, 24, packed)); ci[0] <= Rounding {
+		t.Errorf("it gains %.4f %.4f more without the rule", more, ci)
+	}
+}
+
 // TestEachRuleMatters removes one rule from a market. Then some sequence must gain that does not gain if the rule is in
 // force.
 func TestEachRuleMatters(t *testing.T) {
 	for name, c := range planted {
 		t.Run(name, func(t *testing.T) {
-			known := func(h *hunt) (of plan) {
-				for _, words := range c.known {
-					of = append(of, slices.IndexFunc(h.steps, func(s step) bool { return s.words == words }))
-				}
-				return of
-			}
-			if more, ci := confidence(without(t, name, c.Jobs, known)); ci[0] <= Rounding {
+			if more, ci := confidence(without(t, name, c.Jobs, knownIn(c.known...))); ci[0] <= Rounding {
 				t.Errorf("%v gains %.4f %.4f more without the rule", c.known, more, ci)
 			}
 		})
@@ -122,7 +136,7 @@ func TestVerbsFindEachHole(t *testing.T) {
 			if !found.Fired() || !regexp.MustCompile(c.says).MatchString(found.Sequence) {
 				t.Fatalf("with the hole it finds: %+v", found)
 			}
-			if more, ci := confidence(without(t, name, max(c.Jobs, 24), func(*hunt) plan { return found.plan })); ci[0] <= Rounding {
+			if more, ci := confidence(without(t, name, max(c.Jobs, 48), func(*hunt) plan { return found.plan })); ci[0] <= Rounding {
 				t.Errorf("%s gains %.4f %.4f more without the rule", found.Sequence, more, ci)
 			}
 		})

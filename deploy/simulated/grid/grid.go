@@ -119,6 +119,9 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, o := range c.Owners {
+		wide = wide || o.Wide > 1
+	}
 	if wide {
 		c.Unit = job.Resources{CPUs: 1}
 	}

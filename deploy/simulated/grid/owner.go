@@ -25,6 +25,7 @@ type Owner struct {
 	Idle     int     // number of tasks of one more stage, which nobody needs and which end at once
 	Quotes   int     // number of menus that it asks for before it takes a contract; 0: 1
 	Pause    float64 // seconds between two requests for a menu
+	Wide     int     // number of slots of each task, which does the work of as many tasks side by side; 0: 1
 	Most     int     // largest number of tasks of a stage that run at once; 0: no limit
 	Visits   bool    // its account is at a peer
 	After    *Owner  // the job of this owner must end first; nil: none
@@ -112,7 +113,7 @@ func (g *Grid) position(of *Owner) int {
 // describe adds the wishes of a job's owner to the description of the job.
 func (l *leader) describe(o *owning, s *job.JobSpec) error {
 	main := &s.Stages[0]
-	main.Attempts, main.MaxRunning, s.Hold = o.Attempts, o.Most, o.Hold
+	main.Attempts, main.MaxRunning, s.Hold, main.CPUs = o.Attempts, o.Most, o.Hold, max(o.Wide, main.CPUs)
 	if o.Begin > 0 {
 		s.Begin = l.now.Add(messages.Duration(o.Begin * 1e9))
 	}

@@ -96,7 +96,11 @@ func (g *Grid) width(i int) int {
 	if g.Work.Parallel == workload.Wide {
 		return 1
 	}
-	return g.Work.Jobs[i].Width / g.partsOf(i)
+	width := g.Work.Jobs[i].Width / g.partsOf(i)
+	if o := g.owners[i]; o != nil && o.Wide > 1 {
+		return (width + o.Wide - 1) / o.Wide
+	}
+	return width
 }
 
 // spec returns the description that the user submits for a part of a job.

@@ -16,6 +16,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/deploy/simulated/audit"
 	"github.com/candor-grid/candor/deploy/simulated/rules"
+	"github.com/candor-grid/candor/deploy/simulated/workload"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -55,6 +56,7 @@ type document struct {
 	Pays      bool          `json:"pays"`      // a lie gains more than the threshold
 	Above     *float64      `json:"above"`     // largest average gain that a fixed lie may have; null means no limit
 	Failed    []string      `json:"failed"`    // kinds of lies that gain more than Above, or that gain at all and are named by --zero
+	wide      bool          // each job is one task of several slots
 	*audit.Report
 }
 
@@ -220,7 +222,7 @@ func (o *options) audit(show *simulate.Progress, until <-chan struct{}) (*docume
 	if err != nil {
 		return nil, err
 	}
-	d := &document{Market: p.Market, Trace: o.Trace, Nodes: p.Work.Nodes, Seed: o.Seed, Report: r}
+	d := &document{Market: p.Market, Trace: o.Trace, Nodes: p.Work.Nodes, Seed: o.Seed, Report: r, wide: p.Work.Parallel == workload.Wide}
 	d.Notes = append(d.Notes, p.Work.Notes...)
 	return d, nil
 }
@@ -312,23 +314,34 @@ func control(f *audit.Finding) string {
 	switch {
 	case f.Control.Jobs == 0:
 		return "-"
-	case f.Control.Fired():
+	case f.Control.CI[0] > audit.Rounding:
 		return "fired: " + part(f.Control.Mean)
+	case f.Control.Fired():
+		return "fired: " + part(f.Control.Bounded) + ", bounded"
 	}
 	return "not fired: this sample has no power"
 }
 
-// row returns a row of a Markdown table. The row has the number of jobs. For each kind it has the average gain, with
-// its interval, of the worst lie. Last, it says whether the control lie gained. Joint lies are chosen after their gains
-// are known, so for them the row has the number of jobs that gain, and the largest gain.
+// row returns a row of a Markdown table: the number of jobs, for each kind the average gain of the lie that gains most
+// surely, with its interval, and whether the control fired. With wide jobs the gains are bounded, because waiting can
+// cost a short job a thousand times its value. Joint lies are chosen after their gains are known, so for them the row has
+// the number of jobs that gain, and the largest gain.
 func row(d *document) string {
 	cells, fired := []string{"", fmt.Sprint(d.Jobs)}, "-"
 	for i := range d.Kinds {
 		f := &d.Kinds[i]
-		if f.Control.Jobs > 0 {
+		switch {
+		case f.Control.Jobs > 0 && f.Kind == audit.Nodes:
+			fired += "; width " + control(f)
+		case f.Control.Jobs > 0:
 			fired = control(f)
 		}
-		switch x := f.Worst; {
+		x := f.Worst
+		if d.wide {
+			x = f.Bounded
+			x.Mean, x.CI = x.Bounded, x.BoundedCI
+		}
+		switch {
 		case f.Kind == audit.Joint && f.Gainers > 0:
 			cells = append(cells, fmt.Sprintf("%d, %s", f.Gainers, short(f.Largest)))
 		case f.Kind == audit.Joint && f.Jobs > 0 || x.Jobs > 0 && max(-x.CI[0], x.CI[1]) < audit.Rounding:
