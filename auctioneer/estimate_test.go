@@ -52,7 +52,7 @@ func TestUtilityIsAssumed(t *testing.T) {
 	// On a slow machine the answer may come too late; so try several times.
 	for k := range 100 {
 		job := f.submit("alice", fmt.Sprint("k", k), twoClasses()).Job
-		if text := f.assumed(job); strings.Contains(text, "estimated from 7 runs") && strings.Contains(text, "25 % is the default's") {
+		if text := f.assumed(job); strings.Contains(text, "estimated from 7 runs") && strings.Contains(text, "the default contributes 25 %") {
 			detail := must[jobmsg.JobDetail](f, "alice", messages.VerbJob, jobmsg.JobRequest{Job: job})
 			if detail.Spec.Utility.Weights.Of("map") != 3 {
 				t.Errorf("utility %+v", detail.Spec.Utility)

@@ -69,7 +69,7 @@ func TestCommandThatCannotBeReadEndsTheReplica(t *testing.T) {
 						t.Errorf("proposed with %v", err)
 					}
 				}
-				if why := <-ends; !strings.Contains(why, "and this build cannot carry it out") {
+				if why := <-ends; !strings.Contains(why, "but this build cannot apply it") {
 					t.Errorf("it ended with %q", why)
 				}
 				if now := r.book.Now(); now != 0 {

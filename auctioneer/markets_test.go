@@ -443,7 +443,7 @@ func TestANodeSaysWhyItTakesNoTasks(t *testing.T) {
 	id := g.enter("alice", "a", 1, rate(2))
 	g.until(id)
 	for able, want := range map[messages.Name]string{
-		agent.AbilityFull: "takes no tasks: its disk is almost full", agent.AbilityStalled: "takes no tasks: its executor does not answer; the node's log says what helps", agent.AbilityFreeze: "",
+		agent.AbilityFull: "takes no tasks: its disk is almost full", agent.AbilityStalled: "takes no tasks: its executor does not answer; the node's log says what to do", agent.AbilityFreeze: "",
 	} {
 		g.can("n1", g.node.session(), able)
 		if n := must[market.NodesReply](g.fixture, "alice", messages.VerbNodes, messages.Empty{}).Nodes[0]; n.State != "Up" || n.Reason != want || n.Used[0].Slots != 1 {
@@ -479,7 +479,7 @@ func TestWhyNamesNodesThatTakeNoTasks(t *testing.T) {
 	for i := range 5 {
 		g.can(fmt.Sprint("m", i), 7, agent.AbilityStalled)
 	}
-	if w := why(); !strings.HasSuffix(w.Message, "; node m1 takes no tasks: its executor does not answer; the node's log says what helps; 3 other nodes take no tasks either") {
+	if w := why(); !strings.HasSuffix(w.Message, "; node m1 takes no tasks: its executor does not answer; the node's log says what to do; 3 other nodes take no tasks either") {
 		t.Errorf("with many: %+v", w)
 	}
 	g.can("n1", g.node.session())

@@ -59,7 +59,7 @@ func apart(m, o *market.Market) error {
 	}
 	for i, c := range m.Classes {
 		if slices.Contains(o.Classes, c) {
-			return messages.Errorf(messages.Invalid, "classes[%d]: market %s allocates slots of class %q too, and %s and %s cannot share them; give each nodes or classes of its own",
+			return messages.Errorf(messages.Invalid, "classes[%d]: market %s allocates slots of class %q too, and mechanisms %s and %s cannot share slots; give each market nodes or classes of its own",
 				i, o.Name, c, m.Mechanism, o.Mechanism)
 		}
 	}

@@ -52,26 +52,26 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		grants:      counter("grants_total", "Tasks granted to node agents."),
 		finishes:    counter("finishes_total", "Ends of attempts reported by node agents."),
 		vectors:     counter("vectors_total", "Allocation vectors published."),
-		vectorBytes: counter("vector_bytes_total", "Bytes of allocation vectors published, each counted once however many nodes read it."),
+		vectorBytes: counter("vector_bytes_total", "Bytes of allocation vectors published. A vector counts once, however many nodes read it."),
 		nodesLost:   counter("nodes_lost_total", "Nodes whose claims were taken back."),
 		refused:     counter("charges_refused_total", "Charges that the bank refused."),
-		unlearned:   counter("observations_dropped_total", "Ended jobs from which the estimator does not learn, because its stream was out of service for a long time, or while very many jobs ended."),
+		unlearned:   counter("observations_dropped_total", "Ended jobs from which the estimator does not learn, because its stream was out of service for too long or for too many jobs."),
 		decisions:   counter("decisions_total", "Decisions of markets committed: suspensions, starts, discards, tariffs."),
 		suspensions: counter("suspensions_total", "Tasks that had to leave their slots."),
-		resumptions: counter("resumptions_total", "Suspended tasks that went on."),
-		discards:    counter("discards_total", "Jobs that their markets would not run."),
+		resumptions: counter("resumptions_total", "Suspended tasks that were resumed."),
+		discards:    counter("discards_total", "Jobs that their markets refused to run."),
 		departures:  counter("departures_total", "Jobs accepted here that another site will run."),
-		quarantines: counter("quarantines_total", "Nodes that were put in quarantine because tasks fail there that do not fail elsewhere."),
+		quarantines: counter("quarantines_total", "Nodes that were put in quarantine, because tasks fail there but not on other nodes."),
 		quarantined: make.NewGauge(prometheus.GaugeOpts{Name: "candor_auctioneer_nodes_quarantined", Help: "Nodes in quarantine, which take no work until a probe ends well there."}),
 		unserved:    make.NewGauge(prometheus.GaugeOpts{Name: "candor_auctioneer_classes_quarantined", Help: "Classes of slots for which all nodes that are up are in quarantine."}),
-		arrivals:    counter("arrivals_total", "Submissions of jobs of other sites that were answered with a job."),
+		arrivals:    counter("arrivals_total", "Submissions of jobs from other sites that were accepted, including repeated requests."),
 	}
 	m.limited = make.NewCounterVec(prometheus.CounterOpts{Name: "candor_auctioneer_limited_total",
 		Help: "Requests refused because an account, or another site (site), was over its limit."}, []string{"limit"})
 	m.errands = make.NewCounterVec(prometheus.CounterOpts{Name: "candor_auctioneer_errands_total",
-		Help: "Requests to the bank and to other sites about jobs that other sites run: answered, or to be asked again."}, []string{"outcome"})
+		Help: "Requests to the bank and to other sites about jobs that other sites run, by whether they were answered or must be repeated."}, []string{"outcome"})
 	m.contracts = make.NewGaugeVec(prometheus.GaugeOpts{Name: "candor_auctioneer_contracts",
-		Help: "Contracts of all markets that completed as promised (kept), or later (broken)."}, []string{"outcome"})
+		Help: "Contracts of all markets whose jobs completed as promised (kept) or later (broken)."}, []string{"outcome"})
 	m.notices = make.NewCounterVec(prometheus.CounterOpts{Name: "candor_auctioneer_notices_total",
 		Help: "Tries to send a notification about a job: sent, failed (it is tried again), or refused."}, []string{"outcome"})
 	for vector, values := range map[*prometheus.CounterVec][]string{

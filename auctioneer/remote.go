@@ -157,7 +157,7 @@ const departedPerSite = book.MaxRemoteJobs / 8
 func (r *remote) room(peer messages.Name) (err error) {
 	r.site.replica.read(func(b *book.Book) {
 		if n := b.Departed(peer); n >= departedPerSite {
-			err = messages.Errorf(messages.Exhausted, "%d jobs at site %s are not over, as many as there may be; submit again when some are, or to another site", n, peer)
+			err = messages.Errorf(messages.Exhausted, "%d jobs at site %s have not ended, as many as there may be; submit again when some have ended, or submit to another site", n, peer)
 		}
 	})
 	return err
@@ -228,7 +228,7 @@ func (r *remote) summary(j *book.RemoteJob) job.JobSummary {
 // returns an error, without asking, if the peer has never reported the job.
 func askAbout[Reply any](ctx context.Context, p *peers, j *book.RemoteJob, verb string, request any, within time.Duration) (reply Reply, err error) {
 	if j.Known == 0 {
-		return reply, messages.Errorf(messages.NotFound, "job %d has not come to site %s: it is %v", j.ID, j.Peer, j.Phase)
+		return reply, messages.Errorf(messages.NotFound, "job %d has not reached site %s: it is %v", j.ID, j.Peer, j.Phase)
 	}
 	leave, err := p.enter(j.Peer)
 	if err != nil {
@@ -326,7 +326,7 @@ func (r *remote) uncharged(ctx context.Context, j *book.RemoteJob, why error) er
 	if err != nil { // it was charged, or the bank does not know
 		return why
 	}
-	return messages.Errorf(messages.Ended, "%s, and site %s has not charged for it; the site was asked to release the credits. If it does not, they are free a day after the end (candor account says when)",
+	return messages.Errorf(messages.Ended, "%s, and site %s has not charged for the job; the site was asked to release the credits. If it does not, the credits are free a day after the end (candor account says when)",
 		messages.Detail(why), j.Peer)
 }
 

@@ -39,7 +39,7 @@ func (s bankSight) after(sent, now time.Time, err error) bankSight {
 	return s
 }
 
-var errBankAway = errors.New("the bank does not answer it, or did not lately")
+var errBankAway = errors.New("the bank does not answer this replica, or did not answer until recently")
 
 // weak returns an error if a leader should hand over, or if a follower should not take over.
 func (s bankSight) weak(now time.Time, leads bool) error {

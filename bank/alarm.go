@@ -86,7 +86,7 @@ func (a *alarm) note(c *compared) {
 		a.compared = *c
 	case kind == messages.Conflict || kind == messages.Invalid:
 		a.compared = *c
-		a.config.Log.Error("a checkpoint on this host and the books do not agree", zap.Uint64("records", c.checkpoint.Records), zap.Error(c.err))
+		a.config.Log.Error("a checkpoint on this host differs from the books", zap.Uint64("records", c.checkpoint.Records), zap.Error(c.err))
 	}
 }
 
@@ -101,7 +101,7 @@ func (a *alarm) finish() {
 // Conflict, and credits stop moving.
 func (a *alarm) check(ctx context.Context, replica string, c *money.Checkpoint) error {
 	if err := a.signedHere(c); err != nil {
-		return messages.Errorf(messages.Invalid, "the checkpoint of %d records that replica %s has does not count: %v", c.Records, replica, err)
+		return messages.Errorf(messages.Invalid, "replica %s has a checkpoint of %d records that is ignored: %v", replica, c.Records, err)
 	}
 	if err := a.group.verify(ctx); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (a *alarm) check(ctx context.Context, replica string, c *money.Checkpoint) 
 		return err
 	}
 	if hex.EncodeToString(head[:]) != c.Head {
-		return a.raise("the site signed another history: the checkpoint of %d records that replica %s has is not of these books", c.Records, replica)
+		return a.raise("the site signed another history: replica %s has a checkpoint of %d records that differs from these books", replica, c.Records)
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func (a *archive) keep(image []byte) {
 		return
 	}
 	if err := a.checked.Keep(image); err != nil {
-		a.config.Log.Warn("cannot keep what was checked: the next start checks it again", zap.Error(err))
+		a.config.Log.Warn("cannot store the image of the checked journal: the next start checks the journal again", zap.Error(err))
 	}
 }
 
@@ -218,7 +218,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 // sign signs a checkpoint of the journal as it is now.
 func (a *archive) sign() error {
 	if a.config.Signer == nil {
-		return messages.Errorf(messages.NotFound, "this bank has no key to sign with: it runs without the site's identity")
+		return messages.Errorf(messages.NotFound, "this bank has no key for signing checkpoints, because it runs without the site's identity")
 	}
 	var h ledger.History
 	var now messages.Time
@@ -232,7 +232,7 @@ func (a *archive) sign() error {
 		return err
 	}
 	if !read(a.machine, func(l *ledger.Ledger) bool { return l.Follows(c.Succession, c.Records) }) {
-		return messages.Errorf(messages.Unproven, "the key of the site's account that endorses was retired: copy the site's present keys directory to this host")
+		return messages.Errorf(messages.Unproven, "the site's account key on this host was retired, and cannot endorse a checkpoint: copy the site's present keys directory to this host")
 	}
 	return a.checkpoints.Add(c)
 }

@@ -248,6 +248,6 @@ func (b *Bank) expire(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, b.config.ExpiryInterval.Std())
 	defer cancel()
 	if _, err := b.group.propose(ctx, &ledger.Command{Verb: ledger.Expire}); err != nil {
-		b.config.Log.Debug("holds that are due wait", zap.Error(err))
+		b.config.Log.Debug("cannot expire the holds that are due", zap.Error(err))
 	}
 }

@@ -43,7 +43,7 @@ func (b *Bank) watchClearing() {
 	var fault string
 	b.machine.readClearing(func(s *clearing.State) { fault = s.Fault() })
 	if fault != "" && b.fault == "" {
-		b.config.Log.Error("the books between sites need an operator: credits that the clearing had set aside were moved", zap.String("first", fault))
+		b.config.Log.Error("an operator must check the books between sites: credits that were set aside for settlements were moved", zap.String("first", fault))
 		b.fault = fault
 	}
 }

@@ -107,7 +107,7 @@ func (cs *commands) session(ctx context.Context, caller messages.Name, _ message
 		return messages.SessionReply{}, messages.Errorf(messages.PermissionDenied, "account %q needs no session: only services of the site and operators transfer", caller)
 	}
 	if cs.group.provenFrom() == 0 {
-		return messages.SessionReply{}, messages.Errorf(messages.Invalid, "the bank of this site takes no proofs yet: ask without")
+		return messages.SessionReply{}, messages.Errorf(messages.Invalid, "the bank of this site does not accept proofs yet: send the request without a proof")
 	}
 	result, err := cs.group.propose(ctx, &ledger.Command{Verb: ledger.Session, By: caller, Rank: rank})
 	return result.Session, err

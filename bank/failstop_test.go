@@ -87,7 +87,7 @@ func TestCommandThatCannotBeReadEndsTheReplica(t *testing.T) {
 					}
 					break
 				}
-				if why := <-ends; !strings.Contains(why, "and this build cannot carry it out") {
+				if why := <-ends; !strings.Contains(why, "but this build cannot apply it") {
 					t.Errorf("it ended with %q", why)
 				}
 				if totals := read(bank.machine, (*ledger.Ledger).Totals); totals.Issued != 0 {

@@ -83,7 +83,7 @@ func (g *group) prove(ctx context.Context, c *ledger.Command) *messages.Error {
 }
 
 func unmarked() *messages.Error {
-	return messages.Errorf(messages.Unproven, "the transfers carry no marks of a session: ask as candor's own clients do, which open one")
+	return messages.Errorf(messages.Unproven, "proof: the transfers have no marks of a session: open a session first, as candor's own clients do")
 }
 
 // host gives the courier access to the group.

@@ -45,7 +45,7 @@ func unsettled(name messages.Name) messages.Name {
 
 func guardTransfer(id string) *messages.Error {
 	if strings.HasPrefix(id, clearing.TransferPrefix) {
-		return messages.Errorf(messages.PermissionDenied, "transfer %q: identifiers that begin with %q are for settlements with other sites, and only the banks make or resolve these", id, clearing.TransferPrefix)
+		return messages.Errorf(messages.PermissionDenied, "transfer %q: identifiers that begin with %q are for settlements with other sites, and only the banks make or resolve such transfers; choose another identifier", id, clearing.TransferPrefix)
 	}
 	return nil
 }
@@ -53,7 +53,7 @@ func guardTransfer(id string) *messages.Error {
 func guardNames(names ...messages.Name) *messages.Error {
 	for _, name := range names {
 		if clearing.Reserved(name) {
-			return messages.Errorf(messages.PermissionDenied, "account %q is for settlements with other sites: set a peer's limit with the request %q, and choose no such name for a user or project", name, clearingmsg.VerbPeer)
+			return messages.Errorf(messages.PermissionDenied, "account %q is reserved for settlements with other sites: to set a peer's limit, send the request %q; to name a user or project, choose another name", name, clearingmsg.VerbPeer)
 		}
 	}
 	return nil

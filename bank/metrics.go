@@ -31,7 +31,7 @@ func newMetrics() *metrics {
 		commands: make.NewCounter(prometheus.CounterOpts{
 			Name: "candor_bank_commands_total", Help: "Commands applied since this replica started, including those replayed from its log."}),
 		transfers: make.NewCounter(prometheus.CounterOpts{
-			Name: "candor_bank_transfers_total", Help: "Transfers answered as done, repeated requests too."}),
+			Name: "candor_bank_transfers_total", Help: "Transfers answered as done, including repeated requests."}),
 		refused: make.NewCounterVec(prometheus.CounterOpts{
 			Name: "candor_bank_refusals_total", Help: "Transfers, grants and changes of membership that were refused, by kind of error."}, []string{"kind"}),
 		turned: make.NewCounterVec(prometheus.CounterOpts{
@@ -46,7 +46,7 @@ func newMetrics() *metrics {
 		serving: make.NewGauge(prometheus.GaugeOpts{
 			Name: "candor_bank_serving_replicas", Help: "1 while this replica leads its group and serves, 0 otherwise."}),
 		stopped: make.NewGauge(prometheus.GaugeOpts{
-			Name: "candor_bank_stopped_replicas", Help: "1 while this replica leads and moves no credits, because the books are not those that the site signed, 0 otherwise."}),
+			Name: "candor_bank_stopped_replicas", Help: "1 while this replica leads but moves no credits, because the books differ from the books that the site signed; 0 otherwise."}),
 	}
 	for _, kind := range messages.Kinds() {
 		m.refused.WithLabelValues(kind.String())
@@ -57,7 +57,7 @@ func newMetrics() *metrics {
 // damages adds a counter of the damaged files that a store finds.
 func (m *metrics) damages(s *history.Store) {
 	m.all.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "candor_bank_history_damaged_total", Help: "Times at which a file of the bank's history was found damaged or gone."},
+		Name: "candor_bank_history_damaged_total", Help: "Number of times that a file of the bank's history was found damaged or missing."},
 		func() float64 { return float64(s.Damaged()) }))
 }
 
@@ -76,7 +76,7 @@ func (m *metrics) watch(machine *machine) {
 			return value(read(machine, (*ledger.Ledger).Totals))
 		})
 	}
-	gauge("open_accounts", "Accounts, the bank's own too.", func(t ledger.Totals) float64 { return float64(t.Accounts) })
+	gauge("open_accounts", "Accounts, including the bank's own.", func(t ledger.Totals) float64 { return float64(t.Accounts) })
 	gauge("pending_holds", "Holds that are pending.", func(t ledger.Totals) float64 { return float64(t.Holds) })
 	gauge("held_credits", "Credits that pending holds set aside.", func(t ledger.Totals) float64 { return t.Held.Float() })
 	gauge("issued_credits", "Credits that were ever issued.", func(t ledger.Totals) float64 { return t.Issued.Float() })

@@ -155,7 +155,7 @@ func (a *auditor) audit(ctx context.Context, m *machine) (money.BooksReply, erro
 	case a.turn <- struct{}{}:
 		defer func() { <-a.turn }()
 	case <-ctx.Done():
-		return money.BooksReply{}, messages.Errorf(messages.Unavailable, "the books are being recomputed for others; ask again")
+		return money.BooksReply{}, messages.Errorf(messages.Unavailable, "the books are being recomputed for another request; ask again")
 	}
 	image := read(m, (*ledger.Ledger).Capture)
 	if !a.reply.Balanced || image.Records() != a.records {

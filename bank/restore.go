@@ -28,7 +28,7 @@ func (m *machine) Restore(r io.Reader) error {
 		if err == nil || m.archive.life.Err() != nil {
 			return err
 		}
-		m.archive.config.Log.Warn("checks the whole journal, because it cannot go on from what was checked before", zap.Error(err))
+		m.archive.config.Log.Warn("checking the whole journal, because the part that was checked before cannot be used", zap.Error(err))
 	}
 	return m.restore(image, nil)
 }
@@ -49,17 +49,17 @@ func (m *machine) known() [][]byte {
 		if err == nil {
 			return [][]byte{out.Bytes()}
 		}
-		log.Warn("cannot begin with the present state", zap.Error(err))
+		log.Warn("cannot begin the check of the journal with the present state", zap.Error(err))
 	}
 	if m.archive.checked == nil {
 		return nil
 	}
 	images, err := m.archive.checked.Images()
 	if err != nil {
-		log.Warn("an image that was checked before cannot be used", zap.Error(err))
+		log.Warn("cannot read the stored image of the checked journal", zap.Error(err))
 	}
 	if len(images) == 0 {
-		log.Info("no image was checked before on this replica: it checks the whole journal")
+		log.Info("this replica has no stored image of a checked journal: it checks the whole journal")
 	}
 	return images
 }
@@ -124,7 +124,7 @@ func (m *machine) progress() func(number, count uint64) error {
 	told := time.Now()
 	return func(number, count uint64) error {
 		if m.archive.life.Err() != nil {
-			return messages.Errorf(messages.Unavailable, "the replica stops; it had checked %s of %s records of the journal", grouped(number-1), grouped(count))
+			return messages.Errorf(messages.Unavailable, "the replica stops; %s of %s records of the journal were checked", grouped(number-1), grouped(count))
 		}
 		if time.Since(told) >= tellEvery {
 			told = time.Now()

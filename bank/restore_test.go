@@ -158,7 +158,7 @@ func (r *restarted) said(text string) bool {
 
 const (
 	fromTheStart = "it checks the whole journal"
-	notContinued = "checks the whole journal, because"
+	notContinued = "checking the whole journal, because"
 )
 
 // TestARestartChecksOnlyNewRecords: a replica that restores its own image checks no signature again. An image of
@@ -247,7 +247,7 @@ func TestAForgedRecordIsFoundAfterWhatWasChecked(t *testing.T) {
 	after := d.forger()
 	after.grants(t, 2)
 	after.refusal = "follows from nothing that anybody signed"
-	among.refusal = "was fetched is another file" // the replica has got its own files again
+	among.refusal = "the fetched file has other records" // the replica has got its own files again
 	for name, f := range map[string]*forger{"after": after, "among": among} {
 		forged := d.imageOf(f.Ledger)
 		dir := d.files(t.TempDir(), shared, sealed)
@@ -379,7 +379,7 @@ func TestAStopEndsACheck(t *testing.T) {
 			Clock: d.clock, Mono: still, Open: open})
 	}
 	stops := func(err error) bool {
-		return messages.KindOf(err) == messages.Unavailable && strings.Contains(err.Error(), "the replica stops; it had checked ")
+		return messages.KindOf(err) == messages.Unavailable && strings.Contains(err.Error(), "the replica stops; ")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := start(ctx, cancel, func(m mailbox.Machine) (mailbox.Mailbox, error) { return nil, m.Restore(bytes.NewReader(image)) })

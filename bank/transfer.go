@@ -64,7 +64,7 @@ func checkMarks(r *money.TransferRequest) *messages.Error {
 	case r.Proof == nil || r.Proof.Session == 0:
 		return unmarked()
 	case len(r.Proof.Marks) != proof.MarkSize*len(r.Transfers):
-		return messages.Errorf(messages.Invalid, "proof: has %d bytes of marks for %d transfers; each transfer needs %d", len(r.Proof.Marks), len(r.Transfers), proof.MarkSize)
+		return messages.Errorf(messages.Invalid, "proof: has %d bytes of marks for %d transfers; each transfer needs %d bytes", len(r.Proof.Marks), len(r.Transfers), proof.MarkSize)
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func split(transfers []money.Transfer) ([][]money.Transfer, error) {
 		size += ledger.Size(&transfers[i])
 		chain += ledger.Size(&transfers[i])
 		if chain > chainBytes {
-			return nil, messages.Errorf(messages.TooLarge, "transfer %d: its chain takes more than %d bytes; make shorter ones", i, chainBytes)
+			return nil, messages.Errorf(messages.TooLarge, "transfer %d: the chain of linked transfers takes more than %d bytes; link fewer transfers", i, chainBytes)
 		}
 		if transfers[i].Linked {
 			continue

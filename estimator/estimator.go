@@ -116,7 +116,7 @@ func (e *Estimator) stillResuming() bool {
 
 // The method again closes the subscription, and reads the stream from its beginning.
 func (e *Estimator) again(ctx context.Context, reading bus.Subscription) bus.Subscription {
-	e.config.Log.Warn("the stream is not the stream of the snapshot; reading the stream from its beginning")
+	e.config.Log.Warn("the snapshot was made from another stream; reading the present stream from its beginning")
 	e.stop(reading)
 	e.mu.Lock()
 	e.resuming, e.sequence = false, 0

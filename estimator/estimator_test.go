@@ -237,7 +237,7 @@ func TestUtilityIsLearned(t *testing.T) {
 	if ratio := w.Of("map") / w.Of("reduce"); got.Runs != 5 || !got.Determined || !(ratio > 3 && ratio < 9) || !(got.Default < 0.5) {
 		t.Errorf("%+v: %s", got, got.Basis())
 	}
-	for _, part := range []string{"estimated from 5 runs", "map ", " ± ", "the default's"} {
+	for _, part := range []string{"estimated from 5 runs", "map ", " ± ", "the default contributes"} {
 		if !strings.Contains(got.Basis(), part) {
 			t.Errorf("%q says nothing of %q", got.Basis(), part)
 		}

@@ -155,9 +155,9 @@ func (h *header) fits(c *Config) error {
 	case err != nil:
 		return err
 	case h.Site != c.Site:
-		return fmt.Errorf("it is of site %s", h.Site)
+		return fmt.Errorf("it belongs to site %s", h.Site)
 	case h.Profiles != profiles:
-		return errors.New("the job profile classes have changed since")
+		return errors.New("the job profile classes have changed since the snapshot")
 	}
 	return nil
 }

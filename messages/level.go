@@ -54,7 +54,7 @@ func CheckLevels(them string, theirs int, us string, ours int) error {
 		return nil
 	}
 	low := min(theirs, ours)
-	return Errorf(Conflict, "%s has level %d, and %s has level %d: a release works with the one before it and the one after it; upgrade to %s in between", them, theirs, us, ours, ReleaseOf(low+1))
+	return Errorf(Conflict, "%s has level %d, and %s has level %d: a release works only with its own level, the level below and the level above; first upgrade to %s", them, theirs, us, ours, ReleaseOf(low+1))
 }
 
 // version is the version of a released build. The build sets it with -ldflags "-X …/messages.version=v1.2.3".

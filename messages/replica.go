@@ -33,7 +33,7 @@ const maxAddresses = 4096
 func (r *ReplicaRequest) Validate() error {
 	switch {
 	case r.Raise && (r.Add != "" || r.Remove != ""):
-		return Errorf(Invalid, "raise: stands alone, without add or remove")
+		return Errorf(Invalid, "raise: cannot go together with add or remove; send one of them")
 	case r.Raise:
 		return nil
 	case (r.Add == "") == (r.Remove == ""):
@@ -41,9 +41,9 @@ func (r *ReplicaRequest) Validate() error {
 	case len(r.Add) > 128 || len(r.Remove) > 128:
 		return Errorf(TooLarge, "add, remove: the identifier of a replica has at most 128 bytes")
 	case strings.ContainsRune(r.Add, '@'):
-		return Errorf(Invalid, "add: %q: an identifier has no @", Clipped(r.Add))
+		return Errorf(Invalid, "add: %q: must not contain @", Clipped(r.Add))
 	case r.Address != "" && r.Add == "":
-		return Errorf(Invalid, "address: is of a replica to be added")
+		return Errorf(Invalid, "address: goes only with add; name the replica to be added, or leave address out")
 	case len(r.Address) > maxAddresses || r.Address != "" && !strings.Contains(r.Address, ":"):
 		return Errorf(Invalid, "address: %q is not an address; write host:port", Clipped(r.Address))
 	}

@@ -73,7 +73,7 @@ func CheckText(path, s string, limit int) error {
 	case strings.IndexByte(s, 0) >= 0:
 		return Errorf(Invalid, "%s: has a NUL byte at %d; remove it", path, strings.IndexByte(s, 0))
 	case !utf8.ValidString(s):
-		return Errorf(Invalid, "%s: is not valid UTF-8; encode it so", path)
+		return Errorf(Invalid, "%s: is not valid UTF-8; encode it as UTF-8", path)
 	}
 	return nil
 }

@@ -179,7 +179,7 @@ func (a *Agent) Close() error {
 		select {
 		case <-a.ended:
 		case <-time.After(a.c.CloseTimeout):
-			a.c.Log.Warn("closed before all tasks had ended and were reported")
+			a.c.Log.Warn("the agent was closed before it had reported the end of all tasks")
 		}
 		a.die()
 		<-a.ended
@@ -202,7 +202,7 @@ func (a *Agent) sayGoodbye() {
 	defer cancel()
 	_, err := ask[agent.RegisterReply](ctx, a, messages.VerbRegister, &agent.RegisterRequest{Session: a.state.Session(), Leaving: true})
 	if err != nil {
-		a.c.Log.Log(levelOf(err), "the leader did not hear that this node stops", zap.Error(err))
+		a.c.Log.Log(levelOf(err), "cannot tell the leader that this node stops", zap.Error(err))
 	}
 }
 

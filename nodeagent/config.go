@@ -104,7 +104,7 @@ func (c *Config) validateSlots() error {
 		case s.Slots < 1 || s.Slots > maxSlots:
 			return invalid("Slots: class %q: has %d slots, must be 1 to %d", s.Class, s.Slots, maxSlots)
 		case slices.Contains(seen, s.Class):
-			return invalid("Slots: class %q is there twice", s.Class)
+			return invalid("Slots: class %q is given twice", s.Class)
 		}
 		seen = append(seen, s.Class)
 	}

@@ -74,7 +74,7 @@ func (in *inputs) acquire(ctx context.Context, f job.File, fetch func(*os.File) 
 			err, mine = messages.Errorf(messages.Unavailable, "did not come in time: %v", ctx.Err()), true
 		}
 		if err == nil && k.size != f.Size {
-			err, mine = messages.Errorf(messages.Invalid, "the file of its digest has %d bytes, not %d", k.size, f.Size), true
+			err, mine = messages.Errorf(messages.Invalid, "the file with this digest has %d bytes, not %d", k.size, f.Size), true
 		}
 		if err == nil {
 			return k, nil

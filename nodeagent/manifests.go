@@ -64,7 +64,7 @@ func (m *manifests) add(p *agent.Program) error {
 	defer m.mu.Unlock()
 	if m.users[path] == 0 {
 		if err := writeManifest(path, manifestOf(p)); err != nil {
-			return messages.Errorf(messages.Unavailable, "files cannot be noted: %v", err)
+			return messages.Errorf(messages.Unavailable, "cannot write the list of the job's files: %v", err)
 		}
 	}
 	m.users[path]++

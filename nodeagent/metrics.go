@@ -52,9 +52,9 @@ func makeMetrics(r prometheus.Registerer) *metrics {
 		finishes:        counters("finishes_total", "Tasks ended, by outcome.", "outcome"),
 		failures:        counters("request_failures_total", "Requests to the leader that failed, by kind of error.", "kind"),
 		vectors:         counter("vectors_total", "Allocation vectors received."),
-		fetches:         counter("vector_fetches_total", "Whole allocation vectors asked for."),
-		refused:         counter("refused_messages_total", "Messages of the leader that made no sense."),
-		sessions:        counter("lost_sessions_total", "Sessions that ended with a lost lease or a fence."),
+		fetches:         counter("vector_fetches_total", "Requests for a complete allocation vector."),
+		refused:         counter("refused_messages_total", "Messages of the leader that this agent refused as invalid."),
+		sessions:        counter("lost_sessions_total", "Sessions that ended because the lease was lost or the leader fenced the node."),
 		startSeconds:    seconds("start_seconds", "Time from the arrival of a grant to the started process.", 16),
 		exchangeSeconds: seconds("request_seconds", "Time from a request to the leader to its answer.", 18),
 	}

@@ -80,7 +80,7 @@ func refusal(refused []error, stored int) error {
 	if more := len(refused) - len(all); more > 0 {
 		all = append(all, fmt.Sprintf("and %d more", more))
 	}
-	return messages.Errorf(messages.TooLarge, "%s; stored are %d", strings.Join(all, "; "), stored)
+	return messages.Errorf(messages.TooLarge, "%s; files stored: %d", strings.Join(all, "; "), stored)
 }
 
 // storeAll stores the files of a directory that match. It returns errors for the files that it
@@ -139,13 +139,13 @@ func collect(ctx context.Context, root *os.Root, l *manifest) (files []job.File,
 			return nil, nil, errTooLarge
 		}
 		if files = append(files, *f); len(files) > job.MaxOutputs {
-			return nil, nil, messages.Errorf(messages.TooLarge, "they are more than the limit of %d files for a task: put them in an archive", job.MaxOutputs)
+			return nil, nil, messages.Errorf(messages.TooLarge, "the output files are more than the limit of %d for a task: put them in an archive", job.MaxOutputs)
 		}
 	}
 	return files, refused, nil
 }
 
-var errTooLarge = messages.Errorf(messages.TooLarge, "they are more than the limit of %d MiB for a task: keep large results elsewhere", job.MaxJobFiles>>20)
+var errTooLarge = messages.Errorf(messages.TooLarge, "the output files have more than the limit of %d MiB for a task: keep large results elsewhere", job.MaxJobFiles>>20)
 
 // describe returns the description of a file, or nil if the file must not be stored. Only the task's own regular files
 // are stored, not another user's file to which the task may have made a link.

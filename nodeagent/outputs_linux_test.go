@@ -189,7 +189,7 @@ func TestOutputsThatCannotBeKept(t *testing.T) {
 		t.Fatalf("kept %+v", kept)
 	}
 	f := unstored(agent.Finished{}, refusal(refused, len(kept)), t.Context())
-	if !f.Outcome.Limited() || !strings.Contains(f.Detail, `"new\nline.csv": has a control character`) || !strings.Contains(f.Detail, "; stored are 1") {
+	if !f.Outcome.Limited() || !strings.Contains(f.Detail, `"new\nline.csv": has a control character`) || !strings.Contains(f.Detail, "; files stored: 1") {
 		t.Errorf("%+v", f)
 	}
 	if err := os.Truncate(filepath.Join(dir, "good.csv"), 1<<40); err != nil {

@@ -34,7 +34,7 @@ const contentsFormat = 1
 // save writes the list of full files. If that fails, the next start rebuilds the list from the files.
 func (a *Archive) save() {
 	if err := a.write(); err != nil {
-		a.Log.Warn("the list of the archive's files was not written; the next start reads them all", zap.Error(err))
+		a.Log.Warn("the list of the archive's files was not written; the next start reads all files", zap.Error(err))
 	}
 }
 

@@ -17,7 +17,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		records:   make.NewGauge(prometheus.GaugeOpts{Name: prefix + "records", Help: "Ended jobs in the archive of this replica."}),
 		bytes:     make.NewGauge(prometheus.GaugeOpts{Name: prefix + "bytes", Help: "Bytes of the archive of ended jobs of this replica."}),
 		unwritten: make.NewCounter(prometheus.CounterOpts{Name: prefix + "unwritten_total", Help: "Ended jobs whose records could not be written."}),
-		damaged:   make.NewCounter(prometheus.CounterOpts{Name: prefix + "damaged_total", Help: "Times at which a damaged record of an ended job was found."}),
+		damaged:   make.NewCounter(prometheus.CounterOpts{Name: prefix + "damaged_total", Help: "Number of times that a damaged record of an ended job was found."}),
 	}
 }
 

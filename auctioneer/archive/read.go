@@ -165,13 +165,13 @@ func (a *Archive) unreadable(v *view, id messages.JobID, why error) error {
 		a.lose(s.Last)
 		a.save()
 	}
-	return messages.Errorf(messages.Internal, "the record of job %d in the archive is damaged, and is not shown; what it cost is in the statement", id)
+	return messages.Errorf(messages.Internal, "the record of job %d in the archive is damaged and is not shown; candor statement shows what the job cost", id)
 }
 
 // report logs the damaged positions of a file.
 func (a *Archive) report(path string, damage []int) {
 	for _, at := range damage {
-		a.Log.Error("a file of the archive is damaged: jobs there are not listed", zap.String("file", path), zap.Int("at_byte", at))
+		a.Log.Error("a file of the archive is damaged: the jobs in this file are not listed", zap.String("file", path), zap.Int("at_byte", at))
 	}
 	a.metrics.damaged.Add(float64(len(damage)))
 }
@@ -343,7 +343,7 @@ func (a *Archive) Merge(file []byte) error {
 			return
 		}
 		if r, err := decode(record); err == nil && !a.Add(&r) {
-			unwritten = errors.New("records that another replica has cannot be written")
+			unwritten = errors.New("cannot write the records that another replica has")
 		}
 	})
 	return cmp.Or(err, unwritten)

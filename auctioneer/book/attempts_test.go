@@ -184,11 +184,11 @@ func TestTasksThatLostAProcessSaySo(t *testing.T) {
 	b, do := attemptsBook(t, 3)
 	var seq uint64
 	turnOn(do, "n1", &seq, 10, &agent.Finished{})
-	turnOn(do, "n1", &seq, 2e6, &agent.Finished{MemoryKilled: true, Detail: "lost a process to its memory limit of 32 MiB; it ended with exit code 0"})
+	turnOn(do, "n1", &seq, 2e6, &agent.Finished{MemoryKilled: true, Detail: "lost a process to its memory limit of 32 MiB; the task ended with exit code 0"})
 	turnOn(do, "n1", &seq, 4e6, &agent.Finished{MemoryKilled: true})
 	j := b.Job(1)
 	name := func(uint32) messages.Name { return "n1" }
-	want := "task main.1 lost a process to its memory limit of 32 MiB on n1; it ended with exit code 0; so did 1 other task"
+	want := "task main.1 lost a process to its memory limit of 32 MiB on n1; the task ended with exit code 0; so did 1 other task"
 	if got := j.MemoryKilled(name); got != want || j.Outcome != job.Completed || j.Setbacks(math.MaxInt64, name) != "" {
 		t.Errorf("%v: %q, want %q; setbacks %q", j.Outcome, got, want, j.Setbacks(math.MaxInt64, name))
 	}

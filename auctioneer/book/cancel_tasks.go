@@ -30,7 +30,7 @@ func (x *exchanges) cancelTasks(c *CancelTasks) (n int, err error) {
 	}
 	skipped := s.with(rest)
 	if len(skipped) > job.MaxRanges {
-		return 0, messages.Errorf(messages.TooLarge, "tasks: the cancelled tasks of job %d are in more than %d ranges; cancel longer runs", j.ID, job.MaxRanges)
+		return 0, messages.Errorf(messages.TooLarge, "tasks: the cancelled tasks of job %d are in more than %d ranges; cancel longer runs of indices", j.ID, job.MaxRanges)
 	}
 	n = int(skipped.Count() - s.Skipped.Count())
 	s.Cancelled, s.Skipped = s.Cancelled+n, skipped

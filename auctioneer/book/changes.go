@@ -56,7 +56,7 @@ func (j *Job) raisable(budget messages.Credits) error {
 	case budget == 0:
 		return nil
 	case j.Visit != nil:
-		return messages.Errorf(messages.Invalid, "job %d is of site %s, which has authorised its budget", j.ID, j.Visit.Visit.Home)
+		return messages.Errorf(messages.Invalid, "job %d belongs to site %s, which authorised its budget; the budget cannot change here", j.ID, j.Visit.Visit.Home)
 	case j.Raise.Pending():
 		return messages.Errorf(messages.Conflict, "the bank has not answered yet for the last budget of job %d; try again soon", j.ID)
 	case budget < j.Spec.Budget:

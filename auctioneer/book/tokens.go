@@ -62,7 +62,7 @@ func (s *tokens) enter(all []messages.TokenState) {
 func (s *tokens) use(u *messages.TokenUse, now messages.Time) (messages.TokenState, error) {
 	i := s.find(u.ID)
 	if i < 0 {
-		return messages.TokenState{}, messages.Errorf(messages.PermissionDenied, "join token %q is not one of this site; ask its operator for one", u.ID)
+		return messages.TokenState{}, messages.Errorf(messages.PermissionDenied, "join token %q does not belong to this site; ask the site's operator for a join token", u.ID)
 	}
 	t := s.issued[i]
 	switch {

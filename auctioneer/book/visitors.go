@@ -21,7 +21,7 @@ func (v *visitors) check(visit *Visit) error {
 	case visit == nil:
 		return nil
 	case v.byVisit[visit.Visit] != 0:
-		return messages.Errorf(messages.Conflict, "job %v is of another account here", visit.Visit)
+		return messages.Errorf(messages.Conflict, "job %v belongs to another account here", visit.Visit)
 	case len(v.byVisit) >= MaxVisits:
 		return messages.Errorf(messages.Exhausted, "the site remembers %d jobs of other sites; submit again later", MaxVisits)
 	}

@@ -175,7 +175,7 @@ func (s *Outlook) price(spec *job.JobSpec) (messages.Credits, string) {
 		case !known:
 			return spec.Budget, "the price is at most the budget, because the run time is not known"
 		case slices.ContainsFunc(s.Tariffs, func(t market.SlotTariff) bool { return t.Sealed }):
-			return cost, "the price is the time of its slots at its own bid, because present prices are sealed"
+			return cost, "the price is the job's slot time at its own bid, because present prices are sealed"
 		}
 		return cost, t.Rule
 	case mechanism.UpToValue:

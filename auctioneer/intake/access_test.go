@@ -101,7 +101,7 @@ func TestAShapeLeadsToTheMarketThatHasIt(t *testing.T) {
 		kind           messages.Kind
 		refusal        string
 	}{
-		{"", "", messages.PermissionDenied, "stages[0]: asks for 1 gpu, but no number of slots of class cpu has that: a slot has 1 cpu; choose another class; market gpu has it, and takes no jobs of alice"},
+		{"", "", messages.PermissionDenied, "stages[0]: asks for 1 gpu, but no number of slots of class cpu has these resources: a slot has 1 cpu; choose another class; market gpu has it, and takes no jobs of alice"},
 		{"", "plain", messages.PermissionDenied, "market gpu has it, and takes no jobs of alice"},
 		{"physics", "main", messages.Invalid, "choose another class; market gpu has it"},
 	} {

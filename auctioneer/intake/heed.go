@@ -54,7 +54,7 @@ func Chained(s *Submission) string {
 	if s.Market.Price != market.PricePivot || len(s.Spec.Predecessors()) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("in market %s each job of a chain pays for the waiting that it spares itself: submit one job with a stage for each step, and name the stage before it in `after`; such a job pays once and far less", s.Market.Name)
+	return fmt.Sprintf("in market %s each job of a chain pays for its own place in the order: submit one job with a stage for each step, and name the previous stage in `after`; such a job pays only once and far less", s.Market.Name)
 }
 
 // Unenforced returns a warning for each memory limit of the job that some or all of the possible nodes do not

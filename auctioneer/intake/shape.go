@@ -23,14 +23,14 @@ func (r *Rules) shape(account messages.Name, spec *job.JobSpec, m *market.Market
 	unit := m.UnitOf(s.Class)
 	if s.Width = 0; unit == (job.Resources{}) {
 		if s.Shaped() {
-			return r.elsewhere(account, spec, messages.Errorf(messages.Invalid, "stages[%d]: asks for %s, but a slot of class %s in market %s has no size: the site's configuration gives the class no unit; leave this out, or choose another class", i, asked(s), s.Class, m.Name), fits)
+			return r.elsewhere(account, spec, messages.Errorf(messages.Invalid, "stages[%d]: asks for %s, but a slot of class %s in market %s has no size: the site's configuration gives the class no unit; ask for no resources, or choose another class", i, asked(s), s.Class, m.Name), fits)
 		}
 		return nil
 	}
 	needs := s.Needs()
 	width, ok := unit.Width(needs)
 	if !ok {
-		return r.elsewhere(account, spec, messages.Errorf(messages.Invalid, "stages[%d]: asks for %v, but no number of slots of class %s has that: a slot has %v; choose another class", i, needs, s.Class, unit), fits)
+		return r.elsewhere(account, spec, messages.Errorf(messages.Invalid, "stages[%d]: asks for %v, but no number of slots of class %s has these resources: a slot has %v; choose another class", i, needs, s.Class, unit), fits)
 	}
 	if s.Width = width; s.Slots() > 1 || s.TakesNode() {
 		if err := widens(m, i, s); err != nil {

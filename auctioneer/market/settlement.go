@@ -62,7 +62,7 @@ func (s *Settlement) putOff(now messages.Time) bool {
 func settledBefore(j *book.Job) (messages.Credits, string) {
 	switch f := j.Fixed; {
 	case f == nil:
-		return 0, "the payments of its decision were made then, and nothing more is owed"
+		return 0, "all payments were made when the market decided about the job, and the job owes nothing more"
 	case j.Outcome == job.Failed && j.Started == 0:
 		return 0, "the reservation of the job was not honoured"
 	default:

@@ -60,7 +60,7 @@ func usage(j *book.Job) string {
 	}
 	text := "; used "
 	if width > 1 {
-		text += fmt.Sprintf("%v of slot time (a task takes up to %d slots, and is charged while they wait for it), ", slots.Std().Round(time.Millisecond), width)
+		text += fmt.Sprintf("%v of slot time (a task takes up to %d slots, and is charged for slots that are kept for it), ", slots.Std().Round(time.Millisecond), width)
 	}
 	text += fmt.Sprintf("%v of processor time", cpu.Std().Round(time.Millisecond))
 	if memory >= 1<<20 {

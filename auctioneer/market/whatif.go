@@ -29,7 +29,7 @@ func Bids(m *market.Market) (term, why string) {
 	case t.Tells == mechanism.Queue:
 		return "", "no bid decides in a " + m.Mechanism + " market, so that another bid would change nothing"
 	case t.Tells == mechanism.Secret:
-		return "", "bids in a " + m.Mechanism + " market are sealed: what another bid would change would tell the bids of others; the best bid is what the job is worth to you"
+		return "", "bids in a " + m.Mechanism + " market are sealed, and an answer would reveal the bids of others; the best bid is what the job is worth to you"
 	default:
 		return t.Decides, ""
 	}
@@ -48,7 +48,7 @@ func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) 
 	case len(s.jobs) > MostForked:
 		return nil, "the market has too many jobs to work this out"
 	case s.hides(e):
-		return nil, "only one other account bids or waits here: what another bid would change would tell its bid"
+		return nil, "only one other account bids or waits here, and an answer would reveal its bid"
 	}
 	f := New(s.manner, s.Config, nil)
 	slots, idle := make([]int, len(s.classes)), make([]int, len(s.classes))

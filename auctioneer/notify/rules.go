@@ -56,7 +56,7 @@ func (r *Rules) Validate() error {
 		bad("password_file: goes with user; give both, or none")
 	}
 	if (len(r.Hosts) > 0) != (r.SecretFile != "") {
-		bad("secret_file: goes with hosts; webhooks are signed with what is in it")
+		bad("secret_file: goes with hosts, because the secret signs the webhooks; give both, or none")
 	}
 	for _, h := range r.Hosts {
 		if h == "" || strings.ContainsAny(h, "/@*? ") {

@@ -133,7 +133,7 @@ func (c *Checkpoints) Damaged() error {
 	if len(c.damaged) == 0 {
 		return nil
 	}
-	return messages.Errorf(messages.Internal, "the bank's checkpoints: line %d of file %s is damaged (%d in all), and does not count; compare with the copies that auditors have", c.damaged[0], CheckpointsFile, len(c.damaged))
+	return messages.Errorf(messages.Internal, "the bank's checkpoints: line %d of file %s is damaged (%d damaged lines in all) and is ignored; compare the file with the copies that auditors have", c.damaged[0], CheckpointsFile, len(c.damaged))
 }
 
 // Last returns the latest checkpoint, or false if there is none.

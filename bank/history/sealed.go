@@ -19,7 +19,7 @@ type sealed struct {
 var _ ledger.Sealed = (*sealed)(nil)
 
 // errOther is the error for an intact file that has other records than expected.
-var errOther = errors.New("it is of other records")
+var errOther = errors.New("it has other records than expected")
 
 func (s *sealed) Sum() ledger.Sum { return s.sum }
 

@@ -67,13 +67,13 @@ func damaged(name string, err error) error {
 		return messages.Errorf(messages.Conflict, "history file %s: %v", name, err)
 	}
 	return messages.Errorf(messages.Internal,
-		"history file %s: %v. Stop the replica, remove this file, and start it while the others run: it then fetches the file from them; with no other replica, restore the file from a backup", name, err)
+		"history file %s: %v. Stop the replica, remove this file, and start it while the other replicas run: it then fetches the file from them; if there is no other replica, restore the file from a backup", name, err)
 }
 
 // missing returns the error for a missing file, which says what to do.
 func missing(name string, cause error) error {
 	return messages.Errorf(messages.Internal,
-		"history file %s is missing, and was not fetched (%v): start the replica while the others run, or restore the file from a backup", name, cause)
+		"history file %s is missing, and was not fetched (%v): start the replica while other replicas run, or restore the file from a backup", name, cause)
 }
 
 func load(files Files, name string) ([]byte, error) {
@@ -114,7 +114,7 @@ func Walk(files Files, f func(number uint64, record []byte) error) (count uint64
 }
 
 // errEarlier is the error for a tail that is older than the files next to it.
-var errEarlier = errors.New("it belongs before other files")
+var errEarlier = errors.New("it has earlier records than the files next to it")
 
 func walkFile(files Files, name string, count uint64, head ledger.Head, f func(uint64, []byte) error) (uint64, ledger.Head, error) {
 	b, err := load(files, name)
@@ -128,11 +128,11 @@ func walkFile(files Files, name string, count uint64, head ledger.Head, f func(u
 	case name == tailName && s.First <= count:
 		return count, head, errEarlier
 	case name == tailName && s.First != count+1:
-		return count, head, messages.Errorf(messages.Unavailable, "the bank's history: the replica did not stop regularly, and files before record %d are not written yet: start it and stop it", s.First)
+		return count, head, messages.Errorf(messages.Unavailable, "the bank's history: the replica did not stop regularly, and the files before record %d are not written yet: start the replica, then stop it", s.First)
 	case s.First != count+1:
-		return count, head, messages.Errorf(messages.Internal, "the bank's history: records %d to %d are in no file: restore %s and what follows it from a backup, or from another replica", count+1, s.First-1, nameOf(count+1))
+		return count, head, messages.Errorf(messages.Internal, "the bank's history: no file has records %d to %d: restore file %s and all later files from a backup or from another replica", count+1, s.First-1, nameOf(count+1))
 	case s.Before != head:
-		return count, head, damaged(name, errors.New("it does not continue what is before it"))
+		return count, head, damaged(name, errors.New("it does not continue the file before it"))
 	}
 	if err := s.Each(s.First, f); err != nil {
 		return count, head, err

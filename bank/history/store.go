@@ -102,7 +102,7 @@ func healed[T any](f *sealed, read func() (T, error)) (T, error) {
 		return found, nil
 	}
 	s.lose(f)
-	fetching := errors.New("there is nobody to ask")
+	fetching := errors.New("there is no other replica to fetch the file from")
 	if s.fetch != nil {
 		if fetching = s.retrieve(f); fetching == nil {
 			s.mu.Lock()
@@ -179,10 +179,10 @@ func (s *Store) retrieve(wanted *sealed) error {
 	}
 	segment, err := decode(b)
 	if err != nil {
-		return fmt.Errorf("what was fetched is damaged: %w", err)
+		return fmt.Errorf("the fetched file is damaged: %w", err)
 	}
 	if got, err := ledger.SumOf(segment.Table()); err != nil || got != wanted.sum {
-		return errors.New("what was fetched is another file")
+		return errors.New("the fetched file has other records than the missing file")
 	}
 	if err := s.write(wanted.name, [][]byte{b}); err != nil {
 		return err

@@ -184,7 +184,7 @@ func readAbout(dir string) (about About, err error) {
 		return about, damaged(dir, aboutFile, err.Error())
 	}
 	if about.Format != Format {
-		return about, messages.Errorf(messages.Invalid, "%s: is of format %d, and this build reads only format %d; restore it with the version that made it", dir, about.Format, Format)
+		return about, messages.Errorf(messages.Invalid, "%s: is of format %d, and this build reads only format %d; restore the backup with the version that made it", dir, about.Format, Format)
 	}
 	return about, nil
 }

@@ -128,7 +128,7 @@ func (d *Depot) whose(caller, account messages.Name, what zap.Field) (messages.N
 		return caller, nil
 	}
 	if !slices.Contains(d.c.Operators, caller) {
-		return "", messages.Errorf(messages.PermissionDenied, "account: only operators may have the files of %s", account)
+		return "", messages.Errorf(messages.PermissionDenied, "account: only operators may read files of another account, such as %s", account)
 	}
 	d.metrics.audited.Inc()
 	d.c.Log.Warn("audit: an operator reads files of an account", zap.String("operator", caller), zap.String("account", account), what)

@@ -25,9 +25,9 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 		return promauto.With(all).NewCounter(prometheus.CounterOpts{Name: "candor_depot_" + name, Help: help})
 	}
 	m := &metrics{all: all, registry: registry,
-		received: counter("received_bytes_total", "Bytes of files that came, from users and nodes."),
-		sent:     counter("sent_bytes_total", "Bytes of files that were read, by users and nodes."),
-		files:    counter("files_total", "Files that have come whole."),
+		received: counter("received_bytes_total", "Bytes of files received from users and nodes."),
+		sent:     counter("sent_bytes_total", "Bytes of files sent to users and nodes."),
+		files:    counter("files_total", "Files received completely."),
 		full:     counter("quota_refusals_total", "Pieces refused because their account has reached its limit."),
 		audited:  counter("operator_reads_total", "Requests of operators for files of other accounts; each is in the log."),
 	}

@@ -110,7 +110,7 @@ func (d *Depot) outputsAway(ctx context.Context, site messages.Name, r *jobmsg.O
 		return jobmsg.OutputsReply{}, err
 	}
 	if err := credible(r, &reply); err != nil {
-		return jobmsg.OutputsReply{}, messages.Errorf(messages.Internal, "site %s lists files that no task can have left: %s", site, messages.Detail(err))
+		return jobmsg.OutputsReply{}, messages.Errorf(messages.Internal, "site %s answered with a list of files that cannot be right: %s", site, messages.Detail(err))
 	}
 	return reply, nil
 }
@@ -125,7 +125,7 @@ func credible(r *jobmsg.OutputsRequest, reply *jobmsg.OutputsReply) error {
 		t := &reply.Tasks[i]
 		of := t.Attempt.Task
 		if of.Job != r.Job || of.Stage != r.Stage || of.Index < next || of.Index >= reply.Next {
-			return messages.Errorf(messages.Invalid, "task %v: was not asked for", of)
+			return messages.Errorf(messages.Invalid, "task %v: is in the answer, but was not asked for", of)
 		}
 		next = of.Index + 1
 		if err := (*jobmsg.DeliverRequest)(t).Validate(); err != nil {

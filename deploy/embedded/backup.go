@@ -254,7 +254,7 @@ func (s *Site) answerBackup(c *net.UnixConn) {
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Now()) })()
 	if err := s.Backup(ctx, c); err != nil {
-		s.log.Warn("a backup was asked for and not received", zap.Error(err))
+		s.log.Warn("a backup was requested, but could not be sent", zap.Error(err))
 		return
 	}
 	s.log.Info("handed out a backup")

@@ -61,12 +61,12 @@ var endings = []ending{
 		s.candor("--account", "operator", "node", "drain", "remote", "--notice", "1s", "--reason", "repair")
 		s.awaitTask(job, "Evicted")
 		s.candor("--account", "operator", "node", "resume", "remote")
-	}, reason: "Completed", task: "Evicted", said: "attempt 1 of task main.0 was ended because NODE drains, and the notice was over"},
+	}, reason: "Completed", task: "Evicted", said: "attempt 1 of task main.0 was ended because NODE drains and the notice has passed"},
 	{name: "lost node", submit: "-p far", do: onceMore, then: func(s *endsSite, job string) {
 		s.killAgent()
 		s.awaitTask(job, "NodeLost")
 		s.startAgent()
-	}, reason: "Completed", task: "NodeLost", said: "attempt 1 of task main.0 was lost with NODE, which fell silent"},
+	}, reason: "Completed", task: "NodeLost", said: "attempt 1 of task main.0 was lost with NODE, which stopped answering"},
 }
 
 // onceMore is a script. Its first attempt does not end, and its second attempt ends successfully.

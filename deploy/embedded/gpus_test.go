@@ -74,7 +74,7 @@ func TestAGPUThatFailsIsNotSold(t *testing.T) {
 			long := run("long", "echo $CANDOR_GPUS > "+out+"; while [ ! -e "+gate+" ]; do sleep 0.1; done")
 			await.Until(t, "the long task runs", func() bool { _, err := os.Stat(out); return err == nil })
 			write("GPU-a", "")
-			shows(2, "the working GPUs are not the GPUs that it sells")
+			shows(2, "the GPUs that work are not the GPUs that the node sells")
 			write("gate", "")
 			if j := u.final(long); j.State != jobmsg.Completed {
 				t.Errorf("the task that ran: %v", j.State)
@@ -87,7 +87,7 @@ func TestAGPUThatFailsIsNotSold(t *testing.T) {
 				t.Errorf("the next task has GPU %q, want 1", text)
 			}
 			write("GPU-b", "")
-			shows(1, "the working GPUs are not the GPUs that it sells")
+			shows(1, "the GPUs that work are not the GPUs that the node sells")
 			for _, of := range []string{"GPU-a", "GPU-b"} {
 				if err := os.Remove(filepath.Join(dir, of)); err != nil {
 					t.Fatal(err)

@@ -42,7 +42,7 @@ func (s *share) enlist(o *server.Options, changed *Config) error {
 		case i < 0:
 			fresh = append(fresh, p)
 		case !reflect.DeepEqual(before[i], p):
-			s.log.Warn("the configuration changes a peer: start the site again for it", zap.String("peer", p.Name))
+			s.log.Warn("the configuration changes a peer: start the site again to apply the change", zap.String("peer", p.Name))
 		}
 	}
 	if len(fresh) == 0 {

@@ -59,7 +59,7 @@ func divide(nodes []Node, markets []market.Market, discover func() (machine.Mach
 			continue
 		}
 		if n.Slots = n.sells(markets); len(n.Slots) == 0 {
-			return nil, nil, messages.Errorf(messages.Invalid, "node %s: slots: are missing, and its resources, %v, are less than one slot of any class that is sold there; write the slots, or larger resources", n.Name, *n.Resources)
+			return nil, nil, messages.Errorf(messages.Invalid, "node %s: slots: are missing, and its resources, %v, are less than one slot of any class that is sold on the node; write the slots, or larger resources", n.Name, *n.Resources)
 		}
 	}
 	return full, machines, nil

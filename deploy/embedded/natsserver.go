@@ -57,7 +57,7 @@ func startServer(o *server.Options, log *zap.Logger, counts prometheus.Registere
 	if !moved {
 		return nil, err
 	}
-	log.Warn("JetStream did not start; its cluster data was moved aside, and comes again from the other hosts", zap.String("to", aside), zap.Error(err))
+	log.Warn("JetStream did not start; the cluster data of this host was moved aside, and is copied again from the other hosts", zap.String("to", aside), zap.Error(err))
 	o.TrustedKeys = nil // the server has set it from TrustedOperators
 	return begin(o, lines)
 }

@@ -131,7 +131,7 @@ func (c *Config) checkTasks(ps *Problems) {
 			ps.addf(path, "memory_mib %d and max_memory_mib %d: must not be negative, and memory_mib must not be above max_memory_mib", m.MemoryMiB, m.MaxMemoryMiB)
 		}
 		if m.OutputMiB < 0 || m.OutputMiB > mostOutput {
-			ps.addf(path+".output_mib", "%d: must be between 0 and %d; 0: as for all", m.OutputMiB, mostOutput)
+			ps.addf(path+".output_mib", "%d: must be between 0 and %d; 0 stands for tasks.output_mib", m.OutputMiB, mostOutput)
 		}
 	}
 }

@@ -242,7 +242,7 @@ func (c *Config) checkNodes(ps *Problems) {
 		ps.name(path+".name", n.Name)
 		ps.unique(path+".name", n.Name, names)
 		if len(n.offers(c.Markets)) == 0 {
-			ps.addf(path+".slots", "is empty, and no market there sells a class by a unit that the node's resources hold; write how many slots of which class the node has, like {map: 2}")
+			ps.addf(path+".slots", "is empty, and no market of the node sells a class with a unit that fits into the node's resources; write how many slots of which class the node has, like {map: 2}")
 		}
 		if n.Suspended < 0 || n.Suspended > agentmsg.MaxSuspended {
 			ps.addf(path+".suspended", "%d is out of range; use 1 to %d suspended tasks, or leave it out for four to a slot", n.Suspended, agentmsg.MaxSuspended)

@@ -19,17 +19,17 @@ func (c *Config) checkPeers(ps *Problems) {
 		ps.addf("reserve", "%v is negative; the reserve is the most that the other sites may owe", c.Reserve)
 	}
 	if c.LeastVisit < 0 {
-		ps.addf("least_visit", "%v is negative; it is what another site must authorise for a job", c.LeastVisit)
+		ps.addf("least_visit", "%v is negative; give the smallest amount that another site may authorise for a job", c.LeastVisit)
 	}
 	if c.SilentAfter < 0 {
-		ps.addf("silent_after", "%v is negative; it is how long a peer may be silent before it is suspended", c.SilentAfter)
+		ps.addf("silent_after", "%v is negative; give the time after which a silent peer is suspended", c.SilentAfter)
 	}
 	names := map[messages.Name]bool{c.Site: true}
 	for i, p := range c.Peers {
 		path := at("peers", i)
 		ps.name(path+".name", p.Name)
 		if p.Name == c.Site {
-			ps.addf(path+".name", "%q is this site; name another", p.Name)
+			ps.addf(path+".name", "%q is this site; name another site", p.Name)
 		} else {
 			ps.unique(path+".name", p.Name, names)
 		}

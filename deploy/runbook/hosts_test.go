@@ -61,7 +61,7 @@ func (r *racks) upgrade(work func()) {
 		r.stop(host)
 		r.up(r.start(host, "site.yaml"))
 		r.until("nodes", "node1 Up", "node2 Up", "node3 Up")
-		r.until("replica list", "The auctioneer can lose 1 replica more", "The bank can lose 1 replica more")
+		r.until("replica list", "The auctioneer can lose 1 more replica", "The bank can lose 1 more replica")
 		work()
 	}
 	r.do("jobs --active", "long.sh", "Running")
@@ -93,7 +93,7 @@ func (r *racks) backUpAndRestore() {
 		r.Errorf("restored, the account is\n%s, and was\n%s", after, before)
 	}
 	r.do("bank verify", "The books verify", "byte for byte")
-	r.until("replica list", "The auctioneer can lose 1 replica more", "The bank can lose 1 replica more")
+	r.until("replica list", "The auctioneer can lose 1 more replica", "The bank can lose 1 more replica")
 }
 
 // replace replaces rack2, which is lost with its disk, by rack4.
@@ -112,8 +112,8 @@ func (r *racks) replace() {
 	r.until("replica add auctioneer rack4 --address "+h.Auctioneer, "auctioneer rack4 Follows")
 	r.until("replica add bank rack4 --address "+h.Bank, "bank rack4 Follows")
 	r.up(p)
-	r.do("replica remove auctioneer rack2", "The auctioneer can lose 1 replica more")
-	r.do("replica remove bank rack2", "The bank can lose 1 replica more")
+	r.do("replica remove auctioneer rack2", "The auctioneer can lose 1 more replica")
+	r.do("replica remove bank rack2", "The bank can lose 1 more replica")
 	r.until("site drop rack2 --config site-new.yaml --keys keys --state rack1", "no longer has a server west-rack2")
 	r.until("nodes", "node1 Up", "node2 Up", "node3 Up")
 	if out := r.try("replica remove bank rack1"); !strings.Contains(out, "add another replica first") {
@@ -124,7 +124,7 @@ func (r *racks) replace() {
 		r.stop(host)
 		r.up(r.start(host, "site-new.yaml"))
 	}
-	r.until("replica list", "The auctioneer can lose 1 replica more", "The bank can lose 1 replica more")
+	r.until("replica list", "The auctioneer can lose 1 more replica", "The bank can lose 1 more replica")
 }
 
 // rotate rotates keys, and revokes leaked credentials.

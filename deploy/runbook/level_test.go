@@ -60,12 +60,12 @@ func levelRises(t *testing.T, binary string) {
 		t.Helper()
 		r.stop(host)
 		r.up(r.start(host, "site.yaml"))
-		r.until("replica list", "The auctioneer can lose 1 replica more", "The bank can lose 1 replica more")
+		r.until("replica list", "The auctioneer can lose 1 more replica", "The bank can lose 1 more replica")
 		r.work()
 	}
 
 	r.install(next)
-	r.until("upgrade plan", "This program is candor v9.0.0", is, "1. On rack", "3. On rack", "4. Nodes on machines of their own (now of a lower level: node1, node2, node3; those in the hosts above are upgraded with these hosts)", "5. candor upgrade finish", "Install the earlier release again")
+	r.until("upgrade plan", "This program is candor v9.0.0", is, "1. On rack", "3. On rack", "4. Nodes on other machines (with a lower level now: node1, node2, node3; nodes on the hosts above are upgraded together with these hosts)", "5. candor upgrade finish", "Install the earlier release again")
 	again("rack3")
 	// If the leader has the earlier release, the command refuses. Otherwise, the leader refuses.
 	if out := r.try("upgrade finish"); !strings.Contains(out, is) || !strings.Contains(out, "exit status") || !strings.Contains(out, ": upgrade ") {

@@ -89,7 +89,7 @@ func replicasPutBack(t *testing.T, binary string) {
 	r.up(r.start("rack3", "site.yaml"), r.start("rack1", "site.yaml"))
 	r.until("replica list", "auctioneer rack1", "auctioneer rack2 Silent", "bank rack1", "bank rack2 Silent")
 	r.up(r.start("rack2", "site.yaml"))
-	r.until("replica list", "The auctioneer can lose 1 replica more", "The bank can lose 1 replica more")
+	r.until("replica list", "The auctioneer can lose 1 more replica", "The bank can lose 1 more replica")
 	r.do("job 4", "Completed")
 	if out := r.try("job 5"); strings.Contains(out, "Completed") {
 		t.Errorf("there is a job that only the others had:\n%s", out)

@@ -45,7 +45,7 @@ func (d *Data) Check() error {
 		return messages.Errorf(messages.Invalid, "samples: must have 1 to %d coordinates, have %d", MaxDimensions, d.Dimensions)
 	}
 	if len(d.Values) == 0 || len(d.Values)%d.Dimensions != 0 {
-		return messages.Errorf(messages.Invalid, "samples: %d numbers are not one sample or more of %d coordinates each", len(d.Values), d.Dimensions)
+		return messages.Errorf(messages.Invalid, "samples: %d numbers do not make samples of %d coordinates each", len(d.Values), d.Dimensions)
 	}
 	for i, x := range d.Values {
 		if err := checkCoordinate("samples["+strconv.Itoa(i/d.Dimensions)+"]", i%d.Dimensions, x); err != nil {
@@ -60,7 +60,7 @@ func (d *Data) checkWeights() error {
 		return nil
 	}
 	if len(d.Weights) != d.Len() {
-		return messages.Errorf(messages.Invalid, "weights: must be one for each of the %d samples, there are %d", d.Len(), len(d.Weights))
+		return messages.Errorf(messages.Invalid, "weights: give one for each of the %d samples; there are %d", d.Len(), len(d.Weights))
 	}
 	total := 0.0
 	for k, w := range d.Weights {

@@ -36,7 +36,7 @@ func New(d *Data, h mat.Symmetric) (*Density, error) {
 	}
 	lower, least := factor(h)
 	if least < smallest {
-		return nil, messages.Errorf(messages.Invalid, "H: is not positive definite: give a covariance matrix that is")
+		return nil, messages.Errorf(messages.Invalid, "H: is not positive definite: give a positive definite covariance matrix")
 	}
 	f := &Density{dims: d.Dimensions, h: mat.NewSymDense(d.Dimensions, nil), lower: lower}
 	f.h.CopySym(h)

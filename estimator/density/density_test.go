@@ -213,8 +213,8 @@ func TestRefuses(t *testing.T) {
 	}{
 		"1 to 32 coordinates, have 0":   {Data{}, one},
 		"1 to 32 coordinates, have 33":  {Data{Dimensions: 33, Values: make([]float64, 33)}, one},
-		"0 numbers are not":             {Data{Dimensions: 1}, one},
-		"3 numbers are not":             {Data{Dimensions: 2, Values: []float64{1, 2, 3}}, one},
+		"0 numbers do not":              {Data{Dimensions: 1}, one},
+		"3 numbers do not":              {Data{Dimensions: 2, Values: []float64{1, 2, 3}}, one},
 		"samples[1][0]: must be a fin":  {Data{Dimensions: 2, Values: []float64{1, 2, math.NaN(), 3}}, one},
 		"samples[1][1]: must be a fin":  {Data{Dimensions: 2, Values: []float64{1, 2, 3, math.Inf(-1)}}, one},
 		"samples[0][1]: 1e+101 is bey":  {Data{Dimensions: 2, Values: []float64{1, 1e101}}, one},

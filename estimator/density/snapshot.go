@@ -49,24 +49,24 @@ func RestoreClass(config Config, s *Snapshot) (*Class, error) {
 func (c *Class) check(s *Snapshot) error {
 	l, kernels := c.store.dims, 0
 	if !(s.Count >= 0 && s.Count <= Largest && s.Rescale > 0 && s.Rescale <= Largest) || len(s.Widths) != l || len(s.Groups) > c.store.accounts+1 {
-		return messages.Errorf(messages.Invalid, "snapshot: does not fit a class of %d dimensions and %d accounts: learn anew", l, c.store.accounts)
+		return messages.Errorf(messages.Invalid, "snapshot: does not fit a class of %d dimensions and %d accounts", l, c.store.accounts)
 	}
 	for _, w := range s.Widths {
 		if !(w > 0 && w <= Largest) {
-			return messages.Errorf(messages.Invalid, "snapshot: a width of %g is impossible: learn anew", w)
+			return messages.Errorf(messages.Invalid, "snapshot: the width %g must be above 0 and at most %g", w, Largest)
 		}
 	}
 	seen := map[messages.Name]bool{}
 	for i := range s.Groups {
 		g := &s.Groups[i]
 		if seen[g.Account] || !g.sound(&c.config) {
-			return messages.Errorf(messages.Invalid, "snapshot: the kernels of account %.64q are damaged: learn anew", g.Account)
+			return messages.Errorf(messages.Invalid, "snapshot: the kernels of account %.64q are damaged", g.Account)
 		}
 		seen[g.Account] = true
 		kernels += len(g.Weights)
 	}
 	if kernels > c.store.kernels {
-		return messages.Errorf(messages.Invalid, "snapshot: has %d kernels, the class has room for %d: learn anew", kernels, c.store.kernels)
+		return messages.Errorf(messages.Invalid, "snapshot: has %d kernels, and the class has room for %d", kernels, c.store.kernels)
 	}
 	return nil
 }

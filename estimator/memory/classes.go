@@ -177,7 +177,7 @@ func drawTypes(reply market.SamplesReply, f *density.Density, p *job.Profile, b 
 			}
 		}
 		if err != nil {
-			return reply, messages.Errorf(messages.Invalid, "class %s: hardly any draw from it is a valid valuation (%s): narrow its bounds", p.Name, messages.Detail(err))
+			return reply, messages.Errorf(messages.Invalid, "class %s: almost no sample drawn from the class is a valid valuation (%s): narrow the bounds of the class", p.Name, messages.Detail(err))
 		}
 		reply.Samples = append(reply.Samples, x...)
 		reply.Valuations = append(reply.Valuations, v)

@@ -87,7 +87,7 @@ func (m *Memory) play(account messages.Name, spec *job.JobSpec, draws []stageDra
 	if err != nil {
 		return reply, err
 	}
-	reply.Source = "no job was observed: as if it got one slot at once"
+	reply.Source = "no job was observed: the estimate assumes that the job gets one slot at once"
 	if wait != nil {
 		reply.Wait, reply.Runs = spread(wait), wait.Runs
 		reply.Source = "waits and slots of " + wait.Source

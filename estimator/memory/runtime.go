@@ -93,7 +93,7 @@ func (m *Memory) Runtime(r *market.RuntimeRequest) (reply market.RuntimeReply, e
 }
 
 // nothingKnown is the source of an answer if there is no estimate.
-const nothingKnown = "nothing is known: no run was observed, and there is no time limit"
+const nothingKnown = "the run time is not known: no run was observed, and there is no time limit"
 
 // task estimates the run time of one task of a stage. The distribution is nil if nothing is known.
 func (m *Memory) task(r *market.RuntimeRequest, s *job.StageShape) (market.RuntimeEstimate, *runtime.Distribution, error) {

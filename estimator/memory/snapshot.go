@@ -94,7 +94,7 @@ func (m *Memory) restore(r *Record) error {
 	case r.Class != nil:
 		return m.restoreClass(r.Class)
 	}
-	return messages.Errorf(messages.Invalid, "snapshot: holds a record of an unknown kind: learn anew")
+	return messages.Errorf(messages.Invalid, "snapshot: has a record of an unknown kind")
 }
 
 func (m *Memory) restoreJobs(b *JobBlock) {

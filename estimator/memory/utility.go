@@ -98,7 +98,7 @@ func (m *Memory) Utility(r *market.UtilityRequest) (market.UtilityReply, error) 
 	classes := slices.Compact(slices.Sorted(slices.Values(r.Classes)))
 	for _, class := range classes {
 		if !messages.ValidFreeName(class) {
-			return market.UtilityReply{}, messages.Errorf(messages.Invalid, "classes: one is not a name: a letter or digit, then at most 62 letters, digits, '.', '-' and '_'")
+			return market.UtilityReply{}, messages.Errorf(messages.Invalid, "classes: %.64q is not a name: use a letter or digit, then at most 62 letters, digits, '.', '-' and '_'", class)
 		}
 	}
 	even := slices.Repeat([]float64{1}, len(classes))

@@ -74,5 +74,5 @@ func (p *Predictor) restoreContext(r *Record) error {
 }
 
 func damaged() error {
-	return messages.Errorf(messages.Invalid, "snapshot: its run times are damaged: learn anew")
+	return messages.Errorf(messages.Invalid, "snapshot: its run times are damaged")
 }

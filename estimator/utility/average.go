@@ -56,7 +56,7 @@ func (s *Segment) check(place string, before int) error {
 		return messages.Errorf(messages.Invalid, "%sduration: must be 0 or above and finite, is %g", place, s.Duration)
 	}
 	if n := len(s.Shares); n == 0 || n > MaxResources || before != 0 && n != before {
-		return messages.Errorf(messages.Invalid, "%ss: must be one share for each resource, 1 to %d, and as many as in the segment before: there are %d, before %d", place, MaxResources, n, before)
+		return messages.Errorf(messages.Invalid, "%ss: has %d shares; give one share for each of 1 to %d resources, and the same number in each segment (the segment before has %d)", place, n, MaxResources, before)
 	}
 	return checkShares(place+"s", s.Shares)
 }

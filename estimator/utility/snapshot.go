@@ -33,7 +33,7 @@ func Restore(s *Snapshot) (*Regression, error) {
 		return nil, err
 	}
 	if s.Runs < 0 || len(s.R) != len(g.r) || len(s.Z) != len(g.z) || !finite(s.R) || !finite(s.Z) || !finite([]float64{s.Weight, s.RSS}) || s.Weight < 0 || s.RSS < 0 {
-		return nil, messages.Errorf(messages.Invalid, "snapshot: is damaged: learn anew")
+		return nil, messages.Errorf(messages.Invalid, "snapshot: is damaged")
 	}
 	g.latest, g.runs, g.weight, g.rss = s.Latest, s.Runs, s.Weight, s.RSS
 	copy(g.r, s.R)

@@ -105,7 +105,7 @@ func Outdated(abilities []messages.Name) string {
 	if !slices.Contains(abilities, AbilityOutdated) {
 		return ""
 	}
-	return "tasks run under an older build or configuration than the agent's until no task runs there; candor node drain brings that about"
+	return "tasks run under an older build or configuration than the agent's until no task runs there; to end the tasks sooner, use candor node drain"
 }
 
 // Paused returns why a node takes no tasks although it is up. It returns "" if the node takes tasks.
@@ -114,9 +114,9 @@ func Paused(abilities []messages.Name) string {
 	case slices.Contains(abilities, AbilityFull):
 		return "takes no tasks: its disk is almost full"
 	case slices.Contains(abilities, AbilityStalled):
-		return "takes no tasks: its executor does not answer; the node's log says what helps"
+		return "takes no tasks: its executor does not answer; the node's log says what to do"
 	case slices.Contains(abilities, AbilityGPUs):
-		return "takes no tasks until its tasks have ended: the working GPUs are not the GPUs that it sells; the node's log names them"
+		return "takes no tasks until its tasks have ended: the GPUs that work are not the GPUs that the node sells; the node's log names the GPUs"
 	}
 	return ""
 }

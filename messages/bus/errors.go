@@ -56,7 +56,7 @@ func connectionLost() error {
 
 func deniedSend(subject string) error {
 	return messages.Errorf(messages.PermissionDenied,
-		"these credentials may not send to %s; the last token must be the account they were issued for", clip(subject))
+		"these credentials may not send to %s; the last token of the subject must be the account of the credentials", clip(subject))
 }
 
 func deniedListen(subject string) error {
@@ -67,7 +67,7 @@ var streamName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 
 func checkStream(name string, subjects []string) error {
 	if !streamName().MatchString(name) || len(subjects) == 0 {
-		return messages.Errorf(messages.Invalid, "stream %q: needs a name of letters, digits, '-' and '_', and subjects", clip(name))
+		return messages.Errorf(messages.Invalid, "stream %q: needs subjects, and a name of letters, digits, '-' and '_'", clip(name))
 	}
 	for _, subject := range subjects {
 		if err := checkPattern(subject); err != nil {

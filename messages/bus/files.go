@@ -25,7 +25,7 @@ func SendFile(ctx context.Context, b Bus, subject string, attempt messages.Attem
 		request.Data = piece[:min(jobmsg.PieceSize, f.Size-request.Offset)]
 		n, err := from.ReadAt(request.Data, request.Offset)
 		if err != nil && !(errors.Is(err, io.EOF) && n == len(request.Data)) {
-			return true, messages.Errorf(messages.Invalid, "file %s: cannot be read to its end, did it change? %v", f.Name, err)
+			return true, messages.Errorf(messages.Invalid, "file %s: cannot be read to its end; perhaps the file changed: %v", f.Name, err)
 		}
 		if reply, err = Call[jobmsg.PutReply](ctx, b, subject, request); err != nil || reply.Done {
 			return true, err

@@ -125,7 +125,7 @@ func (s *natsStream) Consume(ctx context.Context, after uint64, handle func(uint
 		handle(last, m.Subject(), m.Data())
 	}, jetstream.PullExpiry(pullExpiry), jetstream.PullHeartbeat(pullHeartbeat), jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
 		s.bus.metrics.errors.Inc()
-		s.bus.log.Warn("the stream is read again from the place of the break", zap.String("stream", name), zap.Error(err))
+		s.bus.log.Warn("reading the stream broke off; reading goes on after the last message", zap.String("stream", name), zap.Error(err))
 	}))
 	if err != nil {
 		return nil, streamError(ctx, name, err)

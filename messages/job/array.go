@@ -106,7 +106,7 @@ func (a Array) validate(path string) error {
 		where := fmt.Sprintf("%s[%d]", path, i)
 		switch {
 		case r.First < 0 || r.Last < r.First:
-			return messages.Errorf(messages.Invalid, "%s: %d to %d is no range; it goes up from 0 or above", where, r.First, r.Last)
+			return messages.Errorf(messages.Invalid, "%s: %d to %d is no range; give a first index of 0 or above, and a last index that is not smaller", where, r.First, r.Last)
 		case r.Step <= 0:
 			return messages.Errorf(messages.Invalid, "%s: step %d must be above 0", where, r.Step)
 		case i > 0 && r.First <= a[i-1].last():

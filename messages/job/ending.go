@@ -57,10 +57,10 @@ type Ending struct {
 
 // mute has the text to show instead of the node's sentence, for the reasons for which that sentence is not shown.
 var mute = map[EndReason]string{
-	EndNodeLost:   "was lost with %s, which fell silent",
+	EndNodeLost:   "was lost with %s, which stopped answering",
 	EndAgentLost:  "was lost when the agent of %s restarted",
 	EndAgentStops: "was ended because the agent of %s stopped",
-	EndEvicted:    "was ended because %s drains, and the notice was over",
+	EndEvicted:    "was ended because %s drains and the notice has passed",
 	EndPreempted:  "was ended on %s because its market gave the slot to others",
 	EndGang:       "was ended on %s because another task of its gang was lost",
 	EndCancelled:  "was ended on %s because its job was cancelled",

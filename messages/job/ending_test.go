@@ -20,8 +20,8 @@ func TestEndings(t *testing.T) {
 		"ended by its memory limit on n1":                                   {Reason: job.EndMemoryLimit, Node: "n1"},
 		"ended by its disk limit of 20 MiB on n1: its directory holds more": {Reason: job.EndDiskLimit, Detail: "ended by its disk limit of 20 MiB: its directory holds more", Node: "n1"},
 		"could not be started on n1: directory /x does not exist":           {Reason: job.EndCannotStart, Detail: "directory /x does not exist", Node: "n1"},
-		"was lost with n1, which fell silent":                               {Reason: job.EndNodeLost, Node: "n1"},
-		"was ended because n1 drains, and the notice was over":              {Reason: job.EndEvicted, Node: "n1"},
+		"was lost with n1, which stopped answering":                         {Reason: job.EndNodeLost, Node: "n1"},
+		"was ended because n1 drains and the notice has passed":             {Reason: job.EndEvicted, Node: "n1"},
 	} {
 		if got := e.String(); got != want {
 			t.Errorf("%+v: %q, want %q", e, got, want)

@@ -187,7 +187,7 @@ func validateFiles(where string, files []File) error {
 			return err
 		}
 		if total += f.Size; total > MaxJobFiles {
-			return messages.Errorf(messages.TooLarge, "%s: with this one they are more than the limit of %d MiB together", at, MaxJobFiles>>20)
+			return messages.Errorf(messages.TooLarge, "%s: with this file, all inputs together have more than the limit of %d MiB", at, MaxJobFiles>>20)
 		}
 		if first, twice := names[f.Name]; twice {
 			return messages.Errorf(messages.Invalid, "%s.name: %q is the name of %s[%d] too; give each its own", at, messages.Clipped(f.Name), where, first)

@@ -231,7 +231,7 @@ func (s *Stage) Narrow(positions []uint32, all int) error {
 		repeats.Positions = repeats.Positions.With(position)
 	}
 	if n := max(len(indices), len(repeats.Positions)); n > MaxRanges {
-		return messages.Errorf(messages.TooLarge, "the tasks that did not end well are in %d runs of indices, more than the %d that a job can have; submit them as several jobs with --array", n, MaxRanges)
+		return messages.Errorf(messages.TooLarge, "the failed tasks have indices in %d ranges, and a job can have at most %d; submit these tasks as several jobs with --array", n, MaxRanges)
 	}
 	s.Tasks, s.Array, s.Repeats = 0, indices, repeats
 	return nil

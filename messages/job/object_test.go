@@ -49,7 +49,7 @@ func TestFilesOfAJob(t *testing.T) {
 			func(s *JobSpec) {
 				s.Stages[0].Inputs = append(s.Stages[0].Inputs, File{Name: "in", Digest: digestOf("b")})
 			}},
-		{"stages[0].inputs[4]: with this one", messages.TooLarge, func(s *JobSpec) { s.Stages[0].Inputs = large(5) }},
+		{"stages[0].inputs[4]: with this file", messages.TooLarge, func(s *JobSpec) { s.Stages[0].Inputs = large(5) }},
 		{"stages[0].inputs: 257", messages.TooLarge, func(s *JobSpec) { s.Stages[0].Inputs = make([]File, 257) }},
 		{"stages[0].outputs: 65", messages.TooLarge, func(s *JobSpec) { s.Stages[0].Outputs = make([]string, 65) }},
 		{"stages[0].outputs[1]: \"../*\"", messages.Invalid, func(s *JobSpec) { s.Stages[0].Outputs[1] = "../*" }},

@@ -118,7 +118,7 @@ func (p *Profile) validateParts() error {
 		return messages.Errorf(messages.Invalid, "eps: must be from %v to below 0.5, is %v", float64(LeastEpsilon), p.Epsilon)
 	}
 	if (p.Class == Recurrent) != (p.SecondsPerUnit != 0) || !(p.SecondsPerUnit >= 0 && p.SecondsPerUnit <= MaxValuationTime) {
-		return messages.Errorf(messages.Invalid, "seconds_per_unit: a recurrent class needs it, above 0, and others have none; it is %v", p.SecondsPerUnit)
+		return messages.Errorf(messages.Invalid, "seconds_per_unit: %v: a recurrent class needs a number above 0 and at most %v; other classes must leave it out", p.SecondsPerUnit, float64(MaxValuationTime))
 	}
 	return nil
 }
@@ -181,7 +181,7 @@ func (p *Profile) validateRules() error {
 		return messages.Errorf(messages.Invalid, "bandwidth: %q is not one of %s", messages.Clipped(p.Bandwidth), strings.Join(bandwidths, ", "))
 	}
 	if p.Influence != 0 && !(p.Influence >= 1 && p.Influence <= maxInfluence) {
-		return messages.Errorf(messages.Invalid, "influence: must be 1 or more times an even part, is %v", p.Influence)
+		return messages.Errorf(messages.Invalid, "influence: must be from 1 to %v times an account's equal part, is %v", float64(maxInfluence), p.Influence)
 	}
 	if p.Kernels != 0 && (p.Kernels < 64 || p.Kernels > 1<<16) {
 		return messages.Errorf(messages.Invalid, "kernels: must be from 64 to %d, are %d", 1<<16, p.Kernels)
@@ -232,7 +232,7 @@ func (p *Profile) Valuation(x []float64) (Valuation, error) {
 		return Valuation{}, err
 	}
 	if p.Class == Queued {
-		return Valuation{}, messages.Errorf(messages.Invalid, "class: a sample of class %s is no valuation", Queued)
+		return Valuation{}, messages.Errorf(messages.Invalid, "class: a sample of class %s has a value, a cost of delay and a length, but is no valuation; name another class", Queued)
 	}
 	v := Valuation{Class: p.Class, Epsilon: p.Epsilon, SecondsPerUnit: p.SecondsPerUnit}
 	if p.Class == Custom {

@@ -40,11 +40,11 @@ func TestProfileRefuses(t *testing.T) {
 		"parts: only a custom class":         func(p *job.Profile) { p.Parts = []float64{1} },
 		"eps: must be from":                  func(p *job.Profile) { p.Epsilon = 0.6 },
 		"eps: only a sigmoidal":              func(p *job.Profile) { p.Class, p.Epsilon = job.LinearDecay, 0.1 },
-		"seconds_per_unit: a recurrent":      func(p *job.Profile) { p.SecondsPerUnit = 1 },
+		"seconds_per_unit: 1: a recurrent":   func(p *job.Profile) { p.SecondsPerUnit = 1 },
 		"parts: there are 0; a custom class": func(p *job.Profile) { p.Class = job.Custom },
 		"parts[1]: must be from 0 to 1":      func(p *job.Profile) { p.Class, p.Parts = job.Custom, []float64{0.5, 0.6} },
 		`bandwidth: "wide" is not one of`:    func(p *job.Profile) { p.Bandwidth = "wide" },
-		"influence: must be 1 or more":       func(p *job.Profile) { p.Influence = 0.5 },
+		"influence: must be from 1 to":       func(p *job.Profile) { p.Influence = 0.5 },
 		`market: "a b" is no name`:           func(p *job.Profile) { p.Market = "a b" },
 		"market: is missing; name the batch": func(p *job.Profile) { p.Class = job.Queued },
 		"kernels: must be from 64":           func(p *job.Profile) { p.Kernels = 2 },
@@ -163,11 +163,11 @@ func TestCommandID(t *testing.T) {
 
 func TestBasis(t *testing.T) {
 	r := market.UtilityReply{Runs: 1, Default: 0.9, Utility: job.Utility{Weights: job.Weights{{"map", 1.5}, {"reduce", 0.5}}}}
-	if got := r.Basis(); got != "estimated from 1 run: weights map 1.5, reduce 0.5; the runs alone do not determine them; 90 % is the default's, runs differ from the fit by 0 %" {
+	if got := r.Basis(); got != "estimated from 1 run: weights map 1.5, reduce 0.5; the runs alone do not determine the weights; the default contributes 90 %, and the runs differ from the fit by 0 %" {
 		t.Error(got)
 	}
 	r.Runs, r.Determined, r.Errors, r.Residual = 8, true, job.Weights{{"map", 0.123}, {"reduce", 0.01}}, 0.05
-	if got := r.Basis(); got != "estimated from 8 runs: weights map 1.5 ± 0.12, reduce 0.5 ± 0.01; 90 % is the default's, runs differ from the fit by 5 %" {
+	if got := r.Basis(); got != "estimated from 8 runs: weights map 1.5 ± 0.12, reduce 0.5 ± 0.01; the default contributes 90 %, and the runs differ from the fit by 5 %" {
 		t.Error(got)
 	}
 }

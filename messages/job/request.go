@@ -68,7 +68,7 @@ func (r *SubmitRequest) Several() error {
 	case r.Key != "" || len(r.Spec.Stages) > 0:
 		return messages.Errorf(messages.Invalid, "jobs: cannot go together with key and spec; give each job its own key and spec")
 	case r.Site != "":
-		return messages.Errorf(messages.Invalid, "jobs: run at this site; submit jobs for another site one by one")
+		return messages.Errorf(messages.Invalid, "jobs: several jobs of one request run at this site; leave site out, or submit the jobs for another site one by one")
 	}
 	keys := make(map[string]bool, len(r.Jobs))
 	for i := range r.Jobs {

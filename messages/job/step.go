@@ -35,11 +35,11 @@ func (s *JobSpec) validateTogether() error {
 			return messages.Errorf(messages.Invalid, "%s.allocation: an allocation has at least two tasks; ask for more nodes, or leave it out", path)
 		case !s.Together:
 		case !of.Allocation:
-			return messages.Errorf(messages.Invalid, "%s.allocation: is missing; all stages of a job with together are parts of one allocation", path)
+			return messages.Errorf(messages.Invalid, "%s.allocation: is missing; with together, every stage of the job is a part of one allocation", path)
 		case len(of.After) > 0:
-			return messages.Errorf(messages.Invalid, "%s.after: all stages of a job with together start at the same time; leave after out", path)
+			return messages.Errorf(messages.Invalid, "%s.after: with together, all stages of the job start at the same time; leave after out", path)
 		case i > 0 && of.Interactive != nil:
-			return messages.Errorf(messages.Invalid, "%s.interactive: of an allocation only the first stage has a stream; leave it out", path)
+			return messages.Errorf(messages.Invalid, "%s.interactive: only the first stage of an allocation can have a stream; leave interactive out", path)
 		case all > MaxMembers:
 			return messages.Errorf(messages.TooLarge, "%s.tasks: an allocation has at most %d nodes, and the job has %d up to this stage", path, MaxMembers, all)
 		}

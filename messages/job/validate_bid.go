@@ -77,11 +77,11 @@ func (s *JobSpec) validateConditions() error {
 	slices.Sort(all)
 	switch {
 	case s.AfterAny && len(all) == 0:
-		return messages.Errorf(messages.Invalid, "after_any: needs a list of jobs, such as after_ok, because it makes one of them enough; leave after_any out")
+		return messages.Errorf(messages.Invalid, "after_any: the job waits for no jobs; give a list of jobs, such as after_ok, or leave after_any out")
 	case s.AfterAny && len(slices.Compact(all)) < len(s.Awaited()):
 		return messages.Errorf(messages.Invalid, "after_any: a job is in two lists; name each job in one of them")
 	case s.AfterAny && s.AfterEach != 0:
-		return messages.Errorf(messages.Invalid, "after_any: after_each is for each task, and cannot be one of several conditions; leave one of them out")
+		return messages.Errorf(messages.Invalid, "after_any: cannot go together with after_each, which makes each task wait by itself; leave one of the two out")
 	case s.StartDelay < 0 || s.StartDelay > maxStartDelay:
 		return messages.Errorf(messages.Invalid, "start_delay: %v is not between 0 and %v", s.StartDelay, maxStartDelay)
 	case s.StartDelay > 0 && len(s.AfterStart) == 0:
@@ -89,7 +89,7 @@ func (s *JobSpec) validateConditions() error {
 	case s.StartDelay > 0 && s.Contract != "":
 		return messages.Errorf(messages.Invalid, "start_delay: contract %s fixes the completion time of the job; leave start_delay or the contract out", messages.Clipped(s.Contract))
 	case s.AfterEach != 0 && (len(s.Stages) != 1 || s.Stages[0].Array == nil || s.Stages[0].Gang):
-		return messages.Errorf(messages.Invalid, "after_each: is only for a job that is an array of one stage: its tasks wait for the tasks of another array, one by one; use after_ok")
+		return messages.Errorf(messages.Invalid, "after_each: makes each task of an array wait for one task of another array, and this job is not an array of one stage without a gang; use after_ok")
 	}
 	return nil
 }

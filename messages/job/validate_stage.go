@@ -38,7 +38,7 @@ func (s *Stage) validate(path string) error {
 // validateStream checks the fields about streams and signals of a task.
 func (s *Stage) validateStream(path string) error {
 	if s.Interactive != nil && s.TaskCount() != 1 && !s.Allocation {
-		return messages.Errorf(messages.Invalid, "%s.interactive: only a single task has a stream, not one of %d; run one task", path, s.TaskCount())
+		return messages.Errorf(messages.Invalid, "%s.interactive: only a stage of one task can have a stream, and this stage has %d tasks; run one task", path, s.TaskCount())
 	}
 	if err := s.Interactive.Validate(path + ".interactive"); err != nil || s.Signal == nil {
 		return err
@@ -81,7 +81,7 @@ func (r *Repeats) validate(path string, tasks int) error {
 	}
 	last := len(r.Positions) - 1
 	if r.Tasks <= 0 || r.Tasks > MaxTasks || r.Positions.Count() != int64(tasks) || r.Positions[last].last() >= int64(r.Tasks) {
-		return messages.Errorf(messages.Invalid, "%s: must give the position of each of the %d tasks, below %d", path, tasks, r.Tasks)
+		return messages.Errorf(messages.Invalid, "%s: must give a position for each of the %d tasks, from 0 to below %d", path, tasks, r.Tasks)
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func (m *replicated) save() (*raft.SnapshotMeta, io.ReadCloser, error) {
 		return nil, nil, err
 	}
 	if len(all) == 0 || all[0].Index < applied {
-		return nil, nil, fmt.Errorf("the latest snapshot does not go as far as entry %d", applied)
+		return nil, nil, fmt.Errorf("the latest snapshot ends before entry %d", applied)
 	}
 	return m.disk.snapshots.Open(all[0].ID)
 }
@@ -110,7 +110,7 @@ func Plant(dir, id string, s Saved, began time.Time, state io.Reader) (err error
 		return fmt.Errorf("mailbox: cannot make a snapshot in %s: %w", dir, err)
 	}
 	if n, err := io.Copy(sink, state); err != nil || n != s.Size {
-		return errors.Join(fmt.Errorf("mailbox: of a saved state of %d bytes, %d were written: %w", s.Size, n, orNone(err)), sink.Cancel())
+		return errors.Join(fmt.Errorf("mailbox: only %d of %d bytes of a saved state were written: %w", n, s.Size, orNone(err)), sink.Cancel())
 	}
 	if err := sink.Close(); err != nil {
 		return fmt.Errorf("mailbox: cannot make a snapshot in %s: %w", dir, err)

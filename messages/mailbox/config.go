@@ -169,7 +169,7 @@ func (c *Config) checkTLS() error {
 	t := c.TLS
 	switch {
 	case t == nil:
-		return invalid("TLS is missing, without which whoever can connect could write the log; give certificates, or Local where all replicas run in one process")
+		return invalid("TLS is missing, and without TLS anybody who can connect could write the log; give certificates, or set Local if all replicas run in one process")
 	case c.Group == "":
 		return invalid("Group is empty; say what the certificates of the group's replicas are for, such as bank.west")
 	case t.MinVersion < tls.VersionTLS13:

@@ -173,7 +173,7 @@ func TestDamagedReplicaOfTwo(t *testing.T) {
 	g.start(g.ids...)
 	glob(t, g.dirs[victim], "damaged-*")
 	eventually(t, "the damaged replica says that nobody leads", func() bool {
-		return logs.FilterMessageSnippet("no replica leads that could bring this one up to date").Len() > 0
+		return logs.FilterMessageSnippet("this replica has no leader that could bring it up to date").Len() > 0
 	})
 	for id, box := range g.running() {
 		if box.leadership.leads() != 0 || g.machines[id].count("pay 9000") != 0 {
@@ -391,7 +391,7 @@ func TestAllReplicasAreDamaged(t *testing.T) {
 	logged.TakeAll()
 	g.impatient()
 	g.start(g.ids...)
-	eventually(t, "each says so", func() bool { return logged.FilterMessageSnippet("no replica leads").Len() >= len(g.ids) })
+	eventually(t, "each says so", func() bool { return logged.FilterMessageSnippet("this replica has no leader").Len() >= len(g.ids) })
 }
 
 // heardOf changes the files of a stopped replica as if it had got a heartbeat but not the entries. Then the replica
@@ -589,7 +589,7 @@ func TestRefusedSnapshot(t *testing.T) {
 		before, _ := filepath.Glob(filepath.Join(g.dirs[id], snapshotsDir, "*"))
 		g.most = 30
 		g.start(id)
-		endsWith(t, ended, "the leader sent what this replica cannot read: mailbox: cannot restore a snapshot that build "+build()[:12])
+		endsWith(t, ended, "the leader sent a snapshot that this replica cannot read: mailbox: cannot restore a snapshot that build "+build()[:12])
 		g.stop(id)
 		glob(t, g.dirs[id], refusedDir+"/*/"+snapshotMeta)
 		if left, _ := filepath.Glob(filepath.Join(g.dirs[id], snapshotsDir, "*")); !slices.Contains(left, before[len(before)-1]) {

@@ -82,7 +82,7 @@ func TestGarbageEntryEndsApplying(t *testing.T) {
 				t.Errorf("%s: entry %d: %v", g.name, i+1, r)
 			}
 		}
-		if total, _ := m.state(); total != 1 || len(told) != 1 || !strings.Contains(told[0].Error(), "entry 2 is committed, and this build cannot carry it out") {
+		if total, _ := m.state(); total != 1 || len(told) != 1 || !strings.Contains(told[0].Error(), "entry 2 is committed, but this build cannot apply it") {
 			t.Errorf("%s: %d commands reached the machine, told %v", g.name, total, told)
 		}
 		if _, err := a.Snapshot(); err == nil {

@@ -138,7 +138,7 @@ func told(r io.Reader) (h hello, err error) {
 	}
 	n := binary.BigEndian.Uint32(head[:])
 	if n > mostTold {
-		return h, fmt.Errorf("mailbox: a replica tells %d bytes about its log, above %d", n, mostTold)
+		return h, fmt.Errorf("mailbox: a replica announced a message of %d bytes about its log, and the limit is %d", n, mostTold)
 	}
 	body := make([]byte, n)
 	if _, err := io.ReadFull(r, body); err != nil {

@@ -89,7 +89,7 @@ func TestReplicaOfAnOlderBuildEnds(t *testing.T) {
 		g.stop(old)
 		g.propose("meanwhile")
 		g.start(old)
-		endsWith(t, why, "and this build cannot carry it out")
+		endsWith(t, why, "but this build cannot apply it")
 	}
 	if total, _ := g.machines[old].state(); total > 1 {
 		t.Errorf("it carried out %d commands", total)
@@ -115,7 +115,7 @@ func TestUnreadableEntryEndsReplicas(t *testing.T) {
 			g.propose("before")
 			f := g.leader().raft.Apply(entry, 0)
 			for range 2 { // without the others, the third does not learn that the entry is committed
-				endsWith(t, why, "and this build cannot carry it out")
+				endsWith(t, why, "but this build cannot apply it")
 			}
 			if await(f, t.Context().Done()) == nil {
 				if err, bad := f.Response().(error); !bad {

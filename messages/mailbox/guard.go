@@ -190,7 +190,7 @@ func (g *guard) lookAtSpace() {
 	free, err := g.config.faults.free(g.config.Dir)
 	end()
 	if err != nil {
-		g.config.Log.Error("cannot tell the space left for the log", zap.Error(err))
+		g.config.Log.Error("cannot measure the free space on the log's disk", zap.Error(err))
 		return
 	}
 	g.free.Store(free)
@@ -198,7 +198,7 @@ func (g *guard) lookAtSpace() {
 	low := free < limit || (was && free < limit+limit/8) || g.refused.Load() && !g.hasRoom()
 	g.setLow(low)
 	if low != was {
-		g.config.Log.Warn("space left for the log", zap.Bool("refusing proposals", low), zap.Uint64("bytes free", free))
+		g.config.Log.Warn("the free space on the log's disk crossed the limit", zap.Bool("refusing proposals", low), zap.Uint64("bytes free", free))
 	}
 }
 
@@ -247,7 +247,7 @@ func (g *guard) probeOnce() {
 	path := filepath.Join(g.config.Dir, "probe")
 	err := g.write("probe", func() error { return writeSynced(path, []byte("probe")) })
 	if err != nil {
-		g.config.Log.Error("cannot write next to the log", zap.Error(err))
+		g.config.Log.Error("cannot write a probe file into the log's directory", zap.Error(err))
 	}
 }
 

@@ -48,7 +48,7 @@ func (h *healer) heal() {
 				continue
 			}
 			if err := h.readmit(id, q); err != nil && !errors.Is(err, ErrNotLeader) {
-				h.config.Log.Warn("a doubtful replica is not up to date yet", zap.String("peer", id), zap.Error(err))
+				h.config.Log.Warn("a replica that may lack acknowledged entries is not up to date yet", zap.String("peer", id), zap.Error(err))
 			}
 		}
 	}
@@ -73,7 +73,7 @@ func (h *healer) tellAlone(silence time.Duration) bool {
 	if err == nil || silence < min(aloneFor*h.config.Timeout, mostAlone) {
 		return false
 	}
-	h.config.Log.Error("no replica leads that could bring this one up to date: start the others; if each of them says this, restore a backup, or see \"Files that were damaged\" in the runbook",
+	h.config.Log.Error("this replica has no leader that could bring it up to date: start the other replicas; if each of them logs this message, restore a backup, or see \"Files that were damaged\" in the runbook",
 		zap.Duration("heard of no leader for", silence.Round(time.Second)), zap.Error(err))
 	return true
 }

@@ -45,7 +45,7 @@ func (d *disk) inspect(c *Config) error {
 		return d.tryOpen(c)
 	}
 	if !d.canHeal(c) {
-		return fmt.Errorf("%w; no other replica has the data, and no snapshot goes so far: put back a copy of %s, or restore a backup of the site (candor restore)", err, c.Dir)
+		return fmt.Errorf("%w; neither another replica nor a snapshot has the data: put back a copy of %s, or restore a backup of the site (candor restore)", err, c.Dir)
 	}
 	aside, moved := d.putAside(c, walDir, snapshotsDir)
 	if moved != nil {
@@ -194,7 +194,7 @@ func (d *disk) check(c *Config) error {
 	}
 	switch {
 	case last.index > 0 && first > snapshot+1:
-		return damaged("the log in %s begins at entry %d, and no snapshot goes so far: %w", c.Dir, first, orNone(cause))
+		return damaged("the log in %s begins at entry %d, and no snapshot has all earlier entries: %w", c.Dir, first, orNone(cause))
 	case last.index == 0 && snapshot == 0 && len(bad) > 0:
 		return damaged("the log in %s is empty, and its snapshots cannot be read: %w", c.Dir, cause)
 	}
@@ -250,7 +250,7 @@ func (s *sealedLog) scan() (last tail, first uint64, err error) {
 			return last, first, err
 		}
 		if index == s.promises.end.index && l.Term != s.promises.end.term {
-			return last, first, damaged("entry %d of the log in %s is of term %d, and one of term %d was promised", index, s.place, l.Term, s.promises.end.term)
+			return last, first, damaged("entry %d of the log in %s is of term %d, but the acknowledged entry is of term %d", index, s.place, l.Term, s.promises.end.term)
 		}
 		if l.Type == raft.LogCommand && len(l.Data) > 0 && l.Data[0] > entryMark {
 			return last, first, messages.NewerFormat(fmt.Sprintf("mailbox: entry %d of the log in %s", index, s.place), int(l.Data[0]), entryMark)
@@ -267,14 +267,14 @@ func (s *sealedLog) scan() (last tail, first uint64, err error) {
 func (d *disk) kept(c *Config, last tail) error {
 	r := &d.promises.record
 	if last.index < d.promises.end.index {
-		return damaged("the log in %s ends at entry %d, and entries up to %d were promised", c.Dir, last.index, d.promises.end.index)
+		return damaged("the log in %s ends at entry %d, but entries up to %d were acknowledged", c.Dir, last.index, d.promises.end.index)
 	}
 	term, voted, whom, err := d.votes()
 	if err != nil {
 		return broken(fmt.Errorf("mailbox: cannot read the votes in %s: %w", c.Dir, err))
 	}
 	if term < r.Term || voted < r.VotedTerm || voted == r.VotedTerm && len(r.VotedFor) > 0 && string(whom) != string(r.VotedFor) {
-		return damaged("the votes in %s are of term %d, and one of term %d was promised", c.Dir, max(term, voted), max(r.Term, r.VotedTerm))
+		return damaged("the votes in %s, of term %d, contradict the record of acknowledged entries, of term %d", c.Dir, max(term, voted), max(r.Term, r.VotedTerm))
 	}
 	return nil
 }
@@ -418,7 +418,7 @@ func (d *disk) beginLog(c *Config, r *record, entries []*raft.Log) error {
 // promised. Otherwise it returns an error. Entries before the snapshot are not needed.
 func (d *disk) complete(c *Config) (snapshot uint64, entries []*raft.Log, err error) {
 	if d.promises == nil || d.snapshots == nil {
-		return 0, nil, errors.New("there are no promises to compare with")
+		return 0, nil, errors.New("there is no record of acknowledged entries to compare with")
 	}
 	_, usable, _ := d.snapshots.unreadable()
 	if usable == nil {
@@ -432,7 +432,7 @@ func (d *disk) complete(c *Config) (snapshot uint64, entries []*raft.Log, err er
 	}
 	promised := d.promises.end
 	if d.canHeal(c) && (d.promises.record.Standing != standingWhole || end == 0) {
-		return 0, nil, errors.New("the peers know more")
+		return 0, nil, errors.New("the peers have entries that this replica may lack")
 	}
 	log, last := &sealedLog{LogStore: d.store, place: c.Dir, promises: d.promises}, tail{}
 	for index := usable.Index + 1; index <= max(end, promised.index); index++ {
@@ -447,7 +447,7 @@ func (d *disk) complete(c *Config) (snapshot uint64, entries []*raft.Log, err er
 			return 0, nil, damagedEntry(c.Dir, index, err)
 		}
 		if index == promised.index && l.Term != promised.term {
-			return 0, nil, damagedEntry(c.Dir, index, fmt.Errorf("it is of term %d, and one of term %d was promised", l.Term, promised.term))
+			return 0, nil, damagedEntry(c.Dir, index, fmt.Errorf("it is of term %d, but the acknowledged entry is of term %d", l.Term, promised.term))
 		}
 		last = tailOf(l)
 		entries = append(entries, l)

@@ -66,11 +66,11 @@ func (v *levels) lowest(wanted int) (level int, silent, lower []string) {
 // refusal returns the error for a command that needs a higher level than the replicas agreed on.
 func (v *levels) refusal(needs int) error {
 	_, silent, lower := v.lowest(needs)
-	do := "all replicas can work with it: type candor upgrade finish"
+	do := "all replicas can work with this level: type candor upgrade finish"
 	if behind := append(lower, silent...); len(behind) > 0 {
 		do = "upgrade " + strings.Join(behind, " and ")
 	}
-	return messages.Errorf(messages.Conflict, "the replicas of this site agree on level %d, and this needs level %d: %s", v.agreed(), needs, do)
+	return messages.Errorf(messages.Conflict, "the replicas of this site agree on level %d, and this request needs level %d: %s", v.agreed(), needs, do)
 }
 
 // begin makes a new group agree on a level before its first command. It returns false if leadership was lost.

@@ -78,14 +78,14 @@ func (a *applier) ApplyBatch(logs []*raft.Log) []any {
 // applyOne carries out an entry, or stops the applier.
 func (a *applier) applyOne(l *raft.Log) any {
 	if err := checkSeal(l); err != nil {
-		a.stop(a.damaged, damagedEntry("this replica, as it was to be applied,", l.Index, err))
+		a.stop(a.damaged, damagedEntry("this replica", l.Index, err))
 		return nil
 	}
 	switch l.Type {
 	case raft.LogCommand:
 		results, err := a.applyEntry(l)
 		if err != nil {
-			a.stop(a.unable, fmt.Errorf("mailbox: entry %d is committed, and this build cannot carry it out: %w. This replica ends, and its files stay as they are: start the release that wrote the entry", l.Index, err))
+			a.stop(a.unable, fmt.Errorf("mailbox: entry %d is committed, but this build cannot apply it: %w. This replica ends and keeps its files unchanged: start the release that wrote the entry", l.Index, err))
 		}
 		return results
 	case raft.LogConfiguration:

@@ -175,7 +175,7 @@ func (s *standing) meet(leader string, q hello, last uint64) (a hello) {
 	s.mu.Unlock()
 	switch {
 	case late: // Raft does not know of the later term yet
-		a.Why = fmt.Sprintf("mailbox: replica %s has heard the leader of a later term", s.id)
+		a.Why = fmt.Sprintf("mailbox: replica %s has heard from the leader of a later term", s.id)
 		return a
 	case same:
 		a.Same = true
@@ -188,16 +188,16 @@ func (s *standing) meet(leader string, q hello, last uint64) (a hello) {
 	if err != nil {
 		a.Refutes = err.Error()
 		s.strange.Store(q.Leads)
-		s.log.Error("this replica takes nothing from the leader", zap.Error(err), zap.Any("reigns here", s.promises.now().Reigns), zap.Any("reigns there", q.Reigns))
+		s.log.Error("this replica accepts nothing from the leader", zap.Error(err), zap.Any("reigns here", s.promises.now().Reigns), zap.Any("reigns there", q.Reigns))
 		if s.doubts() == nil { // this replica cannot tell which of the two logs is right
 			s.doubt(err.Error())
 		}
 		return a
 	}
 	if !a.Same {
-		a.Why = fmt.Sprintf("mailbox: replica %s was away for more elections than the leader %s remembers, so it accepts nothing from the leader: move the directory of %s away, and it gets everything anew from the others", s.id, leader, s.id)
+		a.Why = fmt.Sprintf("mailbox: replica %s was away for more elections than the leader %s remembers, so that replica %s accepts nothing from the leader: move the replica's directory away; it then copies everything from the other replicas", s.id, leader, s.id)
 		if s.strange.Swap(q.Leads) != q.Leads {
-			s.log.Error("this replica takes nothing from the leader", zap.String("why", a.Why))
+			s.log.Error("this replica accepts nothing from the leader", zap.String("why", a.Why))
 		}
 		return a
 	}
@@ -228,7 +228,7 @@ func (s *standing) tellsLog(last uint64) hello {
 
 // leave keeps this replica out of a leader's group until the process ends.
 func (s *standing) leave(leader string) error {
-	err := fmt.Errorf("mailbox: replica %s has the log of another group than %s, which leads: one of the two was restored from a backup without the other. Nothing here is removed, and this replica takes no part. If the others are right, move the directory of %s away, and it begins anew from them; see \"Replicas that were put back\" in the runbook", s.id, leader, s.id)
+	err := fmt.Errorf("mailbox: replica %s has the log of another group than the leader %s: one of the two was restored from a backup without the other. Nothing here is removed, and this replica takes no part in the group. If the other replicas are right, move the directory of %s away; the replica then copies everything from them; see \"Replicas that were put back\" in the runbook", s.id, leader, s.id)
 	s.mu.Lock()
 	s.apart = err
 	s.mu.Unlock()
@@ -271,7 +271,7 @@ func (s *standing) sameLog(leader string, q hello, settled, end uint64) (same bo
 			asks = at
 		}
 	}
-	return false, asks, fmt.Errorf("mailbox: replica %s has entries up to %d that were acknowledged; %s, which leads, has a log up to entry %d that lacks them: replicas were put back from older copies, or lost their disks. Nothing is removed, neither leads nor follows the other, and the group stops; see \"Replicas that were put back\" in the runbook",
+	return false, asks, fmt.Errorf("mailbox: replica %s has entries up to %d that were acknowledged; the log of the leader %s ends at entry %d and lacks some of them: replicas were put back from older copies, or lost their disks. Nothing is removed, neither replica follows the other, and the group stops; see \"Replicas that were put back\" in the runbook",
 		s.id, settled, leader, q.Last)
 }
 

@@ -148,9 +148,9 @@ func (s *scrubber) checkLog() error {
 	case !s.disk.canHeal(s.config) || s.config.Local != nil:
 		err = s.writeAside(err)
 	case !s.majorityWithoutUs():
-		err = fmt.Errorf("%w; this replica stops and heals once the group can lose it", err)
+		err = fmt.Errorf("%w; this replica stops and heals as soon as the other replicas are a majority without it", err)
 	default:
-		s.config.Log.Error("the log is damaged; this replica stops, and gets everything from the others at its next start", zap.Error(err))
+		s.config.Log.Error("the log is damaged; this replica stops, and copies everything from the other replicas at its next start", zap.Error(err))
 		s.transferOut()
 		s.damaged(err)
 		return err
@@ -164,9 +164,9 @@ func (s *scrubber) checkLog() error {
 func (s *scrubber) writeAside(damage error) error {
 	err := await(s.raft.Snapshot(), s.gone)
 	if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {
-		return fmt.Errorf("%w; what is in memory is right, and it could not be written aside (%w): make a backup now (candor backup), and restore it", damage, err)
+		return fmt.Errorf("%w; the state in memory is right, but could not be written to a snapshot (%w): make a backup now (candor backup), and restore the backup", damage, err)
 	}
-	return fmt.Errorf("%w; what is in memory is right and was written aside, and the next start goes on from there: look at the disk, and restart the site", damage)
+	return fmt.Errorf("%w; the state in memory is right and was written to a snapshot, from which the next start goes on: check the disk, and restart the site", damage)
 }
 
 func (s *scrubber) majorityWithoutUs() bool {

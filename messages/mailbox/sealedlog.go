@@ -70,7 +70,7 @@ func (s *sealedLog) read(index uint64, l *raft.Log) error {
 	case err != nil:
 		return damagedEntry(s.place, index, err)
 	case l.Index != index:
-		return damagedEntry(s.place, index, fmt.Errorf("it says that it is entry %d", l.Index))
+		return damagedEntry(s.place, index, fmt.Errorf("its own number is %d", l.Index))
 	}
 	if err := s.check(l); err != nil {
 		return damagedEntry(s.place, index, err)
@@ -211,7 +211,7 @@ func (s *sealedLog) cut(first, last uint64) error {
 		keeps = max(keeps, first-1)
 	}
 	if settled := s.settled(); keeps < min(settled, last) {
-		return fmt.Errorf("mailbox: from entry %d on, the leader has other entries than the log in %s, whose entries up to %d were acknowledged; this replica removed none of them", first, s.place, settled)
+		return fmt.Errorf("mailbox: from entry %d on, the leader has other entries than the log in %s, but the entries of this log up to %d were acknowledged; this replica removed none of them", first, s.place, settled)
 	}
 	if first > start {
 		var l raft.Log

@@ -174,12 +174,12 @@ func (m *replicated) passOver(refused []error, err error) error {
 		return m.disk.snapshots.putAside(m.config, all[:len(refused)], why)
 	}
 	if !m.disk.canHeal(m.config) {
-		return fmt.Errorf("%w; no other replica has the data: put back a copy of %s", why, m.config.Dir)
+		return fmt.Errorf("%w; no other replica has the data: restore %s from a copy", why, m.config.Dir)
 	}
 	kept := m.disk.promises.change(func(r *record) {
 		r.Disk, r.Standing, r.Why, r.Discard = newDisk(), standingDoubtful, why.Error(), true
 	})
-	return errors.Join(fmt.Errorf("%w; the next start puts it aside and gets everything from the other replicas", why), kept)
+	return errors.Join(fmt.Errorf("%w; the next start puts the snapshot aside and copies everything from the other replicas", why), kept)
 }
 
 // continues reports whether the log has all promised entries after a snapshot.
@@ -193,7 +193,7 @@ func (d *disk) continues(snapshot uint64) bool {
 // ones. Unless the cause is temporary, it also ends the replica, because the leader would send the same snapshot again.
 func (m *replicated) refusedSnapshot(why error) {
 	if messages.KindOf(why) != messages.Unavailable {
-		defer m.applier.stop(m.applier.unable, fmt.Errorf("mailbox: the leader sent what this replica cannot read: %w. This replica ends, and what it has itself stays as it is: run one release on every replica", why))
+		defer m.applier.stop(m.applier.unable, fmt.Errorf("mailbox: the leader sent a snapshot that this replica cannot read: %w. This replica ends and keeps its own state unchanged: run the same release on every replica", why))
 	}
 	all, err := m.disk.snapshots.List()
 	if err == nil && len(all) > 0 {
@@ -215,6 +215,6 @@ func (s *sealedSnapshots) putAside(c *Config, refused []*raft.SnapshotMeta, why 
 	for _, meta := range refused {
 		err = errors.Join(err, os.Rename(filepath.Join(s.dir, meta.ID), filepath.Join(aside, meta.ID)))
 	}
-	c.Log.Error("put snapshots aside that cannot be restored", zap.Int("snapshots", len(refused)), zap.String("aside", aside), zap.Error(why))
+	c.Log.Error("put aside snapshots that cannot be restored", zap.Int("snapshots", len(refused)), zap.String("aside", aside), zap.Error(why))
 	return errors.Join(err, durable.Sync(s.dir))
 }

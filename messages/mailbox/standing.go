@@ -112,7 +112,7 @@ func (s *standing) mayFollow(term uint64, heartbeat bool) error {
 	s.mu.Unlock()
 	switch {
 	case !same && !heartbeat:
-		return fmt.Errorf("mailbox: replica %s does not know yet whether the leader of term %d has what was acknowledged here", s.id, term)
+		return fmt.Errorf("mailbox: replica %s does not know yet whether the leader of term %d has all entries that the replica acknowledged", s.id, term)
 	case out:
 		return nil
 	}
@@ -123,7 +123,7 @@ func (s *standing) mayFollow(term uint64, heartbeat bool) error {
 func (s *standing) mayMeet(id string, q standingReport) error {
 	r := s.promises.now()
 	if known, has := r.known(id); has && q.Version < known.Version && q.Disk != known.Disk {
-		return fmt.Errorf("mailbox: replica %s came with another disk than before", id)
+		return fmt.Errorf("mailbox: replica %s has another disk than before", id)
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func (s *standing) mayVote(id string, last uint64) error {
 	case r.Standing == standingDoubtful:
 		return s.doubts()
 	case r.Standing == standingNew && last > 1:
-		return fmt.Errorf("mailbox: replica %s is new, but the candidate's group is not: the replica waits for a leader", s.id)
+		return fmt.Errorf("mailbox: replica %s is new, but the candidate belongs to a group with earlier entries: the replica waits for a leader", s.id)
 	case last < max(r.Committed, s.settled()):
 		return fmt.Errorf("mailbox: replica %s has a log up to entry %d, and entries up to %d were acknowledged", id, last, max(r.Committed, s.settled()))
 	}
@@ -194,7 +194,7 @@ func (s *standing) noteLeader(l leaderNotice, term, last uint64) bool {
 	case me.Disk == r.Disk && me.Version >= r.Version && (l.Vote || r.Standing == standingWhole):
 		s.become(me.Version)
 	case me.Disk != r.Disk && me.Version > r.Version:
-		s.doubt("its directory is not the one that its peers know: it was emptied, or put back from an older copy")
+		s.doubt("its peers know another directory of this replica: the directory was emptied, or put back from an older copy")
 	}
 	return true
 }

@@ -120,10 +120,10 @@ func (s *stream) admit(c *trackedConn) (*tls.Conn, error) {
 	cert := secure.ConnectionState().PeerCertificates[0]
 	id, ok := s.config.replicaOf(cert.DNSNames)
 	if !ok {
-		return nil, fmt.Errorf("certificate of %q is for no replica of a group like this one", cert.DNSNames)
+		return nil, fmt.Errorf("the certificate for %q names no replica of this kind of group", cert.DNSNames)
 	}
 	if _, err := s.config.resolve(id); err != nil && !s.isMember(id) {
-		return nil, fmt.Errorf("certificate of %q is for no replica of this group", cert.DNSNames)
+		return nil, fmt.Errorf("the certificate for %q names no replica of this group", cert.DNSNames)
 	}
 	s.mu.Lock()
 	c.from = id

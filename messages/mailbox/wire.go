@@ -31,7 +31,7 @@ func Wire(actor string, err error) error {
 	case errors.Is(err, ErrNotLeader), errors.Is(err, ErrClosed):
 		return messages.Errorf(messages.NotLeader, "this replica of the %s does not lead; ask again", actor)
 	case errors.Is(err, ErrNoSpace):
-		return messages.Errorf(messages.Exhausted, "no replica of the %s has room on its disk for its log: nothing was done. An operator must free space; it goes on by itself within a second, so ask again in some seconds", actor)
+		return messages.Errorf(messages.Exhausted, "no replica of the %[1]s has room for its log on its disk: nothing was done. An operator must free space; the %[1]s goes on within a second after that, so ask again then", actor)
 	case errors.Is(err, ErrUnknown), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return messages.Errorf(messages.Unknown, "the outcome is not known; ask again with the same identifiers")
 	}

@@ -23,7 +23,7 @@ func (e *engine) weak() error {
 		return err
 	}
 	if e.guard.low.Load() {
-		return fmt.Errorf("mailbox: the disk of replica %s has %d MiB free, and %d are needed", e.config.ID, e.guard.free.Load()>>20, e.config.MinFreeBytes>>20)
+		return fmt.Errorf("mailbox: the disk of replica %s has %d MiB free and needs %d MiB", e.config.ID, e.guard.free.Load()>>20, e.config.MinFreeBytes>>20)
 	}
 	if err := e.lacks(); err != nil {
 		return fmt.Errorf("mailbox: replica %s: %w", e.config.ID, err)
@@ -81,7 +81,7 @@ func (y *yielder) noSpace() error {
 	case found:
 		return fmt.Errorf("%w: replica %s has room on its disk and takes the lead; try again in a moment", ErrNotLeader, to.ID)
 	case len(y.voters()) > 1 && y.guard.lowFor() < lately:
-		return fmt.Errorf("%w: the disk of replica %s has too little room; it looks for another leader", ErrNotLeader, y.config.ID)
+		return fmt.Errorf("%w: the disk of replica %s has too little room; the replica looks for another leader", ErrNotLeader, y.config.ID)
 	}
 	return ErrNoSpace
 }

@@ -38,9 +38,9 @@ func (r *UtilityReply) Basis() string {
 	}
 	text := fmt.Sprintf("%s: weights %s", runs, strings.Join(terms, ", "))
 	if !r.Determined {
-		text += "; the runs alone do not determine them"
+		text += "; the runs alone do not determine the weights"
 	}
-	return text + fmt.Sprintf("; %.0f %% is the default's, runs differ from the fit by %.0f %%", 100*r.Default, 100*r.Residual)
+	return text + fmt.Sprintf("; the default contributes %.0f %%, and the runs differ from the fit by %.0f %%", 100*r.Default, 100*r.Residual)
 }
 
 // RuntimeRequest asks how long the tasks of a job's stages take.

@@ -191,7 +191,7 @@ func (m *Market) validateNames() error {
 	case len(m.Classes) > job.MaxClasses:
 		return messages.Errorf(messages.TooLarge, "classes: %d are more than the limit of %d", len(m.Classes), job.MaxClasses)
 	case len(m.Allow)+len(m.Deny)+len(m.DefaultFor) > MaxOwners:
-		return messages.Errorf(messages.TooLarge, "allow: with deny and default_for, %d names are more than the limit of %d; name projects instead of accounts", len(m.Allow)+len(m.Deny)+len(m.DefaultFor), MaxOwners)
+		return messages.Errorf(messages.TooLarge, "allow, deny, default_for: %d names in all are more than the limit of %d; name projects instead of accounts", len(m.Allow)+len(m.Deny)+len(m.DefaultFor), MaxOwners)
 	case len(m.Nodes) > MaxMarketNodes:
 		return messages.Errorf(messages.TooLarge, "nodes: %d are more than the limit of %d", len(m.Nodes), MaxMarketNodes)
 	}
@@ -309,9 +309,9 @@ func (m *Market) validateCycle() error {
 	case granule < messages.Duration(time.Millisecond):
 		return messages.Errorf(messages.Invalid, "granule: %v must be at least a millisecond", granule)
 	case cycle < granule || cycle%granule != 0:
-		return messages.Errorf(messages.Invalid, "cycle: %v must be a multiple of the granule, %v; it would end before what it sells", cycle, granule)
+		return messages.Errorf(messages.Invalid, "cycle: %v must be a multiple of the granule, %v; otherwise the cycle would end within a granule", cycle, granule)
 	case cycle/granule > MaxGranules:
-		return messages.Errorf(messages.Invalid, "granule: a cycle of %v has %d granules of %v, above %d: use longer ones", cycle, cycle/granule, granule, MaxGranules)
+		return messages.Errorf(messages.Invalid, "granule: a cycle of %v has %d granules of %v, above the limit of %d: use longer granules", cycle, cycle/granule, granule, MaxGranules)
 	}
 	return nil
 }

@@ -116,13 +116,13 @@ func TestBidFields(t *testing.T) {
 		"after_ok[0]: 0 is no":          func(s *job.JobSpec) { s.AfterOK = []messages.JobID{0} },
 		"after_start[0]: 0 is no":       func(s *job.JobSpec) { s.AfterStart = []messages.JobID{0} },
 		"after_failed[1]: job 4 is":     func(s *job.JobSpec) { s.AfterFailed = []messages.JobID{4, 4} },
-		"after_any: needs a list":       func(s *job.JobSpec) { s.AfterAny = true },
+		"after_any: the job waits":      func(s *job.JobSpec) { s.AfterAny = true },
 		"after_any: a job is in two": func(s *job.JobSpec) {
 			s.AfterAny, s.AfterOK, s.AfterStart = true, []messages.JobID{1}, []messages.JobID{2, 1}
 		},
 		"start_delay: after_start names": func(s *job.JobSpec) { s.StartDelay = 1 },
 		"start_delay: -1ns":              func(s *job.JobSpec) { s.StartDelay, s.AfterStart = -1, []messages.JobID{1} },
-		"after_each: is only for":        func(s *job.JobSpec) { s.AfterEach = 1 },
+		"after_each: makes each":         func(s *job.JobSpec) { s.AfterEach = 1 },
 		"after_jobs: 1001 jobs are more": func(s *job.JobSpec) { s.AfterJobs = make([]messages.JobID, 1001) },
 		"stages[0].max_running: allows 2 tasks": func(s *job.JobSpec) {
 			s.Stages = []job.Stage{{Name: "main", Tasks: 3, Command: []string{"true"}, Gang: true, MaxRunning: 2}}
@@ -146,7 +146,7 @@ func TestTradeRequests(t *testing.T) {
 	taken.Contract = "q1-1"
 	for want, r := range map[string]interface{ Validate() error }{
 		"<nil>":                 &QuoteRequest{Spec: spec},
-		"contract: a job that":  &QuoteRequest{Spec: taken},
+		"contract: a job with":  &QuoteRequest{Spec: taken},
 		"stages: are missing":   &QuoteRequest{},
 		"markets: is empty":     &ApplyRequest{},
 		"markets: 1001 are":     &ApplyRequest{Markets: make([]Market, 1001)},

@@ -113,7 +113,7 @@ func Check(t *Token, site messages.Name, verb string, caller messages.Name, r *m
 		return messages.Errorf(messages.Unproven, "the proof is %q's, but the request is made as %q", clip(t.Name), clip(caller))
 	}
 	if !Verified(t.Key, statement(site, verb, caller, r.Proof.At, r.Payload), r.Proof.Signature) {
-		return messages.Errorf(messages.Unproven, "the signature is not that of %q over this request: it was altered, or another key signed", clip(caller))
+		return messages.Errorf(messages.Unproven, "the request does not have a valid signature of %q: the request was altered, or another key signed it", clip(caller))
 	}
 	return nil
 }

@@ -113,7 +113,7 @@ func ReadDocument(data []byte, v any) error {
 		return messages.Errorf(m.kind, "%s: %s", cmp.Or(strings.TrimPrefix(m.path, "."), "document"), m.why)
 	}
 	if _, end := r.Token(); err == nil && end != io.EOF {
-		err = messages.Errorf(messages.Invalid, "there is more after the document ends at byte %d: pass one JSON document", r.InputOffset())
+		err = messages.Errorf(messages.Invalid, "text follows the end of the document at byte %d: pass one JSON document", r.InputOffset())
 	}
 	return err
 }
@@ -191,7 +191,7 @@ func writtenWhole(v reflect.Value, n json.Number) error {
 	if err != nil {
 		x, err := n.Float64()
 		if err != nil || x != math.Trunc(x) || math.Abs(x) > 1<<53 {
-			return unfit("%s is not a whole number that fits", messages.Clipped(n.String()))
+			return unfit("%s is not a whole number that fits the field", messages.Clipped(n.String()))
 		}
 		i = int64(x)
 	}
@@ -270,7 +270,7 @@ func (r *jsonReader) object(v reflect.Value, first json.Token) (err error) {
 			continue
 		}
 		if !known {
-			return under("."+messages.Clipped(name), unfit("is no field; known are %s", strings.Join(fields.names, ", ")))
+			return under("."+messages.Clipped(name), unfit("is no field; the fields are %s", strings.Join(fields.names, ", ")))
 		}
 		if seen[name] {
 			return under("."+name, unfit("is given twice"))

@@ -50,11 +50,11 @@ func bounded(text []byte) error {
 	depth, key, documents := measure(tokens)
 	switch paths := len(tokens) * depth * key; {
 	case depth > maxDepth:
-		return tooLarge("lists and mappings in one another:", depth, maxDepth)
+		return tooLarge("levels of lists and mappings:", depth, maxDepth)
 	case documents > maxDocuments:
 		return tooLarge("documents:", documents, maxDocuments)
 	case paths > maxPaths:
-		return tooLarge("keys too long for its values and depth; bytes of keys before all values:", paths, maxPaths)
+		return tooLarge("too many bytes of keys, counted for each value and level:", paths, maxPaths)
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func Account(value string) (messages.Name, error) {
 // split returns the parts of a value: the socket, the user, the account, the attempt and the token.
 func split(value string) (parts [5]string, err error) {
 	if n := copy(parts[:], strings.SplitN(value, ":", 6)); n != 5 || !strings.HasPrefix(parts[0], "@") || strings.Count(value, ":") != 4 {
-		err = messages.Errorf(messages.Invalid, "%s is not as the node set it: do not change it", Variable)
+		err = messages.Errorf(messages.Invalid, "%s was changed: a task must keep the value that the node set", Variable)
 	}
 	return parts, err
 }

@@ -93,7 +93,7 @@ func TestDiskIsNotFilledWhileProcessorsAreBusy(t *testing.T) {
 			await.Until(t, "the disk has its reserve again", func() bool { return !runner.Full(dir, runner.Reserve(dir, 0), true) })
 			free := least()
 			t.Logf("at least %d MiB were free", free/mib)
-			if f.Outcome != agent.OutOfDisk || !strings.Contains(f.Detail, "this task kept the most there") {
+			if f.Outcome != agent.OutOfDisk || !strings.Contains(f.Detail, "this task had the most data on the disk") {
 				t.Errorf("%+v", f)
 			}
 			if free < 64*mib {

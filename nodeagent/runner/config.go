@@ -126,7 +126,7 @@ func (c *Config) Validate() error {
 	case c.Apart && len(c.Inside) == 0:
 		return messages.Errorf(messages.Invalid, "runner: Apart and Private need Inside, the command that sets the namespaces up")
 	case c.Private && c.User == "" && c.Mapped == "":
-		return messages.Errorf(messages.Invalid, "runner: Private needs a User: a task is not contained by what its own user may change")
+		return messages.Errorf(messages.Invalid, "runner: Private needs a User or Mapped: a task that runs as the site's user could undo its own containment")
 	case c.Mapped != "" && c.Mapped != MappedSelf && c.Mapped != MappedRange:
 		return messages.Errorf(messages.Invalid, "runner: Mapped %q: must be %q, %q or empty", c.Mapped, MappedSelf, MappedRange)
 	}

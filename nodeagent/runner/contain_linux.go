@@ -33,7 +33,7 @@ func (c *Config) Contain(choice string, executors bool) error {
 	case launch.MaySetUsers():
 		return c.containAsRoot(choice)
 	case choice != "":
-		return messages.Errorf(messages.PermissionDenied, "tasks.user %q: needs root; leave out tasks.user for the best protection without root", choice)
+		return messages.Errorf(messages.PermissionDenied, "tasks.user %q: needs a site that runs as root; leave tasks.user out for the best protection without root", choice)
 	}
 	c.Apart = true
 	if !executors { // only an executor can be in another user namespace

@@ -139,7 +139,7 @@ func tooMuch(u tree.Usage, limit int64) string {
 	if u.Bytes > limit {
 		return fmt.Sprintf("ended by its disk limit of %d MiB: its directory holds more", limit>>20)
 	}
-	return "ended because what is in its directory cannot be measured: " + u.Unread.Error()
+	return "ended because the size of its directory cannot be measured: " + u.Unread.Error()
 }
 
 // settleDir checks the directory of an ended task. It removes the files if the task was ended because of its disk

@@ -210,9 +210,9 @@ func (p *Processes) fillers() (all []*filler) {
 func (t *process) endsNow() bool { return t.ending && t.grace <= 0 }
 
 func (p *Processes) endFiller(f *filler) {
-	what := "this task kept the most there"
+	what := "this task had the most data on the disk"
 	if f.room != nil {
-		what = "the temporary directories that it shares kept the most there"
+		what = "the temporary directories that it shares had the most data on the disk"
 		p.rooms.Replace(f.room)
 	}
 	for _, t := range f.tasks {

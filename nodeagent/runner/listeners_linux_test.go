@@ -61,7 +61,7 @@ func TestPortsAreTheTasksOwn(t *testing.T) {
 					})
 					return f, err
 				}
-				if _, err := dial(foreign.Addr().(*net.TCPAddr).Port); err == nil || name != "private" && !strings.Contains(err.Error(), "not of the task") {
+				if _, err := dial(foreign.Addr().(*net.TCPAddr).Port); err == nil || name != "private" && !strings.Contains(err.Error(), "outside the task") {
 					t.Errorf("a port of somebody else: %v", err)
 				}
 				f, err := dial(port)
@@ -70,7 +70,7 @@ func TestPortsAreTheTasksOwn(t *testing.T) {
 				} else if f.read("task"); f.out.String() != "of the task" {
 					t.Errorf("%s: %q", address, f.out.String())
 				}
-				if _, err := dial(port); err == nil || strings.Contains(err.Error(), "not of the task") {
+				if _, err := dial(port); err == nil || strings.Contains(err.Error(), "outside the task") {
 					t.Errorf("a port where nobody listens any more: %v", err)
 				}
 				server.Stop(0)

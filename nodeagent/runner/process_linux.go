@@ -528,10 +528,10 @@ func (t *process) outcome(f *agent.Finished, status unix.WaitStatus) {
 	case t.ending:
 		f.Outcome = t.why
 	case t.cell.OutOfMemory() && f.ExitCode == 0:
-		f.MemoryKilled, f.Detail = true, fmt.Sprintf("lost a process to its memory limit of %d MiB; it ended with exit code 0", t.limits().Memory>>20)
+		f.MemoryKilled, f.Detail = true, fmt.Sprintf("lost a process to its memory limit of %d MiB; the task ended with exit code 0", t.limits().Memory>>20)
 		if t.task.Program.OOM == jobmsg.FailOOM {
 			f.Outcome, f.ExitCode = agent.OutOfMemory, 128+int(unix.SIGKILL) // the code of a killed process, because 0 would look like success
-			f.Detail += ", and fails by oom: fail"
+			f.Detail += ", and counts as failed because of oom: fail"
 		}
 	case t.cell.OutOfMemory():
 		f.Outcome, f.Detail = agent.OutOfMemory, fmt.Sprintf("ended by its memory limit of %d MiB", t.limits().Memory>>20)

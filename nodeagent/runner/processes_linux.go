@@ -190,7 +190,7 @@ func (c *Config) letThrough() error {
 			continue
 		}
 		if err := os.Chmod(dir, info.Mode().Perm()|access.ThroughDirs&0o011); err != nil {
-			return messages.Errorf(messages.PermissionDenied, "runner: the way to tasks' directories: %v", err)
+			return messages.Errorf(messages.PermissionDenied, "runner: cannot give tasks access to the parents of their directories: %v", err)
 		}
 	}
 	return nil
@@ -366,6 +366,6 @@ func (p *Processes) Close() error {
 		}
 		return failed
 	case <-time.After(closeWithin):
-		return messages.Errorf(messages.Unavailable, "%d tasks do not end, %v after they were killed", len(p.tasksNow()), closeWithin)
+		return messages.Errorf(messages.Unavailable, "%d tasks still run %v after they were killed", len(p.tasksNow()), closeWithin)
 	}
 }

@@ -294,7 +294,7 @@ func (w taskStream) fork(l *launch.Launch, b *agent.StreamBegin, files []*os.Fil
 func (w taskStream) dial(port int) error {
 	conn, err := stream.Dial(w, port)
 	if err != nil {
-		return messages.Errorf(messages.Conflict, "port %d: nothing of the task answers there: %s", port, messages.Detail(err))
+		return messages.Errorf(messages.Conflict, "port %d: no process of the task answers: %s", port, messages.Detail(err))
 	}
 	w.s.Carry(conn, w.t.ended, func() { w.t.runner.streams.Finish(w.key, w.s, 0) })
 	return nil

@@ -169,7 +169,7 @@ func (k *tasks) giveBack(class, n int) {
 			k.withdraw(a, t)
 			continue
 		}
-		k.ended(agent.Finished{Attempt: a, Outcome: agent.Stopped, Detail: "given back before it started"})
+		k.ended(agent.Finished{Attempt: a, Outcome: agent.Stopped, Detail: "returned to the leader before it started"})
 	}
 }
 

@@ -124,7 +124,7 @@ func (k *markets) fetched(now messages.Time, v *agent.Vector) error {
 	m.failures++ // until an answer can be used
 	if v.Base != 0 {
 		k.missing(now, m)
-		return messages.Errorf(messages.Invalid, "vector %d of market %q: is not whole", v.Seq, v.Market)
+		return messages.Errorf(messages.Invalid, "vector %d of market %q: is not complete", v.Seq, v.Market)
 	}
 	if !m.newer(v) {
 		return k.catchUp(now, m)

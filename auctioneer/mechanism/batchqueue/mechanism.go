@@ -44,10 +44,10 @@ func Describe(m *marketmsg.Market) mechanism.Traits {
 		Parameters: []string{"mode", "draws", "gang_timeout", "prior_jobs", "pricing"}, Modes: []string{"priority", "full"}, Bid: []string{"budget", "length", "value", "delay"},
 		Manner: mechanism.Manner{Attentive: true, Directs: true, Commits: true, Gangs: true, Wide: true, Assembles: true, Spans: true},
 		Rule:   "the price is at most the budget",
-		Gains:  "another cost of delay, a later arrival, jobs under false names, and a cancellation of a job that waits",
+		Gains:  "a false cost of delay, a later arrival, jobs under false names, and the cancellation of a waiting job",
 	}
 	if m.Pricing == PivotPricing {
-		t.Gains = "jobs under false names, also such as nobody needs, and a cancellation of a job that waits"
+		t.Gains = "jobs under false names, even jobs that nobody needs, and the cancellation of a waiting job"
 	}
 	return t
 }

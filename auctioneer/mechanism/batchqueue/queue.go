@@ -84,7 +84,7 @@ func (q *Queue) checkWidth(place field, width int) error {
 	case q.wide() && width < 1:
 		return casefile.Invalid(place(".n"), "must be at least 1 node, is %d", width)
 	case q.wide() && width > q.Nodes:
-		return casefile.Invalid(place(".n"), "%d nodes are more than the machine's %d: lower it", width, q.Nodes)
+		return casefile.Invalid(place(".n"), "%d nodes are more than the machine's %d: give a smaller number", width, q.Nodes)
 	case !q.wide() && width != 0:
 		return casefile.Invalid(place(".n"), "a width needs the size of the machine: give N")
 	}
@@ -104,7 +104,7 @@ func (q *Queue) checkRunning() error {
 			return err
 		}
 		if held += r.Width; held > q.Nodes {
-			return casefile.Invalid(at("running", i)+".n", "with it, the running jobs hold more than the machine's %d nodes", q.Nodes)
+			return casefile.Invalid(at("running", i)+".n", "with this job, the running jobs hold more than the machine's %d nodes", q.Nodes)
 		}
 	}
 	return nil

@@ -84,7 +84,7 @@ func (c *Mechanism) levy(q *queue, d *Decision) (out []mechanism.Payment) {
 		if rebates[k] = 0; back > 0 {
 			site -= back
 			out = append(out, mechanism.Payment{To: job.Job, Amount: back, Now: true,
-				Reason: fmt.Sprintf("a part of the taxes of the decision on job %d; no bid of its own account changes it", front)})
+				Reason: fmt.Sprintf("a part of the payments for the decision on job %d; no bid of its own account changes this part", front)})
 		}
 	}
 	return out
@@ -227,7 +227,7 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 	none := []mechanism.Payment{{From: job.Job, Reason: "the market had not considered the job when the job ended"}}
 	if r == nil {
 		if end.State == jobmsg.Discarded {
-			none[0].Reason = "the payments of its decision were made then, and nothing more is owed"
+			none[0].Reason = "all payments were made when the market decided about the job, and the job owes nothing more"
 		}
 		return none
 	}

@@ -26,7 +26,7 @@ func Valid(draw Sampler) func(r *rand.Rand) (job.Valuation, error) {
 			}
 		}
 		return job.Valuation{}, messages.Errorf(messages.Invalid,
-			"samples: none of %d draws is a valuation, the last for its %v: correct the distribution of the class", mostDraws, err)
+			"samples: none of %d draws is a valid valuation (the last: %v): correct the distribution of the class", mostDraws, err)
 	}
 }
 

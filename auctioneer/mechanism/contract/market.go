@@ -32,7 +32,7 @@ func Describe(*marketmsg.Market) mechanism.Traits {
 		Parameters: []string{"settle", "quote", "replicas", "late_only", "prior"}, Bid: []string{"budget", "length", "valuation", "contract"},
 		Manner: mechanism.Manner{Attentive: true, Wide: true, Even: true, Assembles: true, Plans: true, Stays: true},
 		Rule:   "the price is at most the budget",
-		Gains:  "another length than the true one",
+		Gains:  "a length other than the true one",
 	}
 }
 
@@ -63,7 +63,7 @@ func (m *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 		return messages.Errorf(messages.Expired, "contract: its completion time, %v, has passed: ask for another quote", bid.Contract.Completion)
 	}
 	if most := Most(bid.Contract, m.config.LateOnly); bid.Budget < most || bid.Budget > messages.MaxCredits {
-		return messages.Errorf(messages.Invalid, "budget: must cover %v credits, the most that the contract can come to if the job completes early, and be at most %v; is %v",
+		return messages.Errorf(messages.Invalid, "budget: must cover %v credits, the most that the contract can cost if the job completes early, and be at most %v; is %v",
 			most, messages.MaxCredits, bid.Budget)
 	}
 	return sold(view, bid)

@@ -21,7 +21,7 @@ func (m *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 	case c == nil:
 		p.Reason = "the job has no contract"
 	case end.Completed == 0:
-		p.Reason = fmt.Sprintf("the site completed no task of the job, so the job received nothing of what its contract, at %v credits, promised", c.Price)
+		p.Reason = fmt.Sprintf("the site completed no task of the job, so the job received nothing of what its contract for %v credits promised, and owes nothing", c.Price)
 	default:
 		var amount messages.Credits
 		at, own := charged(job, end)
@@ -29,7 +29,7 @@ func (m *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 			p.Reason += fmt.Sprintf("; it completed %.6g s later than that, and its tasks took %.6g s more than planned", end.Completed.Sub(at).Seconds(), own.Seconds())
 		}
 		if end.State != jobmsg.Completed {
-			p.Reason = "what it would owe if it had completed when its program or its owner ended it: " + p.Reason
+			p.Reason = "what the job would owe if it had completed when its program or its owner ended it: " + p.Reason
 		}
 		if p.Amount = min(amount, job.Budget); p.Amount < amount {
 			p.Reason += "; no more is charged than its budget"

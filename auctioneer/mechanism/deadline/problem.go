@@ -95,7 +95,7 @@ func (p *Problem) Check() error {
 		}
 	}
 	if p.Rule == Paper && p.wide() {
-		return casefile.Invalid("tasks", "of rule %q have one slot each: leave w out, or use rule %q", "paper", "monotone")
+		return casefile.Invalid("tasks", "rule %q has tasks of one slot: leave w out, or use rule %q", "paper", "monotone")
 	}
 	if first, end := p.span(); end-first > MostUnits {
 		return messages.Errorf(messages.TooLarge, "tasks: the units from the first arrival to the last deadline are %d, the limit is %d: use a longer unit or split the document",

@@ -230,8 +230,8 @@ func (f *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 			ahead++
 		}
 	}
-	return f.Desk.Explain(view, job, ahead, "its part of what comes free is "+strconv.FormatFloat(100*share, 'g', 3, 64)+
-		"%, by its user's recent and present use")
+	return f.Desk.Explain(view, job, ahead, "its share of the slots that become free is "+strconv.FormatFloat(100*share, 'g', 3, 64)+
+		"%, because of its user's recent and present use")
 }
 
 // goesFirst reports whether the other job's account has a share of a class in which both jobs have pending tasks. It

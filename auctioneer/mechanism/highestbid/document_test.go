@@ -15,7 +15,7 @@ func TestBadDocuments(t *testing.T) {
 	with := func(jobs string) string { return `{"nodes":1,"algorithm":"HB","price":"kth","jobs":[` + jobs + `]}` }
 	casetest.Refuses(t, SolveDocument, map[string]string{
 		``:               "ends in the middle",
-		with(job) + `{}`: "more after the document",
+		with(job) + `{}`: "text follows the end of the document",
 		`{"algorithm":"HB","price":"kth","jobs":[]}`:                                                                    "nodes: the key is missing",
 		`{"nodes":0,"algorithm":"HB","price":"kth","jobs":[]}`:                                                          "nodes: must be from 1",
 		`{"nodes":1.5,"algorithm":"HB","price":"kth","jobs":[]}`:                                                        "nodes: 1.5 is not a whole number",

@@ -107,7 +107,7 @@ func (j *Job) check(i int, p *Problem) error {
 		return messages.Errorf(messages.Invalid, "jobs[%d].width: with price %s a job has one node, this one has %d", i, Pivot, j.Width)
 	}
 	if p.Rule.Algorithm == WSEPT && j.Estimate == 0 {
-		return messages.Errorf(messages.Invalid, "jobs[%d].estimate: must be above 0 for WSEPT, which orders jobs by it: give the run time that is expected", i)
+		return messages.Errorf(messages.Invalid, "jobs[%d].estimate: must be above 0 for WSEPT, which orders jobs by their estimates: give the expected run time", i)
 	}
 	return nil
 }

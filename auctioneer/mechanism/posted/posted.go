@@ -29,7 +29,7 @@ func Traits(name messages.Name, who string, parameters ...string) mechanism.Trai
 		Parameters: append(parameters, "reserve"), Bid: []string{"budget"},
 		Manner: mechanism.Manner{Attentive: true, Raises: mechanism.Terms{Budget: true}}, Tells: mechanism.Queue,
 		Owes: mechanism.ForTime, Rule: "the price is the time of its slots at present prices",
-		Gains: "two halves of a job, and jobs under false names",
+		Gains: "a job submitted as two halves, and jobs under false names",
 	}
 }
 

@@ -30,7 +30,7 @@ func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 		if part == 0 {
 			e.Message += "; it owes nothing so far, because no other account waited for its slots"
 		} else {
-			e.Message += fmt.Sprintf("; it owes %s%% of its budget so far, because other accounts waited during %s%% of the time that it had slots, and it had %s%% of the slot time of its share", twoDigits(part*had.got()), twoDigits(part), twoDigits(100*had.got()))
+			e.Message += fmt.Sprintf("; it owes %s%% of its budget so far, because other accounts waited during %s%% of the time in which it had slots, and because it had %s%% of the slot time of its share", twoDigits(part*had.got()), twoDigits(part), twoDigits(100*had.got()))
 		}
 	}
 	return e
@@ -116,7 +116,7 @@ func rivals(n int, bid float64) string {
 		return ", which no other job wants"
 	}
 	amount, _ := messages.RoundCredits(bid) // no error: it is a part of a budget
-	return fmt.Sprintf(", for a bid of %s against %s", coarse(amount, 10_000).Words(), spelling.Number(n, "other job, whose bid follows from these numbers", "other jobs"))
+	return fmt.Sprintf(", because it bids %s against %s", coarse(amount, 10_000).Words(), spelling.Number(n, "other job, whose bid follows from these numbers", "other jobs"))
 }
 
 // doubling returns a sentence for each class. It says how much more budget would about double the share if the other
@@ -136,7 +136,7 @@ func (c *Mechanism) doubling(s *seat) (change []string) {
 		if !ok {
 			continue
 		}
-		change = append(change, fmt.Sprintf("%s more would about double its share of %s", coarse(more, 1000).Words(), c.classes[j]))
+		change = append(change, fmt.Sprintf("a budget higher by %s would about double its share of %s", coarse(more, 1000).Words(), c.classes[j]))
 	}
 	return change
 }

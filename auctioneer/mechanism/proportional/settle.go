@@ -24,7 +24,7 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 	if w := job.Whole; w != nil {
 		whole := Had{Time: min(w.Received, job.Received), Contended: contended(min(w.Accrued, job.Accrued)), Lacked: w.Lacked, Began: end.Began}
 		if whole.Owed(job.Budget) > had.Owed(job.Budget) {
-			had, again = whole, "; what ran after each task had ended once takes nothing off"
+			had, again = whole, "; what ran after each task had ended once does not lower the charge"
 		}
 	}
 	if end.Began == 0 {

@@ -157,7 +157,7 @@ func TestBadDocuments(t *testing.T) {
 	const job = `{"budget":1,"kind":"linear","weights":[1,2]}`
 	casetest.Refuses(t, SolveDocument, map[string]string{
 		``:                                      "ends in the middle",
-		`{"alpha":0.5,"jobs":[` + job + `]} {}`: "more after the document",
+		`{"alpha":0.5,"jobs":[` + job + `]} {}`: "text follows the end of the document",
 		`{"alpha":1.5,"jobs":[` + job + `]}`:    "alpha: must be from 0 to 1",
 		`{"alpha":-0.1,"jobs":[]}`:              "alpha: must be from 0 to 1",
 		`{"alpha":NaN,"jobs":[]}`:               "alpha: JSON is malformed",

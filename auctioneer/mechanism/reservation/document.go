@@ -66,7 +66,7 @@ func SolveDocument(data []byte) (any, error) {
 	}
 	switch {
 	case in.Orders != nil && in.Search != nil:
-		return nil, casefile.Invalid("search", "orders are given: give one or the other")
+		return nil, casefile.Invalid("search", "cannot go together with orders: give one of the two")
 	case !p.wide() && (in.Orders != nil || in.Search != nil):
 		return nil, casefile.Invalid("N", "the key is missing: orders and searches are for bids of any width")
 	case in.Orders != nil:

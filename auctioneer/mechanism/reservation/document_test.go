@@ -33,7 +33,7 @@ func TestDocumentRefuses(t *testing.T) {
 		wide + `,"orders":[[1,1]]}`:                       "orders[0][1]: bid 1 is named twice",
 		wide + `,"search":{"seed":1}}`:                    "search.orders: the key is missing",
 		wide + `,"search":{"orders":0}}`:                  "search.orders: must be from 1",
-		wide + `,"orders":[[0,1]],"search":{"orders":1}}`: "search: orders are given",
+		wide + `,"orders":[[0,1]],"search":{"orders":1}}`: "search: cannot go together with orders",
 		wide + `,"luck":1}`:                               "luck: is no field",
 	})
 }

@@ -216,9 +216,9 @@ func (w *tab) drains() {
 // answer. Then it clicks the button that raises the job's bid to this value.
 func (w *tab) slides(f *full) {
 	w.Helper()
-	w.shows("Job " + f.queued.String() + " with a rate of 0.001 credits; now it is 0.001")
+	w.shows("Job " + f.queued.String() + " if its rate were 0.001 credits (now 0.001)")
 	w.run(chromedp.Evaluate(`{const r = document.getElementById("bid"); r.value = 48; r.dispatchEvent(new Event("input", {bubbles: true}))}`, nil))
-	w.shows("with a rate of 0.016 credits; now it is 0.001")
+	w.shows("if its rate were 0.016 credits (now 0.001)")
 	w.shows("Raise the rate to 0.016 credits")
 	says := ask[market.WhatIfReply](f.site, "carol", messages.Auctioneer, market.VerbWhatIf, market.WhatIfRequest{Job: f.queued, Bid: 16 * messages.Credit / 1000})
 	if says.Then == nil || says.Now.Reason != "Outbid" || says.Then.Reason != "Running" {

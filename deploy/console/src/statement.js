@@ -8,7 +8,7 @@ export function inWords(e) {
 function happened(e) {
   if (e.kind === "hold") return `set aside${e.member ? ` for ${e.member}` : ""}`;
   if (e.kind === "post") return ofHold(e);
-  if (e.kind === "void") return e.by ? `nothing charged, ${credits(-e.hold)} came back` : `${credits(-e.hold)} came back`;
+  if (e.kind === "void") return e.by ? `nothing charged, ${credits(-e.hold)} given back` : `${credits(-e.hold)} given back`;
   return moved(e);
 }
 
@@ -16,8 +16,8 @@ function ofHold(e) {
   if (e.change >= 0 && e.hold === 0) return "received";
   const back = Math.round((-e.hold + e.change) * 1e6) / 1e6;
   if (back === 0) return `all ${credits(-e.change)} charged`;
-  if (e.change === 0) return `nothing charged, ${credits(back)} came back`;
-  return `${credits(-e.change)} of ${credits(-e.hold)} charged, ${credits(back)} came back`;
+  if (e.change === 0) return `nothing charged, ${credits(back)} given back`;
+  return `${credits(-e.change)} of ${credits(-e.hold)} charged, ${credits(back)} given back`;
 }
 
 function moved(e) {

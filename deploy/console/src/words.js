@@ -25,7 +25,7 @@ export function classRow(c) {
 export function remarks(m) {
   const lines = [];
   for (const t of m.tariffs ?? []) {
-    if (t.sealed) lines.push(`the price of ${t.class} is sealed while only one other account bids: it would show the bid of that account`);
+    if (t.sealed) lines.push(`the price of ${t.class} is sealed while only one other account bids, because the price would show the bid of that account`);
     else if (t.contention === undefined || t.contention === null) lines.push(`a slot of ${t.class} costs ${tariff(t)}`);
     else if (t.contention > 0) lines.push(`slots of ${t.class} are scarce now: a job that runs only at such times pays up to ${Math.round(100 * t.contention)}% of its budget`);
   }
@@ -65,7 +65,7 @@ export function bidderRow(m, j) {
 
 /** What candor why --bid says, in the same words and numbers. */
 export const whatIfColumns = ["Class", "Share", "Share now", "Slots", "Slots now", "Price", "Price now"];
-export const whatIfLine = (a) => `Job ${a.job} with a ${a.term} of ${inCredits(a.then.bid)}; now it is ${credits(a.now.bid)}`;
+export const whatIfLine = (a) => `Job ${a.job} if its ${a.term} were ${inCredits(a.then.bid)} (now ${credits(a.now.bid)})`;
 export function whatIfRow(c, now) {
   return { share: c.share, was: now.share, texts: [c.class, percent(c.share), percent(now.share), price(c.slots), price(now.slots), price(c.price), price(now.price)] };
 }

@@ -243,7 +243,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	with := promauto.With(r)
 	m := &metrics{
 		issued:   with.NewCounter(prometheus.CounterOpts{Name: "candor_admission_tokens_total", Help: "Join tokens made."}),
-		enrolled: with.NewCounter(prometheus.CounterOpts{Name: "candor_admission_enrolments_total", Help: "Claims signed for agents that showed a join token, repeated requests among them."}),
+		enrolled: with.NewCounter(prometheus.CounterOpts{Name: "candor_admission_enrolments_total", Help: "Claims signed for agents that showed a join token, including repeated requests."}),
 		lent:     with.NewCounter(prometheus.CounterOpts{Name: "candor_admission_lent_total", Help: "Credentials of users given to doors."}),
 		refused: with.NewCounterVec(prometheus.CounterOpts{Name: "candor_admission_refused_total",
 			Help: "Requests refused, by the kind of error."}, []string{"kind"}),

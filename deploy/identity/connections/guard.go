@@ -95,7 +95,7 @@ func Start(c Config) (*Guard, error) {
 
 func newRefused(r prometheus.Registerer) *prometheus.CounterVec {
 	refused := promauto.With(r).NewCounterVec(prometheus.CounterOpts{Name: "candor_connections_refused_total",
-		Help: "Connections to NATS that were cut, as their name had too many open, by the role of the name."}, []string{"role"})
+		Help: "Connections to NATS that were cut, because too many were open under one name, by the role of the name."}, []string{"role"})
 	for _, role := range []identity.Role{identity.User, identity.Operator, identity.Node, identity.Joiner, identity.Peer, identity.Door} {
 		refused.WithLabelValues(string(role))
 	}
@@ -232,7 +232,7 @@ func (g *Guard) list(id string) {
 	if err == nil {
 		g.look()
 	} else if g.ctx.Err() == nil {
-		g.c.Log.Info("a NATS server does not say what connections it has", zap.String("server", id), zap.Error(err))
+		g.c.Log.Info("a NATS server does not list its connections", zap.String("server", id), zap.Error(err))
 	}
 }
 
@@ -256,7 +256,7 @@ func (g *Guard) weigh(now time.Time) (any bool) {
 			at, by := n.place, n.by
 			g.work.Go(func() {
 				if err := bus.Refuse(g.c.Bus, by.name, bus.Refusal{Server: at.server, Connection: at.id, Reason: by.tooMany(g.most(by))}); err != nil {
-					g.c.Log.Info("a client cannot be told why it is cut", zap.Error(err))
+					g.c.Log.Info("cannot tell a client why its connection is cut", zap.Error(err))
 				}
 			})
 		}

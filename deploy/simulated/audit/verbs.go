@@ -62,10 +62,10 @@ type hole string
 // The holes. Each was once a fault of this market.
 const (
 	noHole   hole = ""
-	unpriced hole = "an attempt that failed is, for prices, no completion"
+	unpriced hole = "prices do not count a failed attempt as a completion"
 	unowed   hole = "a job that does not end well owes nothing"
-	shopped  hole = "each ask draws a menu of its own"
-	byStarts hole = "shares are of the tasks that start"
+	shopped  hole = "each request for a menu draws a new menu"
+	byStarts hole = "shares count only the tasks that start"
 )
 
 // flawsFor returns the holes that a market can have, to check that the search finds them.
@@ -307,7 +307,7 @@ func (h *hunt) best(pool []*candidate, scenes []*scene, keep int) ([]*candidate,
 func (h *hunt) gain(s *scene, of plan) (float64, error) {
 	told := of.build(s.truth, h.steps, s.Problem)
 	if told == nil {
-		return 0, messages.Errorf(messages.Invalid, "this cannot be done with the job")
+		return 0, messages.Errorf(messages.Invalid, "these commands cannot be given for this job")
 	}
 	worth, paid, err := h.payoff(s, told)
 	return (worth - paid - s.honest) / s.value, err
@@ -410,7 +410,7 @@ func (h *hunt) payoff(s *scene, told []entry) (worth, paid float64, err error) {
 			continue
 		}
 		if r.Start < s.truth.job.Submit { // the job has not arrived yet, so there is nothing to run
-			return 0, 0, messages.Errorf(messages.Invalid, "the job starts before its owner has it")
+			return 0, 0, messages.Errorf(messages.Invalid, "the job starts before its owner has the work")
 		}
 		if ways[e.copy] == nil {
 			ways[e.copy] = &way{start: math.Inf(1)}

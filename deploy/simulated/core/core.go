@@ -132,7 +132,7 @@ func (o *Outcome) noteLargest() {
 		}
 	}
 	if n > 0 {
-		o.Notes = append(o.Notes, fmt.Sprintf("payments above %v credits, the largest possible amount, were cut to it: %d", messages.MaxCredits, n))
+		o.Notes = append(o.Notes, fmt.Sprintf("payments that were cut to %v credits, the largest possible amount: %d", messages.MaxCredits, n))
 	}
 }
 
@@ -170,7 +170,7 @@ func (p *Problem) refuse(o *Outcome, i int, why string) {
 const TooLong = "it cannot be complete by its deadline, even if it starts at once"
 
 // NoOffer is the reason for refusing a job whose user takes no contract.
-const NoOffer = "no contract of its menu is worth its price to it, within its budget"
+const NoOffer = "no contract of its menu within its budget is worth its price to the job"
 
 // Money converts credits to microcredits. It rounds once, half to even, and cuts amounts off at the largest amount of
 // either sign.

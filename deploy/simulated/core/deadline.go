@@ -130,7 +130,7 @@ func tasksOf(p *Problem, o *Outcome) (*deadline.Problem, []int, error) {
 		}
 		task := deadline.Task{Arrival: int(math.Ceil(j.Submit / slot)), Length: int(unitsOf(b.Length, slot)), Value: b.Rate * b.Length}
 		if math.IsInf(b.Deadline, 1) {
-			return nil, nil, messages.Errorf(messages.Invalid, "bids.deadline.slack: is none, but mechanism deadline needs deadlines")
+			return nil, nil, messages.Errorf(messages.Invalid, "bids.deadline.slack: is none, but mechanism deadline needs deadlines: give a slack")
 		}
 		task.Deadline = int(math.Floor(b.Deadline/slot)) - 1
 		if task.Deadline < task.Arrival || task.Impossible() {
@@ -148,7 +148,7 @@ func tasksOf(p *Problem, o *Outcome) (*deadline.Problem, []int, error) {
 // allot decides who gets which units and pays what, in one group or several.
 func allot(p *Problem, problem *deadline.Problem) (completed []bool, payments []float64, units func(int) []int, err error) {
 	if groups := p.Market.Groups; groups > problem.Capacity {
-		return nil, nil, nil, messages.Errorf(messages.Invalid, "groups: each of %d groups needs a slot, there are %d", groups, problem.Capacity)
+		return nil, nil, nil, messages.Errorf(messages.Invalid, "groups: each of the %d groups needs a slot, and there are %d slots: use fewer groups", groups, problem.Capacity)
 	}
 	if p.Market.Groups > 1 {
 		g := &deadline.Groups{Of: make([]int, len(problem.Tasks))}

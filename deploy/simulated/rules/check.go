@@ -101,7 +101,7 @@ func (m *Market) checkReservation() error {
 // checkThesis refuses the pricing "thesis" in a market with fixed timetables.
 func (m *Market) checkThesis() error {
 	if m.Pricing == "thesis" && m.Mode == market.ModeFixed {
-		return invalid("mode", "fixed is of pricing exact: leave one of them out")
+		return invalid("mode", "fixed goes only with pricing exact: leave mode or pricing out")
 	}
 	return nil
 }

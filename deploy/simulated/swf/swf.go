@@ -34,7 +34,7 @@ const (
 	unpackedTimes = 32
 )
 
-var errUnpacked = fmt.Errorf("the gzipped log becomes more than %d times its size and more than %d MiB: if you trust the log, unpack it first", unpackedTimes, unpackedFloor>>20)
+var errUnpacked = fmt.Errorf("the gzipped log unpacks to more than %d times its size and more than %d MiB: if you trust the log, unpack the log first", unpackedTimes, unpackedFloor>>20)
 
 // unpacking reads the content of a gzipped log, up to the limit of its size.
 type unpacking struct {

@@ -36,11 +36,11 @@ func (b *builder) machine(log *swf.Log) error {
 		switch {
 		case !ok || n < 1 || n > MostNodes:
 			if text, given := log.Value(key); given && text != "-1" {
-				b.note("the header's %s is passed over: %.40q is no number of processors from 1 to %d", key, text, MostNodes)
+				b.note("the header's %s is ignored: %.40q is no number of processors from 1 to %d", key, text, MostNodes)
 			}
 			continue
 		case n < widest && b.options.Parallel == Gang:
-			b.note("the header says %s: %d, but there are jobs of %d processors: the machine is taken to have %d", key, n, widest, widest)
+			b.note("the header says %s: %d, but there are jobs of %d processors: the study assumes a machine of %d", key, n, widest, widest)
 			n = widest
 		case n < widest:
 			b.note("the machine has %d slots, as the header's %s says, though there are jobs of %d processors", n, key, widest)
@@ -56,7 +56,7 @@ func (b *builder) machine(log *swf.Log) error {
 		return messages.Errorf(messages.Invalid, "nodes: the log's header does not say how many processors the machine has: give the number of nodes")
 	}
 	b.Nodes = int(widest)
-	b.note("the header does not say how many processors the machine has: it is taken to have as many as the widest job, %d", widest)
+	b.note("the header does not say how many processors the machine has: the study assumes as many as the widest job has, %d", widest)
 	return nil
 }
 
@@ -79,7 +79,7 @@ func (b *builder) add(r *swf.Job) error {
 		}
 		b.Skipped.Bad++
 		if b.bad++; b.bad == 1 {
-			b.note("records passed over as unsound, the first: %s", messages.Detail(err))
+			b.note("unsound records were left out, the first: %s", messages.Detail(err))
 		}
 		return nil
 	}

@@ -97,7 +97,7 @@ func New(log *swf.Log, o Options) (*Workload, error) {
 	w := &Workload{Parallel: o.Parallel}
 	w.Skipped.Bad = log.Bad.Lines
 	if log.Bad.First != nil {
-		w.note("lines passed over as unsound: %d, the first: %v", log.Bad.Lines, log.Bad.First)
+		w.note("unsound lines that were left out: %d, the first: %v", log.Bad.Lines, log.Bad.First)
 	}
 	if log.Bad.Cut {
 		w.note("the log is cut: what comes after its last line is missing")
@@ -129,7 +129,7 @@ func (b *builder) oddities() {
 		}
 	}
 	if back > 0 {
-		b.note("%s earlier than the job before in the file: the study goes by submissions, not by the order of the file", spelling.Number(back, "job was submitted", "jobs were submitted"))
+		b.note("%s earlier than the previous job of the file: the study orders jobs by their submission, not by the file", spelling.Number(back, "job was submitted", "jobs were submitted"))
 	}
 	byNumber := make([]*Job, len(b.Jobs))
 	for i := range b.Jobs {
@@ -148,7 +148,7 @@ func (b *builder) oddities() {
 		}
 	}
 	if again > 0 {
-		b.note("%s a job number that an earlier record has, such as line %d, which has number %d of line %d: each record is a job of its own", spelling.Number(again, "record has", "records have"), second.Line, second.Number, first.Line)
+		b.note("%s the job number of an earlier record, such as line %d with number %d of line %d: each record counts as a job of its own", spelling.Number(again, "record has", "records have"), second.Line, second.Number, first.Line)
 	}
 }
 
@@ -198,7 +198,7 @@ func (b *builder) arrange() error {
 	for i := range b.Jobs {
 		j := &b.Jobs[i]
 		if last += j.Runtime * math.Ceil(float64(j.Width)/float64(b.Nodes)); last > mostSpan {
-			return messages.Errorf(messages.TooLarge, "line %d: job %d: the jobs up to it can take %.3g s, the limit of a study is %.3g: study a shorter time, or a larger load", j.Line, j.Number, last, float64(mostSpan))
+			return messages.Errorf(messages.TooLarge, "line %d: job %d: the jobs up to this one can take %.3g s, and the limit of a study is %.3g s: study a shorter time, or a larger load", j.Line, j.Number, last, float64(mostSpan))
 		}
 	}
 	return nil

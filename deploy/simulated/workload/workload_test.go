@@ -99,9 +99,9 @@ func TestNotesSayWhatIsStrange(t *testing.T) {
 		t.Fatal(err)
 	}
 	w, err := New(log, Options{Parallel: Split, SkipBad: true})
-	want := []string{"lines passed over as unsound: 1, the first: line 2: has 3 fields, not 18",
+	want := []string{"unsound lines that were left out: 1, the first: line 2: has 3 fields, not 18",
 		"the machine has 4 slots, as the header's MaxProcs says, though there are jobs of 8 processors",
-		"records passed over as unsound, the first: line 3: job 1: submitted at -5 s: must be from 0 to 4e+09; -1 is unknown"}
+		"unsound records were left out, the first: line 3: job 1: submitted at -5 s: must be from 0 to 4e+09; -1 is unknown"}
 	if err != nil || w.Skipped.Bad != 3 || !slices.Equal(w.Notes, want) {
 		t.Errorf("%v: %d unsound, %q", err, w.Skipped.Bad, w.Notes)
 	}
@@ -114,15 +114,15 @@ func TestNotesSayWhatIsUnusual(t *testing.T) {
 	for log, want := range map[string][]string{
 		"; MaxProcs: 2\n" + two: {"the machine has 2 slots, as the header's MaxProcs says"},
 		"; MaxProcs: 2\n" + two + record(1, 6, 1, 1, 1) + record(2, 7, 1, 1, 1): {"the machine has 2 slots, as the header's MaxProcs says",
-			"2 records have a job number that an earlier record has, such as line 4, which has number 1 of line 2: each record is a job of its own"},
+			"2 records have the job number of an earlier record, such as line 4 with number 1 of line 2: each record counts as a job of its own"},
 		"; MaxProcs: 2\n" + two + record(3, 4, 1, 1, 1): {"the machine has 2 slots, as the header's MaxProcs says",
-			"1 job was submitted earlier than the job before in the file: the study goes by submissions, not by the order of the file"},
+			"1 job was submitted earlier than the previous job of the file: the study orders jobs by their submission, not by the file"},
 		"; MaxProcs: 16000000\n" + two: {"the machine has 16000000 slots, as the header's MaxProcs says, though all jobs of the log together need 3"},
-		"; MaxProcs: 100000000\n" + two: {`the header's MaxProcs is passed over: "100000000" is no number of processors from 1 to 16777216`,
-			"the header does not say how many processors the machine has: it is taken to have as many as the widest job, 2"},
-		"; MaxProcs: many\n; MaxNodes: 3 \n" + two: {`the header's MaxProcs is passed over: "many" is no number of processors from 1 to 16777216`,
+		"; MaxProcs: 100000000\n" + two: {`the header's MaxProcs is ignored: "100000000" is no number of processors from 1 to 16777216`,
+			"the header does not say how many processors the machine has: the study assumes as many as the widest job has, 2"},
+		"; MaxProcs: many\n; MaxNodes: 3 \n" + two: {`the header's MaxProcs is ignored: "many" is no number of processors from 1 to 16777216`,
 			"the machine has 3 slots, as the header's MaxNodes says"},
-		"; MaxProcs: -1\n" + two: {"the header does not say how many processors the machine has: it is taken to have as many as the widest job, 2"},
+		"; MaxProcs: -1\n" + two: {"the header does not say how many processors the machine has: the study assumes as many as the widest job has, 2"},
 	} {
 		if w, err := New(read(t, log), Options{Parallel: Gang}); err != nil || !slices.Equal(w.Notes, want) {
 			t.Errorf("%q: %v, %q", log, err, w.Notes)

@@ -148,7 +148,7 @@ func (g *v1) account(name string) (groups, sum, error) {
 	return below, s, nil
 }
 
-var errNotCounted = errors.New("this control group counts nothing")
+var errNotCounted = errors.New("this control group does not count its usage")
 
 // v1Sum has the group of an account in each controller that counts memory or processes.
 type v1Sum struct{ dirs map[string]string }

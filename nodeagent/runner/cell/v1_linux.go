@@ -341,7 +341,7 @@ func (g *v1Group) freeze(frozen bool) error {
 			_ = os.WriteFile(procs, []byte(strconv.Itoa(pid)), 0)
 		}
 	}
-	return errors.New("processes of a task are made faster than they can be suspended")
+	return errors.New("the task creates processes faster than they can be suspended")
 }
 
 const freezerState = "freezer.state"
@@ -358,7 +358,7 @@ func (g *v1Group) await(state string) error {
 			return err
 		}
 	}
-	return fmt.Errorf("processes of a task are not %s yet", strings.ToLower(state))
+	return fmt.Errorf("the task's processes are not %s yet", strings.ToLower(state))
 }
 
 func outside(pids []int, list []byte) (left []int) {

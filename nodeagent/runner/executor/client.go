@@ -91,7 +91,7 @@ var errSearchEnded = messages.Errorf(messages.Unavailable, "the search for an ex
 // that does not answer.
 func (k *Client) connect(ctx context.Context) (*conn, error) {
 	slow := time.AfterFunc(k.config.waits.tell, func() {
-		k.config.Log.Warn("waiting for the executor, which may have much to end or to remove", zap.String("executor", k.config.holder()))
+		k.config.Log.Warn("waiting for the executor, which may still be ending tasks or removing files", zap.String("executor", k.config.holder()))
 	})
 	defer slow.Stop()
 	socket, silence, err := reach(ctx, &k.config)
@@ -170,7 +170,7 @@ func (k *Client) met(c *conn, abilities []messages.Name, found map[messages.Atte
 			ends = append(ends, t.giveBack)
 		case !known:
 			delete(k.tasks, a)
-			ends = append(ends, func() { t.lose("its executor ended and took it along") })
+			ends = append(ends, func() { t.lose("its executor ended, and the task with it") })
 		case f.Finished != nil:
 			ends = append(ends, t.surprise(), func() { k.finish(&f) })
 		default:
@@ -179,7 +179,7 @@ func (k *Client) met(c *conn, abilities []messages.Name, found map[messages.Atte
 		}
 	}
 	if k.outdated {
-		k.config.Log.Info("the executor has another build or configuration than this agent: it is replaced once nothing runs", zap.Strings("in force", abilities[:2]))
+		k.config.Log.Info("the executor has another build or configuration than this agent: the agent replaces it once no task runs", zap.Strings("in force", abilities[:2]))
 		k.replace()
 	}
 	k.mu.Unlock()
@@ -386,7 +386,7 @@ func (t *remote) Withdraw() {
 
 // giveBack reports a task that was never started.
 func (t *remote) giveBack() {
-	t.done(agent.Finished{Attempt: t.attempt, Outcome: agent.Stopped, Detail: "given back before it started"})
+	t.done(agent.Finished{Attempt: t.attempt, Outcome: agent.Stopped, Detail: "returned to the leader before it started"})
 }
 
 // surprise returns a function that reports that the task has started unexpectedly, on the slot of an unknown task.

@@ -182,7 +182,7 @@ func begin(c *Config, listener *net.UnixListener, lock *os.File) error {
 		return err
 	}
 	if err := noteHolder(lock, cmd.Process.Pid); err != nil {
-		c.Log.Warn("executor.lock does not say which process has it", zap.Error(err))
+		c.Log.Warn("cannot write into executor.lock which process holds it", zap.Error(err))
 	}
 	go func() { _ = cmd.Wait() }() // its connection breaks when it ends
 	return nil

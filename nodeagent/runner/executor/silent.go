@@ -80,7 +80,7 @@ func (e silentError) Unwrap() error { return e.cause }
 // executor knows which. A second executor could start them again.
 func (c *Config) silent(waited time.Duration) error {
 	return silentError{messages.Errorf(messages.Unavailable,
-		"the executor of node %s has said nothing for %v: %s. Its tasks may still run, so no other executor is started; see %s",
+		"the executor of node %s has not answered for %v: %s. The executor's tasks may still run, so no other executor is started; see %s",
 		c.Runner.Node, waited, c.holder(), c.log())}
 }
 
@@ -89,14 +89,14 @@ func (c *Config) holder() string {
 	b, _ := os.ReadFile(c.lock())
 	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
 	if err != nil {
-		return fmt.Sprintf("`fuser %s` says which process it is; end that process with `kill -KILL`, and start again", c.lock())
+		return fmt.Sprintf("`fuser %s` shows the executor's process; end that process with `kill -KILL`, and start again", c.lock())
 	}
-	kill := fmt.Sprintf("`kill -KILL %d` ends it, and the next start then ends its tasks, which run again", pid)
+	kill := fmt.Sprintf("`kill -KILL %d` ends the executor; the next start then ends the executor's tasks, which run again", pid)
 	switch state, command := stateOf(pid); state {
 	case "", "Z":
-		return fmt.Sprintf("process %d has ended, and a process that it began still has its lock; `fuser %s` says which, end that one with `kill -KILL`", pid, c.lock())
+		return fmt.Sprintf("process %d has ended, but a process that it started still holds the lock; `fuser %s` shows that process; end it with `kill -KILL`", pid, c.lock())
 	case "T":
-		return fmt.Sprintf("process %d (%s) is stopped; `kill -CONT %d` lets it go on with its tasks; %s", pid, command, pid, kill)
+		return fmt.Sprintf("process %d (%s) is stopped; `kill -CONT %d` lets it and its tasks go on; %s", pid, command, pid, kill)
 	default:
 		return fmt.Sprintf("process %d (%s) is in state %s; %s", pid, command, state, kill)
 	}

@@ -55,7 +55,7 @@ func New() *Launch {
 }
 
 // errLate is the error of a start that took too long, or that was no longer wanted.
-var errLate = errors.New("it was not executed in time: a process of the same account stopped it, or has a lease on its file, or the file system does not answer")
+var errLate = errors.New("the program was not executed in time: a process of the same account stopped the program, or has a lease on its file, or the file system does not answer")
 
 // Kill ends the child unless it has executed the program.
 func (l *Launch) Kill() {

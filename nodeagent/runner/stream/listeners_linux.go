@@ -88,7 +88,7 @@ func sockets(family int, state string, wanted func(local, remote string) bool) (
 }
 
 // errForeign is the error for a port at which another process listens.
-var errForeign = messages.Errorf(messages.PermissionDenied, "another process of the node listens there, which is not of the task")
+var errForeign = messages.Errorf(messages.PermissionDenied, "a process outside the task listens at the port")
 
 // listens returns the listeners at a port. It returns an error if there is none, or if one does not belong to the
 // task.

@@ -73,10 +73,10 @@ needs (ghosts), a job that is slow on purpose, a job that is cancelled and
 submitted again, and a job that exits with 1 or is cancelled when its owner has
 the results. In proportional markets there are also utility weights and forms,
 and with an slo a minimum utility; in batch queues a cost of delay apart from
-the value. The kind joint searches for a lie about all of these numbers
-together. For each lie the whole market runs again with everything else equal.
-Gains are parts of the job's value. The kinds ends and cancel run every message
-of every actor, and take a long time.
+the value. The kind joint searches for one lie about all these numbers. For each
+lie the whole market runs again with everything else equal.
+Gains are parts of the job's value. For the kinds ends and cancel the command
+simulates every message of every actor, which takes a long time.
 
 Each lie needs a run of the market: study a few days of a log (--from, --to).
 After an interrupt (Ctrl-C), the command finishes the searches under way and
@@ -96,31 +96,33 @@ date and settings: name the state directory of the site. The last report of
 each market is kept.
 
 The first table shows for each kind the lie with the surest mean gain, if all
-sampled jobs tell it; the bids are drawn --seeds times. The second
-table has the best lie of each job, chosen after the fact. CONTROL says whether
-the sample can show a gain.
+sampled jobs tell this lie; the bids are drawn --seeds times. The second table
+has the best lie of each job, chosen after the gains are known. CONTROL is a lie
+that is known to gain: if it does not gain here, the sample is too small to show
+a gain.
 
-Exits with 1 if a lie gains more than --threshold after the fact, if the whole
+Exits with 1 if the best lie of a job gains more than --threshold, if the whole
 interval of the mean gain of a lie is above --fail-above, or if that interval is
 above 0 for a kind that --zero names. For the exit code the intervals are wider
-than in the table, because many lies are looked at: a market in which no lie
+than in the table, because the command tries many lies: a market in which no lie
 gains fails one time in forty at most.
 
 VERBS: an agent that knows the true value of its job searches for the sequence
-of at most 4 steps that gains most: it exits with 1, is retried, requeues,
-cancels and submits again, raises its bid, holds and releases, begins later,
-goes after another job, asks for several menus, also before and after menus are
-drawn anew, keeps its slot when it has its result, divides or packs its work, or
-submits it as an array, adds tasks that nobody needs, submits twice, comes
-before or after a tick, or has other accounts, also at another site. All actors
-run, with each sampled job among the 24 jobs of the log around it. The agent has
-its result when the program has printed it, whatever the exit code. The best
-sequence is measured with other jobs, bids and lots than those that chose it.
---jobs is the number of jobs that measure, and --tries the number of random
-sequences with which the search begins. The
-controls are the same search in a market without one of its rules, for each rule
-that such a market has: for instance, that a job which fails owes for what it
-had. Where a control has not fired, the search has no power.`,
+of at most 4 steps that gains most. The job can exit with 1, be retried, begin
+later, wait for another job, or keep its slot when it has its result. The agent
+can requeue, hold and release the job, cancel it and submit it again, submit it
+twice, as an array, divided, packed, or with tasks that nobody needs, raise its
+bid, and ask for several menus, also before and after the market draws new
+menus. The agent can submit just before or after the market decides, and use
+other accounts, also at another site. All actors run, with each sampled job
+among the 24 jobs of the log around it. The agent has its result when the
+program has printed it, whatever the exit code. The gain of the best sequence is
+measured with other jobs, bids and random draws than the search used. --jobs is
+the number of jobs that measure the gain, and --tries the number of random
+sequences with which the search begins. As a control, the command repeats the
+search in a market without one of its rules, for each rule: for example, without
+the rule that a failed job pays for the slots that it had. If the search finds
+no gain in a control ("not fired"), the search is too weak to show a gain.`,
 		Example: `  candor audit --trace KTH-SP2.swf.gz --market deadline \
       --from 30d --to 37d --jobs 50
   candor audit --trace mine.swf --market m.yaml --seeds 3 --fail-above 0.02
@@ -136,12 +138,12 @@ had. Where a control has not fired, the search has no power.`,
 	o.Flags(f)
 	f.IntVar(&o.jobs, "jobs", 30, "`number` of jobs in the sample")
 	f.StringSliceVar(&o.kinds, "lies", nil, "`kinds` of lie to try (default all): "+strings.Join(audit.Kinds, ", "))
-	f.Float64Var(&o.threshold, "threshold", 0, "fail if a lie gains more than this `part` of the job's value")
-	f.Float64Var(&o.above, "fail-above", 0, "fail if a fixed lie gains more than this `part` of the job's value on average")
-	f.StringSliceVar(&o.zeros, "zero", nil, "`kinds` for which no fixed lie may gain anything on average")
+	f.Float64Var(&o.threshold, "threshold", 0, "fail if the best lie of a job gains more than this `part` of the job's value")
+	f.Float64Var(&o.above, "fail-above", 0, "fail if a lie that all jobs tell gains more than this `part` of the job's value on average")
+	f.StringSliceVar(&o.zeros, "zero", nil, "`kinds` in which no lie that all jobs tell may gain anything on average")
 	f.IntVar(&o.seeds, "seeds", 1, "how many `times` bids are drawn")
 	f.BoolVar(&o.row, "row", false, "print the expectations as a row of a Markdown table")
-	f.BoolVar(&o.verbs, "verbs", false, "search for what owners do with commands, and not for what they declare")
+	f.BoolVar(&o.verbs, "verbs", false, "search for sequences of commands that gain, not for false declarations")
 	f.IntVar(&o.tries, "tries", 100, "with --verbs: `number` of random sequences to begin with")
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	f.StringVar(&o.keep, "keep", "", "keep the report for the console of the site with this state `directory`")
@@ -235,7 +237,7 @@ func (o *options) check() error {
 	for i, k := range o.kinds {
 		switch {
 		case !slices.Contains(audit.Kinds, k):
-			return messages.Errorf(messages.Invalid, "--lies: must be of %s, is %.64q", strings.Join(audit.Kinds, ", "), k)
+			return messages.Errorf(messages.Invalid, "--lies: must be one or several of %s, is %.64q", strings.Join(audit.Kinds, ", "), k)
 		case slices.Contains(o.kinds[:i], k):
 			return messages.Errorf(messages.Invalid, "--lies: names %s twice", k)
 		}
@@ -245,7 +247,7 @@ func (o *options) check() error {
 	}
 	for _, k := range o.zeros {
 		if !slices.Contains(audit.Kinds, k) {
-			return messages.Errorf(messages.Invalid, "--zero: must be of %s, is %.64q", strings.Join(audit.Kinds, ", "), k)
+			return messages.Errorf(messages.Invalid, "--zero: must be one or several of %s, is %.64q", strings.Join(audit.Kinds, ", "), k)
 		}
 	}
 	if !(o.above >= 0 && o.above <= 1e9) {
@@ -274,7 +276,7 @@ func (o *options) present(out io.Writer, d *document) error {
 	style := terminal.StyleFor(terminal.IsTerminal(out), false, os.Getenv)
 	fmt.Fprintf(out, "%s, %s of %s, %s of the market, seed %d; gains are parts of a job's value\n\n", style.Bold(d.Trace),
 		terminal.Plural(d.Jobs, "sampled job"), terminal.Plural(d.Redraws, "draw"), terminal.Plural(d.Runs, "run"), d.Seed)
-	fmt.Fprintln(out, "On average, if every sampled job tells the same lie: the surest of each kind")
+	fmt.Fprintln(out, "On average, if every sampled job tells the same lie: the surest lie of each kind")
 	t := terminal.NewTable("~LIE ABOUT|>JOBS|>LIES|>MEAN GAIN|>95 %|CONTROL").Spare("LIES|JOBS")
 	for i := range d.Kinds {
 		f := &d.Kinds[i]
@@ -284,7 +286,7 @@ func (o *options) present(out io.Writer, d *document) error {
 		t.Row(f.Kind, terminal.Count(f.Worst.Jobs), terminal.Count(len(f.Fixed)), part(f.Worst.Mean), part(f.Worst.CI[0])+" … "+part(f.Worst.CI[1]), control(f))
 	}
 	t.Write(out, style, "  ")
-	fmt.Fprintln(out, "\nAfter the fact: the best lie of each job")
+	fmt.Fprintln(out, "\nThe best lie of each job, chosen after the gains are known")
 	t = terminal.NewTable("~LIE ABOUT|>JOBS|>LIES|>GAIN BY IT|>MEAN GAIN|>95 %|>LARGEST|>CREDITS|>JOB").Spare("JOB|CREDITS|95 %")
 	for i := range d.Kinds {
 		f := &d.Kinds[i]
@@ -319,7 +321,7 @@ func control(f *audit.Finding) string {
 	case f.Control.Fired():
 		return "fired: " + part(f.Control.Bounded) + ", bounded"
 	}
-	return "not fired: this sample has no power"
+	return "not fired: this sample is too small to show a gain"
 }
 
 // row returns a row of a Markdown table: the number of jobs, for each kind the average gain of the lie that gains most

@@ -105,7 +105,7 @@ func (o *options) presentVerbs(out io.Writer, d *verbsDocument) error {
 	for i := range d.Controls {
 		c, power := &d.Controls[i], ""
 		if !c.Fired() {
-			power = ", so that this search has no power"
+			power = ": this search is too weak to show a gain"
 		}
 		fmt.Fprintf(out, "\ncontrol:        if %s: %s%s\n                %s\n", c.Hole, fired(c), power, c.Sequence)
 	}

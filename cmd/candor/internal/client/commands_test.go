@@ -33,7 +33,7 @@ var queries = []struct {
 	words string
 }{
 	{"jobs", &jobmsg.JobsReply{}, "WaitingForShare"},
-	{"job 103", &jobmsg.JobDetail{}, "8 credits (4.5 came back)"},
+	{"job 103", &jobmsg.JobDetail{}, "8 credits (4.5 given back)"},
 	{"why 104", &market.WhyReply{}, "a larger budget raises its share"},
 	{"cancel 103", &jobmsg.CancelReply{}, "Cancelled job 103, which was Running"},
 	{"nodes", &market.NodesReply{}, "map 3/4, reduce 0/1"},
@@ -188,7 +188,7 @@ func TestWrongUsageIsExplained(t *testing.T) {
 		"submit nofile.yaml":                          "there is no file nofile.yaml",
 		"market apply nofile.yaml --account operator": "candor market apply: there is no file or directory nofile.yaml",
 		"jobs --account Bob":                          `--account "Bob": is not a name`,
-		"jobs --server nats://x:1":                    "--site: missing: name the site that nats://x:1 serves. Its candor up prints the name first",
+		"jobs --server nats://x:1":                    "--site: missing: name the site that nats://x:1 serves: candor up prints the name when it starts",
 		"jobs --server y --site w":                    "--account: missing",
 		"jobs --site a.b":                             `--site "a.b": is not a name`,
 	} {
@@ -204,7 +204,7 @@ func TestWrongFlags(t *testing.T) {
 		"change 7":                 "say what to change: --budget, --rate, --name, --comment, --time, --max-running, --after or --after-nothing",
 		"change 7 --time-limit 1h": "unknown flag: --time-limit: did you mean --time?",
 		"withdraw alice 5":         "candor withdraw: missing: --reason\nSee: candor withdraw --help\n",
-		"grant alice -5":           "unknown shorthand flag: '5' in -5: a number begins with no dash",
+		"grant alice -5":           "unknown shorthand flag: '5' in -5: write numbers without a dash",
 	} {
 		s.Run(strings.Fields(line)...).Expect(t, cli.CodeUsage, "", want)
 	}

@@ -51,7 +51,7 @@ and the variable over the file:
   flag         variable          file
   --server     CANDOR_SERVER     site.json in the state directory
   --site       CANDOR_SITE       site.json
-  --site       CANDOR_JOB_SITE   site.json; of candor submit, run and quote
+  --site       CANDOR_JOB_SITE   site.json; for candor submit, run and quote
   --account    CANDOR_ACCOUNT    the name of the --creds file, or site.json
   --creds      CANDOR_CREDS      creds/<account>.creds in the state directory
   --ca         CANDOR_CA         site.json
@@ -100,12 +100,12 @@ const jobFileTopic = `A job file is YAML or JSON with these fields. Only a progr
       script: |
         cut -d, -f3 part-$CANDOR_TASK.csv | sort | uniq -c > count-$CANDOR_TASK
       time_limit: 10m        # of one attempt; a bare number is seconds
-      attempts: 3            # how many attempts a task has
+      attempts: 3            # at most so many attempts of a task
       max_running: 8         # at most so many tasks at once
-      on_failure: continue   # the other tasks, when one has failed; or stop
+      on_failure: continue   # what other tasks do after a failed task; or stop
       memory: 2G             # limit of each task, if the node can enforce it
-      oom: fail              # also a task that ends well without a process that
-                             # this limit ended; default: ignore
+      oom: fail              # a task fails if this limit ended one of its
+                             # processes; default: ignore
       gang: false            # true: all tasks start together; in some markets
       inputs: [data.csv, tools/count=count]  # files to send: FILE or FILE=NAME
       outputs: ["out/*.csv"] # files to keep when a task has ended well
@@ -171,9 +171,9 @@ srun, salloc, sbcast, squeue, sacct, seff, sstat, scancel, scontrol, sinfo,
 sacctmgr and sshare; sprio and sreport say what to use instead. Programs that
 call these commands can then use Candor. A partition is a market, an account is
 the project that pays, a cluster is a site. An element of an array has the
-number of the job with its index, such as 33_4, and one of its own. salloc runs
-a command, or a shell, on the first node of a job. scontrol update changes
-TimeLimit, JobName and ArrayTaskThrottle.
+number of the job with its index, such as 33_4, and also a job number of its
+own. salloc runs a command, or a shell, on the first node of a job. scontrol
+update changes TimeLimit, JobName and ArrayTaskThrottle.
 
 sbatch reads its options as candor submit reads #SBATCH lines, with these
 differences: -o and -e name files for the output, as under Slurm (slurm-%j.out,
@@ -188,27 +188,27 @@ A script with --ntasks, --nodes or --ntasks-per-node runs once. srun starts the
 ranks, and so do mpirun of Open MPI and mpiexec of MPICH. Without --nodes the
 ranks are on as few nodes as hold them. Steps that run at once divide what the
 job has: with --exact a step takes the processors of its ranks, with --overlap
-none, otherwise all; it waits while others have them.
+none, otherwise all. A step waits while other steps have these processors.
 
-The lines "#SBATCH option..." before the first command of a script are read. No
-option that changes when, whether or where a job runs is ignored, but for wishes
-about the place of ranks within a node, and about nodes near one another. An
-option that Candor cannot do is refused, with the option to use instead. --nice
-is ignored, because the bid decides here which job goes first.
+The lines "#SBATCH option..." before the first command of a script are read.
+Candor ignores no option that changes whether, when or where a job runs, except
+hints about the places of ranks within a node, and about nodes near one another.
+An option that Candor does not have is refused, with the option to use instead.
+--nice is ignored, because the bid decides here which job goes first.
 
-What names of partitions, accounts, --qos, reservations and clusters mean, the
-site's configuration says under "slurm". A name that it does not list is that of
-a market, a project or this site; a name of --qos then asks for nothing, and is
-reported. Of a list of partitions the job goes to the first that takes it and
-has a node with room for it now, or else to the first that takes it. A script
-that names none goes to the first market with a node that can hold it.
+The site's configuration says under "slurm" what names of partitions, accounts,
+--qos, reservations and clusters mean. A name that is not listed there is the
+name of a market, a project or this site; a --qos that is not listed has no
+effect, and is reported. From a list of partitions the job takes the first one
+that accepts the job and has a node with room for it now, or else the first one
+that accepts the job. A script without a partition takes the first market with a
+node that can hold the job.
 
 These options are options of "candor submit":
 
-` + ours + `
---dependency accepts afterok, afternotok, afterany, after and aftercorr with
-numbers of jobs, and singleton; one of a list is enough where "?" is between
-them. --gres and --gpus-per-node say how many GPUs the job has on
+` + ours + `--dependency accepts afterok, afternotok, afterany, after and aftercorr with
+numbers of jobs, and singleton. In a list with "?" between the conditions, one
+condition is enough. --gres and --gpus-per-node say how many GPUs the job has on
 each node, as in gpu:a100:2, and --gpus how many on all nodes together. --mem=0
 is all memory of a node. A job has all nodes of its --nodelist.
 
@@ -217,8 +217,8 @@ These options are ignored and reported, because nothing is lost:
 ` + ignored + `
 These options are accepted with this value only, which asks for nothing special:
 
-` + without + `
-All other options are refused. Lines of PBS (#PBS) and of Grid Engine (#$) are
-read where a script has no #SBATCH and #CANDOR lines. Of these, too, each is
-used, harmless, or refused. A script with lines of LSF (#BSUB) alone is refused.`
+` + without + `All other options are refused. Lines of PBS (#PBS) and of Grid Engine (#$) are
+read where a script has no #SBATCH and #CANDOR lines. Each of their options is
+also used, ignored because nothing is lost, or refused. A script with lines of
+LSF (#BSUB) alone is refused.`
 }

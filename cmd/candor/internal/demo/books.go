@@ -142,13 +142,13 @@ func compareCharges(statements []statement, charged map[messages.JobID]messages.
 		for _, e := range s.entries {
 			paid[e.Job] += max(-e.Change, 0)
 			if e.Kind == money.Post && e.Change < e.Hold && e.Change < 0 {
-				return fmt.Errorf("job %v was charged %v, and %v was held for it", e.Job, -e.Change, -e.Hold)
+				return fmt.Errorf("job %v was charged %v, but only %v was held for the job", e.Job, -e.Change, -e.Hold)
 			}
 		}
 	}
 	for job, amount := range charged {
 		if paid[job] != amount {
-			return fmt.Errorf("job %v says it was charged %v, and the statements charge %v for it", job, amount, paid[job])
+			return fmt.Errorf("job %v states a charge of %v, but the statements have %v for the job", job, amount, paid[job])
 		}
 	}
 	return nil

@@ -73,7 +73,7 @@ func busiestHour(results map[string]string) string {
 	if top == nil {
 		return ""
 	}
-	return fmt.Sprintf("Most jobs came between %d:00 and %d:00: %s of them, half waiting longer than %s.",
+	return fmt.Sprintf("Most jobs came between %d:00 and %d:00: %s of them; half of these waited longer than %s.",
 		top[0], top[0]+1, terminal.Count(top[1]), seconds(top[3]))
 }
 
@@ -99,7 +99,7 @@ func predictions(results map[string]string) string {
 	if jobs == 0 {
 		return ""
 	}
-	return fmt.Sprintf("For %d of the %d busiest users the last two runtimes foretold the next better than the request did.",
+	return fmt.Sprintf("For %d of the %d busiest users the last two runtimes predicted the next runtime better than the request did.",
 		better, jobs)
 }
 

@@ -85,9 +85,9 @@ func TestFindings(t *testing.T) {
 	}
 	want := []string{
 		"2 users ran 100 processor-hours; one of them 75% of it.",
-		"Most jobs came between 13:00 and 14:00: 2,048 of them, half waiting longer than 4m42s.",
+		"Most jobs came between 13:00 and 14:00: 2,048 of them; half of these waited longer than 4m42s.",
 		"A job of one processor waited 22s in the median, one of 65 to 128 processors 2h00m.",
-		"For 2 of the 3 busiest users the last two runtimes foretold the next better than the request did.",
+		"For 2 of the 3 busiest users the last two runtimes predicted the next runtime better than the request did.",
 	}
 	if got := findings(results); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("findings are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

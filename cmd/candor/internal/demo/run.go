@@ -103,7 +103,7 @@ func (r *run) follow(ctx context.Context, began time.Time, accepted <-chan submi
 func (r *run) look(ctx context.Context, began time.Time) (*snapshot, error) {
 	s, err := r.grid.look(ctx, r.mine)
 	if err != nil {
-		return nil, fmt.Errorf("asking how the jobs are doing: %w", err)
+		return nil, fmt.Errorf("asking for the states of the jobs: %w", err)
 	}
 	s.elapsed, s.planned, s.tasks = time.Since(began), len(r.workload.Submissions), r.workload.tasks()
 	return s, nil

@@ -91,13 +91,13 @@ func (w *Workload) check() error {
 	}
 	for _, a := range w.Accounts {
 		if need[a.Name] > a.Grant {
-			return fmt.Errorf("workload.yaml: %s: its jobs cost %s together, and its grant is %v", a.Name, need[a.Name].Words(), a.Grant)
+			return fmt.Errorf("workload.yaml: %s: the jobs of this account may cost %s together, but its grant is %v", a.Name, need[a.Name].Words(), a.Grant)
 		}
 		delete(need, a.Name)
 	}
 	for _, s := range w.Submissions {
 		if _, unfunded := need[s.Account]; unfunded {
-			return fmt.Errorf("workload.yaml: %s: submits a job, and is not among the accounts", s.Account)
+			return fmt.Errorf("workload.yaml: %s: submits a job, but is not among the accounts", s.Account)
 		}
 	}
 	return nil

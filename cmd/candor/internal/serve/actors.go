@@ -59,8 +59,8 @@ func estimatorCommand() *cobra.Command {
 func nodeagentCommand() *cobra.Command {
 	s := &single{actor: messages.NodeAgent}
 	cmd := s.command("run the agent of a node alone",
-		`Runs the agent of one node, which offers its slots and runs tasks on this
-machine, as the user that starts it.`+singleHelp+`
+		`Runs the agent of one node. The agent offers the slots of the node, and runs
+tasks on this machine as the user that starts the agent.`+singleHelp+`
 
 With a token (see candor node token) the agent finds the server and gets its
 credentials at its first start. The agent writes the credentials to the file of

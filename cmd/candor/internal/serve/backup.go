@@ -15,8 +15,9 @@ func backupCommand() *cobra.Command {
 		Use:   "backup DIR",
 		Short: "back up the running site of this host",
 		Long: `Writes a backup of the site into DIR while the site serves: the states of the
-auctioneer and of the bank, the bank's journal, the files of jobs, and the keys.
-Everything that the site answered before the backup began is in the backup.
+auctioneer and of the bank, the bank's journal, the files of jobs, the
+estimates, and the keys. Everything that the site answered before the backup
+began is in the backup.
 
 Run the command on a host of the site, as the user that runs the site. The
 backup of one host is enough for all hosts. DIR must be empty or not exist. DIR
@@ -62,9 +63,9 @@ when it is whole. Then start the site with this state directory and the site's
 configuration.
 
 All changes after the backup are lost. Tasks that ran at that time run again.
-Job numbers go on more than a million higher. The site takes
-over from other sites what was agreed with them: see candor peer reconcile. The
-files of jobs are kept for their full time again. Estimates are learned again.
+New jobs get numbers that are more than a million higher. Compare the books with
+those of the peers: see candor peer reconcile. The files of jobs are kept for
+their full time again.
 
 If the site has several hosts, restore all hosts from the same backup, each with
 its --host, before you start one of them. No host may keep its old state.`,
@@ -83,7 +84,7 @@ its --host, before you start one of them. No host may keep its old state.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&state, "state", "", "state `directory` to make (default "+tilde(defaultState())+")")
-	f.StringVar(&keys, "keys", "", "`directory` for the site's keys; keys that are there stay (default keys in the state directory)")
+	f.StringVar(&keys, "keys", "", "`directory` for the site's keys; keys that are in it already stay (default: the directory keys in the state directory)")
 	f.StringVar(&host, "host", "", "`name` of the host to restore, if the site has several hosts")
 	return cmd
 }

@@ -93,7 +93,7 @@ func (s *settings) shown(cmd *cobra.Command, running bool) ([]byte, error) {
 	now, err := marketsOf(cmd.Context(), config)
 	switch {
 	case err != nil:
-		head += fmt.Sprintf("# the markets are from the start: the site did not tell its present markets: %s\n", messages.Detail(err))
+		head += fmt.Sprintf("# the markets are as at the start of the site; its present markets are not known: %s\n", messages.Detail(err))
 	case now.Version > 1:
 		head += fmt.Sprintf("# the markets were applied later: version %d\n", now.Version)
 		config, err = withMarkets(config, now.Markets)

@@ -27,11 +27,11 @@ func dropCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drop HOST",
 		Short: "remove a lost host from the NATS servers of the site",
-		Long: `Removes the NATS server of a host that will not come back. As long as the other
-servers count the lost server, it can cost them the majority that they need to
-store files and observations. The files and
-observations of the lost server are copied to other servers. Remove the replicas
-of the host too, with candor replica remove.`,
+		Long: `Removes the NATS server of a host that will not come back. The servers store
+files and observations only while a majority of them answers, and a lost server
+counts until it is removed. The files and observations of the lost server are
+copied to other servers. Remove the replicas of the host too, with candor
+replica remove.`,
 		Example: `  candor site drop rack2 --config site.yaml --keys keys`,
 		RunE:    prepared(func(cmd *cobra.Command, args []string) error { return d.run(cmd, args[0]) }),
 	}

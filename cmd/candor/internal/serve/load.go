@@ -41,7 +41,7 @@ func (s *settings) fileFlags(f *pflag.FlagSet) {
 }
 
 func (s *settings) keysFlag(f *pflag.FlagSet) {
-	f.StringVar(&s.keys, "keys", "", "`directory` of the site's keys (default keys in the state directory)")
+	f.StringVar(&s.keys, "keys", "", "`directory` of the site's keys (default: the directory keys in the state directory)")
 }
 
 func (s *settings) runFlags(f *pflag.FlagSet) {

@@ -75,7 +75,7 @@ func (r *revoke) run(cmd *cobra.Command, name messages.Name) error {
 	keys := slices.DeleteFunc(authority.RevokedKeys(), func(key string) bool { return slices.Contains(before, key) })
 	where, err := r.inForce(cmd.Context(), &c, authority, keys)
 	if err != nil {
-		return messages.Errorf(messages.KindOf(err), "%s, but some servers still admit them: %s", said, messages.Detail(err))
+		return messages.Errorf(messages.KindOf(err), "%s, but some servers still accept the credentials: %s", said, messages.Detail(err))
 	}
 	return say(cmd.OutOrStdout(), "%s%s\n", said, where)
 }
@@ -140,7 +140,7 @@ const (
 func (r *revoke) inForce(ctx context.Context, c *embedded.Config, authority *identity.Authority, keys []string) (string, error) {
 	system, err := systemOf(c, authority, r.server)
 	if r.server == "" && (messages.KindOf(err) == messages.NotFound || messages.KindOf(err) == messages.Unavailable) {
-		return fmt.Sprintf(", but only from the next start of the site on: no site runs with the state directory %s. If it runs with another, name that with --state", tilde(c.State)), nil
+		return fmt.Sprintf(", but only from the next start of the site on, because no site runs with the state directory %s. If it runs with another directory, name that one with --state", tilde(c.State)), nil
 	}
 	if err != nil {
 		return "", err
@@ -164,7 +164,7 @@ func (r *revoke) inForce(ctx context.Context, c *embedded.Config, authority *ide
 	defer cancel()
 	for _, server := range servers {
 		if err := connections.AwaitRevoked(wait, system, server, authority.AccountKey(), keys); err != nil {
-			return "", messages.Errorf(messages.Unavailable, "%v; if NATS servers run separately, write accounts.conf again (candor site nats) and reload them", err)
+			return "", messages.Errorf(messages.Unavailable, "%v; if NATS servers run separately, write accounts.conf again (candor site nats) and reload the servers", err)
 		}
 	}
 	if len(servers) < want {

@@ -32,8 +32,8 @@ localhost has the addresses and the name of this machine too.
 The servers and replicas of a site need no such files: each host makes their
 certificates from the site's keys when it starts. Only a replica that runs alone
 on a host without the keys needs a file. --replica writes the file to --output,
-from the keys of --config or --keys. The file is valid only for the port of the
-group of this actor.`,
+from the keys of --config or --keys. The file is valid only for the port at
+which the replicas of this actor connect to one another.`,
 		Example: `  candor site certify rack4 10.0.0.4 --tls west/tls
   candor site certify rack1 10.0.0.1 hub.west.example --tls west/tls
   candor site certify rack1 --replica bank --config site.yaml \
@@ -81,7 +81,7 @@ func (r *replicaCertificate) flags(cmd *cobra.Command) {
 	f.StringVar(&r.output, "output", "", "with --replica: `file` to write (default HOST-ACTOR.pem)")
 	f.StringVar(&r.settings.file, "config", "", "with --replica: configuration `file`")
 	f.StringVar(&r.settings.state, "state", "", "with --replica: state `directory`")
-	f.StringVar(&r.settings.keys, "keys", "", "with --replica: `directory` of the site's keys (default keys in the state directory)")
+	f.StringVar(&r.settings.keys, "keys", "", "with --replica: `directory` of the site's keys (default: the directory keys in the state directory)")
 }
 
 func (r *replicaCertificate) write(w io.Writer, args []string) error {
@@ -90,7 +90,7 @@ func (r *replicaCertificate) write(w io.Writer, args []string) error {
 	case r.actor != messages.Auctioneer && r.actor != messages.Bank:
 		return messages.Errorf(messages.Invalid, "--replica %q: only the auctioneer and the bank have replicas", r.actor)
 	case len(args) > 1:
-		return messages.Errorf(messages.Invalid, "--replica: the certificate of a replica has no other names or addresses")
+		return messages.Errorf(messages.Invalid, "--replica: the certificate of a replica has no other names or addresses: leave them out")
 	}
 	_, authority, err := r.settings.authority()
 	if err != nil {

@@ -72,12 +72,12 @@ one process makes its keys at its first start.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&i.dir, "dir", "", "`directory` to make (default the site's name)")
-	f.StringVar(&i.settings.listen, "listen", "127.0.0.1:4222", "`address` for clients; servers of peers have its port and 3200 more")
+	f.StringVar(&i.settings.listen, "listen", "127.0.0.1:4222", "`address` for clients; servers of peers connect at a port that is 3200 higher")
 	f.StringSliceVar(&i.hosts, "hosts", nil, "the hosts of the site, each as `NAME=ADDRESS`")
-	f.BoolVar(&i.plain, "plain", false, "without certificates: for loopback")
+	f.BoolVar(&i.plain, "plain", false, "make no certificates: only for sites on loopback")
 	f.StringVar(&i.settings.file, "config", "", "without a name: configuration `file`")
 	f.StringVar(&i.settings.state, "state", "", "without a name: state `directory`")
-	f.StringVar(&i.settings.keys, "keys", "", "without a name: `directory` to make (default keys in the state directory)")
+	f.StringVar(&i.settings.keys, "keys", "", "without a name: `directory` to make (default: the directory keys in the state directory)")
 	return cmd
 }
 
@@ -227,7 +227,7 @@ func (p *plan) explain(w io.Writer) error {
 		fmt.Fprintf(&text, "  %-12s certificates; keep %s away from the hosts\n", tlsDir+"/", certificate.CAKeyFile)
 	}
 	if p.Users {
-		fmt.Fprintf(&text, "Tasks of alice run as the user alice of the node. If accounts are not users of the nodes, remove tasks: from %s\n", siteFileName)
+		fmt.Fprintf(&text, "Tasks of alice run as the user alice of the node. If accounts are not users of the nodes, remove the line \"tasks:\" from %s\n", siteFileName)
 	}
 	if len(p.Hosts) == 0 {
 		fmt.Fprintf(&text, "Start the site:     candor up --config %s\n", file)

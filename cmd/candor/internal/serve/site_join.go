@@ -59,7 +59,7 @@ answer. Nothing changes before that. A second invitation has new credentials.
 		RunE: prepared(func(cmd *cobra.Command, args []string) error { return l.invite(cmd.OutOrStdout(), args[0]) }),
 	}
 	l.flags(cmd, "`file` to write (default WEST-invites-EAST.json)")
-	cmd.Flags().StringSliceVar(&l.urls, "url", nil, "`URL` at which the other site's servers reach this one's; may be repeated (default: as configured)")
+	cmd.Flags().StringSliceVar(&l.urls, "url", nil, "`URL` at which the other site's servers reach the servers of this site; may be repeated (default: as configured)")
 	return cmd
 }
 
@@ -86,7 +86,7 @@ func (l *letters) invite(w io.Writer, peer messages.Name) error {
 	if err := writeLetter(file, letter); err != nil {
 		return err
 	}
-	return say(w, "%s\nGive this file to the operator of %s in private, who runs: candor site join %s --limit AMOUNT\nThen accept the answer here: candor site join %s --config %s --limit AMOUNT\n",
+	return say(w, "%s\nGive this file in private to the operator of %s, who runs: candor site join %s --limit AMOUNT\nThen accept the answer here: candor site join %s --config %s --limit AMOUNT\n",
 		file, peer, filepath.Base(file), answerFile(peer, c.Site), l.settings.file)
 }
 

@@ -53,7 +53,7 @@ func (u *up) several() ([]embedded.Config, error) {
 	case len(c.Hosts) > 0 || u.settings.host != "":
 		return nil, messages.Errorf(messages.Invalid, "--sites runs whole sites, not hosts of one site; start each host with its own command")
 	case c.TLS != nil || len(c.Peers) > 0 || c.Keys != "":
-		return nil, messages.Errorf(messages.Invalid, "--sites is for trying, and makes its own keys and peers; start sites that have keys or peers one by one, with candor up --config")
+		return nil, messages.Errorf(messages.Invalid, "--sites is for trials, and makes its own keys and peers; start sites that have keys or peers one by one, with candor up --config")
 	}
 	seen := map[messages.Name]bool{}
 	var configs []embedded.Config
@@ -86,7 +86,7 @@ func portAfter(address string, more int) (string, error) {
 	}
 	port, err := strconv.Atoi(text)
 	if err != nil || port+more > 65535 {
-		return "", messages.Errorf(messages.Invalid, "listen: %q is too high: the next sites have the next ports; name a lower port with --listen", address)
+		return "", messages.Errorf(messages.Invalid, "listen: the port of %q is too high: each further site of --sites listens at the next port, up to 65535; name a lower port with --listen", address)
 	}
 	if port != 0 {
 		port += more

@@ -42,7 +42,7 @@ func TestUpSitesRefuses(t *testing.T) {
 	}
 	refused(t, messages.Invalid, "is no name", up("west,West!")...)
 	refused(t, messages.Invalid, "given twice", up("west,west")...)
-	refused(t, messages.Invalid, "the next sites have the next ports", up("west,east", "--listen", "127.0.0.1:65535")...)
+	refused(t, messages.Invalid, "each further site of --sites listens at the next port", up("west,east", "--listen", "127.0.0.1:65535")...)
 	refused(t, messages.Invalid, "makes its own keys", up("west,east", "--keys", t.TempDir())...)
 	refused(t, messages.Invalid, "not hosts of one", up("west,east", "--host", "rack1")...)
 }

@@ -25,8 +25,8 @@ func listCommand() *cobra.Command {
 		Short: "list who has credentials",
 		Long: `Lists the credentials in the state directory: the name, the role, the time until
 which they are valid, and how often credentials of the name were revoked. The
-site keeps no list of the files that it issued: holders renew their files and
-may have copies. Names without a file here are listed if they were revoked.`,
+site keeps no list of the credentials that it issued: holders renew their files
+and may have copies. Names without a file here are listed if they were revoked.`,
 		Example: "  candor user list\n  candor user list --json | jq -r '.users[] | select(.state == \"ended\").name'",
 		Args:    cobra.NoArgs,
 		RunE: prepared(func(cmd *cobra.Command, _ []string) error {

@@ -70,10 +70,11 @@ mechanism:
 ` + parameters() + `
 Four numbers of each job are drawn from this model: the worth of a second on a
 slot to its owner (value), the bid, the deadline, and the declared length. With
---bids a file has the numbers. Its columns are job, value, bid, deadline, length
-and budget: job is the number in the log, and times are seconds from its
-beginning. Budgets bind in proportional, fifo, fairshare and backfill, and with
---actors all in every mechanism.
+--bids the numbers are read from a file. Its columns are job, value, bid,
+deadline, length and budget: job is the number in the log, and times are seconds
+from the beginning of the log. Jobs cannot pay more than their budgets in
+proportional, fifo, fairshare and backfill, and with --actors all in every
+mechanism.
 
 ` + compareHelp + `
 Standard error shows the progress of a run: on a terminal all the time,

@@ -146,7 +146,7 @@ func writeComparison(out io.Writer, style terminal.Style, d *compareDocument) {
 		table(out, style, "MEASURE", part, measure.Measures, func(m *measure.Compared, name string) string { return estimate(name, m.Measures[name]) })
 	}
 	if len(d.Markets) > 1 {
-		fmt.Fprintf(out, "\nLess %s, paired; * marks intervals without 0\n", d.Markets[0].Name)
+		fmt.Fprintf(out, "\nDifferences from %s, paired; * marks intervals without 0\n", d.Markets[0].Name)
 		for part := range slices.Chunk(d.Markets[1:], abreast) {
 			table(out, style, "MEASURE", part, measure.Measures, func(m *measure.Compared, name string) string {
 				e := m.Less[name]
@@ -239,7 +239,7 @@ func (o *options) checkCompared() error {
 	case o.Market != "":
 		return messages.Errorf(messages.Invalid, "--market: --compare names the markets; leave out one of the two")
 	case o.events != "":
-		return messages.Errorf(messages.Invalid, "--events: is for one market, and --compare has several; leave out one of the two")
+		return messages.Errorf(messages.Invalid, "--events: writes the events of one market, but --compare runs several; leave out one of the two")
 	case o.draws < 1 || o.draws > mostDraws:
 		return messages.Errorf(messages.Invalid, "--draws: must be from 1 to %d, is %d", mostDraws, o.draws)
 	}

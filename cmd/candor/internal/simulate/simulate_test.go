@@ -419,7 +419,7 @@ func TestCompare(t *testing.T) {
 	a, b := file(t, "a.yaml", "mechanism: proportional\nalpha: 1\nworth: deadline\n"), file(t, "b.yaml", "mechanism: deadline\n")
 	args := []string{"--trace", trace, "--draws", "2", "--compare", "fifo," + a + "," + b + ",fairshare,highest-bid"}
 	text, err := run(args...)
-	if err != nil || !strings.Contains(text, "Welfare, by run,") || !strings.Contains(text, "Less fifo, paired") {
+	if err != nil || !strings.Contains(text, "Welfare, by run,") || !strings.Contains(text, "Differences from fifo, paired") {
 		t.Fatalf("%v %s", err, text)
 	}
 	for line := range strings.Lines(text) {
@@ -452,15 +452,15 @@ func TestCompareRefuses(t *testing.T) {
 	trace := file(t, "log.swf", log())
 	four := file(t, "four.yaml", "mechanism: fifo\nnodes: 4\n")
 	for want, args := range map[string][]string{
-		"--market: --compare names":            {"--compare", "fifo", "--market", "fifo"},
-		"--compare: name each market once":     {"--compare", "fifo,fifo"},
-		"--draws: must be from 1":              {"--compare", "fifo", "--draws", "0"},
-		"--worth: must be run":                 {"--compare", "fifo", "--worth", "joy"},
-		"--draws: is for comparisons":          {"--market", "fifo", "--draws", "2"},
-		"--by: does not work with comparisons": {"--compare", "fifo", "--by", "user"},
-		"--events: is for one":                 {"--compare", "fifo", "--events", "e.csv"},
-		"has 4 slots":                          {"--compare", "fifo," + four},
-		"no mechanism of that name":            {"--compare", "fifo,no.yaml"},
+		"--market: --compare names":                 {"--compare", "fifo", "--market", "fifo"},
+		"--compare: name each market once":          {"--compare", "fifo,fifo"},
+		"--draws: must be from 1":                   {"--compare", "fifo", "--draws", "0"},
+		"--worth: must be run":                      {"--compare", "fifo", "--worth", "joy"},
+		"--draws: is for comparisons":               {"--market", "fifo", "--draws", "2"},
+		"--by: does not work with comparisons":      {"--compare", "fifo", "--by", "user"},
+		"--events: writes the events of one market": {"--compare", "fifo", "--events", "e.csv"},
+		"has 4 slots":                               {"--compare", "fifo," + four},
+		"no mechanism of that name":                 {"--compare", "fifo,no.yaml"},
 	} {
 		if _, err := run(append([]string{"--trace", trace}, args...)...); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error is %v, want %q", args, err, want)

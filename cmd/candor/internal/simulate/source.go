@@ -47,7 +47,7 @@ func (s *Source) Flags(f *pflag.FlagSet) {
 	f.IntVar(&s.Nodes, "nodes", 0, "`number` of slots (default: the market's, or else the one in the log's header)")
 	f.StringVar(&s.From, "from", "", "leave out jobs submitted before this `time`: 36h or 30d from the log's beginning, seconds, or a date")
 	f.StringVar(&s.To, "to", "", "leave out jobs submitted at this `time` or later")
-	f.Float64Var(&s.Load, "scale-load", 1, "let jobs come so many `times` as fast")
+	f.Float64Var(&s.Load, "scale-load", 1, "let jobs arrive this many `times` as fast")
 	f.Uint64Var(&s.Seed, "seed", 1, "`seed` of all that is drawn")
 	f.StringVar(&s.Parallel, "parallel", "", "what to do with parallel jobs, a `word`: gang, split, skip, or wide (default: gang if the mechanism can, otherwise split)")
 	f.BoolVar(&s.SkipBad, "skip-bad", false, "skip lines and records that make no sense, and count them")

@@ -59,7 +59,7 @@ func (o *options) strategic(show *Progress) (*strategicDocument, error) {
 // writeStrategic prints the report for people.
 func writeStrategic(out io.Writer, style terminal.Style, d *strategicDocument) {
 	fmt.Fprintf(out, "%s: %s, %s, seed %d\n", style.Bold(d.Trace), terminal.Plural(d.Jobs, "job"), terminal.Plural(d.Nodes, "slot"), d.Seed)
-	fmt.Fprintf(out, "Every user tells one lie for all its jobs, or the truth, and changes it by\nregret until nobody would gain more than %s of the value of its jobs. Welfare,\nby %s, and revenue are parts of the value of all jobs: if all say the truth →\nat rest.\n\n",
+	fmt.Fprintf(out, "Every user tells one lie about all its jobs, or the truth, and chooses again by\nregret until no user would gain more than %s of the value of its jobs. Welfare,\nby %s, and revenue are parts of the value of all jobs: first if all users tell\nthe truth, then (→) at rest.\n\n",
 		terminal.Percent(audit.Least), d.Worth)
 	t := terminal.NewTable("~MARKET|>WELFARE|>REVENUE|>LIARS|>GAIN|>LOSE|REST")
 	for _, e := range d.Markets {
@@ -118,7 +118,7 @@ func (o *options) checkStrategic() error {
 	case o.AllActors:
 		return messages.Errorf(messages.Invalid, "--actors: --strategic needs thousands of runs, and with all actors they take too long; leave out --actors or --strategic")
 	case o.events != "":
-		return messages.Errorf(messages.Invalid, "--strategic: has no events; leave out --events")
+		return messages.Errorf(messages.Invalid, "--events: --strategic has no events; leave out --events")
 	case len(o.compared) == 0 && o.Market == "":
 		return messages.Errorf(messages.Invalid, "--market: name the market, or several with --compare")
 	}

@@ -68,7 +68,7 @@ func (in *densityInput) data() (*density.Data, error) {
 	}
 	for k, x := range in.Samples {
 		if len(x) != d.Dimensions {
-			return nil, casefile.Invalid("samples["+strconv.Itoa(k)+"]", "must have %d coordinates as samples[0] has, has %d", d.Dimensions, len(x))
+			return nil, casefile.Invalid("samples["+strconv.Itoa(k)+"]", "must have %d coordinates, like samples[0], has %d", d.Dimensions, len(x))
 		}
 		d.Values = append(d.Values, x...)
 	}
@@ -98,7 +98,7 @@ const asymmetry = 1e-12
 
 func symmetric(h [][]float64, dims int) (*mat.SymDense, error) {
 	if len(h) != dims {
-		return nil, casefile.Invalid("H", "must have %d rows as samples have %d coordinates, has %d", dims, dims, len(h))
+		return nil, casefile.Invalid("H", "must have %d rows, because samples have %d coordinates, has %d", dims, dims, len(h))
 	}
 	for i, row := range h {
 		if len(row) != dims {
@@ -129,7 +129,7 @@ func (out *densityOutput) evaluate(f *density.Density, points [][]float64) error
 		log := f.Log(x)
 		value := math.Exp(log)
 		if math.IsInf(value, 1) {
-			return casefile.Invalid("points["+strconv.Itoa(k)+"]", "the density there is e^%g, beyond a double: choose another unit", log)
+			return casefile.Invalid("points["+strconv.Itoa(k)+"]", "the density at this point is e^%g, too large for a float64: choose another unit", log)
 		}
 		out.LogDensity = append(out.LogDensity, log)
 		out.Density = append(out.Density, value)

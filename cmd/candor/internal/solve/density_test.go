@@ -105,7 +105,7 @@ func TestDensityRefuses(t *testing.T) {
 		`{"samples":[[1]],"points":[]}`:                                    "H: give either H or bandwidth",
 		`{"samples":[[1],[2]],"H":[[1]],"bandwidth":"a","points":[]}`:      "H: give either H or bandwidth",
 		`{"samples":[[1],[2]],"bandwidth":"scott","points":[]}`:            "bandwidth: must be",
-		`{"samples":[[1]],"bandwidth":"scott_full","points":[]}`:           "give at least two, or H",
+		`{"samples":[[1]],"bandwidth":"scott_full","points":[]}`:           "give at least two samples, or H",
 		`{"samples":[[1,2],[1,3]],"bandwidth":"scott_diag","points":[]}`:   "coordinate 0 is the same in all",
 		`{"samples":[[1,2]],"H":[[1]],"points":[]}`:                        "H: must have 2 rows",
 		`{"samples":[[1,2]],"H":[[1,0],[0]],"points":[]}`:                  "H[1]: must have 2 numbers",
@@ -114,7 +114,7 @@ func TestDensityRefuses(t *testing.T) {
 		`{"samples":[[1,2]],"H":[[1,0],[0,-1]],"points":[]}`:               "H: is not positive definite",
 		`{"samples":[[1]],"H":[[1]],"points":[[1],[1,2]]}`:                 "points[1]: must have 1 coordinates",
 		`{"samples":[[1]],"H":[[1]],"weights":[0],"points":[]}`:            "weights: are all zero",
-		`{"samples":[[1]],"H":[[1]],"weights":[1,1],"points":[]}`:          "weights: must be one for each",
+		`{"samples":[[1]],"H":[[1]],"weights":[1,1],"points":[]}`:          "weights: give one for each",
 		`{"samples":[[1]],"H":[[1]],"weights":[-1],"points":[]}`:           "weights[0]: must be 0 or above",
 		`{"samples":[[1]],"H":[[1e-99]],"points":[[1]],"bounds":[[0, 1]]}`: "bounds: is no field",
 	})

@@ -102,7 +102,7 @@ func (j *utilityJob) average() ([]float64, error) {
 // agree returns an error if the average that the document gives differs from the average of the segments.
 func agree(given, average []float64) error {
 	if len(given) != len(average) {
-		return casefile.Invalid("average", "must be of %d shares as the segments are, is of %d", len(average), len(given))
+		return casefile.Invalid("average", "must have %d shares, like the segments, has %d", len(average), len(given))
 	}
 	for r, a := range average {
 		if math.Abs(given[r]-a) > 1e-9 {

@@ -87,7 +87,7 @@ func TestUtilityRefuses(t *testing.T) {
 		`{"form":"linear","m":2,"jobs":[{"average":[1],"utility":1}]}`:                                         "jobs[0]: must have shares of 2 resources",
 		`{"form":"linear","jobs":[{"average":[1],"utility":1e200}]}`:                                           "jobs[0].utility: must be finite",
 		`{"form":"linear","jobs":[{"segments":[{"duration":1,"s":[0.5]}],"average":[0.25],"utility":1}]}`:      "jobs[0].average[0]: is 0.25, but the segments average 0.5",
-		`{"form":"linear","jobs":[{"segments":[{"duration":1,"s":[0.5]}],"average":[0.25,1],"utility":1}]}`:    "jobs[0].average: must be of 1 shares",
+		`{"form":"linear","jobs":[{"segments":[{"duration":1,"s":[0.5]}],"average":[0.25,1],"utility":1}]}`:    "jobs[0].average: must have 1 shares",
 		`{"form":"linear","jobs":[{"segments":[{"duration":1,"s":[0.5],"x":1}],"average":[0.5],"utility":1}]}`: "jobs[0].segments[0].x: is no field",
 	})
 }

@@ -50,7 +50,7 @@ function remark(n) {
   if (n.reason) parts.push(sentence(n.reason));
   if (n.window) parts.push(`In maintenance, window ${n.window}.`);
   if (n.state === "Draining" && !n.drain_by) parts.push("Drains: its tasks run to their end.");
-  if (n.drain_by) parts.push(`Drains: tasks that run there at ${time(n.drain_by)} run again on other nodes.`);
+  if (n.drain_by) parts.push(`Drains: tasks that still run at ${time(n.drain_by)} will run again on other nodes.`);
   if (n.probe_at) parts.push(`Next probe ${time(n.probe_at)}.`);
   return parts.join(" ");
 }

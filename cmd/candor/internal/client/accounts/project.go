@@ -88,8 +88,9 @@ func projectLimit(a *cli.App) *cobra.Command {
 	return changeMember(a, &cobra.Command{
 		Use:   "limit PROJECT ACCOUNT AMOUNT|none",
 		Short: "limit the credits that a member may spend (owners, operators)",
-		Long: `Limit the credits of a project that a member may spend and hold. All that the
-member ever spent counts. To let the member spend more, raise the limit.`,
+		Long: `Limit the credits of a project that a member may spend and hold. Everything that
+the member has spent so far counts. To let the member spend more, raise the
+limit.`,
 		Example: "  candor project limit climate bob 50\n  candor project limit climate bob none",
 	}, func(r *money.MemberRequest, args []string) error { return setLimit(r, args[2]) })
 }

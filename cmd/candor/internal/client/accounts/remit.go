@@ -62,7 +62,7 @@ func accountAt(text string) (account, site messages.Name, err error) {
 // says that the bank was already asked.
 func writeAsked(p *cli.Page, r clearing.ClearingReply, peer messages.Name) {
 	if r.Number == 0 {
-		p.Printf("; the bank of %s was asked before\n", peer)
+		p.Printf("; the bank of %s has this request already\n", peer)
 		return
 	}
 	p.Printf("; this is request %d to the bank of %s\n", r.Number, peer)
@@ -108,8 +108,8 @@ func revokeCommand(a *cli.App) *cobra.Command {
 		Short: "ask another site to give up an authorisation",
 		Long: `Ask another site to give up an authorisation that it has not charged. The
 credits are free when that site has agreed. Until then the site may still
-charge. An owner of a project, and an operator, can revoke what a member set
-aside: candor account NAME lists it.`,
+charge. An owner of a project, and an operator, can also revoke authorisations
+of members: candor account NAME lists them.`,
 		Example: "  candor revoke alice/k2",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			reply, err := cli.CallKeyed[clearing.ClearingReply](ctx, s, messages.Bank, clearing.VerbRevoke, clearing.RevokeRequest{ID: args[0]})

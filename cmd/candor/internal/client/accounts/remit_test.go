@@ -53,7 +53,7 @@ func TestBetweenSites(t *testing.T) {
 	run(cli.CodeUsage, "authorise east 20 --for ever", "", "--for")
 	run(cli.CodeOK, "revoke alice/k", "this is request 13", "")
 	number = 0
-	run(cli.CodeOK, "revoke alice/k", "was asked before", "")
+	run(cli.CodeOK, "revoke alice/k", "has this request already", "")
 	if revoked.ID != "alice/k" {
 		t.Errorf("revoked %+v", revoked)
 	}

@@ -53,7 +53,7 @@ func TestHoldsAreGivenTheirJobs(t *testing.T) {
 	if rows[2][job] != "103" || rows[4][job] != "103" || rows[3][job] != "" {
 		t.Errorf("%q", rows)
 	}
-	if want := `2 of 5 charged, 3 came back: a name that is far too long for a table on main (proportional): said, "so"`; rows[4][reason] != want {
+	if want := `2 of 5 charged, 3 given back: a name that is far too long for a table on main (proportional): said, "so"`; rows[4][reason] != want {
 		t.Errorf("%q, want %q", rows[4][reason], want)
 	}
 }
@@ -103,5 +103,5 @@ func TestStatementWithoutTheAuctioneer(t *testing.T) {
 		r.More = false
 		return r, nil
 	})
-	s.Run("statement").Expect(t, cli.CodeOK, "8 of 12.5 charged, 4.5 came back: job 103 failed", "")
+	s.Run("statement").Expect(t, cli.CodeOK, "8 of 12.5 charged, 4.5 given back: job 103 failed", "")
 }

@@ -127,9 +127,9 @@ func happened(e money.Entry) string {
 		return ofHold(e)
 	case money.Void:
 		if e.By == "" {
-			return fmt.Sprintf("%v came back", -e.Hold)
+			return fmt.Sprintf("%v given back", -e.Hold)
 		}
-		return fmt.Sprintf("nothing charged, %v came back", -e.Hold)
+		return fmt.Sprintf("nothing charged, %v given back", -e.Hold)
 	}
 	return moved(e)
 }
@@ -142,7 +142,7 @@ func held(e money.Entry) string {
 	return text
 }
 
-// ofHold returns a phrase that says how many credits of a hold were charged, and how many came back.
+// ofHold returns a phrase that says how many credits of a hold were charged, and how many were given back.
 func ofHold(e money.Entry) string {
 	if e.Change >= 0 && e.Hold == 0 {
 		return "received"
@@ -152,9 +152,9 @@ func ofHold(e money.Entry) string {
 	case back == 0:
 		return fmt.Sprintf("all %v charged", -e.Change)
 	case e.Change == 0:
-		return fmt.Sprintf("nothing charged, %v came back", back)
+		return fmt.Sprintf("nothing charged, %v given back", back)
 	}
-	return fmt.Sprintf("%v of %v charged, %v came back", -e.Change, -e.Hold, back)
+	return fmt.Sprintf("%v of %v charged, %v given back", -e.Change, -e.Hold, back)
 }
 
 // Returns a phrase that says why credits moved without a hold. The first part of the transfer's identifier names the

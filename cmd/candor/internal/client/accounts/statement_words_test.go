@@ -28,13 +28,13 @@ var entriesOfEveryKind = []struct {
 	{money.Entry{Transfer: "grant/ops/1", Change: 5, Reason: "externality of job 9"}, "externality of job 9"},
 	{money.Entry{Kind: money.Hold, Hold: 2 * credit, Member: "bob", Job: 103}, "set aside for bob: flights on main (proportional)"},
 	{money.Entry{Kind: money.Hold, Hold: 2 * credit, Job: 103, Reason: "budget of job flights (market main)"}, "set aside: budget of job flights (market main)"},
-	{money.Entry{Kind: money.Post, Hold: -3 * credit, Change: -2 * credit, Job: 103, Reason: "late"}, "2 of 3 charged, 1 came back: flights on main (proportional): late"},
+	{money.Entry{Kind: money.Post, Hold: -3 * credit, Change: -2 * credit, Job: 103, Reason: "late"}, "2 of 3 charged, 1 given back: flights on main (proportional): late"},
 	{money.Entry{Kind: money.Post, Hold: -3 * credit, Change: -3 * credit}, "all 3 charged"},
 	{money.Entry{Kind: money.Post, Hold: -3 * credit, Change: -3 * credit, Reason: "pay confirmed by site east: "}, "all 3 charged: pay confirmed by site east"},
-	{money.Entry{Kind: money.Post, Hold: -3 * credit}, "nothing charged, 3 came back"},
+	{money.Entry{Kind: money.Post, Hold: -3 * credit}, "nothing charged, 3 given back"},
 	{money.Entry{Kind: money.Post, Change: 2 * credit}, "received"},
-	{money.Entry{Kind: money.Void, Hold: -3 * credit, By: "$auctioneer", Reason: "cancelled"}, "nothing charged, 3 came back: cancelled"},
-	{money.Entry{Kind: money.Void, Hold: -3 * credit, Reason: "the hold expired"}, "3 came back: the hold expired"},
+	{money.Entry{Kind: money.Void, Hold: -3 * credit, By: "$auctioneer", Reason: "cancelled"}, "nothing charged, 3 given back: cancelled"},
+	{money.Entry{Kind: money.Void, Hold: -3 * credit, Reason: "the hold expired"}, "3 given back: the hold expired"},
 }
 
 func TestEveryMovementHasAReason(t *testing.T) {

@@ -25,8 +25,9 @@ users see their own jobs. The hours are shown even if the jobs cost nothing.
 
 The time of every attempt counts, also of a failed attempt, unless the site
 itself ended the attempt, for example to drain a node. A job's processors, GPUs
-and memory count whether they were busy or not. In classes of slots that have no
-unit, a task has no processors and GPUs, and the memory that it asks for.
+and memory count whether they were busy or not. If the site gives no size (unit)
+for the slots of a class, no processors and GPUs are counted in the class, and
+the memory of a task is the memory that it asks for.
 
 --by groups the jobs by one or several of
   account     who pays: a user's own account, or a project

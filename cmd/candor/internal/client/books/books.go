@@ -52,7 +52,7 @@ func writeBooks(p *cli.Page, r money.BooksReply) {
 	p.Fields(
 		"Issued", cli.Credits(r.Issued),
 		"On accounts", cli.Credits(r.Balances),
-		"Of that held", held,
+		"Held", held,
 		"Accounts", terminal.Count(r.Accounts),
 		"Transfers", terminal.Count(r.Transfers),
 		"Message", terminal.Safe(r.Message))

@@ -39,9 +39,9 @@ in the bank:
     another site's bank again under the bank's rules, and must get the same
     records, byte for byte. A record without such a cause is named.
 
-The marks of transfers need the site's keys directory (--keys, or the directory
-of the site on this machine). Without the keys the marks are counted, not
-checked.
+Services of the site put a secret mark on their transfers. To check the marks,
+the command needs the site's keys directory (--keys, or the directory of the
+site on this machine). Without the keys it only counts the marks.
 
 With --quick only the hash chain, the sums and the checkpoints are checked.
 Requests are not carried out again, so nothing shows who asked for a record.
@@ -333,7 +333,7 @@ func writeVerified(p *cli.Page, r verified) {
 	p.Printf("  %s transfers among %s accounts add up: %v credits issued, %v of them held in %s\n",
 		terminal.Count(r.Transfers), terminal.Count(r.Accounts), r.Issued, r.Held, terminal.Plural(r.Holds, "hold"))
 	if r.Rules {
-		p.Printf("  every record is what the bank's rules give, byte for byte\n")
+		p.Printf("  every record is the result of the bank's rules, byte for byte\n")
 	}
 	writeProofs(p, r.Rules, r.Proofs)
 	if r.Compared > 0 {
@@ -383,6 +383,6 @@ func writeProofs(p *cli.Page, rules bool, r *proofs) {
 	p.Printf("Not proven:\n")
 	p.Printf("  the time of each record: it is the clock of the leading replica, at most an hour off each signature\n")
 	p.Printf("  the order of the requests\n")
-	p.Printf("  that no transfer is missing after the last checkpoint of which you keep a copy elsewhere\n")
+	p.Printf("  that no transfer is missing after the last checkpoint that you copied to another place\n")
 	p.Printf("    (a site signs a checkpoint at most a minute after a record)\n")
 }

@@ -127,7 +127,7 @@ func (a *App) siteFile(state string) (site siteFile, err error) {
 func readSiteFile(state string) (site siteFile, err error) {
 	path := filepath.Join(state, "site.json")
 	if err := durable.ReadJSON(path, &site); err != nil {
-		return siteFile{}, messages.Errorf(messages.Invalid, "%s: %v: restart the site with candor up, or name one with --server", path, err)
+		return siteFile{}, messages.Errorf(messages.Invalid, "%s: %v: restart the site with candor up, or name the server of a site with --server", path, err)
 	}
 	return site, nil
 }
@@ -155,11 +155,11 @@ func (a *App) Resolve(asOperator bool) (Target, error) {
 	}
 	if t.Server == "" {
 		return t, messages.Errorf(messages.Unavailable,
-			"no site is known here (no site.json in %s): start one with candor up, or name one with --server", state)
+			"no site is known here (no site.json in %s): start a site with candor up, or name the server of a site with --server", state)
 	}
 	if t.Server == local.Server {
 		if messages.ValidName(t.Site) && local.Site != "" && t.Site != local.Site {
-			return t, messages.Errorf(messages.NotFound, "--site: %s is site %s, not %q: choose another site of this machine with --at, or a site on another machine with --server; only for submit, quote and estimate --site can name a peer",
+			return t, messages.Errorf(messages.NotFound, "--site: %s is site %s, not %q: choose another site of this machine with --at, or a site on another machine with --server; only in submit, run, shell, quote and estimate --site can also name a peer",
 				t.Server, local.Site, t.Site)
 		}
 		if asOperator && t.Account == "" {
@@ -182,7 +182,7 @@ func (a *App) ResolveDoor() (Target, error) {
 	}
 	for flag, value := range map[string]string{"server": t.Server, "site": t.Site, "creds": t.Creds} {
 		if value == "" {
-			return t, Usagef("--%s: missing: a door names its site with --server and --site, and its credentials with --creds (candor user add --door)", flag)
+			return t, Usagef("--%s: missing: candor door needs --server, --site and --creds (candor user add --door makes the credentials)", flag)
 		}
 	}
 	return t, nil
@@ -204,7 +204,7 @@ func (t *Target) Authority() (string, error) {
 func (t Target) check() error {
 	switch {
 	case t.Site == "":
-		return Usagef("--site: missing: name the site that %s serves. Its candor up prints the name first, and it is in site.json in the state directory; or ask the operator", t.Server)
+		return Usagef("--site: missing: name the site that %s serves: candor up prints the name when it starts, and site.json in the state directory has the name; or ask the operator", t.Server)
 	case t.Account == "":
 		return Usagef("--account: missing: name the account to speak as, or its credentials with --creds")
 	case !messages.ValidName(t.Site):
@@ -331,7 +331,7 @@ func (t *Target) principal() func() (token, seed string, err error) {
 func unreachable(t Target, err error) error {
 	cause := messages.Detail(err)
 	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
-		return messages.Errorf(messages.Unavailable, "the certificate of %s is not accepted: give the site's authority with --ca, such as its tls/ca.pem, and name the server as its certificate does (%s)", t.Server, cause)
+		return messages.Errorf(messages.Unavailable, "the certificate of %s is not accepted: give the site's authority with --ca, such as its tls/ca.pem, and give in --server a name that is in the certificate (%s)", t.Server, cause)
 	}
 	switch messages.KindOf(err) {
 	case messages.PermissionDenied:
@@ -341,7 +341,7 @@ func unreachable(t Target, err error) error {
 		return err
 	}
 	return messages.Errorf(messages.Unavailable,
-		"site %s does not answer at %s: start it with candor up, or name another with --server (%s)", t.Site, t.Server, cause)
+		"site %s does not answer at %s: start the site with candor up, or name another server with --server (%s)", t.Site, t.Server, cause)
 }
 
 // repeatAfter is the wait before a request with a key is sent again.
@@ -395,7 +395,7 @@ func (a *App) LocalSite() (state string, site siteFile, err error) {
 	below := filepath.Join(state, sitesDir, at)
 	named, err := a.siteFile(below)
 	if err == nil && named.Site == "" {
-		return state, site, messages.Errorf(messages.NotFound, "--at: no site %s is known here%s: start it with candor up --sites, or name its directory with --state", at, others(state, site))
+		return state, site, messages.Errorf(messages.NotFound, "--at: no site %s is known here%s: start the site with candor up --sites, or name the site's directory with --state", at, others(state, site))
 	}
 	return below, named, err
 }

@@ -84,7 +84,7 @@ func TestConnection(t *testing.T) {
 func TestWithoutASite(t *testing.T) {
 	s := newSite(t)
 	s.Env["CANDOR_STATE"] = s.Path("nothing")
-	s.Run("jobs").Expect(t, cli.CodeUnavailable, "", "start one with candor up, or name one with --server (Unavailable)\n")
+	s.Run("jobs").Expect(t, cli.CodeUnavailable, "", "start a site with candor up, or name the server of a site with --server (Unavailable)\n")
 	s.Write("nothing/site.json", "{")
 	s.Run("jobs").Expect(t, cli.CodeUsage, "", "restart the site with candor up")
 }
@@ -133,7 +133,7 @@ func TestASiteThatTheServerDoesNotServe(t *testing.T) {
 func TestASiteThatRefusesOrDoesNotAnswer(t *testing.T) {
 	refusing := overNATS(t, natsServer(t, server.Options{Authorization: "secret"}))
 	refusing.Run("jobs").Expect(t, cli.CodeDenied, "", "does not accept account alice: give its credentials with --creds")
-	overNATS(t, "nats://127.0.0.1:1").Run("jobs").Expect(t, cli.CodeUnavailable, "", "site west does not answer at nats://127.0.0.1:1: start it with candor up, or name another with --server (cannot connect")
+	overNATS(t, "nats://127.0.0.1:1").Run("jobs").Expect(t, cli.CodeUnavailable, "", "site west does not answer at nats://127.0.0.1:1: start the site with candor up, or name another server with --server (cannot connect")
 	silent := overNATS(t, natsServer(t, server.Options{}))
 	silent.Run("jobs", "--timeout", "100ms").Expect(t, cli.CodeUnavailable, "", "(Unavailable)\n")
 	silent.Run("jobs", "--ca", silent.Path("none.pem")).Expect(t, cli.CodeUsage, "", "--ca: there is no file or directory ")

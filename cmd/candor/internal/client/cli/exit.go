@@ -252,7 +252,7 @@ func similarFlag(cmd *cobra.Command, err error) string {
 	case best != "" && unknown.GetSpecifiedShortnames() == "":
 		return ": did you mean --" + best + "?"
 	case strings.Trim(unknown.GetSpecifiedShortnames(), "0123456789.") == "" && unknown.GetSpecifiedShortnames() != "":
-		return ": a number begins with no dash"
+		return ": write numbers without a dash"
 	case cmd.Name() == "submit":
 		return ": if the option is for the script, put -- before it"
 	}

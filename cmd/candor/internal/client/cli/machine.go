@@ -61,7 +61,7 @@ func (a *App) readMachine() (m machine, err error) {
 		err = yaml.UnmarshalWithOptions(text, &m, yaml.Strict())
 	}
 	if err != nil {
-		return m, messages.Errorf(messages.Invalid, "%s: %v: it has door, server, site and ca", path, err)
+		return m, messages.Errorf(messages.Invalid, "%s: %v: the fields of this file are door, server, site and ca", path, err)
 	}
 	return m, nil
 }

@@ -65,7 +65,7 @@ func (p *Page) check() error {
 				}
 			}
 		}
-		return Usagef("--columns: there is no column %q: there are %s", title, strings.Join(there, ", "))
+		return Usagef("--columns: there is no column %q: the columns are %s", title, strings.Join(there, ", "))
 	}
 	return nil
 }

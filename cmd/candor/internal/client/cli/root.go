@@ -51,7 +51,7 @@ func addCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	if c, _, err := root.Find([]string{"completion"}); err == nil && c != root {
 		c.Short = "print the completion script of a shell"
-		c.Long = "Print the script by which a shell completes commands, flags and names."
+		c.Long = "Print the script that makes a shell complete commands, flags and names."
 		c.Args, c.RunE = cobra.ArbitraryArgs, OneOf
 	}
 }

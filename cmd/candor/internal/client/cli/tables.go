@@ -53,7 +53,7 @@ func Tariff(t market.SlotTariff) string {
 	case t.Contention != nil:
 		return ""
 	case t.Sealed:
-		return "the price of " + t.Class + " is sealed while only one other account bids: it would show the bid of that account"
+		return "the price of " + t.Class + " is sealed while only one other account bids, because the price would show the bid of that account"
 	case t.OwnBid:
 		return costs + "the job's own bid"
 	case t.Length > 0:

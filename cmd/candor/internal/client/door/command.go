@@ -29,9 +29,9 @@ ones by themselves. Commands of this machine ask the door if this file names it:
 
   /etc/candor/client.yaml     door: /run/candor/door.sock
 
-The door needs credentials of its own, from candor user add --door. Who has them
-can act as every user of the site. They give nobody the rights of an operator.
-candor user revoke --door ends them.`,
+The door needs credentials of its own, from candor user add --door. Whoever has
+these credentials can act as every user of the site, but not as an operator.
+candor user revoke --door makes the credentials invalid.`,
 		Example: `  candor user add --door login1 --config site.yaml
   candor door --creds login1.creds --site west --server nats://hub:4222`,
 		Args: cobra.NoArgs,

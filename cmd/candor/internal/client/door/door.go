@@ -78,7 +78,7 @@ func (d *door) serve(ctx context.Context, l *net.UnixListener) error {
 			return nil
 		}
 		if err != nil {
-			d.say(fmt.Sprintf("a user could not be answered: %v", err))
+			d.say(fmt.Sprintf("cannot answer a user: %v", err))
 			time.Sleep(50 * time.Millisecond) // the cause may be too many open files
 			continue
 		}
@@ -170,7 +170,7 @@ func (d *door) greet(ctx context.Context, c *net.UnixConn, uid uint32) (l cli.Lo
 // lend returns the credentials of the account with a user's name.
 func (d *door) lend(ctx context.Context, uid uint32) (cli.Loan, error) {
 	if uid < d.least {
-		return cli.Loan{}, messages.Errorf(messages.PermissionDenied, "user number %d is a service of this machine, and the door serves people, from %d on: name credentials with --server and --creds", uid, d.least)
+		return cli.Loan{}, messages.Errorf(messages.PermissionDenied, "user number %d is a service of this machine, and the door serves only users with numbers from %d on: name a server and credentials with --server and --creds", uid, d.least)
 	}
 	account, err := d.userName(ctx, uid)
 	if err != nil {
@@ -255,10 +255,10 @@ func listen(path string) (*net.UnixListener, error) {
 	if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
 		_, _ = io.Copy(io.Discard, io.LimitReader(c, 1))
 		_ = c.Close()
-		return nil, messages.Errorf(messages.Conflict, "--socket: a door serves %s already", path)
+		return nil, messages.Errorf(messages.Conflict, "--socket: another door already serves %s: name another path", path)
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSocket == 0 {
-		return nil, messages.Errorf(messages.Conflict, "--socket: %s is there, and is no socket", path)
+		return nil, messages.Errorf(messages.Conflict, "--socket: %s exists and is not a socket: name another path", path)
 	}
 	if dir := filepath.Dir(path); os.MkdirAll(filepath.Dir(dir), 0o755) == nil && os.Mkdir(dir, 0o755) == nil {
 		_ = os.Chmod(dir, 0o755) // every user reaches the socket, whatever the umask

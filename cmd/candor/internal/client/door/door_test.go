@@ -141,7 +141,7 @@ func TestADoorGivesUsersTheirCredentials(t *testing.T) {
 	m.says(nobody, "Submitted job 1", "submit", "--wrap", "true", "--chdir", "-")
 	m.says(nobody, "gives you the credentials of nobody, your user name; to charge a project, use --project alice", "jobs", "--account", "alice")
 	m.says(0, "user number 0 is a service of this machine", "jobs")
-	m.says(0, "a door serves "+m.socket+" already", "door", "--creds", filepath.Join(state, "creds", "doors", "login1.creds"), "--site", "west", "--server", s.URL(), "--socket", m.socket)
+	m.says(0, "another door already serves "+m.socket, "door", "--creds", filepath.Join(state, "creds", "doors", "login1.creds"), "--site", "west", "--server", s.URL(), "--socket", m.socket)
 	m.says(0, "--creds: missing", "door", "--site", "west", "--server", s.URL())
 
 	// If a user may not read the machine's file, a command must work as if the file were missing.

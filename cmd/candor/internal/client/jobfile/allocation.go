@@ -147,7 +147,7 @@ func (job *Job) ranksOfGPUs() error {
 	case all == 0 && a.ranks > 0 && a.ranks%a.perGPU == 0:
 		a.inAll.number = a.ranks / a.perGPU
 	case all == 0:
-		return messages.Errorf(messages.Invalid, "--ntasks-per-gpu=%d: say how many GPUs, with --gpus", a.perGPU)
+		return messages.Errorf(messages.Invalid, "--ntasks-per-gpu=%d: also give the number of GPUs with --gpus", a.perGPU)
 	case a.ranks == 0 && all <= jobmsg.MaxCPUs/a.perGPU:
 		a.ranks = all * a.perGPU
 	case a.ranks != all*a.perGPU:
@@ -163,7 +163,7 @@ func (job *Job) divideGPUs(nodes int) error {
 	case all.number == 0:
 		return nil
 	case s.GPUs > 0 && s.GPUs*nodes != all.number, s.GPUType != "" && all.kind != "" && s.GPUType != all.kind:
-		return messages.Errorf(messages.Invalid, "--gpus=%d: another option asks for other GPUs, %d on each of %d nodes: leave one of the two options out", all.number, s.GPUs, nodes)
+		return messages.Errorf(messages.Invalid, "--gpus=%d: another option asks for another number or type of GPUs (%d on each of %d nodes): leave one of the two options out", all.number, s.GPUs, nodes)
 	case all.number%nodes != 0:
 		return messages.Errorf(messages.Invalid, "--gpus=%d: cannot be divided evenly among %d nodes: use --gpus-per-node", all.number, nodes)
 	}

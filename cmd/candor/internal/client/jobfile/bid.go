@@ -61,7 +61,7 @@ func parseDue(s string) (d due, err error) {
 	}
 	at, err := time.Parse(time.RFC3339, s)
 	if err != nil {
-		return d, fmt.Errorf("%q is no instant: write it like 2026-01-31T12:00:00Z, or +1h30m from the submission on", s)
+		return d, fmt.Errorf("%q is not a time: write it like 2026-01-31T12:00:00Z, or +1h30m from the submission on", s)
 	}
 	return due{at: messages.TimeOf(at)}, nil
 }
@@ -80,7 +80,7 @@ func parseJobs(items []string) ([]messages.JobID, error) {
 
 // bidOptions declares the options about the bid.
 func (o *Options) bidOptions() {
-	o.option("rate", "", "the bid for a second on a slot, in `credits`, or for an hour, as in 36/h; in markets that read it, see candor markets",
+	o.option("rate", "", "the bid for a second on a slot, in `credits`, or for an hour, as in 36/h, in markets that read it (see candor markets)",
 		func(job *Job, text string) (err error) {
 			job.Spec.Rate, err = messages.ParsePrice(text)
 			return err

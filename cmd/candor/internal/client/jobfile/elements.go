@@ -77,7 +77,7 @@ func (job *Job) Element(earlier []messages.JobID) (*Job, error) {
 	}
 	if most > 0 && at >= most {
 		if spec.AfterAny {
-			return nil, messages.Errorf(messages.Invalid, "--array: jobs on several nodes cannot have both a bound of elements at once (%%) and a dependency with ?: leave one of them out")
+			return nil, messages.Errorf(messages.Invalid, "--array: jobs on several nodes cannot have both a limit of elements that run at once (%%) and a dependency with ?: leave one of the two out")
 		}
 		spec.AfterJobs = append(slices.Clone(spec.AfterJobs), earlier[at-most])
 	}

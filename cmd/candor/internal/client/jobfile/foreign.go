@@ -94,7 +94,7 @@ func (f *foreign) option(words []string) ([]string, error) {
 		value, words = words[0]+" "+words[1], words[2:]
 	case !slices.Contains(bareOptions[f.system], name):
 		if len(words) == 0 || name[0] != '-' {
-			return nil, fmt.Errorf("%s needs a value, or is no option", name)
+			return nil, fmt.Errorf("%s: is not an option, or its value is missing", name)
 		}
 		value, words = words[0], words[1:]
 	}

@@ -91,7 +91,7 @@ func (f *foreign) pbsResource(key, value string) (err error) {
 // chunks reads the nodes of a PBS job: nodes=2:ppn=4 or select=2:ncpus=8:mpiprocs=4:mem=16gb.
 func (f *foreign) chunks(key, value string) (err error) {
 	if strings.Contains(value, "+") {
-		return fmt.Errorf("-l %s=%s: all nodes of a job have the same here: submit a job for each part", key, value)
+		return fmt.Errorf("-l %s=%s: all nodes of a job must have the same resources here: submit one job for each part of the list", key, value)
 	}
 	count, rest, _ := strings.Cut(value, ":")
 	if f.nodes, err = whole(key, count); err != nil {

@@ -88,7 +88,7 @@ func TestFilesInADirectory(t *testing.T) {
 // cannot do.
 func TestOtherSystemsAreRefusedWhereTheyAskForMore(t *testing.T) {
 	for lines, want := range map[string]string{
-		"#PBS -l nodes=1:ppn=4+2:ppn=8": "all nodes of a job have the same here",
+		"#PBS -l nodes=1:ppn=4+2:ppn=8": "all nodes of a job must have the same resources here",
 		"#PBS -l nodes=n1":              "must be a whole number from 1",
 		"#PBS -l walltime=1:00,quark=3": "line 2: #PBS -l walltime=1:00,quark=3: -l quark: the site does not know this resource",
 		"#PBS -I":                       "-I is not possible here",
@@ -99,9 +99,9 @@ func TestOtherSystemsAreRefusedWhereTheyAskForMore(t *testing.T) {
 		"#$ -pe smp many":               "must be a whole number from 1",
 		"#$ -hold_jid other":            "names of jobs are not possible here",
 		"#$ -l matlab=1":                "-l matlab: the site does not know this resource",
-		"#$ -soft":                      "-soft needs a value, or is no option",
-		"#BSUB -n 4":                    "#BSUB lines are of LSF, and are not read",
-		"#PBS -N a\n#$ -N b":            "lines are of",
+		"#$ -soft":                      "-soft: is not an option, or its value is missing",
+		"#BSUB -n 4":                    "#BSUB lines are for LSF, and candor does not read them",
+		"#PBS -N a\n#$ -N b":            "lines are for",
 	} {
 		job, err := ParseScript([]byte("#!/bin/sh\n"+lines+"\ntrue\n"), nil, lookup)
 		if err == nil {

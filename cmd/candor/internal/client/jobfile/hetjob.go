@@ -94,7 +94,7 @@ func (j *Job) JoinMarkets(reply *market.MarketsReply) error {
 		case j.Spec.Market == "":
 			j.Spec.Market = markets[0].Market
 		default:
-			return messages.Errorf(messages.Invalid, "component %d: --partition %s is market %s here, and the first component is in market %s: all components of a job are in one market; leave --partition out everywhere, or name one whose slots contain what each component asks for",
+			return messages.Errorf(messages.Invalid, "component %d: --partition %s is market %s here, and the first component is in market %s: all components of a job must be in one market: leave --partition out everywhere, or name for all components a partition whose slots are large enough for each of them",
 				i+1, c.Names.Partition, markets[0].Market, j.Spec.Market)
 		}
 	}

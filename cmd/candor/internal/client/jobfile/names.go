@@ -176,7 +176,7 @@ func (j *Job) within(option, name string, table job.Labels, markets []Market, re
 	case !ok && option == "reservation":
 		return nil, messages.Errorf(messages.Invalid, "--reservation %q: the site's configuration does not have this reservation; leave the option out, or name a market that reserves slots", name)
 	case !ok:
-		j.Warnings = append(j.Warnings, fmt.Sprintf("--%s %s has no effect at this site: the budget decides, and the market has the limits", option, name))
+		j.Warnings = append(j.Warnings, fmt.Sprintf("--%s %s has no effect at this site: the budget decides which job goes first, and the market sets the limits", option, name))
 		return markets, nil
 	case value == "":
 		return markets, nil

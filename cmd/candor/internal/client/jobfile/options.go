@@ -62,9 +62,9 @@ func NewOptions(lookup Lookup) *Options {
 	o := &Options{Noted: map[string]string{}, Flags: pflag.NewFlagSet("options", pflag.ContinueOnError), rules: map[string]rule{}, lookup: lookup}
 	o.Flags.SortFlags = false
 	o.option("array", "a", "one task for each of the `indices`: 0-15, 0-99:2,200, 0-999%4 (at most 4 at once)", setArray)
-	o.option("project", "A", "the `account` of the project that pays (default: your own); --account says who asks", ours(func(j *Job) *string { return &j.Spec.Project }, func(n *Names) *string { return &n.Account }))
+	o.option("project", "A", "the `account` of the project that pays (default: your own); --account names the account that you act as", ours(func(j *Job) *string { return &j.Spec.Project }, func(n *Names) *string { return &n.Account }))
 	o.option("budget", "b", "the most that the job may cost, in `credits`; held until the job ends", setBudget)
-	o.option("time", "t", "`limit` of one attempt of a task: 1h30m, 90s, 2:00:00, 1-12; a bare number is minutes (default: the market's)", setTime)
+	o.option("time", "t", "`limit` of one attempt of a task: 1h30m, 90s, 2:00:00, 1-12 (days-hours); a bare number is minutes (default: the market's)", setTime)
 	o.option("market", "p", "the `market` to bid in (default: the one that the site chooses for you)", ours(func(j *Job) *string { return &j.Spec.Market }, func(n *Names) *string { return &n.Partition }))
 	o.option("site", "", "the `site` that runs the job: a peer of your site, or auto for the best (default: your own)",
 		ours(func(j *Job) *string { return &j.Site }, func(n *Names) *string { return &n.Cluster }))
@@ -76,7 +76,7 @@ func NewOptions(lookup Lookup) *Options {
 	o.option("name", "J", "`name` of the job (default: the name of the file)", textOf(func(j *Job) *string { return &j.Spec.Name }))
 	o.option("label", "", "a label `K=V`, by which candor jobs and statement can choose jobs; may be repeated", setLabels)
 	o.option("comment", "", "a `text` for people, shown by candor job", textOf(func(j *Job) *string { return &j.Spec.Comment }))
-	o.option("notify", "", "send a message about the job to an e-mail address or webhook, `[EVENTS:]RECEIVER`;\nEVENTS are start, end (the default), failure and budget (it is\nabout to end); may be repeated", setNotify)
+	o.option("notify", "", "send a message about the job to an e-mail address or webhook, `[EVENTS:]RECEIVER`;\nEVENTS are start, end (the default), failure and budget (the\nbudget is about to end); may be repeated", setNotify)
 	o.option("chdir", "D", "working `directory` of the tasks (default: the current one; -: a new one for each task)",
 		textOf(func(j *Job) *string { return &j.Spec.Dir }))
 	o.option("env", "e", "set a variable for the tasks: `K=V`, or only K for the value of your environment; may be repeated", o.setEnv)
@@ -85,14 +85,14 @@ func NewOptions(lookup Lookup) *Options {
 	o.bidOptions()
 	o.shapeOptions()
 	o.allocationOptions()
-	o.option("input", "", "send a `FILE` with the job into the directory of each task, or as FILE=NAME; may be repeated", setInput)
+	o.option("input", "", "send a `FILE` with the job into the directory of each task; FILE=NAME gives it another name; may be repeated", setInput)
 	o.option("output", "", "keep the files that match a `pattern` when a task has ended well, for candor fetch; may be repeated", setOutput)
 	o.option("stdout", "", "write the standard output of the tasks to a `file`, not to the log;\n%j is the job, %a the index, %x the name, %u the user, %N the node",
 		textOf(func(j *Job) *string { return &j.Stdout }))
 	o.option("stderr", "", "the same for standard error (default: with --stdout, the same `file`)",
 		textOf(func(j *Job) *string { return &j.Stderr }))
 	o.hidden("stdin", textOf(func(j *Job) *string { return &j.Stdin }))
-	o.option("attempts", "", "how many attempts a task has, a `number` (default: 1, and 3 for a task that cannot be started)",
+	o.option("attempts", "", "at most this `number` of attempts of a task (default: 1, and 3 for a task that cannot be started)",
 		positive(func(s *jobmsg.Stage) *int { return &s.Attempts }))
 	o.option("signal", "", "send a `signal` before the time limit or the end of the budget, as\nUSR2@30 (seconds; default: 60); B:USR2@30 only to the script,\nC:USR2@30 only to ranks of srun", setSignal)
 	o.option("on-failure", "", "what the other tasks do after a task has failed, a `word`: continue or stop (default: continue for an array)", func(job *Job, text string) error {

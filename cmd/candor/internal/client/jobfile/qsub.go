@@ -50,7 +50,7 @@ func ForQsub(source []byte, options []string) (script []byte, isGridEngine bool,
 	line := markers[system] + " -V"
 	for _, o := range options {
 		if strings.Contains(o, "\n") {
-			return nil, false, messages.Errorf(messages.Invalid, "%q: an option of qsub has one line", o)
+			return nil, false, messages.Errorf(messages.Invalid, "%q: an option of qsub must be on one line", o)
 		}
 		line += " " + Quote(o)
 	}

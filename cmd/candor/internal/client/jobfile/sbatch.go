@@ -192,7 +192,7 @@ func (o *Options) sayDependency(text string) error {
 	if strings.Contains(text, "?") {
 		separator = "?"
 		if strings.Contains(text, ",") {
-			return fmt.Errorf("--dependency %q: with commas a job waits for all of the list, with question marks for one of it: use only one of the two", text)
+			return fmt.Errorf("--dependency %q: a list with commas waits for all its jobs, a list with question marks for one of its jobs: use commas or question marks, not both", text)
 		}
 	}
 	for part := range strings.SplitSeq(text, separator) {
@@ -212,7 +212,7 @@ func (o *Options) sayDependency(text string) error {
 		for id := range strings.SplitSeq(list, ":") {
 			if id, minutes, delayed := strings.Cut(id, "+"); kind == "after" {
 				if delayed = delayed && minutes != "0"; jobs[flag] != "" && (delay != "") != delayed || delay != "" && minutes != delay {
-					return fmt.Errorf("--dependency %q: a job waits the same number of minutes after each start: give the same number everywhere", text)
+					return fmt.Errorf("--dependency %q: a job waits the same time after each start: give the same number of minutes everywhere", text)
 				} else if delayed {
 					delay = minutes
 				}
@@ -229,7 +229,7 @@ func (o *Options) sayDependency(text string) error {
 	}
 	if delay != "" {
 		if _, err := strconv.ParseUint(delay, 10, 32); err != nil {
-			return fmt.Errorf("--dependency %q: %q is no number of minutes", text, delay)
+			return fmt.Errorf("--dependency %q: %q is not a number of minutes", text, delay)
 		}
 		if err := o.Flags.Set("start-delay", delay); err != nil {
 			return err

@@ -34,7 +34,7 @@ type sbatchRule struct {
 const (
 	inTheNode = "the ranks on a node share the processors of the job"
 	oneSystem = "the site knows nothing of sockets and cores"
-	noMap     = "the site does not know which nodes are near"
+	noMap     = "the site does not know which nodes are near one another"
 	noImages  = "tasks are not run in images: start the container in the script"
 	slotsAre  = "a task asks for processors, memory and GPUs: use --cpus-per-task, --mem and --gres=gpu"
 	nodesAre  = "nodes are chosen by their labels and names: use --constraint, --nodelist and --exclude"
@@ -64,23 +64,23 @@ var sbatchOptions = map[string]sbatchRule{
 	"comment":             {manner: mapped, text: "comment"},
 	"delay-boot":          {manner: harmless, text: "nodes are not booted for jobs"},
 	"error":               {short: 'e', manner: harmless, text: "candor logs --stderr shows it"},
-	"extra":               {manner: harmless, text: "a remark"},
+	"extra":               {manner: harmless, text: "only a remark"},
 	"ignore-pbs":          {manner: harmless, text: "#PBS lines are not read if there are #SBATCH lines", alone: true},
 	"mail-type":           {manner: mapped, text: "notify"},
 	"mail-user":           {manner: mapped, text: "notify"},
-	"no-kill":             {short: 'k', manner: harmless, text: "a job ends with any of its nodes", alone: true},
+	"no-kill":             {short: 'k', manner: harmless, text: "a job ends when one of its nodes fails", alone: true},
 	"open-mode":           {manner: harmless, text: "each attempt has its own output"},
 	"output":              {short: 'o', manner: harmless, text: "candor logs shows it"},
 	"oversubscribe":       {short: 's', manner: harmless, text: "nodes are always shared", alone: true},
 	"share":               {manner: harmless, text: "nodes are always shared", alone: true},
 	"parsable":            {manner: harmless, text: "use --json on the command line", alone: true},
 	"profile":             {manner: harmless, text: "candor job and tasks show what was used"},
-	"quiet":               {short: 'Q', manner: harmless, text: "only what sbatch prints", alone: true},
+	"quiet":               {short: 'Q', manner: harmless, text: "changes only what sbatch prints", alone: true},
 	"spread-job":          {manner: harmless, text: "ranks are divided evenly over the nodes", alone: true},
 	"use-min-nodes":       {manner: harmless, text: "a job gets as few nodes as possible", alone: true},
-	"verbose":             {short: 'v', manner: harmless, text: "only what sbatch prints", alone: true},
+	"verbose":             {short: 'v', manner: harmless, text: "changes only what sbatch prints", alone: true},
 	"wait-all-nodes":      {manner: harmless, text: "a job begins when all its nodes are free"},
-	"wckey":               {manner: harmless, text: "a remark"},
+	"wckey":               {manner: harmless, text: "only a remark"},
 	"kill-on-invalid-dep": {text: "a job whose --after-ok cannot be met always ends", but: []string{"yes"}},
 
 	"nodes":              {short: 'N', manner: mapped, text: "nodes"},
@@ -105,7 +105,7 @@ var sbatchOptions = map[string]sbatchRule{
 	"exclusive":          {manner: mapped, text: "exclusive", alone: true},
 	"input":              {short: 'i', manner: mapped, text: "stdin of the script"},
 	"wrap":               {text: "write the command in the script"},
-	"get-user-env":       {manner: harmless, text: "a task has the environment of the user who submits", alone: true},
+	"get-user-env":       {manner: harmless, text: "a task has the environment of the user who submits the job", alone: true},
 	"export-file":        {text: "use --export with the names"},
 	"tmp":                {manner: mapped, text: "disk"},
 	"licenses":           {short: 'L', manner: mapped, text: "licenses"},
@@ -117,7 +117,7 @@ var sbatchOptions = map[string]sbatchRule{
 	"container-workdir":  {text: noImages},
 	"bb":                 {text: "there are no burst buffers here"},
 	"bbf":                {text: "there are no burst buffers here"},
-	"propagate":          {manner: harmless, text: "limits are the node's: use ulimit in the script", alone: true},
+	"propagate":          {manner: harmless, text: "the node sets the limits: use ulimit in the script", alone: true},
 	"uid":                {text: "use candor submit --account"},
 	"gid":                {text: "use candor submit --account"},
 	"mcs-label":          {text: "accounts are always kept apart"},
@@ -149,7 +149,7 @@ var sbatchOptions = map[string]sbatchRule{
 	"gpus-per-socket":  {text: slotsAre},
 	"gpus-per-task":    {manner: mapped, text: "gpus (times --ntasks)"},
 	"gpu-bind":         {manner: harmless, text: "a task sees only its own GPUs"},
-	"gpu-freq":         {manner: harmless, text: "frequencies are the node's"},
+	"gpu-freq":         {manner: harmless, text: "the node sets the frequencies"},
 	"cpus-per-gpu":     {manner: mapped, text: "cpus (times --gpus)"},
 	"mem-per-gpu":      {manner: mapped, text: "memory (times --gpus)"},
 	"tres-bind":        {text: slotsAre},
@@ -163,7 +163,7 @@ var sbatchOptions = map[string]sbatchRule{
 	"hint":             {manner: harmless, text: inTheNode},
 	"mem-bind":         {manner: harmless, text: inTheNode},
 	"cpu-bind":         {manner: harmless, text: inTheNode},
-	"cpu-freq":         {manner: harmless, text: "frequencies are the node's"},
+	"cpu-freq":         {manner: harmless, text: "the node sets the frequencies"},
 	"distribution":     {short: 'm', manner: mapped, text: "distribution of the ranks of srun"},
 	"overcommit":       {short: 'O', manner: harmless, text: "each rank has processors of its own", alone: true},
 }

@@ -72,7 +72,7 @@ func (o *Options) sameGPUs(written, value string) (string, error) {
 		case number == 0:
 			number, kind = b.number, b.kind
 		case b.number != number || b.kind != kind && b.kind != "" && kind != "":
-			return "", fmt.Errorf("%s %q is not possible here: %s asks for other GPUs on each node", written, value, other)
+			return "", fmt.Errorf("%s %q is not possible here: %s asks for another number or type of GPUs on each node", written, value, other)
 		default:
 			kind = cmp.Or(kind, b.kind)
 		}

@@ -100,12 +100,12 @@ func TestSbatchDependencies(t *testing.T) {
 		t.Errorf("aftercorr: %v", job.Spec.AfterEach)
 	}
 	for text, want := range map[string]string{
-		"-d after:7+5:8":                 "give the same number everywhere",
-		"-d after:7:8+5":                 "give the same number everywhere",
-		"-d after:7+x":                   `"x" is no number of minutes`,
+		"-d after:7+5:8":                 "give the same number of minutes everywhere",
+		"-d after:7:8+5":                 "give the same number of minutes everywhere",
+		"-d after:7+x":                   `"x" is not a number of minutes`,
 		"--dependency=aftercorr:7:8":     "not of several: wait for whole arrays with afterok",
 		"-d aftercorr:7,aftercorr:8":     "not of several: wait for whole arrays with afterok",
-		"-d afterok:7?afterok:8,after:9": "use only one of the two",
+		"-d afterok:7?afterok:8,after:9": "use commas or question marks, not both",
 		"-d afterok:7?singleton":         `not with "singleton"`,
 		"--dependency=before:7":          `not with "before"`,
 		"--dependency=singleton:7":       `not with "singleton"`,
@@ -131,7 +131,7 @@ func TestSbatchDependencies(t *testing.T) {
 
 func TestDirectivesOfOtherSystems(t *testing.T) {
 	job := parse(t, "#!/bin/sh\n#$ -N x\n#SBATCH -J y\n#$HOME is no directive\ntrue\n")
-	if want := []string{"line 2: #$ lines are of Grid Engine, and are not read"}; !reflect.DeepEqual(job.Warnings, want) {
+	if want := []string{"line 2: #$ lines are for Grid Engine, and candor does not read them"}; !reflect.DeepEqual(job.Warnings, want) {
 		t.Errorf("%q", job.Warnings)
 	}
 }

@@ -128,7 +128,7 @@ func (f *directives) foreign(line string, number int) {
 			f.sge = append(f.sge, directive{number, rest})
 		}
 		if f.others == "" {
-			f.others = fmt.Sprintf("line %d: %s lines are of %s, and are not read", number, marker, system)
+			f.others = fmt.Sprintf("line %d: %s lines are for %s, and candor does not read them", number, marker, system)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func (o *Options) shapeOptions() {
 		return positive(func(s *jobmsg.Stage) *int { return &s.CPUs })(job, text)
 	})
 	o.option("memory", "", "memory of each task, a `size` such as 512M or 2G, or all, which is all memory of a node;\na bare number is MiB (default: what its slots have, or the node's)", setMemory)
-	o.option("gpus", "", "`number` of GPUs of each task, of any type, or of one, as in 2:a100", func(job *Job, text string) error {
+	o.option("gpus", "", "`number` of GPUs of each task, as in 2, or 2:a100 for GPUs of one type", func(job *Job, text string) error {
 		n, kind, err := parseGPUs(text)
 		job.Spec.Stages[0].GPUs, job.Spec.Stages[0].GPUType, job.allocation.inAll = n, kind, gpus{}
 		return err
@@ -158,7 +158,7 @@ func parseGPUs(text string) (n int, kind messages.Name, err error) {
 		n, kind, err = 1, first, nil
 	}
 	if err != nil || n < 0 || n > jobmsg.MaxGPUs || both && kind == "" || kind != "" && !messages.ValidFreeName(kind) {
-		return 0, "", fmt.Errorf("%q: write how many, from 0 to %d, and the type, if only one will do, like 2 or 2:a100", text, jobmsg.MaxGPUs)
+		return 0, "", fmt.Errorf("%q: write the number of GPUs, from 0 to %d, or the number and the type, like 2 or 2:a100", text, jobmsg.MaxGPUs)
 	}
 	if n == 0 {
 		kind = ""

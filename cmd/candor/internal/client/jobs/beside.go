@@ -74,9 +74,10 @@ func attachCommand(a *cli.App) *cobra.Command {
 		Use:   "attach NUMBER",
 		Short: "take over the input and output of a job of candor run",
 		Long: `Take over the standard input, output and signals of a job that candor run
-started, after its client was lost or from another machine. Another client that
-is attached is told so, and ends. What the job wrote in between is printed: up
-to 256 KiB; then the job waits for a reader.
+started, after its client was lost or from another machine. A client that is
+still attached gets a message, and ends. The command prints what the job wrote
+while no client was attached. After 256 KiB without a client the job waits for
+one.
 
 The exit code is that of the command.`,
 		Example: "  candor attach 17",
@@ -183,8 +184,8 @@ notebook. Both ports have the same number, unless LOCAL names another one; with
 LOCAL 0 the command takes any free port. Only this machine can connect. Stop
 with Ctrl-C.
 
-If this machine is the node of the task, as with candor up, the port here cannot
-be the port of the task: without LOCAL it is any free port.`,
+If the task runs on this machine, as with candor up, the local port cannot be
+the port of the task: without LOCAL the command takes any free port.`,
 		Example: "  candor port 17 8888\n  candor port 17 0:8888",
 		Args:    cobra.ExactArgs(2),
 		RunE: a.Online(q.ofJob(func(ctx context.Context, s *cli.Session, args []string) error {
@@ -211,13 +212,13 @@ func forward(ctx context.Context, a *cli.App, s *cli.Session, t *job.TaskStatus,
 	}
 	if local == remote && hasNode(a, t.Node) { // the node would connect to this command, and this command to the node, without end
 		if two {
-			return cli.Usagef("%q: this machine is node %s of the task, and port %s is the task's own: choose another port here, as in candor port %v 0:%s", text, t.Node, remote, t.Task.Job, remote)
+			return cli.Usagef("%q: the task runs on this machine (node %s), and port %s is its own port: choose another local port, as in candor port %v 0:%s", text, t.Node, remote, t.Task.Job, remote)
 		}
 		local = "0"
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:"+local)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return cli.Usagef("port %s of this machine is in use, perhaps by the task itself, if this machine is its node: choose another port here, as in candor port %v 0:%s", local, t.Task.Job, remote)
+		return cli.Usagef("port %s of this machine is in use (by the task itself, if the task runs on this machine): choose another local port, as in candor port %v 0:%s", local, t.Task.Job, remote)
 	}
 	if err != nil {
 		return cli.Usagef("%v", err)

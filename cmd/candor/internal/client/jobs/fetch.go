@@ -127,7 +127,7 @@ func unlisted(r *logReader, all []job.TaskOutputs) error {
 	if r.job.State != job.Completed || len(all) >= want {
 		return nil
 	}
-	return messages.Errorf(messages.NotFound, "job %v ended well, but the depot has no list of the files of %d of %s: the site removed the files after their time (two weeks by default), or the depot was damaged; ask an operator",
+	return messages.Errorf(messages.NotFound, "job %v ended well, but the site has no list of the files of %d of %s: the site removed the files after their time (two weeks by default), or its store of files was damaged; ask an operator",
 		r.job.Job, want-len(all), terminal.Plural(want, "task"))
 }
 
@@ -160,7 +160,7 @@ func outputsOf(ctx context.Context, r *logReader) (all []job.TaskOutputs, err er
 				return nil, err
 			}
 			if all = append(all, reply.Tasks...); reply.Next <= ask.From {
-				return nil, messages.Errorf(messages.Internal, "the answer of the depot is not complete: it ends after task %d; try again", ask.From)
+				return nil, messages.Errorf(messages.Internal, "the list of files is not complete: it ends after task %d; try again", ask.From)
 			}
 			ask.From = reply.Next
 		}

@@ -136,7 +136,7 @@ func TestFetchNothing(t *testing.T) {
 	detail.Spec.Stages[0].Outputs = []string{"*"}
 	s.Run("fetch", "5").Expect(t, 3, "", "job 5 is Waiting, and task main.0 has not left files")
 	detail.State = job.Completed
-	s.Run("fetch", "5").Expect(t, 3, "", "the depot has no list of the files of 1 of 1 task:")
+	s.Run("fetch", "5").Expect(t, 3, "", "the site has no list of the files of 1 of 1 task:")
 }
 
 // TestFetchSaysThatNothingMatched fetches a pattern that no file matches. The command must say so, because files that

@@ -151,7 +151,7 @@ func TestJobsOfAndAtOtherSites(t *testing.T) {
 	if !strings.Contains(one.Out, "it was the earliest") {
 		t.Errorf("no reason in\n%s", one.Out)
 	}
-	s.Run("cancel", "17").Expect(t, cli.CodeOK, "is cancelled as soon as site east answers: the link is cut", "")
+	s.Run("cancel", "17").Expect(t, cli.CodeOK, "will be cancelled when site east answers. The site does not answer now: the link is cut", "")
 }
 
 // TestOperatorIsToldOfTheJobsOfOthers lists the jobs of an operator who has none. The command must mention that others
@@ -192,7 +192,7 @@ func TestTablesAreWhatUsersAskFor(t *testing.T) {
 		{"jobs -n 4 -o name", 80, 0, "104\n103\n102\n7\n", ""},
 		{"jobs -n 4 --columns job,state", 0, 0, "JOB  STATE\n104  Waiting\n103  Running\n102  Failed\n  7  Completed\n", ""},
 		{"jobs -n 4 --columns STATE,Job", 80, 0, "STATE      JOB\nWaiting    104\nRunning    103\nFailed     102\nCompleted    7\n", ""},
-		{"jobs -n 4 --columns job,speed", 80, 2, "", "there is no column \"speed\": there are JOB, NAME,"},
+		{"jobs -n 4 --columns job,speed", 80, 2, "", "there is no column \"speed\": the columns are JOB, NAME,"},
 		{"jobs -o yaml", 80, 2, "", "use wide, name or json"},
 	} {
 		s.Width = c.width

@@ -68,9 +68,9 @@ The output of one task is printed unchanged. With several tasks, each line
 begins with the name of the task: "map.3 |" for output, "map.3 !" for errors. If
 there is no output, the command says so on a terminal.
 
-In a market of mechanism deadline, output can be read when the job is settled:
-at its deadline at the latest, if it has ended by then. An operator can change
-that with hand_over: end.
+In a market with the mechanism deadline, the output of a job can be read when
+the job is settled: at its deadline at the latest, or at its end if that is
+later. An operator can change this with hand_over: end.
 
 The site keeps the beginning and the end of a long output: 64 MiB together, or
 the size that the operator has set (tasks.output_mib). A line between the two
@@ -110,7 +110,7 @@ func logs(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) error {
 		return err
 	}
 	if q.follow && r.selected > maxFollowed {
-		return messages.Errorf(messages.TooLarge, "job %v has %d tasks, and at most %d can be followed at once: choose with --task or --stage", q.job, r.selected, maxFollowed)
+		return messages.Errorf(messages.TooLarge, "job %v has %d tasks, and at most %d can be followed at once: choose tasks with --task or --stage", q.job, r.selected, maxFollowed)
 	}
 	if q.follow {
 		err = r.followAll(ctx)

@@ -216,7 +216,7 @@ func TestLogsOfWhatIsNotThere(t *testing.T) {
 	s.Run("logs", "5", "--stage", "reduce").Expect(t, cli.CodeNotFound, "", "and task reduce.0 has not started")
 	s = newSite(t)
 	clienttest.Reply(s, messages.Auctioneer, messages.VerbJob, twoStages(jobmsg.Running, 1001, 0))
-	s.Run("logs", "5", "-f").Expect(t, cli.CodeUsage, "", "at most 1000 can be followed at once: choose with --task or --stage (TooLarge)")
+	s.Run("logs", "5", "-f").Expect(t, cli.CodeUsage, "", "at most 1000 can be followed at once: choose tasks with --task or --stage (TooLarge)")
 }
 
 // TestLogsGoOnWithoutANode reads logs after one node has lost its output. The output of the other nodes must be

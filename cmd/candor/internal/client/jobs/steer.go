@@ -181,7 +181,7 @@ func change(ctx context.Context, a *cli.App, s *cli.Session, c *changes) (err er
 	waits := slices.ContainsFunc(conditions, c.changed)
 	switch {
 	case waits && c.waitsForNothing:
-		return cli.Usagef("--after-nothing and jobs to wait for exclude each other: leave one of them out")
+		return cli.Usagef("--after-nothing and the other --after options exclude each other: leave one of the two out")
 	case waits, c.waitsForNothing:
 		job := &jobfile.Job{Spec: job.JobSpec{Stages: make([]job.Stage, 1)}}
 		if err := c.waits.Apply(job); err != nil {

@@ -72,7 +72,7 @@ func TestChange(t *testing.T) {
 		"change 103 --budget 0":                "--budget \"0\": must be a number of credits above 0",
 		"change 103 --rate much":               "--rate \"much\": must be a number of credits above 0",
 		"change 103 --time soon":               "--time: ",
-		"change 103 --after 7 --after-nothing": "--after-nothing and jobs to wait for exclude each other",
+		"change 103 --after 7 --after-nothing": "--after-nothing and the other --after options exclude each other",
 		"change 103 --after x":                 "is not the number of a job",
 		"change x --name a":                    "is not the number of a job",
 	} {

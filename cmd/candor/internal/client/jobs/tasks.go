@@ -30,7 +30,7 @@ func tasksCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tasks NUMBER",
 		Short: "list the tasks of a job, and how each attempt ended",
-		Long: `List the tasks of a job that were claimed by a node, one line for each task: the
+		Long: `List the tasks of a job that a node has taken, one line for each task: the
 latest attempt, its state and node, its run time, its memory and processor time,
 and the reason of its end.
 
@@ -193,7 +193,7 @@ func writeTasks(p *cli.Page, q *tasksQuery, r job.TasksReply) {
 		}
 	}
 	if r.More {
-		p.Printf("%s\n", p.Dim("There are more tasks: use a larger --limit, or choose with --index, --stage, --state and --node."))
+		p.Printf("%s\n", p.Dim("There are more tasks: use a larger --limit, or choose tasks with --index, --stage, --state and --node."))
 	}
 	if r.Unstarted > 0 {
 		p.Printf("%s\n", p.Dim(fmt.Sprintf("%s not started; candor why %v says why.", has(r.Unstarted, "task"), q.job)))

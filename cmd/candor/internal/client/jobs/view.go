@@ -17,7 +17,7 @@ import (
 
 func writeCancelled(p *cli.Page, r job.CancelReply) {
 	if r.Away != nil && r.Away.Trouble != "" {
-		p.Printf("Job %v, which was %v, is cancelled as soon as site %s answers: %s\n", r.Job, r.State, r.Away.Site, terminal.Safe(r.Away.Trouble))
+		p.Printf("Job %v, which was %v, will be cancelled when site %s answers. The site does not answer now: %s\n", r.Job, r.State, r.Away.Site, terminal.Safe(r.Away.Trouble))
 		return
 	}
 	p.Printf("Cancelled job %v, which was %v\n", r.Job, r.State)
@@ -32,7 +32,7 @@ func writeEnded(p *cli.Page, j job.JobDetail) {
 	switch said := notState(j.State, j.Reason); {
 	case j.Message == "":
 	case said == "": // the task ended well after failed attempts
-		p.Printf("On the way, %s\n", p.Said(j.Message))
+		p.Printf("Note: %s\n", p.Said(j.Message))
 	default:
 		p.Printf("%s: %s\n", said, p.Said(j.Message))
 	}
@@ -72,7 +72,7 @@ func writeGaps(p *cli.Page, r job.JobsReply) {
 		p.Printf("Not listed: %s of ended jobs on the site's disk\n", terminal.Plural(r.Unreadable, "damaged record"))
 	}
 	if r.Complete != 0 && !r.More {
-		p.Printf("%s\n", p.Dim("Jobs that ended by "+p.At(r.Complete)+" may be missing: the site does not keep all of them"))
+		p.Printf("%s\n", p.Dim("Jobs that ended by "+p.At(r.Complete)+" may be missing: the site does not keep all ended jobs"))
 	}
 }
 
@@ -193,7 +193,7 @@ func results(p *cli.Page, j job.JobDetail) string {
 	if !j.Kept {
 		return ""
 	}
-	return fmt.Sprintf("can be read when the job is settled: by its deadline, %s, if it has ended by then", p.At(j.Spec.Deadline))
+	return fmt.Sprintf("can be read when the job is settled: at its deadline, %s, at the latest, or at its end if that is later", p.At(j.Spec.Deadline))
 }
 
 // rerunOf returns the number of the earlier job that this job runs again, at its owner's site. It returns "" if there
@@ -305,7 +305,7 @@ func charge(j job.JobSummary) string {
 	if !j.State.Final() {
 		return "not yet"
 	}
-	return fmt.Sprintf("%s (%v came back)", cli.Credits(j.Charged), j.Budget-j.Charged)
+	return fmt.Sprintf("%s (%v given back)", cli.Credits(j.Charged), j.Budget-j.Charged)
 }
 
 // response returns the time from submission to the end of a job that has ended.
@@ -436,7 +436,7 @@ func writeWhatIf(p *cli.Page, r market.WhatIfReply) {
 		p.Printf("%s: %s\n", p.Bold("Job "+r.Job.String()), p.Said(r.Message))
 		return
 	}
-	p.Printf("%s with a %s of %s; now it is %v\n", p.Bold("Job "+r.Job.String()), r.Term, cli.Credits(r.Then.Bid), r.Now.Bid)
+	p.Printf("%s if its %s were %s (now %v)\n", p.Bold("Job "+r.Job.String()), r.Term, cli.Credits(r.Then.Bid), r.Now.Bid)
 	p.Printf("  %s: %s\n", p.Bold(p.Said(r.Then.Reason)), p.Said(r.Then.Message))
 	t := terminal.NewTable("~CLASS|>SHARE|>SHARE NOW|>SLOTS|>SLOTS NOW|>PRICE (CREDITS)|>PRICE NOW")
 	for i, c := range r.Then.Classes {

@@ -28,7 +28,7 @@ func peerCommand(a *cli.App) *cobra.Command {
 can never cost this site more than three sums:
 
   - the limit, which the peer may owe;
-  - its share of the reserve, which it may owe by unpaid settlements;
+  - its share of the reserve: settled debts that it has not paid yet;
   - the amounts that users of this site authorised the peer to charge.
 
 While the books of two sites do not agree, neither site gives credit to the
@@ -164,7 +164,7 @@ gone. AMOUNT must be exactly what the peer owes. It is charged as a loss to your
 own account, or to the account that --from names. Users get back what was
 set aside for the peer, their jobs there end as PeerLost, and the peer's keys
 are never trusted again. What this site owes the peer stays owed on the account
-clearing--SITE: pay the amount, then withdraw it there.
+clearing--SITE: pay the amount, then withdraw it from there.
 
 To make the site a peer again, use candor peer add.`,
 		Example: `  candor peer part east
@@ -217,9 +217,9 @@ func peerList(a *cli.App) *cobra.Command {
 		Use:   "list",
 		Short: "show debts, open requests, retries and refusals of each peer",
 		Long: `Show the debts between the site and each peer, the requests that a peer has not
-answered, the number of the next instruction in both directions, whether the
-peer answers, and what was refused. The first lines show the site's own key, for
-operators of other sites.`,
+answered, the numbers of the next messages from and to this site's bank, whether
+the peer answers, and what was refused. The first lines show the site's own key,
+for operators of other sites.`,
 		Example: "  candor peer list\n  candor peer list --json | jq '.peers[] | select(.tries > 0)'\n  candor peer list --json | jq -r .key",
 		RunE:    cli.Asking(a, a.Operating, messages.Bank, clearing.VerbPeers, writePeers),
 	}
@@ -264,7 +264,7 @@ accepted anything in them.`,
 func settle(ctx context.Context, a *cli.App, s *cli.Session, cycle string, correct bool) error {
 	var r clearing.CycleRequest
 	if correct && cycle == "" {
-		return cli.Usagef("--correct: give the number of the cycle to close instead with --cycle")
+		return cli.Usagef("--correct: also give --cycle with the number of the cycle to close instead")
 	}
 	if cycle != "" {
 		var err error

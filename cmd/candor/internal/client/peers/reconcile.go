@@ -30,7 +30,7 @@ totals.
 Accounts of users stay as the backup has them. The difference is booked to the
 account clearing--correction, which candor peer list shows.
 
-A restored site trades with a peer again when nothing is lost. If the books
+A restored site trades with a peer again when no number is missing. If the books
 differ in another way, decide about it with the other operator, and see
 candor peer part.
 
@@ -74,7 +74,7 @@ func confirmed(ctx context.Context, a *cli.App, s *cli.Session, seen clearing.Re
 		return err
 	}
 	return a.Show(t, func(p *cli.Page) {
-		p.Printf("Confirmed for %s: now its operator runs candor peer reconcile %s --adopt\n", seen.Peer, t.Totals.Site)
+		p.Printf("Confirmed for %s: the operator of that site now runs candor peer reconcile %s --adopt\n", seen.Peer, t.Totals.Site)
 		p.Fields("Instructions of "+t.Totals.Site, terminal.Count(t.Totals.Sent.Number), "Instructions of "+seen.Peer, terminal.Count(t.Totals.Received.Number),
 			"Debt", owed(t.Totals.Received.Owed-t.Totals.Sent.Owed), "Still to charge", cli.Amount(t.Totals.Authorised))
 	})
@@ -97,7 +97,7 @@ func adopted(ctx context.Context, a *cli.App, s *cli.Session, seen clearing.Reco
 		return err
 	}
 	err = a.Show(m, func(p *cli.Page) {
-		p.Printf("Adopted: %s of %s\n", terminal.Plural(int(m.Adopted.Numbers), "number"), seen.Peer)
+		p.Printf("Adopted the totals of %s: %s had been lost here\n", seen.Peer, terminal.Plural(int(m.Adopted.Numbers), "number"))
 		writeAdoption(p, &m.Adopted)
 		writeReconciled(p, m.After)
 	})
@@ -124,7 +124,7 @@ func writeReconciled(p *cli.Page, r clearing.ReconcileReply) {
 		if d := b.Difference; d != nil {
 			earlier := ""
 			if d.Earlier {
-				earlier = ", or earlier: it is the oldest number that both banks still have"
+				earlier = " (the oldest number that both banks still have) or earlier"
 			}
 			p.Printf("  first at number %d%s\n", d.Number, earlier)
 			p.Fields("Here", bookLine(d.Ours), "At "+r.Peer, bookLine(d.Theirs))
@@ -145,7 +145,7 @@ func writeReconciled(p *cli.Page, r clearing.ReconcileReply) {
 		writeAdoption(p, r.Adoption)
 	}
 	if r.Waits {
-		p.Printf("%s\n", p.Yellow("This site was restored, and does not trade with "+r.Peer+" until nothing is lost"))
+		p.Printf("%s\n", p.Yellow("This site was restored, and does not trade with "+r.Peer+" until no number is missing"))
 	}
 }
 
@@ -161,7 +161,7 @@ func writeLost(p *cli.Page, where string, n uint64) {
 }
 
 func bookLine(l clearing.ClearingLine) string {
-	text := fmt.Sprintf("%s of %s, of which %v moved", l.Kind, cli.Credits(l.Asked), l.Moved)
+	text := fmt.Sprintf("%s of %s; %v moved", l.Kind, cli.Credits(l.Asked), l.Moved)
 	if l.Refused {
 		text = fmt.Sprintf("%s of %s, refused", l.Kind, cli.Credits(l.Asked))
 	}

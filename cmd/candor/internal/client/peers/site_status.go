@@ -119,7 +119,7 @@ func writeSiteStatus(p *cli.Page, r siteStatus) {
 		return
 	}
 	p.Title("Peers")
-	t := terminal.NewTable("~PEER|~LINK|>ROUND TRIP|>ITS BANK|>OWED TO IT|>OWED BY IT|>LIMIT|>IN FLIGHT|>CREDITS|~STATE").Spare("CREDITS|IN FLIGHT|LIMIT|ITS BANK|ROUND TRIP")
+	t := terminal.NewTable("~PEER|~LINK|>ROUND TRIP|>BANK REPLY|>THIS SITE OWES|>PEER OWES|>LIMIT|>IN FLIGHT|>CREDITS|~STATE").Spare("CREDITS|IN FLIGHT|LIMIT|BANK REPLY|ROUND TRIP")
 	for _, peer := range r.Bank.Peers {
 		trip := r.trip(peer.Peer)
 		way, rtt := way(r.linksTo(peer.Peer))

@@ -30,7 +30,7 @@ func writePeers(p *cli.Page, r clearing.PeersReply) {
 		return
 	}
 	p.Title("Peers")
-	t := terminal.NewTable("~PEER|>OWED TO IT|>OWED BY IT|>LIMIT|>HELD|>SETTLED|>SHARE|>IN FLIGHT|>CREDITS|>NEXT OUT|>NEXT IN|HEARD|~STATE").Spare("NEXT OUT|NEXT IN|SHARE|HEARD|SETTLED|CREDITS|IN FLIGHT|HELD")
+	t := terminal.NewTable("~PEER|>THIS SITE OWES|>PEER OWES|>LIMIT|>HELD|>SETTLED|>SHARE|>IN FLIGHT|>CREDITS|>NEXT OUT|>NEXT IN|HEARD|~STATE").Spare("NEXT OUT|NEXT IN|SHARE|HEARD|SETTLED|CREDITS|IN FLIGHT|HELD")
 	for _, peer := range r.Peers {
 		t.Row(peer.Peer, max(peer.Owed, 0).String(), max(-peer.Owed, 0).String(), peer.Limit.String(), peer.Held.String(), cli.OrBlank(peer.Settled), peer.Share.String(),
 			cli.Number(peer.Outstanding), cli.OrBlank(peer.Waiting), terminal.Count(peer.Sent.Number+uint64(peer.Outstanding)+1),
@@ -43,7 +43,7 @@ func writeParted(p *cli.Page, r clearing.PartReply) {
 	peer := r.Peer
 	if peer.Standing == clearing.PeerParted {
 		p.Printf("This site has parted from %s\n", peer.Peer)
-		p.Fields("Written off", cli.Amount(peer.Lost), "Given back to users", cli.Amount(r.Returned), "Charges given up", cli.Amount(r.Forgone), "Owed to it", owed(max(0, -peer.Settled)))
+		p.Fields("Written off", cli.Amount(peer.Lost), "Given back to users", cli.Amount(r.Returned), "Charges given up", cli.Amount(r.Forgone), "Owed to the peer", owed(max(0, -peer.Settled)))
 		return
 	}
 	p.Printf("This site is parting from %s: no new jobs or payments begin\n", peer.Peer)
@@ -82,7 +82,7 @@ func peerState(p *cli.Page, r clearing.PeerReply) string {
 	case r.Restored:
 		return p.Red("this site was restored: candor peer reconcile " + r.Peer)
 	case gone(r):
-		return p.Red(fmt.Sprintf("has parted from this site: to part from it too, use candor peer part %s --loss %s --reason TEXT", r.Peer, max(0, r.Settled-r.Owed)))
+		return p.Red(fmt.Sprintf("has parted from this site: to part from the peer too, use candor peer part %s --loss %s --reason TEXT", r.Peer, max(0, r.Settled-r.Owed)))
 	case r.Dispute != "":
 		return p.Red("disputed: " + terminal.Safe(r.Dispute))
 	case r.Standing == clearing.PeerParting:
@@ -104,7 +104,7 @@ func peerState(p *cli.Page, r clearing.PeerReply) string {
 func partedDebt(r clearing.PeerReply) string {
 	switch {
 	case r.Settled < 0:
-		return "; " + cli.Credits(-r.Settled) + " owed to it"
+		return "; " + cli.Credits(-r.Settled) + " owed to the peer"
 	case r.Lost > 0:
 		return "; " + cli.Credits(r.Lost) + " written off"
 	}
@@ -121,11 +121,11 @@ func parting(r clearing.PeerReply) string {
 	case r.Tries > 0:
 		return silent(r)
 	case r.Outstanding > 0:
-		return "its bank has " + terminal.Plural(r.Outstanding, "instruction") + " to answer"
+		return "the peer's bank has " + terminal.Plural(r.Outstanding, "instruction") + " to answer"
 	case r.Held > 0:
-		return "jobs that it pays for run here"
+		return "jobs that the peer pays for still run here"
 	}
-	return "its operator must part too; if that is done, candor peer list at its site says what is missing"
+	return "the peer's operator must part too; after that, candor peer list at the peer's site says what is missing"
 }
 
 // Returns how many messages a peer has not answered, and why.
@@ -145,19 +145,19 @@ func unsettleable(r clearing.PeerReply) string {
 	case r.Owed >= 0 || r.Settled < r.Share:
 		return ""
 	case r.Share == 0:
-		return "none of its debt can be settled: its share of the reserve is 0 credits"
+		return "none of the peer's debt can be settled: the peer's share of the reserve is 0 credits"
 	}
-	return "no more of its debt can be settled: it has not paid " + cli.Credits(r.Settled) + "; when it has paid, grant them to clearing--" + r.Peer
+	return "no more of the peer's debt can be settled before the peer pays " + cli.Credits(r.Settled) + "; after the payment, grant this amount to clearing--" + r.Peer
 }
 
 // writeLeft says what is still owed after a cycle was closed, and why.
 func writeLeft(p *cli.Page, peers []clearing.PeerReply) {
 	peers = slices.DeleteFunc(slices.Clone(peers), func(r clearing.PeerReply) bool { return r.Owed == 0 })
 	if len(peers) > 0 {
-		p.Title("Owed still")
+		p.Title("Still owed")
 	}
 	for _, r := range peers {
-		why := "it is newer than the cycle, or the peer did not take it: the next cycle settles it"
+		why := "the debt is newer than the cycle, or the peer did not accept it: the next cycle settles the debt"
 		switch {
 		case r.Dispute != "":
 			why = "nothing is settled while the books do not agree: candor peer reconcile " + r.Peer + " compares them"
@@ -186,8 +186,8 @@ func writeNet(p *cli.Page, r clearing.NettingReport) {
 	}
 	p.Fields(
 		"Moved between sites", cli.Credits(r.Volume),
-		"Left between pairs", cli.Credits(r.Bilateral),
-		"Left over all", cli.Credits(r.Multilateral),
+		"Left after netting pairs", cli.Credits(r.Bilateral),
+		"Left after netting all", cli.Credits(r.Multilateral),
 		"Not final", strings.Join(missing, ", "))
 	for _, fault := range r.Faults {
 		p.Printf("  %s\n", p.Red(terminal.Safe(fault)))

@@ -18,15 +18,15 @@ func TestStateOfAPeer(t *testing.T) {
 	}{
 		{clearing.PeerReply{}, "answers"},
 		{clearing.PeerReply{Tries: 1, Failure: "timeout"}, "silent after 1 message: timeout"},
-		{clearing.PeerReply{Tries: 2, Failure: "parted: bye", Settled: 3 * c, Owed: c}, "has parted from this site: to part from it too, use candor peer part east --loss 2 --reason TEXT"},
-		{clearing.PeerReply{Tries: 2, Failure: "parted: bye", Owed: c}, "has parted from this site: to part from it too, use candor peer part east --loss 0 --reason TEXT"},
+		{clearing.PeerReply{Tries: 2, Failure: "parted: bye", Settled: 3 * c, Owed: c}, "has parted from this site: to part from the peer too, use candor peer part east --loss 2 --reason TEXT"},
+		{clearing.PeerReply{Tries: 2, Failure: "parted: bye", Owed: c}, "has parted from this site: to part from the peer too, use candor peer part east --loss 0 --reason TEXT"},
 		{clearing.PeerReply{Restored: true, Dispute: "x"}, "this site was restored: candor peer reconcile east"},
 		{clearing.PeerReply{Dispute: "totals differ", Tries: 1}, "disputed: totals differ"},
 		{clearing.PeerReply{Leaving: true}, "wants to part from this site: to agree, use candor peer part east"},
-		{clearing.PeerReply{Owed: -c}, "answers; none of its debt can be settled: its share of the reserve is 0 credits"},
-		{clearing.PeerReply{Owed: -c, Share: 5 * c, Settled: 5 * c}, "answers; no more of its debt can be settled: it has not paid 5 credits; when it has paid, grant them to clearing--east"},
+		{clearing.PeerReply{Owed: -c}, "answers; none of the peer's debt can be settled: the peer's share of the reserve is 0 credits"},
+		{clearing.PeerReply{Owed: -c, Share: 5 * c, Settled: 5 * c}, "answers; no more of the peer's debt can be settled before the peer pays 5 credits; after the payment, grant this amount to clearing--east"},
 		{clearing.PeerReply{Owed: -c, Share: 5 * c}, "answers"},
-		{clearing.PeerReply{Standing: clearing.PeerParted, Settled: -2 * c}, "parted ; 2 credits owed to it"},
+		{clearing.PeerReply{Standing: clearing.PeerParted, Settled: -2 * c}, "parted ; 2 credits owed to the peer"},
 		{clearing.PeerReply{Standing: clearing.PeerParted, Lost: c}, "parted ; 1 credit written off"},
 	} {
 		x.peer.Peer = "east"
@@ -49,9 +49,9 @@ func TestWhatAPartingWaitsFor(t *testing.T) {
 		{func(*clearing.PeerReply) {}, "the debts are settled by the next cycle"},
 		{func(r *clearing.PeerReply) { r.Owed = 0 }, "2 credits are settled and not paid"},
 		{func(r *clearing.PeerReply) { r.Settled = 0 }, "silent after 1 message: timeout"},
-		{func(r *clearing.PeerReply) { r.Tries = 0 }, "its bank has 3 instructions to answer"},
-		{func(r *clearing.PeerReply) { r.Outstanding = 0 }, "jobs that it pays for run here"},
-		{func(r *clearing.PeerReply) { r.Held = 0 }, "its operator must part too; if that is done, candor peer list at its site says what is missing"},
+		{func(r *clearing.PeerReply) { r.Tries = 0 }, "the peer's bank has 3 instructions to answer"},
+		{func(r *clearing.PeerReply) { r.Outstanding = 0 }, "jobs that the peer pays for still run here"},
+		{func(r *clearing.PeerReply) { r.Held = 0 }, "the peer's operator must part too; after that, candor peer list at the peer's site says what is missing"},
 	} {
 		x.done(&all)
 		if got := parting(all); got != x.want {

@@ -21,7 +21,7 @@ func consoleCommand(a *cli.App) *cobra.Command {
 		Short: "show the site in a browser",
 		Long: `Print the address of the site's console, the pages that show the site in a
 browser. A site has a console if it was started with candor up --console. Give
-the console your credentials file: it stays in the page.
+the console your credentials file: the file stays in the browser.
 
 If the site has no console, but takes WebSocket connections (the setting
 websocket), this command serves the pages on this machine until Ctrl-C. The site

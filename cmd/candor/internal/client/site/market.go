@@ -148,8 +148,9 @@ func nodeDrainCommand(a *cli.App) *cobra.Command {
 		Short: "stop giving work to a node",
 		Long: `Give a node no more work. Its tasks run to their end. With --notice they run for
 that time at most: then the site ends the remaining tasks and runs them on other
-nodes; their attempts do not count as failed. candor why tells the owners.
---undo gives the node work again, as candor node resume does.`,
+nodes; their attempts do not count as failed. The owners of the jobs see the
+reason with candor why. --undo gives the node work again, as candor node resume
+does.`,
 		Example: "  candor node drain node3 --reason 'new disk'\n  candor node drain node3 --notice 10m\n  candor node drain node3 --undo",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			r := market.DrainRequest{Node: args[0], Undo: undo, Reason: reason}
@@ -173,11 +174,11 @@ func nodeResumeCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "resume NODE",
 		Short: "give work to a drained or quarantined node again",
-		Long: `Give work again to a node that was drained or is in quarantine. A node is put in
-quarantine when a probe fails there (a task of the site that does nothing), or
-when tasks of several accounts fail there at once and end well on other nodes.
-candor nodes shows the reason. The site repeats the probe, and the node comes
-back by itself when a probe ends well.`,
+		Long: `Give work again to a node that was drained or is in quarantine. The site tests a
+node with a probe: a task that does nothing. The site puts a node in quarantine
+when a probe fails on the node, or when tasks of several accounts fail there at
+once and end well on other nodes. candor nodes shows the reason. The site
+repeats the probe, and the node leaves quarantine when a probe ends well.`,
 		Example: "  candor node resume node3",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			return cli.Ask(ctx, a, s, messages.Auctioneer, market.VerbDrain, market.DrainRequest{Node: args[0], Undo: true}, writeDrained)

@@ -44,7 +44,7 @@ shows the key.`,
 			return makeToken(ctx, a, s, args[0], expires, output)
 		}),
 	}
-	cmd.Flags().StringVar(&expires, "expires", "1h", "`time` in which the token can be used")
+	cmd.Flags().StringVar(&expires, "expires", "1h", "`time` for which the token is valid")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write the token to a new `file` that nobody else can read")
 	cmd.Flags().StringVar(&revoke, "revoke", "", "revoke the token of this `identifier` instead")
 	return cmd
@@ -73,13 +73,13 @@ func makeToken(ctx context.Context, a *cli.App, s *cli.Session, node messages.Na
 	}
 	if !a.Flags.JSON {
 		p := a.Page(a.Err)
-		a.Tell(fmt.Sprintf("Token %s lets one agent of node %s in, once, until %s", reply.State.ID, node, p.At(reply.State.Expires)))
+		a.Tell(fmt.Sprintf("With token %s one agent can join as node %s, once, until %s", reply.State.ID, node, p.At(reply.State.Expires)))
 	}
 	if output != "" {
 		return nil
 	}
 	if !terminal.IsTerminal(a.Out) {
-		a.Tell("The token is a secret. Use --output to write it to a file that nobody else can read.")
+		a.Tell("The token is a secret. Use --output to write the token to a file that nobody else can read.")
 	}
 	return a.Show(reply, func(p *cli.Page) { p.Printf("%s\n", reply.Token) })
 }
@@ -104,7 +104,7 @@ func revokeToken(ctx context.Context, a *cli.App, s *cli.Session, id string) err
 	return a.Show(state, func(p *cli.Page) {
 		p.Printf("Token %s of node %s is revoked\n", state.ID, state.Node)
 		if state.Used != 0 {
-			p.Printf("The token was used at %s. Revoke the credentials too, with the site's keys: candor user revoke %s --node --key %s\n", p.At(state.Used), state.Node, state.Key)
+			p.Printf("The token was used at %s. Also revoke the credentials, on a host with the site's keys: candor user revoke %s --node --key %s\n", p.At(state.Used), state.Node, state.Key)
 		}
 	})
 }

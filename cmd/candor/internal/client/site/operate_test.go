@@ -108,8 +108,8 @@ func TestTokenCommands(t *testing.T) {
 		return someTokens().Tokens[2], nil
 	})
 	got := s.Run("node", "token", "node7", "--expires", "2h")
-	got.Expect(t, cli.CodeOK, "", "Token join-open lets one agent of node node7 in, once, until 2026-03-01 14:00:00")
-	got.Expect(t, cli.CodeOK, "", "Use --output to write it to a file that nobody else can read") // not on a terminal
+	got.Expect(t, cli.CodeOK, "", "With token join-open one agent can join as node node7, once, until 2026-03-01 14:00:00")
+	got.Expect(t, cli.CodeOK, "", "Use --output to write the token to a file that nobody else can read") // not on a terminal
 	if want := (messages.TokenRequest{Node: "node7", Expires: messages.Duration(2 * time.Hour)}); got.Out != "candor1-secret\n" || asked != want {
 		t.Errorf("printed %q, asked %+v", got.Out, asked)
 	}

@@ -134,7 +134,7 @@ func losable(spare int) string {
 	if spare <= 0 {
 		return "no replica"
 	}
-	return terminal.Plural(spare, "replica") + " more"
+	return terminal.Plural(spare, "more replica")
 }
 
 func replicaState(r *messages.ReplicaState) string {

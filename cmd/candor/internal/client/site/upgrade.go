@@ -22,7 +22,7 @@ func upgradeCommand(a *cli.App) *cobra.Command {
 		Long: `Upgrade a site host by host, while it runs. A release works together with the
 release before it and with the next one. The replicas agree on a level, which
 rises when all of them run the new release: a day later, or with "candor upgrade
-finish". Until then each host can go back.`,
+finish". Until then each host can go back to the old release.`,
 		Example: "  candor upgrade plan\n  candor upgrade finish",
 	}, a.Tabled(upgradePlan(a)), upgradeFinish(a))
 }
@@ -30,10 +30,10 @@ finish". Until then each host can go back.`,
 func upgradePlan(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "plan",
-		Short: "say what to do, in which order",
-		Long: `Say what to do, in which order, to upgrade this site to the release of this
-program. It reads which releases the replicas and nodes run. It changes nothing.
-Repeat it after each step.`,
+		Short: "show the steps of the upgrade, in order",
+		Long: `Show the steps, in order, that upgrade this site to the release of this
+program. The command reads which releases the replicas and nodes run, and
+changes nothing. Repeat the command after each step.`,
 		Example: "  candor upgrade plan\n  candor upgrade plan --json | jq -r '.steps[].do'",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, _ []string) error {
 			var groups []messages.ReplicasReply
@@ -57,7 +57,7 @@ Repeat it after each step.`,
 func upgradeFinish(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "finish",
-		Short: "raise the level at once; then no host can go back",
+		Short: "raise the agreed level now: then no host can go back",
 		Long: `Let the replicas agree on the level of the new release now, instead of a day
 after the last host was upgraded. Then commands that need the new release work,
 and no host can go back to the release before. The command is refused until all
@@ -125,7 +125,7 @@ func planUpgrade(release string, level int, groups []messages.ReplicasReply, nod
 	slices.SortFunc(all, func(a, b *upgradeHost) int { return cmp.Or(len(a.leads)-len(b.leads), strings.Compare(a.name, b.name)) })
 	u.Back = u.wayBack()
 	if err := messages.CheckAgreed(u.Agreed, level); err != nil {
-		u.Steps = []upgradeStep{{Do: "Use another release: " + messages.AsError("", err).Message, Check: "run that release's own candor upgrade plan: it has other steps"}}
+		u.Steps = []upgradeStep{{Do: "Use another release: " + messages.AsError("", err).Message, Check: "you have that release: its own candor upgrade plan has other steps"}}
 		return u
 	}
 	if u.Steps = firstStart(all); len(u.Steps) > 0 {
@@ -140,7 +140,7 @@ func planUpgrade(release string, level int, groups []messages.ReplicasReply, nod
 		u.Steps = append(u.Steps, step)
 	}
 	if u.Agreed < level {
-		u.Steps = append(u.Steps, upgradeStep{Do: "candor upgrade finish (or wait a day)", Check: fmt.Sprintf("it says that the replicas agree on level %d; from then on no host can go back", level)})
+		u.Steps = append(u.Steps, upgradeStep{Do: "candor upgrade finish (or wait a day)", Check: fmt.Sprintf("candor upgrade plan says that the replicas agree on level %d; from then on no host can go back", level)})
 	}
 	return u
 }
@@ -175,7 +175,7 @@ func (h *upgradeHost) add(g *messages.ReplicasReply, r *messages.ReplicaState, r
 func (h *upgradeHost) step(release string) upgradeStep {
 	leads := ""
 	if len(h.leads) > 0 {
-		leads = " It leads the " + strings.Join(h.leads, " and the ") + ": another host takes over."
+		leads = " This host leads the " + strings.Join(h.leads, " and the ") + ": another host takes over."
 	}
 	return upgradeStep{Host: h.name, Do: fmt.Sprintf("On %s: install candor %s, then type: systemctl restart candor@%s.%s", h.name, release, h.name, leads),
 		Check: "candor replica list shows no replica as Silent or Catching up, and candor nodes shows the nodes of " + h.name + " as Up with a new SINCE"}
@@ -186,7 +186,7 @@ func (h *upgradeHost) step(release string) upgradeStep {
 func firstStart(all []*upgradeHost) (steps []upgradeStep) {
 	for _, h := range all {
 		if len(h.silent) > 0 {
-			steps = append(steps, upgradeStep{Host: h.name, Do: fmt.Sprintf("On %s: start candor, or wait until its replica of the %s has caught up. Upgrade no other host before", h.name, strings.Join(h.silent, " and the ")),
+			steps = append(steps, upgradeStep{Host: h.name, Do: fmt.Sprintf("On %s: start candor, or wait until its replica of the %s has caught up. Before that, upgrade no other host", h.name, strings.Join(h.silent, " and the ")),
 				Check: "candor replica list shows no replica as Silent or Catching up; then type candor upgrade plan again"})
 		}
 	}
@@ -202,11 +202,11 @@ func oldAgents(nodes []market.NodeStatus, level int, withHosts bool) (step upgra
 			old = append(old, n.Node)
 		}
 	}
-	which := "now of a lower level: " + strings.Join(old, ", ")
+	which := "with a lower level now: " + strings.Join(old, ", ")
 	if withHosts {
-		which += "; those in the hosts above are upgraded with these hosts"
+		which += "; nodes on the hosts above are upgraded together with these hosts"
 	}
-	return upgradeStep{Do: "Nodes on machines of their own (" + which + "): install the release there, and restart candor-nodeagent@NODE",
+	return upgradeStep{Do: "Nodes on other machines (" + which + "): install the release there, and restart candor-nodeagent@NODE",
 		Check: "candor nodes shows the nodes as Up with a new SINCE"}, len(old) > 0
 }
 

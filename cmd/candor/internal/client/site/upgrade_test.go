@@ -35,11 +35,11 @@ func TestUpgradePlan(t *testing.T) {
 		back   string
 	}{
 		"at the beginning": {1, map[string]int{"rack1": 1, "rack2": 1, "rack3": 1}, old,
-			[]string{"On rack3: install candor v2", "On rack1: ", "On rack2: ", "Nodes on machines of their own (now of a lower level: node4; those in the hosts above are upgraded with these hosts)", "candor upgrade finish"}, "Install the earlier release"},
+			[]string{"On rack3: install candor v2", "On rack1: ", "On rack2: ", "Nodes on other machines (with a lower level now: node4; nodes on the hosts above are upgraded together with these hosts)", "candor upgrade finish"}, "Install the earlier release"},
 		"after one host":   {1, map[string]int{"rack1": 1, "rack2": 1, "rack3": 2}, nil, []string{"On rack1: ", "On rack2: ", "candor upgrade finish"}, "Install the earlier release"},
 		"a host is silent": {1, map[string]int{"rack1": 1, "rack2": 1}, nil, []string{"On rack3: start candor"}, "Install the earlier release"},
 		"an agent is left": {1, map[string]int{"rack1": 2, "rack2": 2, "rack3": 2}, old,
-			[]string{"Nodes on machines of their own (now of a lower level: node4): install", "candor upgrade finish"}, "Install the earlier release"},
+			[]string{"Nodes on other machines (with a lower level now: node4): install", "candor upgrade finish"}, "Install the earlier release"},
 		"all hosts are upgraded": {1, map[string]int{"rack1": 2, "rack2": 2, "rack3": 2}, nil, []string{"candor upgrade finish"}, "Install the earlier release"},
 		"at the end":             {2, map[string]int{"rack1": 2, "rack2": 2, "rack3": 2}, nil, nil, "The replicas agree on level 2: a release of level 1 can no longer"},
 	} {

@@ -101,7 +101,7 @@ func remark(p *cli.Page, n market.NodeStatus) string {
 	case n.State == "Draining" && n.DrainBy == 0:
 		parts = append(parts, "drains: its tasks run to their end")
 	case n.DrainBy != 0:
-		parts = append(parts, "drains: tasks that run there at "+p.At(n.DrainBy)+" run again on other nodes")
+		parts = append(parts, "drains: tasks that still run at "+p.At(n.DrainBy)+" will run again on other nodes")
 	}
 	if n.ProbeAt != 0 {
 		parts = append(parts, "next probe "+p.At(n.ProbeAt))
@@ -225,13 +225,13 @@ func writeMarket(p *cli.Page, m market.MarketStatus) {
 		p.Printf("  %s\n", of)
 	}
 	if len(m.Bid) > 0 {
-		p.Printf("  a bid has %s\n", strings.Join(m.Bid, ", "))
+		p.Printf("  fields of a bid: %s\n", strings.Join(m.Bid, ", "))
 	}
 	if len(m.Raises) > 0 {
-		p.Printf("  can be raised later: %s\n", strings.Join(m.Raises, ", "))
+		p.Printf("  a job can later raise: %s\n", strings.Join(m.Raises, ", "))
 	}
 	if m.Gains != "" {
-		p.Printf("  known to gain more than the truth: %s\n", m.Gains)
+		p.Printf("  actions known to gain more than the truth: %s\n", m.Gains)
 	}
 	p.Prices(m.Prices)
 	for _, t := range m.Tariffs {

@@ -21,9 +21,9 @@ func windowCommand(a *cli.App) *cobra.Command {
 		Short: "keep nodes free for maintenance at a later time",
 		Long: `Keep nodes free for maintenance at a later time. Before a window, a task
 starts on its nodes only if the task's time limit ends before the window begins.
-When the window begins, the nodes drain, as with candor node drain. When it
-ends, they take tasks again. candor node resume takes a node out of a window
-that has begun.`,
+When the window begins, the nodes drain, as with candor node drain. When the
+window ends, the nodes take tasks again. candor node resume takes a node out of
+a window that has begun.`,
 		Example: "  candor window add --nodes n[1-4] --from 2026-12-01T08:00 --to 2026-12-01T12:00\n  candor window list\n  candor window remove 3",
 	}, windowAddCommand(a), a.Tabled(windowListCommand(a)), windowRemoveCommand(a))
 }
@@ -35,8 +35,8 @@ func windowAddCommand(a *cli.App) *cobra.Command {
 		Use:   "add",
 		Short: "add a window",
 		Long: `Add a window. Tasks without a time limit do not start on its nodes from now on.
-Tasks that still run at its beginning run to their end; with --notice the site
-ends them when this time has passed, and runs them on other nodes.`,
+Tasks that still run when the window begins run to their end; with --notice the
+site ends them after this time, and runs them on other nodes.`,
 		Example: "  candor window add --nodes n[1-4] --from 2026-12-01T08:00 --to 2026-12-01T12:00\n  candor window add --nodes n1,n[3-5] --from 24h --to 28h --reason 'new disks'",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, _ []string) (err error) {
 			if w.Nodes = jobfile.NodeList(nodes); len(w.Nodes) == 0 {
@@ -107,7 +107,7 @@ func windowRemoveCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "remove WINDOW",
 		Short:   "remove a window",
-		Long:    "Remove a window. If it has begun, its nodes take tasks again.",
+		Long:    "Remove a window. If the window has begun, its nodes take tasks again.",
 		Example: "  candor window remove 3",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			id, err := strconv.ParseUint(args[0], 10, 32)

@@ -185,7 +185,7 @@ else the default of the market, or what its slots cost for its time limit.`,
 	}
 	return cli.Group(&cobra.Command{
 		Use:     "slurm",
-		Short:   "use Candor by the commands of Slurm",
+		Short:   "use Candor with the commands of Slurm",
 		Long:    long,
 		Example: "  candor slurm link ~/slurm",
 	}, link)
@@ -212,7 +212,7 @@ func makeLinks(a *cli.App, dir string) error {
 		case errors.Is(err, os.ErrNotExist):
 			missing = append(missing, path)
 		default:
-			return cli.Usagef("%s is there already, and is no link to %s: remove it, or name another directory", path, self)
+			return cli.Usagef("%s exists already and is not a link to %s: remove the file, or name another directory", path, self)
 		}
 	}
 	for _, path := range missing {
@@ -220,6 +220,6 @@ func makeLinks(a *cli.App, dir string) error {
 			return err
 		}
 	}
-	fmt.Fprintf(a.Out, "%s has %d commands of Slurm. Put it first in PATH:\n  export PATH=%s:$PATH\n", dir, len(commands), dir)
+	fmt.Fprintf(a.Out, "%s has %d commands of Slurm. Put this directory first in PATH:\n  export PATH=%s:$PATH\n", dir, len(commands), dir)
 	return nil
 }

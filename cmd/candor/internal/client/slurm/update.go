@@ -76,7 +76,7 @@ func set(change *job.ChangeRequest, key, value string) (err error) {
 		}
 		change.MaxRunning = &most
 	case "partition", "account", "qos", "numnodes", "numcpus", "numtasks", "minmemorynode", "minmemorycpu", "nodelist", "reqnodelist", "features", "starttime", "eligibletime":
-		return errors.New("the job's bid depends on it, and a bid cannot be changed here: cancel the job and submit it again")
+		return errors.New("the job's bid depends on this value, and a bid cannot be changed here: cancel the job and submit it again")
 	case "priority", "nice":
 		return errors.New("there are no priorities here: candor change --budget or --rate raises the bid of the job")
 	default:

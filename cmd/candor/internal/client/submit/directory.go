@@ -26,7 +26,7 @@ func openDir(a *cli.App, job *jobfile.Job) error {
 	if !job.Here {
 		return cli.Usagef("--chdir %s: %v; %s", dir, why, cure)
 	}
-	warn(a, job, "the tasks run in new directories of their own, not here: "+why.Error()+" (--chdir names another)")
+	warn(a, job, "the tasks run in new directories of their own, not here: "+why.Error()+" (name another directory with --chdir)")
 	job.Spec.Dir = ""
 	return nil
 }
@@ -60,7 +60,7 @@ func letTasksIn(a *cli.App, dir string) (cure string, why error) {
 func hides(hidden []string, dir string) error {
 	for _, h := range hidden {
 		if access.Conceals(dir, h) {
-			return fmt.Errorf("no task sees %s, which holds the state of the site, and so no task can run in %s", h, dir)
+			return fmt.Errorf("tasks cannot see %s, because it holds the state of the site; so no task can run in %s", h, dir)
 		}
 	}
 	return nil
@@ -91,10 +91,10 @@ func mayOpen(dir string) error {
 		return errOpen
 	}
 	if home, err := os.UserHomeDir(); err == nil && (home == dir || strings.HasPrefix(home, strings.TrimSuffix(filepath.Clean(dir), "/")+"/")) {
-		return errors.New("it is a home directory, or holds one")
+		return errors.New("the directory is or contains a home directory")
 	}
 	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
-		return errors.New("it belongs to another user")
+		return errors.New("the directory belongs to another user")
 	}
 	return nil
 }

@@ -85,10 +85,13 @@ func estimateClassesCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "classes",
 		Short: "list the job profile classes and their samples",
-		Long: `List the site's job profile classes: the number of samples, the part of their
-weight that was left out because it fits no other sample, the bandwidth of the
-estimated density, and the divergence of the estimate from the estimate before,
-in nats. The divergence is near 0 when new samples no longer change anything.`,
+		Long: `List the site's job profile classes, and what was learned from samples. OUTSIDE
+is the number of samples outside the bounds of the profile. SCREENED OUT is the
+part of the weight that was removed because it fits no other sample. PRIOR is
+the part of the estimate that comes from the operator's profile. DIVERGENCE is
+the relative entropy from the estimate before, in units of 1.44 bits: it is near
+0 when new samples no longer change the estimate. BANDWIDTH is the width of a
+kernel of the estimated density.`,
 		Example: "  candor estimate classes\n  candor estimate classes --json | jq '.classes[] | select(.prior > 0)'",
 		RunE:    cli.Asking(a, a.Online, messages.Estimator, market.VerbClasses, writeClasses),
 	}

@@ -64,7 +64,7 @@ func writeClasses(p *cli.Page, r market.ClassesReply) {
 		p.Printf("No job profile classes. An operator declares profiles in the site's configuration.\n")
 		return
 	}
-	t := terminal.NewTable("~CLASS|~SHAPE|>SAMPLES|>OUTSIDE|>ACCOUNTS|>SCREENED OUT|>PRIOR|>MOVED (NATS)").Spare("SHAPE|OUTSIDE|MOVED (NATS)")
+	t := terminal.NewTable("~CLASS|~SHAPE|>SAMPLES|>OUTSIDE|>ACCOUNTS|>SCREENED OUT|>PRIOR|>DIVERGENCE").Spare("SHAPE|OUTSIDE|DIVERGENCE")
 	for _, c := range r.Classes {
 		moved := ""
 		if c.MovedBy > 0 {

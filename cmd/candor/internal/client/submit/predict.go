@@ -111,7 +111,7 @@ func predictFor(account money.AccountReply, job jobmsg.SubmitReply, submitter me
 
 // writePrediction shows an account before and after a job.
 func writePrediction(p *cli.Page, r prediction) {
-	p.Printf("%s pays for a job on market %s, which may cost up to %s\n", p.Bold("Account "+r.Account.Account), r.Market, cli.Credits(r.Held))
+	p.Printf("%s pays for a job on market %s. The job may cost up to %s\n", p.Bold("Account "+r.Account.Account), r.Market, cli.Credits(r.Held))
 	t := terminal.NewTable("|>NOW|>DURING THE JOB|>AFTER THE JOB")
 	t.Row("Balance", r.Account.Balance.String(), r.Account.Balance.String(), r.Least.String()+" to "+r.Most.String())
 	t.Row("Held for jobs", r.Account.Reserved.String(), (r.Account.Reserved + r.Held).String(), r.Account.Reserved.String())
@@ -121,7 +121,7 @@ func writePrediction(p *cli.Page, r prediction) {
 		p.Printf("  the job holds %s that expire on %s\n", cli.Credits(d.Amount), p.At(d.Expires))
 	}
 	if r.Limited {
-		p.Printf("  during the job, %s of your limit in the project are left\n", cli.Credits(max(r.Left, 0)))
+		p.Printf("  %s of your limit in the project are left during the job\n", cli.Credits(max(r.Left, 0)))
 	}
 	if r.Refusal != "" {
 		p.Printf("%s\n", p.Red("The site would refuse the job now: "+terminal.Safe(r.Refusal)))

@@ -113,10 +113,10 @@ func TestWhatIsRepeatedOfAJob(t *testing.T) {
 		t.Errorf("3 of 6 tasks with 60 microcredits get %d, not 30", int64(got.Budget))
 	}
 	for says, change := range map[string]func(*jobmsg.JobDetail){
-		"has not ended":         func(d *jobmsg.JobDetail) { d.State = jobmsg.Running },
-		"can still end well":    func(d *jobmsg.JobDetail) { d.Running = 1 },
-		"nothing to run again":  func(d *jobmsg.JobDetail) { d.Done = 6 },
-		"which is for one job;": func(d *jobmsg.JobDetail) { d.Spec.Contract = "q/1" },
+		"has not ended":                   func(d *jobmsg.JobDetail) { d.State = jobmsg.Running },
+		"can still end well":              func(d *jobmsg.JobDetail) { d.Running = 1 },
+		"nothing to run again":            func(d *jobmsg.JobDetail) { d.Done = 6 },
+		"a contract is for one job only:": func(d *jobmsg.JobDetail) { d.Spec.Contract = "q/1" },
 	} {
 		if _, err := repeated(job(change), todo); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("refused with %v, not with %q", err, says)

@@ -27,15 +27,15 @@ candor submit --contract ID with the same job. When the job has ended, the price
 is multiplied by the received worth and divided by the promised worth.
 
 Without a valuation, the answer is an estimate: when the first task would start,
-when the job would end, and what it would cost, at present prices and for its
-shape. Options alone, without a file, are enough. SLOTS is the number of slots
-that a task takes, and PER HOUR is the present cost of an hour on all of them.
-PRICE is the cost for the estimated run time; if no run time is known, it is the
-most that the job may cost. Nothing is held, and nobody is bound. After a day of
-history, a market whose prices follow the demand also names the cheapest hour of
-the last week, and the cost of the slots in that hour. A market that divides
-slots by budgets shows the bids for this number of slots instead. Prices that
-you may not see are left out.
+when the job would end, and what it would cost, at present prices and for the
+slots that it asks for. Options alone, without a file, are enough. SLOTS is the
+number of slots that a task takes, and PER HOUR is the present cost of an hour
+on all these slots. PRICE is the cost for the estimated run time; if no run time
+is known, PRICE is the most that the job may cost. No credits are held, and the
+answer binds nobody. After a day of history, a market whose prices follow the
+demand also names the cheapest hour of the last week, and the cost of the slots
+in that hour. A market that divides slots by budgets shows the bids for this
+number of slots instead. Prices that you may not see are left out.
 
 With --sites, ask your site and its peers for offers, in one table. Contract
 markets offer contracts. Other markets answer with the estimate of their own
@@ -102,7 +102,7 @@ func writeMenu(p *cli.Page, r market.QuoteReply, chart bool) {
 	}
 	p.Printf("Accept a contract with candor submit --contract ID and a budget of at least BUDGET, the most that the job can cost.\n")
 	if slices.ContainsFunc(r.Contracts, func(c market.QuotedContract) bool { return c.Price > 0 }) {
-		p.Printf("When the job has ended, PRICE is multiplied by the worth of its completion, divided by PROMISED.\n")
+		p.Printf("When the job has ended, it pays PRICE multiplied by the worth of its completion and divided by PROMISED.\n")
 	}
 }
 

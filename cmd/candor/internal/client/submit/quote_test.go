@@ -127,7 +127,7 @@ func TestSubmitToAnotherSite(t *testing.T) {
 		"the file":    {s.Path("east.yaml")},
 		"a directive": {s.Path("job.sh")},
 	} {
-		s.Run(append([]string{"submit"}, args...)...).Expect(t, cli.CodeOK, "Submitted job 17 to site east (5 credits authorised from alice)\n  east: it is the earliest", "")
+		s.Run(append([]string{"submit"}, args...)...).Expect(t, cli.CodeOK, "Submitted job 17 to site east, which may charge up to 5 credits to alice\n  east: it is the earliest", "")
 		if asked.Site != "east" || asked.Spec.Dir != "" {
 			t.Errorf("%s: asked %+v", name, asked)
 		}

@@ -48,7 +48,7 @@ budget.`,
 		}),
 		ValidArgsFunction: a.CompleteJobs(false),
 	}
-	cmd.Flags().StringVarP(&r.budget, "budget", "b", "", "the most the new job may cost, in `credits` (default: the part of the old budget)")
+	cmd.Flags().StringVarP(&r.budget, "budget", "b", "", "the most the new job may cost, in `credits` (default: a part of the old budget, in proportion to the tasks)")
 	cmd.Flags().StringVar(&r.key, "key", "", "idempotency `key` of the submission (default: random)")
 	cmd.Flags().BoolVarP(&r.wait, "wait", "W", false, "follow the new job and exit with its exit code")
 	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "only check the job, submit nothing")
@@ -117,7 +117,7 @@ func repeated(job jobmsg.JobDetail, todo func(stage int) ([]uint32, error)) (job
 	case job.Done == job.Tasks:
 		return spec, messages.Errorf(messages.Conflict, "every task of job %v ended well; there is nothing to run again", job.Job)
 	case spec.Contract != "":
-		return spec, messages.Errorf(messages.Conflict, "job %v had a contract, which is for one job; ask for another with candor quote", job.Job)
+		return spec, messages.Errorf(messages.Conflict, "job %v had a contract, and a contract is for one job only: ask for a new contract with candor quote", job.Job)
 	}
 	spec.RerunOf, spec.Hold, spec.Stages = job.Job, false, nil
 	spec.AfterJobs, spec.AfterOK, spec.AfterFailed, spec.AfterStart = nil, nil, nil, nil

@@ -109,6 +109,6 @@ func TestRerun(t *testing.T) {
 	kept = true
 	s.Write("state/site.json", `{"site":"west","server":"nats://127.0.0.1:4222","default_account":"alice","hidden":["/secret"]}`)
 	old.Spec.Dir = "/secret/keys"
-	s.Run("rerun", "7").Expect(t, cli.CodeFailed, "", "job 7 ran in /secret/keys: no task sees /secret")
+	s.Run("rerun", "7").Expect(t, cli.CodeFailed, "", "job 7 ran in /secret/keys: tasks cannot see /secret")
 	s.Run("rerun", "zero").Expect(t, cli.CodeUsage, "", "is not the number of a job")
 }

@@ -40,14 +40,14 @@ runs the command.
 
 The most that the job may cost, the present price of a slot and the time of
 --idle are shown before the command starts, and the charge at its end. The
-output goes here alone, and candor logs does not keep it. A command
-whose reader is slow waits for the reader.
+output goes only to this client: candor logs cannot print it. If the client
+reads slowly, the command waits for the client.
 
-After a lost connection the command and this client go on where they were. If
-the client is lost, candor attach can take the command over during the time of
---linger; then the site ends the command. With --idle the site also ends it
-after that time without input or output. A command whose slot or node is lost is
-not run again.`,
+If the connection is lost, the command goes on, and the client connects again.
+If the client is lost, candor attach can take the command over during the time
+of --linger; then the site ends the command. With --idle the site also ends a
+command that has had no input and no output for that time. A command whose slot
+or node is lost is not run again.`,
 		Example: `  candor run -b 1 -- hostname
   candor run -b 5 -t -- python3
   tar c data | candor run -b 2 -- tar tv`,
@@ -128,7 +128,7 @@ func (i *interaction) do(ctx context.Context, a *cli.App, job *jobfile.Job) erro
 		return err
 	}
 	defer s.Bus.Close()
-	i.say(a, "Job %v may cost %s of %s%s", reply.Job, cli.Credits(reply.Held), reply.Payer, i.terms(ctx, s, reply.Site, reply.Market, stage.Class))
+	i.say(a, "Job %v may cost up to %s, paid by %s%s", reply.Job, cli.Credits(reply.Held), reply.Payer, i.terms(ctx, s, reply.Site, reply.Market, stage.Class))
 	t, err := i.started(ctx, a, s, reply.Job)
 	if err != nil {
 		i.cancel(ctx, s, reply.Job)
@@ -274,7 +274,7 @@ func (i *interaction) end(ctx context.Context, a *cli.App, s *cli.Session, t *jo
 			}
 			i.say(a, "Job %v %v, %s charged%s", job, detail.State, cli.Credits(detail.Charged), message)
 			if notThere && detail.State == jobmsg.Completed {
-				return messages.Errorf(messages.NotFound, "job %v completed, but the end of its output is lost: a node keeps it for %v", job, messages.Duration(outputKept))
+				return messages.Errorf(messages.NotFound, "job %v completed, but the end of its output is lost: a node keeps the output only for %v", job, messages.Duration(outputKept))
 			}
 			switch {
 			case detail.Reason == "CannotStart":

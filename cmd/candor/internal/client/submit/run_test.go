@@ -122,7 +122,7 @@ func TestRunAtAnotherSite(t *testing.T) {
 func TestRunSaysItsTerms(t *testing.T) {
 	s := newCommandSite(t)
 	s.Run("run", "--idle", "30m", "--", "echo").Expect(t, 0, "hi\n",
-		"Job 33 may cost 2 credits of alice\nNow a slot of cpu costs 72 credits an hour\nThe command ends after 30m0s without input or output\n")
+		"Job 33 may cost up to 2 credits, paid by alice\nNow a slot of cpu costs 72 credits an hour\nThe command ends after 30m0s without input or output\n")
 	if r := s.Run("run", "-q", "--", "echo"); r.Err != "" || r.Out != "hi\n" {
 		t.Errorf("%+v", r)
 	}

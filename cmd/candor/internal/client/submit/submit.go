@@ -67,12 +67,13 @@ submission, and makes no second job.
 Options on the command line win over #CANDOR lines, and #CANDOR lines win over
 #SBATCH lines.
 
-With --each every argument is the file of a job of its own, and the options are
-those of each job. With -, or without a file, the names of the files are read
-from standard input, one on a line. The jobs go to the site in few requests. A
-file that is refused is reported, and the other jobs are submitted. The exit
-code is that of the first file, in order, whose job was refused or, with --wait,
-did not complete. The same command with the same --key makes no second jobs.
+With --each every argument is the file of a separate job, and the options apply
+to each of these jobs. With -, or without a file, the names of the files are
+read from standard input, one on a line. The jobs go to the site in few
+requests. A file that is refused is reported, and the other jobs are submitted.
+The exit code is the code of the first file whose job was refused or, with
+--wait, did not complete. The same command with the same --key makes no second
+jobs.
 
 With --site a peer of your site runs the job. With --site auto the best site
 runs the job: the site with the best offer by the job's valuation, or without a
@@ -497,7 +498,7 @@ func complete(a *cli.App, job *jobfile.Job, name string) error {
 	}
 	here, err := a.Workdir()
 	if err != nil {
-		return cli.Usagef("--chdir: the current directory is not known (%v): name one", err)
+		return cli.Usagef("--chdir: the current directory is not known (%v): name a directory", err)
 	}
 	job.Here = spec.Dir == ""
 	spec.Dir = filepath.Join(here, spec.Dir)
@@ -526,7 +527,7 @@ func writeSubmitted(p *cli.Page, r jobmsg.SubmitReply, dryRun bool) {
 		return
 	}
 	if r.Site != "" {
-		p.Printf("Submitted job %v to site %s (%s authorised from %s)\n", r.Job, r.Site, cli.Credits(r.Held), r.Payer)
+		p.Printf("Submitted job %v to site %s, which may charge up to %s to %s\n", r.Job, r.Site, cli.Credits(r.Held), r.Payer)
 	} else {
 		p.Printf("Submitted job %v (%s held from %s)\n", r.Job, cli.Credits(r.Held), r.Payer)
 	}

@@ -371,8 +371,8 @@ func TestSubmitSaysThatNoTaskSeesTheState(t *testing.T) {
 	taken := clienttest.Submissions(s)
 	s.Write("state/site.json", `{"site":"west","server":"nats://127.0.0.1:4222","default_account":"alice","hidden":["`+s.Dir+`"]}`)
 	s.In = "date"
-	s.Run("submit", "-b", "2", "--script", "--chdir", s.Dir).Expect(t, 2, "", "candor submit: --chdir "+s.Dir+": no task sees "+s.Dir+", which holds the state of the site, and so no task can run in "+s.Dir+"; use another directory\n")
-	s.Run("submit", "-b", "2", "--script").Expect(t, 0, "Submitted job 17", "candor submit: the tasks run in new directories of their own, not here: no task sees "+s.Dir)
+	s.Run("submit", "-b", "2", "--script", "--chdir", s.Dir).Expect(t, 2, "", "candor submit: --chdir "+s.Dir+": tasks cannot see "+s.Dir+", because it holds the state of the site; so no task can run in "+s.Dir+"; use another directory\n")
+	s.Run("submit", "-b", "2", "--script").Expect(t, 0, "Submitted job 17", "candor submit: the tasks run in new directories of their own, not here: tasks cannot see "+s.Dir)
 	s.Run("submit", "-b", "2", "--script", "--chdir", "/").Expect(t, 0, "Submitted job 17", "")
 	if len(*taken) != 2 || (*taken)[0].Spec.Dir != "" || (*taken)[1].Spec.Dir != "/" {
 		t.Errorf("got %+v", *taken)
