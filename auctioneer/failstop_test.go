@@ -12,8 +12,10 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/siteclock"
 )
 
 // believing is a machine whose Check accepts every command. A leader of another version may also propose commands that
@@ -58,6 +60,7 @@ func TestCommandThatCannotBeReadEndsTheReplica(t *testing.T) {
 			for try := range 2 {
 				ends := make(fatal, 1)
 				r := newReplica(nil, zap.NewNop())
+				r.time = siteclock.NewSteady(func() messages.Time { return 7 }, nil, nil)
 				box, err := mailbox.OpenRaft(mailbox.Config{ID: "1", Name: "auctioneer", Dir: dir, Local: mailbox.NewLocal(), Bootstrap: []string{"1"},
 					Timeout: 100 * time.Millisecond, SegmentBytes: 1 << 20, MinFreeBytes: 1, Log: zap.New(zapcore.NewNopCore(), zap.WithFatalHook(ends))}, believing{r})
 				if err != nil {
