@@ -38,8 +38,21 @@ func (x *exchanges) exchange(c *Exchange) ([]agent.Grant, error) {
 		}
 	}
 	grants = append(grants, x.health.examine(i)...)
-	n.Seq, n.Grants, n.Exchanged = c.Seq, grants, x.clock.now
+	n.Seq, n.Grants, n.Exchanged = c.Seq, stored(grants), x.clock.now
 	return grants, nil
+}
+
+// stored returns grants as the book keeps them for a repeated request: without the field Waited. The books of replicas of
+// level 1 do not have this field, and the states of all replicas must be equal.
+func stored(grants []agent.Grant) []agent.Grant {
+	if !slices.ContainsFunc(grants, func(g agent.Grant) bool { return g.Waited != 0 }) {
+		return grants
+	}
+	kept := slices.Clone(grants)
+	for i := range kept {
+		kept[i].Waited = 0
+	}
+	return kept
 }
 
 // finish ends an attempt that the node has a claim for. If the node does not have the claim, nothing changes, because

@@ -56,6 +56,9 @@ func TestANodeGathersSlotsForAWideTask(t *testing.T) {
 	}
 	// One slot was idle from the time began to the time middle, and two slots afterwards.
 	idle := middle.Sub(began) + 2*s.at.Sub(middle)
+	if got[0].Waited != idle || s.Node("n1").Grants[0].Waited != 0 {
+		t.Errorf("the agent is told of %v, want %v; the book keeps %v", got[0].Waited, idle, s.Node("n1").Grants[0].Waited)
+	}
 	start := s.at
 	s.at += 500_000
 	cost, had := s.Used(s.Job(wide), s.at)
