@@ -154,6 +154,27 @@ func TestANewArchiveLacksNothing(t *testing.T) {
 	}
 }
 
+// TestRecordsAreOfTheAgreedLevel: as long as a host may go back to the release of level 1, a record must not have the
+// fields of level 2.
+func TestRecordsAreOfTheAgreedLevel(t *testing.T) {
+	for level, want := range map[int]float64{1: 0, 2: 8} {
+		now := messages.TimeOf(time.Now())
+		records, err := archive.Open(archive.Config{Dir: t.TempDir(), SegmentBytes: 1, Clock: func() messages.Time { return now }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := newReplica(records, zap.NewNop())
+		r.Agreed(level)
+		hour := book.Meter{Micros: 3600e6}
+		r.keep(book.Ended{Job: &book.Job{ID: 1, State: job.Completed, Ended: now, Stages: []book.Stage{{Meter: hour}},
+			Spec: &job.JobSpec{Stages: []job.Stage{{Name: "s", Class: "cpu", Memory: 8 << 30}}}}})
+		record, err := records.Find(1)
+		if err != nil || len(record.Summary.Used) != 1 || record.Summary.Used[0].MemoryHours != want {
+			t.Errorf("level %d: %+v, %v; want %v GiB times hours", level, record, err, want)
+		}
+	}
+}
+
 // TestOldRecordsAreNotMissed checks that two kinds of records do not cause another copy of the leader's archive:
 // records whose retention is over, and records that the leader lacks too.
 func TestOldRecordsAreNotMissed(t *testing.T) {

@@ -27,6 +27,7 @@ type replica struct {
 	// archive gets the records that leave the book. If it is nil, these records are lost.
 	archive   *archive.Archive
 	unwritten bool          // the last record could not be written
+	level     atomic.Int64  // level that the replicas agreed on; see [messages.Level]
 	damaged   atomic.Bool   // the archive has lost records since it was last copied
 	behind    atomic.Bool   // an image replaced the book while the archive was new, and the archive was not copied since
 	nowhere   atomic.Int64  // the leader's archive also lacks jobs that ended up to this time, as the last copy showed
@@ -69,6 +70,9 @@ func (r *replica) Apply(_ uint64, commands [][]byte) ([]any, error) {
 	r.wake()
 	return results, nil
 }
+
+// Agreed implements mailbox.Agreeing.
+func (r *replica) Agreed(level int) { r.level.Store(int64(level)) }
 
 // Capture implements mailbox.Machine.
 func (r *replica) Capture() mailbox.Image {
@@ -172,6 +176,11 @@ func (r *replica) keep(e book.Ended) {
 		s = summary(e.Job)
 	} else {
 		s = e.Remote.Summary()
+	}
+	for i := range s.Used {
+		if r.level.Load() < 2 { // the release of level 1 may read the record
+			s.Used[i].MemoryHours = 0
+		}
 	}
 	if r.archive.Has(s.Job) {
 		return

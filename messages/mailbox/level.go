@@ -25,6 +25,9 @@ func (a *applier) agreeOn(level int) error {
 		return err
 	}
 	a.level.Store(int64(level))
+	if m, ok := a.machine.(Agreeing); ok {
+		m.Agreed(level)
+	}
 	return nil
 }
 

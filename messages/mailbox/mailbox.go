@@ -28,6 +28,10 @@ type Machine interface {
 	Weak() error
 }
 
+// Agreeing is a machine that knows the level that the replicas agreed on. The mailbox calls Agreed when a snapshot or an
+// entry of the log says the level.
+type Agreeing interface{ Agreed(level int) }
+
 // Image is a captured state.
 type Image interface {
 	WriteTo(w io.Writer) (int64, error)
