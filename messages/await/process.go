@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os/exec"
 	"regexp"
+	"runtime"
 	"sync"
 	"testing"
 )
@@ -69,9 +70,18 @@ func Start(t testing.TB, command *exec.Cmd, sought string) *Process {
 		out.found = found
 	}
 	command.Stdout, command.Stderr = out, out
-	if err := command.Start(); err != nil {
+	started := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // Pdeathsig kills the process when the thread that started it ends
+		defer runtime.UnlockOSThread()
+		err := command.Start()
+		if started <- err; err == nil {
+			_ = command.Wait()
+			close(ended)
+		}
+	}()
+	if err := <-started; err != nil {
 		t.Fatal(err)
 	}
-	go func() { _ = command.Wait(); close(ended) }()
 	return &Process{Cmd: command, Output: out, Found: found, Ended: ended}
 }
