@@ -219,7 +219,7 @@ func lead(ctx context.Context, a *site, number uint64) (stop func()) {
 	t.life, cancel = context.WithCancel(ctx)
 	t.federated = newFederated(a, t.life.Done())
 	d, faults := desk.New(desk.Config{Site: a.Site, Term: number, Markets: a.Markets, Lease: a.Lease, HoldFor: a.HoldFor, RemoteFor: a.RemoteFor, Idle: idle, Estimator: true,
-		Seed: uint64(a.Clock()), Level: a.box.Status().Level}, replicated{a.replica, t.federated}, a.instant())
+		Seed: uint64(a.Clock()), Level: int(a.replica.level.Load())}, replicated{a.replica, t.federated}, a.instant())
 	t.desk = d
 	t.takeIntoForce(d.Markets, faults)
 	l := &leader{term: t}

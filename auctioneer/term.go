@@ -166,7 +166,7 @@ func (l *term) setBounds() error {
 
 func (l *term) rules() *intake.Rules {
 	r := &intake.Rules{Markets: l.inForce(), Site: l.Site, Operators: l.Operators, MostMemory: l.MostMemory,
-		Deposit: l.Limits.Deposit, Pending: l.Limits.PendingJobs, Notify: l.NotifyRules.Check, Earlier: l.box.Status().Level < 2}
+		Deposit: l.Limits.Deposit, Pending: l.Limits.PendingJobs, Notify: l.NotifyRules.Check, Earlier: l.replica.level.Load() < 2}
 	if l.Filter != nil {
 		r.Filter = l.filter
 	}

@@ -89,8 +89,6 @@ type Status struct {
 	Replicas []string
 	// Committed is the index of the last log entry that this replica knows to be committed.
 	Committed uint64
-	// Level is the level that the replicas agreed on; see [messages.Level].
-	Level int
 }
 
 // Errors of Propose and Verify.

@@ -40,7 +40,10 @@ const (
 // NewMemory returns a mailbox that leads, in term 1.
 func NewMemory(machine Machine) *Memory {
 	m := &Memory{machine: machine, leadership: make(chan Leadership, 1),
-		status: Status{ID: "memory", Replicas: []string{"memory"}, Level: messages.Level}}
+		status: Status{ID: "memory", Replicas: []string{"memory"}}}
+	if a, ok := machine.(Agreeing); ok {
+		a.Agreed(messages.Level)
+	}
 	m.Elect()
 	return m
 }

@@ -237,7 +237,7 @@ func (m *replicated) Status() Status {
 	return Status{
 		ID: m.config.ID, Leader: string(leader), Term: m.raft.CurrentTerm(),
 		Applied: m.applier.index.Load(), Entries: m.applier.entries.Load(), Commands: m.applier.commands.Load(),
-		Replicas: m.voters(), Committed: m.raft.CommitIndex(), Level: m.levels.agreed(),
+		Replicas: m.voters(), Committed: m.raft.CommitIndex(),
 	}
 }
 
