@@ -144,7 +144,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		{"fenced", messages.Errorf(messages.Fenced, "given again"), agent.Program{Command: []string{"true"}, Outputs: []string{"*"}},
 			agent.Stopped, 1, "given again"},
 		{"many", nil, agent.Program{Command: []string{"sh", "-c", "seq 1001 | xargs touch"}, Outputs: []string{"*"}},
-			agent.Exceeded, 1, "limit of 1000 files"},
+			agent.Exceeded, 1, "limit of 1000 for a task"},
 		{"bad end", messages.Errorf(messages.Exhausted, "is not asked"), agent.Program{Command: []string{"false"}, Outputs: []string{"*"}},
 			agent.Exited, 1, ""},
 		{"missing", nil, agent.Program{Command: []string{"true"}, Inputs: []job.File{{Name: "a", Digest: strings.Repeat("0", 64)}}},

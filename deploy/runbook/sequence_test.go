@@ -208,7 +208,7 @@ func peerThatOwes(t *testing.T, binary string) {
 	o.begin("Stop with", "up", "--sites", "west,east", "--nodes", "1", "--listen", "127.0.0.1:0", "--state", filepath.Join(o.dir, "state"))
 	o.do("--at east remit bob@west 120", "Set aside 120 credits")
 	o.until("account --account bob", "Available 1120 credits")
-	o.do("peer list", "east           0         120   1000")
+	o.until("peer list", "east 0 120 1000")
 	o.do("peer reconcile east", "Instructions of east: 1 here, 1 at east; the books agree")
 	o.do("peer limit east 0", "may owe up to 0 credits")
 	o.do("--at east remit bob@west 10", "Set aside 10 credits")
@@ -219,7 +219,7 @@ func peerThatOwes(t *testing.T, binary string) {
 	o.until("settle", "Cycle 7 is complete", "east pays 120 credits to west")
 	o.do("grant clearing--east 120", "Granted 120 credits")
 	o.do("peer limit east 5000", "may owe up to 5000 credits")
-	o.do("peer list", "east           0           0   5000")
+	o.until("peer list", "east 0 0 5000")
 	partByAgreement(o)
 }
 

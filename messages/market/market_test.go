@@ -61,7 +61,7 @@ func TestMarketParameters(t *testing.T) {
 		{DeadlineBid, "slot: -1s must not be negative", func(m *Market) { m.Slot = -second }},
 		{Reservation, "cycle: 1s must be a multiple of the granule, 15m0s", func(m *Market) { m.Cycle = second }},
 		{Reservation, "granule: 1ns must be at least", func(m *Market) { m.Granule = 1 }},
-		{Reservation, "granule: a cycle of 24h0m0s has 8640000 granules of 10ms, above 1048576", func(m *Market) { m.Granule = second / 100 }},
+		{Reservation, "granule: a cycle of 24h0m0s has 8640000 granules of 10ms, above the limit of 1048576", func(m *Market) { m.Granule = second / 100 }},
 		{Reservation, "orders: -1 must be from 1", func(m *Market) { m.Orders = -1 }},
 		{Reservation, "cycle: 1h0m0s must be a multiple of the granule, 7m0s", func(m *Market) { m.Cycle, m.Granule = 3600*second, 420*second }},
 		{BatchQueue, "draws: -1 must be from 1", func(m *Market) { m.Draws = -1 }},

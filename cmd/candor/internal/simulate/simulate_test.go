@@ -232,7 +232,7 @@ func TestBadCommandLines(t *testing.T) {
 		"--nodes: must be from 1":          {"--trace", trace, "--market", "fifo", "--nodes", "0"},
 		"the mechanism alone has no nodes": {"--trace", trace, "--market", "fifo", "--slots-per-node", "2"},
 		"the market gives 3 slots (C), and the machine has only 2": {"--trace", trace, "--market", file(t, "c.yaml", "mechanism: deadline\nC: 3\n"), "--nodes", "2"},
-		"each of 3 groups needs a slot":                            {"--trace", trace, "--market", file(t, "g.yaml", "mechanism: deadline\ngroups: 3\n")},
+		"each of the 3 groups needs a slot":                        {"--trace", trace, "--market", file(t, "g.yaml", "mechanism: deadline\ngroups: 3\n")},
 		"--bids":                                                   {"--trace", trace, "--market", "fifo", "--bids", trace + "x"},
 		"a mechanism alone has no nodes: use --actors all":         {"--trace", trace, "--market", "fifo", "--parallel", "wide"},
 		"runs serial tasks and cannot keep":                        {"--trace", trace, "--market", "highest-bid", "--parallel", "gang"},

@@ -79,7 +79,7 @@ func TestUtilityRefuses(t *testing.T) {
 		`{"form":"linear","jobs":[{"segments":[],"utility":1}]}`:                                               "jobs[0].segments: none has a positive duration",
 		`{"form":"linear","jobs":[{"segments":[{"duration":0,"s":[1]}],"utility":1}]}`:                         "jobs[0].segments: none has a positive duration",
 		`{"form":"linear","jobs":[{"segments":[{"duration":-1,"s":[1]}],"utility":1}]}`:                        "jobs[0].segments[0].duration: must be 0 or above",
-		`{"form":"linear","jobs":[{"segments":[{"duration":1,"s":[1]},{"duration":1,"s":[]}],"utility":1}]}`:   "jobs[0].segments[1].s: must be one share",
+		`{"form":"linear","jobs":[{"segments":[{"duration":1,"s":[1]},{"duration":1,"s":[]}],"utility":1}]}`:   "jobs[0].segments[1].s: has 0 shares; give one share",
 		`{"form":"linear","jobs":[{"segments":[{"duration":1,"s":[0.5,1.5]}],"utility":1}]}`:                   "jobs[0].segments[0].s[1]: a share must be from 0 to 1",
 		`{"form":"linear","jobs":[{"average":[-1],"utility":1}]}`:                                              "jobs[0].average[0]: a share must be from 0 to 1",
 		`{"form":"log","jobs":[{"average":[1],"utility":1},{"average":[0],"utility":1}]}`:                      "jobs[1].average[0]: is 0, which has no logarithm",

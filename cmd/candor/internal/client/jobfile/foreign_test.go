@@ -92,7 +92,7 @@ func TestOtherSystemsAreRefusedWhereTheyAskForMore(t *testing.T) {
 		"#PBS -l nodes=n1":              "must be a whole number from 1",
 		"#PBS -l walltime=1:00,quark=3": "line 2: #PBS -l walltime=1:00,quark=3: -l quark: the site does not know this resource",
 		"#PBS -I":                       "-I is not possible here",
-		"#PBS -N":                       "-N needs a value",
+		"#PBS -N":                       "-N: is not an option, or its value is missing",
 		"#PBS -l mem=lots":              `"lots" is not an amount of memory`,
 		"#PBS -W stagein=x":             "-W stagein is not possible here",
 		"#PBS -m x":                     "use letters of a, b, e and n",

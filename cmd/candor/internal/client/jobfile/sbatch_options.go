@@ -105,7 +105,7 @@ var sbatchOptions = map[string]sbatchRule{
 	"exclusive":          {manner: mapped, text: "exclusive", alone: true},
 	"input":              {short: 'i', manner: mapped, text: "stdin of the script"},
 	"wrap":               {text: "write the command in the script"},
-	"get-user-env":       {manner: harmless, text: "a task has the environment of the user who submits the job", alone: true},
+	"get-user-env":       {manner: harmless, text: "a task has the environment of the submitting user", alone: true},
 	"export-file":        {text: "use --export with the names"},
 	"tmp":                {manner: mapped, text: "disk"},
 	"licenses":           {short: 'L', manner: mapped, text: "licenses"},

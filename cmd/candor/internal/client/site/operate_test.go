@@ -84,7 +84,7 @@ func TestReplicaCommands(t *testing.T) {
 func tokenFileIsItsOwners(t *testing.T, s *clienttest.Site) {
 	file := filepath.Join(t.TempDir(), "token")
 	got := s.Run("node", "token", "node7", "--output", file)
-	got.Expect(t, cli.CodeOK, "", "Token join-open")
+	got.Expect(t, cli.CodeOK, "", "With token join-open")
 	text, err := os.ReadFile(file)
 	info, statErr := os.Stat(file)
 	if err != nil || statErr != nil || string(text) != "candor1-secret\n" || info.Mode() != 0o600 || got.Out != "" {

@@ -345,7 +345,7 @@ func TestSlurmLink(t *testing.T) {
 	}
 	s.Run("slurm", "link", s.Path("bin")).Expect(t, 0, "17 commands of Slurm", "")
 	s.Write("other/sacct", "a program")
-	s.Run("slurm", "link", s.Path("other")).Expect(t, 2, "", "sacct is there already")
+	s.Run("slurm", "link", s.Path("other")).Expect(t, 2, "", "sacct exists already")
 	if _, err := os.Lstat(filepath.Join(s.Path("other"), "sbatch")); err == nil {
 		t.Error("some links were made though one could not be")
 	}

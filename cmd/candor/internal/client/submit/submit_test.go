@@ -414,10 +414,10 @@ func TestSubmitSaysWhatIsBid(t *testing.T) {
 	if got.Deadline != messages.TimeOf(time.Date(2027, 1, 31, 12, 0, 0, 0, time.UTC)) || got.Stages[0].Tasks != 2 || got.Length != messages.Duration(90*time.Second) {
 		t.Errorf("submitted %+v", got)
 	}
-	for flag, says := range map[string]string{"--deadline=tomorrow": "no instant", "--deadline=+x": "not a span", "--after=0": "not the number of a job", "--rate=NaN": "decimal number"} {
+	for flag, says := range map[string]string{"--deadline=tomorrow": "is not a time", "--deadline=+x": "not a span", "--after=0": "not the number of a job", "--rate=NaN": "decimal number"} {
 		s.Run("submit", flag, s.Path("job.yaml")).Expect(t, cli.CodeUsage, "", says)
 	}
-	for line, says := range map[string]string{"deadline: soon": "no instant", "after_ok: [x]": "not the number", "rate: NaN": "NaN", "valuation: {class: hard, max: .nan}": "not a number"} {
+	for line, says := range map[string]string{"deadline: soon": "is not a time", "after_ok: [x]": "not the number", "rate: NaN": "NaN", "valuation: {class: hard, max: .nan}": "not a number"} {
 		s.Write("bad.yaml", "budget: 1\ncommand: [x]\n"+line+"\n")
 		s.Run("submit", s.Path("bad.yaml")).Expect(t, cli.CodeUsage, "", says)
 	}
