@@ -29,7 +29,7 @@ func TestDocumentRefuses(t *testing.T) {
 		`{"N":0,"queue":[]}`:                            "N: must be at least 1",
 		`{"N":4,"queue":[{"v":1,"r":1}]}`:               "queue[0].n: must be at least 1",
 		`{"N":4,"queue":[{"v":1,"r":1,"n":5}]}`:         "queue[0].n: 5 nodes are more than the machine's 4",
-		`{"N":4,"queue":[],"running":[{"n":3,"remaining":1},{"n":2,"remaining":1}]}`:                        "running[1].n: with it",
+		`{"N":4,"queue":[],"running":[{"n":3,"remaining":1},{"n":2,"remaining":1}]}`:                        "running[1].n: with this job",
 		`{"N":4,"queue":[],"running":[{"n":3,"remaining":-1}]}`:                                             "running[0].remaining",
 		`{"queue":[],"running":[{"n":3,"remaining":1}]}`:                                                    "running: needs the size",
 		job + `,"mode":"priority"}`:                                                                         "distributions: the key is missing",

@@ -23,8 +23,8 @@ func TestPlansWithWhatWasSeen(t *testing.T) {
 		want float64
 		says string
 	}{
-		{"nothing", nil, 10, "with the 10 s declared, as no run of such tasks was seen"},
-		{"too few", &mechanism.Runtimes{Seconds: samples, Divergence: 0.1, Runs: 2}, 10, "with the 10 s declared, as only 2 runs"},
+		{"nothing", nil, 10, "the 10 s declared, as no run of such tasks was seen"},
+		{"too few", &mechanism.Runtimes{Seconds: samples, Divergence: 0.1, Runs: 2}, 10, "the 10 s declared, as only 2 runs"},
 		{"enough", &mechanism.Runtimes{Seconds: samples, Divergence: 0.1, Runs: 3}, robust, "from 3 runs of such tasks (10 s are declared)"},
 		{"none of any use", &mechanism.Runtimes{Runs: 9}, 10, "10 s declared"},
 	} {

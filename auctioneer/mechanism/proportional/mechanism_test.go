@@ -295,7 +295,7 @@ func TestTheAdviceIsTrue(t *testing.T) {
 	if len(advice) != 2 {
 		t.Fatalf("advice %q", advice)
 	}
-	amount, _, _ := strings.Cut(advice[1], " ")
+	amount, _, _ := strings.Cut(strings.TrimPrefix(advice[1], "a budget higher by "), " ")
 	more, err := messages.ParseCredits(amount)
 	if err != nil {
 		t.Fatal(err)
