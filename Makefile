@@ -114,11 +114,17 @@ reproducible: ## build in two other directories, and compare the bytes
 run: build ## start a whole site here, run a real workload on it, check everything
 	./bin/candor demo $(ARGS)
 
-# Vetting is left to "make lint", which vets all. Many tests wait more than they work, so one package more than
-# there are processors runs at a time. The longest begin first.
+# Vetting is left to "make lint", which vets all. Many tests wait more than they work, so more packages than there
+# are processors run at a time. The longest begin first. The tests of random inputs, which only work, run beside the
+# others at a lower priority.
 test: ## run the tests of what users and operators run
+	@$(MAKE) --no-print-directory -k -j 2 test-examples test-random
+
+test-examples:
 	$(GO) test -vet=off -p $$(($$(nproc) + 2)) -timeout 20m ./deploy/embedded ./messages/mailbox ./deploy/attack $$($(PACKAGES) '!/pgregory.net.rapid/ && $$1 !~ /cmd.lab/ {print $$1}') github.com/coreos/etcd/pkg/fileutil
-	$(GO) test -vet=off $$($(PACKAGES) '/pgregory.net.rapid/ && $$1 !~ /cmd.lab/ {print $$1}') -rapid.seed=$(SEED)
+
+test-random:
+	nice $(GO) test -vet=off $$($(PACKAGES) '/pgregory.net.rapid/ && $$1 !~ /cmd.lab/ {print $$1}') -rapid.seed=$(SEED)
 
 lab-test: ## run the tests of the laboratory, cmd/lab: faults, sites of several hosts, studies, benchmarks
 	$(GO) test -vet=off -p $$(($$(nproc) + 1)) -timeout 20m $$($(PACKAGES) '!/pgregory.net.rapid/ && $$1 ~ /cmd.lab/ {print $$1}')
