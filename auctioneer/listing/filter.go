@@ -25,7 +25,7 @@ type filter struct {
 func newFilter(r *job.JobsRequest) (f filter, err error) {
 	f.JobsRequest = r
 	if len(r.Jobs) > job.MaxListed {
-		return f, messages.Errorf(messages.TooLarge, "jobs: %d are more than the %d that one request may name; send several requests", len(r.Jobs), job.MaxListed)
+		return f, messages.Errorf(messages.TooLarge, "jobs: %d is above the limit of %d for one request; send several requests", len(r.Jobs), job.MaxListed)
 	}
 	if r.Jobs != nil {
 		f.jobs = map[messages.JobID]bool{}
@@ -44,7 +44,7 @@ func newFilter(r *job.JobsRequest) (f filter, err error) {
 		return f, messages.Errorf(messages.TooLarge, "name: the pattern has %d bytes, more than the limit of %d", len(r.Name), maxPattern)
 	}
 	if len(r.Labels) > maxLabels {
-		return f, messages.Errorf(messages.TooLarge, "labels: %d are more than the limit of %d", len(r.Labels), maxLabels)
+		return f, messages.Errorf(messages.TooLarge, "labels: %d is above the limit of %d", len(r.Labels), maxLabels)
 	}
 	for _, text := range r.Labels {
 		selector, err := job.ParseLabelSelector(text)

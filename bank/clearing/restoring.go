@@ -194,7 +194,7 @@ func (rs *restored) adopt(r *clearing.AdoptRequest) (*clearing.Adoption, *Reject
 	case a == nil:
 		return nil, ordinary(messages.Errorf(messages.Conflict, "this site lost nothing of its books with site %q: there is nothing to adopt", p.Name))
 	case !t.Confirmed:
-		return nil, ordinary(messages.Errorf(messages.Conflict, "the operator of site %q has not confirmed its books: ask for candor peer reconcile %s --confirm there", p.Name, rs.peers.site))
+		return nil, ordinary(messages.Errorf(messages.Conflict, "the operator of site %q has not confirmed its books: ask that operator to run \"candor peer reconcile %s --confirm\"", p.Name, rs.peers.site))
 	case a.Correction != r.Correction:
 		return nil, changed(p)
 	}

@@ -10,7 +10,7 @@ import (
 // checkProfiles reports the first error in each job profile class.
 func (c *Config) checkProfiles(ps *Problems) {
 	if len(c.Profiles) > jobmsg.MaxProfiles {
-		ps.addf("profiles", "%d are more than the limit of %d", len(c.Profiles), jobmsg.MaxProfiles)
+		ps.addf("profiles", "%d is above the limit of %d", len(c.Profiles), jobmsg.MaxProfiles)
 	}
 	names, markets := map[messages.Name]bool{}, map[messages.Name]bool{}
 	for i := range c.Markets {

@@ -117,7 +117,7 @@ func (c *Config) checkAccounts(ps *Problems) {
 			ps.addf(path+".grant", "%v is negative; a grant gives credits", a.Grant)
 		}
 		if a.Grant == 0 && len(a.Members) > 0 {
-			ps.addf(path+".grant", "is missing; an account with members needs a grant, because the first grant opens it")
+			ps.addf(path+".grant", "is missing: the first grant opens an account, so an account with members needs one")
 		}
 	}
 	c.checkMembers(ps, known)
@@ -233,7 +233,7 @@ func (c *Config) checkNodes(ps *Problems) {
 		ps.addf("nodes", "is empty; a site needs at least one node")
 	}
 	if len(c.Nodes) > maxNodes {
-		ps.addf("nodes", "%d are more than the limit of %d", len(c.Nodes), maxNodes)
+		ps.addf("nodes", "%d is above the limit of %d", len(c.Nodes), maxNodes)
 		return
 	}
 	names := map[messages.Name]bool{}

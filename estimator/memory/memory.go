@@ -19,7 +19,7 @@ const (
 // checkProfiles returns an error for the first invalid field of job profile classes.
 func checkProfiles(profiles []job.Profile) error {
 	if len(profiles) > job.MaxProfiles {
-		return messages.Errorf(messages.TooLarge, "profiles: %d are more than the limit of %d", len(profiles), job.MaxProfiles)
+		return messages.Errorf(messages.TooLarge, "profiles: %d is above the limit of %d", len(profiles), job.MaxProfiles)
 	}
 	names := map[messages.Name]bool{}
 	for i := range profiles {

@@ -38,7 +38,7 @@ type OffersRequest struct {
 // Validate returns an error for the first fault of a request.
 func (r *OffersRequest) Validate() error {
 	if len(r.Sites) > MaxSites {
-		return messages.Errorf(messages.TooLarge, "sites: %d are more than the limit of %d", len(r.Sites), MaxSites)
+		return messages.Errorf(messages.TooLarge, "sites: %d is above the limit of %d", len(r.Sites), MaxSites)
 	}
 	if err := messages.Distinct("sites", r.Sites, messages.NeedName); err != nil {
 		return err

@@ -141,7 +141,7 @@ func (r *GetRequest) Validate() error {
 // Validate checks the fields of the request.
 func (r *DeliverRequest) Validate() error {
 	if len(r.Files) > MaxOutputs {
-		return messages.Errorf(messages.TooLarge, "files: %d are more than the limit of %d for a task; put them in an archive", len(r.Files), MaxOutputs)
+		return messages.Errorf(messages.TooLarge, "files: %d is above the limit of %d for a task; put them in an archive", len(r.Files), MaxOutputs)
 	}
 	return validateFiles("files", r.Files)
 }
@@ -160,7 +160,7 @@ func (s *Stage) Travels() bool { return len(s.Inputs)+len(s.Outputs) > 0 }
 // validateFiles checks the input files and output patterns of a stage.
 func (s *Stage) validateFiles(path string) error {
 	if len(s.Inputs) > MaxInputs {
-		return messages.Errorf(messages.TooLarge, "%s.inputs: %d are more than the limit of %d; put them in an archive", path, len(s.Inputs), MaxInputs)
+		return messages.Errorf(messages.TooLarge, "%s.inputs: %d is above the limit of %d; put them in an archive", path, len(s.Inputs), MaxInputs)
 	}
 	if len(s.Outputs) > MaxPatterns {
 		return messages.Errorf(messages.TooLarge, "%s.outputs: %d patterns are more than the limit of %d", path, len(s.Outputs), MaxPatterns)
@@ -197,7 +197,7 @@ func validateFiles(where string, files []File) error {
 	for i, f := range files {
 		for dir := path.Dir(f.Name); dir != "."; dir = path.Dir(dir) {
 			if k, isFile := names[dir]; isFile {
-				return messages.Errorf(messages.Invalid, "%s[%d].name: %q is in a directory that has the name of %s[%d]", where, i, messages.Clipped(f.Name), where, k)
+				return messages.Errorf(messages.Invalid, "%s[%d].name: %q needs a directory where %s[%d] is a file", where, i, messages.Clipped(f.Name), where, k)
 			}
 		}
 	}

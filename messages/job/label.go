@@ -81,7 +81,7 @@ func (l Labels) String() string {
 
 func (l Labels) validate(path string) error {
 	if len(l) > MaxLabels {
-		return messages.Errorf(messages.TooLarge, "%s: %d are more than the limit of %d", path, len(l), MaxLabels)
+		return messages.Errorf(messages.TooLarge, "%s: %d is above the limit of %d", path, len(l), MaxLabels)
 	}
 	if err := labelsForm.Ordered(l); err != nil {
 		return messages.Errorf(messages.Invalid, "%s: %s", path, messages.Detail(err))

@@ -24,7 +24,7 @@ func TestLabels(t *testing.T) {
 		many = many.Set(fmt.Sprint("l", i), "")
 	}
 	for want, bad := range map[string]Labels{
-		"labels: 17 are more":        many,
+		"labels: 17 is above":        many,
 		`"" is not the name`:         {{"", "7"}},
 		`"-a" is not the name`:       {{"-a", "7"}},
 		`a: "é" is not the value`:    {{"a", "é"}},

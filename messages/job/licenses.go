@@ -44,7 +44,7 @@ func (l Licenses) Names() []messages.Name {
 // for the error.
 func (l Licenses) Validate(path string) error {
 	if len(l) > MaxLicenses {
-		return messages.Errorf(messages.TooLarge, "%s: %d are more than the limit of %d", path, len(l), MaxLicenses)
+		return messages.Errorf(messages.TooLarge, "%s: %d is above the limit of %d", path, len(l), MaxLicenses)
 	}
 	if err := licensesForm.Ordered(l); err != nil {
 		return messages.Errorf(messages.Invalid, "%s: %s", path, messages.Detail(err))
@@ -54,9 +54,9 @@ func (l Licenses) Validate(path string) error {
 		case !messages.ValidFreeName(of.Name):
 			return messages.BadFreeName(path, of.Name)
 		case of.Count < 1:
-			return messages.Errorf(messages.Invalid, "%s.%s: %d must be 1 or above; leave the licence out for none", path, of.Name, of.Count)
+			return messages.Errorf(messages.Invalid, "%s.%s: %d must be 1 or above; if the job needs none, leave the licence out", path, of.Name, of.Count)
 		case of.Count > MaxLicenseCount:
-			return messages.Errorf(messages.TooLarge, "%s.%s: %d are more than the limit of %d", path, of.Name, of.Count, MaxLicenseCount)
+			return messages.Errorf(messages.TooLarge, "%s.%s: %d is above the limit of %d", path, of.Name, of.Count, MaxLicenseCount)
 		}
 	}
 	return nil

@@ -48,7 +48,7 @@ func (n *Notify) Wants(event string) bool {
 // the site.
 func validateNotify(list []Notify) error {
 	if len(list) > MaxNotify {
-		return messages.Errorf(messages.TooLarge, "notify: %d are more than the limit of %d", len(list), MaxNotify)
+		return messages.Errorf(messages.TooLarge, "notify: %d is above the limit of %d", len(list), MaxNotify)
 	}
 	for i := range list {
 		n := &list[i]

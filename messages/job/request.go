@@ -64,7 +64,7 @@ type NewJob struct {
 func (r *SubmitRequest) Several() error {
 	switch {
 	case len(r.Jobs) > MaxSubmitted:
-		return messages.Errorf(messages.TooLarge, "jobs: %d are more than the %d that one request may submit; send several requests", len(r.Jobs), MaxSubmitted)
+		return messages.Errorf(messages.TooLarge, "jobs: %d is above the limit of %d for one request; send several requests", len(r.Jobs), MaxSubmitted)
 	case r.Key != "" || len(r.Spec.Stages) > 0:
 		return messages.Errorf(messages.Invalid, "jobs: cannot go together with key and spec; give each job its own key and spec")
 	case r.Site != "":
@@ -140,7 +140,7 @@ type CancelRequest struct {
 func (r *CancelRequest) Validate() error {
 	switch {
 	case len(r.Jobs) > MaxCancelled:
-		return messages.Errorf(messages.TooLarge, "jobs: %d are more than the %d that one request may cancel; send several requests", len(r.Jobs), MaxCancelled)
+		return messages.Errorf(messages.TooLarge, "jobs: %d is above the limit of %d for one request; send several requests", len(r.Jobs), MaxCancelled)
 	case r.Job != 0 && r.Jobs != nil:
 		return messages.Errorf(messages.Invalid, "jobs: cannot go together with job; give one of the two")
 	case r.Job == 0 && r.Tasks != nil:

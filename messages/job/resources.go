@@ -234,10 +234,10 @@ func (s *size) UnmarshalYAML(b []byte) error {
 func (r *Resources) Validate(path string) error {
 	for _, a := range r.amounts() {
 		if a.value < 0 {
-			return messages.Errorf(messages.Invalid, "%s.%s: %d must not be negative; leave it out for none", path, a.name, a.value)
+			return messages.Errorf(messages.Invalid, "%s.%s: %d must not be negative; if the task needs none, leave the field out", path, a.name, a.value)
 		}
 		if a.value > a.most {
-			return messages.Errorf(messages.TooLarge, "%s.%s: %d are more than the limit of %d", path, a.name, a.value, a.most)
+			return messages.Errorf(messages.TooLarge, "%s.%s: %d is above the limit of %d", path, a.name, a.value, a.most)
 		}
 	}
 	if r.GPUType != "" && r.GPUs == 0 {
@@ -279,7 +279,7 @@ func (s *Stage) validateShape(path string) error {
 			return messages.Errorf(messages.Invalid, "%s.%s: %d must not be negative; leave it out for what one slot has", path, a.name, a.value)
 		}
 		if a.value > a.most {
-			return messages.Errorf(messages.TooLarge, "%s.%s: %d are more than the limit of %d for a task", path, a.name, a.value, a.most)
+			return messages.Errorf(messages.TooLarge, "%s.%s: %d is above the limit of %d for a task", path, a.name, a.value, a.most)
 		}
 	}
 	switch {
@@ -298,7 +298,7 @@ func (s *Stage) validateShape(path string) error {
 		nodes []messages.Name
 	}{{"nodes", s.Nodes}, {"exclude", s.Exclude}} {
 		if len(l.nodes) > MaxChosen {
-			return messages.Errorf(messages.TooLarge, "%s.%s: %d are more than the limit of %d", path, l.name, len(l.nodes), MaxChosen)
+			return messages.Errorf(messages.TooLarge, "%s.%s: %d is above the limit of %d", path, l.name, len(l.nodes), MaxChosen)
 		}
 		if err := messages.Distinct(path+"."+l.name, l.nodes, messages.NeedName); err != nil {
 			return err

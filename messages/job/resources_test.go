@@ -40,8 +40,8 @@ func TestWidthIsTheLeastNumberOfUnitsThatContainsTheShape(t *testing.T) {
 func TestEveryBadShapeHasItsSentence(t *testing.T) {
 	for said, change := range map[string]func(*job.Stage){
 		"stages[0].cpus: -1 must not be negative":                                func(s *job.Stage) { s.CPUs = -1 },
-		"stages[0].cpus: 65537 are more than the limit of 65536":                 func(s *job.Stage) { s.CPUs = job.MaxCPUs + 1 },
-		"stages[0].gpus: 1025 are more than the limit of 1024":                   func(s *job.Stage) { s.GPUs = job.MaxGPUs + 1 },
+		"stages[0].cpus: 65537 is above the limit of 65536":                      func(s *job.Stage) { s.CPUs = job.MaxCPUs + 1 },
+		"stages[0].gpus: 1025 is above the limit of 1024":                        func(s *job.Stage) { s.GPUs = job.MaxGPUs + 1 },
 		"stages[0].disk: -1 must not be negative":                                func(s *job.Stage) { s.Disk = -1 },
 		"stages[0].width: -1 must not be negative":                               func(s *job.Stage) { s.Width = -1 },
 		"stages[0].memory: 1 bytes: must be at least 1048576 bytes, or \"all\"":  func(s *job.Stage) { s.Memory = 1 },
@@ -53,7 +53,7 @@ func TestEveryBadShapeHasItsSentence(t *testing.T) {
 		`stages[0].constraint: "(a|b)&c": "(a" is not a label`:                   func(s *job.Stage) { s.Constraint = "(a|b)&c" },
 		`stages[0].nodes[1]: "n1" is given twice`:                                func(s *job.Stage) { s.Nodes = []messages.Name{"n1", "n1"} },
 		`stages[0].exclude[0]: "a b"`:                                            func(s *job.Stage) { s.Exclude = []messages.Name{"a b"} },
-		"stages[0].exclude: 1025 are more than the limit of 1024":                func(s *job.Stage) { s.Exclude = make([]messages.Name, job.MaxChosen+1) },
+		"stages[0].exclude: 1025 is above the limit of 1024":                     func(s *job.Stage) { s.Exclude = make([]messages.Name, job.MaxChosen+1) },
 		"stages[0].constraint: 1025 bytes are more than the limit of 1024":       func(s *job.Stage) { s.Constraint = strings.Repeat("a", 1025) },
 	} {
 		spec := job.JobSpec{Budget: 1, Stages: []job.Stage{{Name: "main", Command: []string{"true"}}}}

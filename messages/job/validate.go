@@ -74,7 +74,7 @@ func (s *JobSpec) validateStages() error {
 		return messages.Errorf(messages.Invalid, "stages: are missing; a job has at least one")
 	}
 	if len(s.Stages) > MaxStages {
-		return messages.Errorf(messages.TooLarge, "stages: %d are more than the limit of %d; submit several jobs", len(s.Stages), MaxStages)
+		return messages.Errorf(messages.TooLarge, "stages: %d is above the limit of %d; submit several jobs", len(s.Stages), MaxStages)
 	}
 	total := 0
 	for i := range s.Stages {
@@ -133,7 +133,7 @@ func (u *Utility) validate(path string) error {
 
 func (w Weights) validate(path string) error {
 	if len(w) > MaxClasses {
-		return messages.Errorf(messages.TooLarge, "%s: %d are more than the limit of %d", path, len(w), MaxClasses)
+		return messages.Errorf(messages.TooLarge, "%s: %d is above the limit of %d", path, len(w), MaxClasses)
 	}
 	if err := weightsForm.Ordered(w); err != nil {
 		return messages.Errorf(messages.Invalid, "%s: %s", path, messages.Detail(err))

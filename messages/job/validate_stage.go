@@ -57,7 +57,7 @@ func (s *Stage) validateTasks(path string) error {
 		return messages.Errorf(messages.Invalid, "%s.tasks: %d must not be negative; leave it out for one task", path, s.Tasks)
 	}
 	if s.Tasks > MaxTasks {
-		return messages.Errorf(messages.TooLarge, "%s.tasks: %d are more than the limit of %d for a job; submit several jobs", path, s.Tasks, MaxTasks)
+		return messages.Errorf(messages.TooLarge, "%s.tasks: %d is above the limit of %d for a job; submit several jobs", path, s.Tasks, MaxTasks)
 	}
 	if err := s.Array.validate(path + ".array"); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (s *Stage) validateLimits(path string) error {
 	case s.Attempts < 0:
 		return messages.Errorf(messages.Invalid, "%s.attempts: %d must not be negative; leave it out for the default", path, s.Attempts)
 	case s.Attempts > MaxAttemptLimit:
-		return messages.Errorf(messages.TooLarge, "%s.attempts: %d are more than the limit of %d", path, s.Attempts, MaxAttemptLimit)
+		return messages.Errorf(messages.TooLarge, "%s.attempts: %d is above the limit of %d", path, s.Attempts, MaxAttemptLimit)
 	case s.OnFailure != "" && s.OnFailure != Stop && s.OnFailure != GoOn:
 		return messages.Errorf(messages.Invalid, "%s.on_failure: %q is neither %s nor %s", path, messages.Clipped(string(s.OnFailure)), GoOn, Stop)
 	case s.OOM != "" && s.OOM != FailOOM && s.OOM != IgnoreOOM:

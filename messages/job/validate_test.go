@@ -94,7 +94,7 @@ func TestBadJobsAreRefusedByField(t *testing.T) {
 		{"stages[1].name: \"reduce\" is the name of stages[0]", messages.Invalid, func(s *job.JobSpec) { s.Stages[1].Name = "reduce" }},
 		{"stages[0].class: \"a b\"", messages.Invalid, func(s *job.JobSpec) { s.Stages[0].Class = "a b" }},
 		{"stages[1].tasks: -1", messages.Invalid, func(s *job.JobSpec) { s.Stages[1].Tasks = -1 }},
-		{"stages[1].tasks: 10000000 are more", messages.TooLarge, func(s *job.JobSpec) { s.Stages[1].Tasks = 10_000_000 }},
+		{"stages[1].tasks: 10000000 is above", messages.TooLarge, func(s *job.JobSpec) { s.Stages[1].Tasks = 10_000_000 }},
 		{"stages[1].tasks: the job has more", messages.TooLarge, func(s *job.JobSpec) { s.Stages[0].Tasks = job.MaxTasks - 3 }},
 		{"stages[1].tasks: 3, but the array has 4", messages.Invalid, func(s *job.JobSpec) { s.Stages[1].Tasks = 3 }},
 		{"stages[1].array[0]: step 0", messages.Invalid, func(s *job.JobSpec) { s.Stages[1].Array[0].Step = 0 }},

@@ -141,7 +141,7 @@ func (v *Valuation) validatePoints() error {
 		return messages.Errorf(messages.Invalid, "points: give at least one")
 	}
 	if len(v.Points) > MaxValuationPoints {
-		return messages.Errorf(messages.TooLarge, "points: %d are more than the limit of %d", len(v.Points), MaxValuationPoints)
+		return messages.Errorf(messages.TooLarge, "points: %d is above the limit of %d", len(v.Points), MaxValuationPoints)
 	}
 	time, part := -1.0, 1.0
 	for i, p := range v.Points {

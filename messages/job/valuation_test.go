@@ -58,7 +58,7 @@ func TestBadValuations(t *testing.T) {
 		{"seconds_per_unit: must be positive", Valuation{Class: Recurrent, Workload: 1}},
 		{"workload times seconds_per_unit", Valuation{Class: Recurrent, Workload: 1e9, SecondsPerUnit: 1e9}},
 		{"points: give at least one", Valuation{Class: Custom}},
-		{"points: 1025 are more", Valuation{Class: Custom, Points: make([]ValuationPoint, 1025)}},
+		{"points: 1025 is above", Valuation{Class: Custom, Points: make([]ValuationPoint, 1025)}},
 		{"points[1].at: must be after", Valuation{Class: Custom, Points: []ValuationPoint{{1, 1}, {1, 0}}}},
 		{"points[1].part: must be from 0 to the 0.5", Valuation{Class: Custom, Points: []ValuationPoint{{1, 0.5}, {2, 0.6}}}},
 		{"points[0].part: must be from 0 to the 1", Valuation{Class: Custom, Points: []ValuationPoint{{1, math.NaN()}}}},

@@ -66,7 +66,7 @@ func (a *AtOnce) validate() error {
 		return nil
 	}
 	if len(a.Of) > MaxOwners {
-		return messages.Errorf(messages.TooLarge, "at_once.of: %d are more than the limit of %d", len(a.Of), MaxOwners)
+		return messages.Errorf(messages.TooLarge, "at_once.of: %d is above the limit of %d", len(a.Of), MaxOwners)
 	}
 	for i, of := range a.Of {
 		path := fmt.Sprintf("at_once.of[%d]", i)

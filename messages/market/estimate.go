@@ -69,7 +69,7 @@ func (r *RuntimeRequest) Validate() error {
 			return messages.Errorf(messages.TooLarge, "%s.tasks: %d must be from 0 to %d", path, s.Tasks, job.MaxTasks)
 		}
 		if s.TimeLimit < 0 {
-			return messages.Errorf(messages.Invalid, "%s.time_limit: %v is negative; leave it out for none", path, s.TimeLimit)
+			return messages.Errorf(messages.Invalid, "%s.time_limit: %v is negative; for no limit, leave the field out", path, s.TimeLimit)
 		}
 		if err := messages.CheckLine(path+".command", s.Command, job.MaxTextField); err != nil {
 			return err

@@ -189,11 +189,11 @@ func (m *Market) validateNames() error {
 	case len(m.Classes) == 0:
 		return messages.Errorf(messages.Invalid, "classes: are missing; a market has at least one class of slots")
 	case len(m.Classes) > job.MaxClasses:
-		return messages.Errorf(messages.TooLarge, "classes: %d are more than the limit of %d", len(m.Classes), job.MaxClasses)
+		return messages.Errorf(messages.TooLarge, "classes: %d is above the limit of %d", len(m.Classes), job.MaxClasses)
 	case len(m.Allow)+len(m.Deny)+len(m.DefaultFor) > MaxOwners:
 		return messages.Errorf(messages.TooLarge, "allow, deny, default_for: %d names in all are more than the limit of %d; name projects instead of accounts", len(m.Allow)+len(m.Deny)+len(m.DefaultFor), MaxOwners)
 	case len(m.Nodes) > MaxMarketNodes:
-		return messages.Errorf(messages.TooLarge, "nodes: %d are more than the limit of %d", len(m.Nodes), MaxMarketNodes)
+		return messages.Errorf(messages.TooLarge, "nodes: %d is above the limit of %d", len(m.Nodes), MaxMarketNodes)
 	}
 	return cmp.Or(messages.Distinct("classes", m.Classes, messages.NeedFreeName), messages.Distinct("nodes", m.Nodes, messages.NeedName),
 		messages.Distinct("allow", m.Allow, needOwner), messages.Distinct("deny", m.Deny, needOwner), messages.Distinct("default_for", m.DefaultFor, needOwner),

@@ -145,13 +145,13 @@ func TestTradeRequests(t *testing.T) {
 	taken := spec
 	taken.Contract = "q1-1"
 	for want, r := range map[string]interface{ Validate() error }{
-		"<nil>":                 &QuoteRequest{Spec: spec},
-		"contract: a job with":  &QuoteRequest{Spec: taken},
-		"stages: are missing":   &QuoteRequest{},
-		"markets: is empty":     &ApplyRequest{},
-		"markets: 1001 are":     &ApplyRequest{Markets: make([]Market, 1001)},
-		"node: \"\" is no name": &DrainRequest{},
-		"notice: -1ns must not": &DrainRequest{Node: "n1", Notice: new(messages.Duration(-1))},
+		"<nil>":                  &QuoteRequest{Spec: spec},
+		"contract: a job with":   &QuoteRequest{Spec: taken},
+		"stages: are missing":    &QuoteRequest{},
+		"markets: is empty":      &ApplyRequest{},
+		"markets: 1001 is above": &ApplyRequest{Markets: make([]Market, 1001)},
+		"node: \"\" is no name":  &DrainRequest{},
+		"notice: -1ns must not":  &DrainRequest{Node: "n1", Notice: new(messages.Duration(-1))},
 	} {
 		if got := fmt.Sprint(r.Validate()); !strings.HasPrefix(got, want) {
 			t.Errorf("want %s…; got %s", want, got)

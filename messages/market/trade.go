@@ -97,7 +97,7 @@ func (r *ApplyRequest) Validate() error {
 		return messages.Errorf(messages.Invalid, "markets: is empty; a site needs at least one market")
 	}
 	if len(r.Markets) > MaxMarkets {
-		return messages.Errorf(messages.TooLarge, "markets: %d are more than the limit of %d", len(r.Markets), MaxMarkets)
+		return messages.Errorf(messages.TooLarge, "markets: %d is above the limit of %d", len(r.Markets), MaxMarkets)
 	}
 	if r.Key == "" {
 		return nil

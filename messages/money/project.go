@@ -146,5 +146,5 @@ func (r *AccountReply) Affords(member messages.Name, amount messages.Credits) er
 			return nil
 		}
 	}
-	return messages.Errorf(messages.PermissionDenied, "%q may not spend from account %q: one of its owners can make it a member", member, r.Account)
+	return messages.Errorf(messages.PermissionDenied, "%q may not spend from account %q: ask an owner of the account to make %q a member", member, r.Account, member)
 }

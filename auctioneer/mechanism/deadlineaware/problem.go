@@ -61,7 +61,7 @@ func (p *Problem) Check() error {
 		return messages.Errorf(messages.Invalid, "resolution: must be from 0 to %g credits, is %g", Largest, p.Resolution)
 	}
 	if len(p.Jobs) > MostJobs {
-		return messages.Errorf(messages.TooLarge, "jobs: %d are more than the limit of %d", len(p.Jobs), MostJobs)
+		return messages.Errorf(messages.TooLarge, "jobs: %d is above the limit of %d", len(p.Jobs), MostJobs)
 	}
 	for i := range p.Jobs {
 		if err := p.Jobs[i].check(i); err != nil {

@@ -219,7 +219,7 @@ func (o *options) audit(show *simulate.Progress, until <-chan struct{}) (*docume
 	if err != nil {
 		return nil, err
 	}
-	show.Step(fmt.Sprintf("lying for %s of %d", terminal.Plural(min(o.jobs, len(p.Work.Jobs)), "job"), len(p.Work.Jobs)))
+	show.Step(fmt.Sprintf("trying lies of %s, of %d in all", terminal.Plural(min(o.jobs, len(p.Work.Jobs)), "job"), len(p.Work.Jobs)))
 	r, err := audit.Run(p, audit.Options{Jobs: o.jobs, Kinds: o.kinds, Progress: show.At, Redraws: o.seeds, Until: until})
 	if err != nil {
 		return nil, err

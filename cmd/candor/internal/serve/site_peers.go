@@ -110,7 +110,7 @@ func insertPeer(d *document, text string, p embedded.Peer) (string, error) {
 }
 
 func byHand(d *document, p embedded.Peer) error {
-	return messages.Errorf(messages.Invalid, "%s: the command can only add to a list of peers with one peer a line; add this peer by hand (for an invitation, remove the peer again before you repeat candor site join):\n%s", d.Name, item(p, "  "))
+	return messages.Errorf(messages.Invalid, "%s: the command can add a peer only if the list has one peer a line. Add this peer by hand. Before you repeat candor site join, remove the peer again:\n%s", d.Name, item(p, "  "))
 }
 
 // item writes a peer as one element of a YAML list.

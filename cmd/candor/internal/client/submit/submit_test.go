@@ -166,7 +166,7 @@ func TestSubmitRefusesWhatIsIncomplete(t *testing.T) {
 	}{
 		{"", nil, "candor submit: standard input: the file is empty"},
 		{"#!/bin/sh\n", []string{"-b", "1"}, "the script has no command"},
-		{"budget: 1\ntasks: 10000000\nscript: date\n", nil, "candor submit: stages[0].tasks: 10000000 are more than the limit of 1000000 for a job; submit several jobs (TooLarge)\n   1 | budget: 1\n>  2 | tasks: 10000000\n"},
+		{"budget: 1\ntasks: 10000000\nscript: date\n", nil, "candor submit: stages[0].tasks: 10000000 is above the limit of 1000000 for a job; submit several jobs (TooLarge)\n   1 | budget: 1\n>  2 | tasks: 10000000\n"},
 		{"date", []string{"-b", "-1"}, "candor submit: budget: -1 must be above 0"},
 		{"date", []string{"-b", "0"}, "candor submit: budget: 0 must be above 0"},
 		{"", []string{"missing.sh"}, "there is no file missing.sh: put -- before a command, as in"},
