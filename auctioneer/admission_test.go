@@ -6,8 +6,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestAdmissionAloneKeepsTokens checks that only the admission service reaches the join tokens in the log: users,
-// operators and nodes are refused. The admission service must get the tokens from the log.
+// Only the admission service gets join tokens from the log. Users, operators and nodes are refused.
 func TestAdmissionAloneKeepsTokens(t *testing.T) {
 	f := start(t)
 	token := messages.TokenState{ID: "join-a", Node: "node7", By: "operator", Issued: 1, Expires: f.Clock().Add(messages.MaxTokenLife)}
@@ -38,8 +37,7 @@ func TestAdmissionAloneKeepsTokens(t *testing.T) {
 	}
 }
 
-// TestOperatorsChangeReplicas checks that only an operator can add or remove a replica, and that nobody can if the
-// group has no replicas.
+// Only an operator can add or remove a replica. Nobody can if the group has no replicas.
 func TestOperatorsChangeReplicas(t *testing.T) {
 	f := start(t)
 	for caller, want := range map[messages.Name]messages.Kind{"alice": messages.PermissionDenied, "$bank": messages.PermissionDenied, "operator": messages.Invalid} {

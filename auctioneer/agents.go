@@ -35,8 +35,8 @@ func (a agents) register(ctx context.Context, node messages.Name, r agent.Regist
 	return reply, nil
 }
 
-// exchange commits the finished tasks and the claims of an agent. An exchange without finished tasks and claims only
-// renews the node's lease, which needs no commit.
+// exchange commits the finished tasks and the claims of an agent. Without any, it only renews the node's lease, which
+// needs no commit.
 func (a agents) exchange(ctx context.Context, node messages.Name, x agent.Exchange) (reply agent.ExchangeReply, err error) {
 	heard := a.instant()
 	a.metrics.exchanges.Inc()
@@ -71,10 +71,10 @@ func (a agents) exchange(ctx context.Context, node messages.Name, x agent.Exchan
 	return reply, nil
 }
 
-// proposal builds the command of an exchange. If all tasks that the node could get are reserved, the command may wait
-// for the next log entry: the next entry usually contains the end of a reserved task. proposal also waits while a
-// market is about to decide about these claims. Otherwise the node would learn the decision only from the market's next
-// vector, and on a site with many nodes vectors are rarely published.
+// proposal builds the command of an exchange. If all tasks for the node are reserved, the command may wait for the next
+// log entry, which usually has the end of a reserved task. It also waits while a market is about to decide about these
+// claims. Otherwise the node would learn the decision only from the market's next vector, and vectors are rare on a
+// site with many nodes.
 func (a agents) proposal(ctx context.Context, node messages.Name, x *agent.Exchange) (p desk.Proposal) {
 	var late <-chan time.Time
 	for over := false; ; {

@@ -38,8 +38,8 @@ func (a *site) find(caller messages.Name, id messages.JobID, missing error) (e b
 	return e, nil
 }
 
-// unknown adds the possible reasons to the argument missing, the error for a job that does not exist. The restore of a
-// backup may have lost the job, or the job ended before the time since which the archive is complete.
+// unknown adds to the argument missing why a job may be unknown: the restore of a backup may have lost it, or it ended
+// before the time since which the archive is complete.
 func (a *site) unknown(id messages.JobID, missing error) error {
 	since, restored, last := messages.Time(0), messages.Time(0), messages.JobID(0)
 	if a.Archive != nil {
@@ -57,14 +57,13 @@ func (a *site) unknown(id messages.JobID, missing error) error {
 	return messages.Errorf(messages.NotFound, "there is no job %d, or it ended before %v and its record is no longer kept; candor statement shows what it cost", id, since)
 }
 
-// How often a replica tries to copy records that it lacks.
 const (
 	lackFirst = time.Second
 	lackMost  = 10 * time.Minute
 )
 
-// complete copies the records that this replica lacks from the leader. A replica lacks records after a snapshot brought
-// it up to date, after a failed write, and after damage.
+// complete copies the records that this replica lacks from the leader. Records are missing after a snapshot, a failed
+// write, or damage.
 func (a *site) complete(ctx context.Context) {
 	if a.Archive == nil {
 		return
@@ -110,7 +109,7 @@ const (
 	examinePause = 500 * time.Millisecond
 )
 
-// examine reads all archive files in a loop, so that damage is found before a user asks for a record.
+// examine reads all archive files in a loop, to find damage before a user asks for a record.
 func (a *site) examine(ctx context.Context) {
 	for rest := examineFirst; a.Archive != nil && sleep(ctx, rest); rest = examineRest {
 		a.examineOnce(func() bool { return sleep(ctx, examinePause) })
@@ -123,8 +122,8 @@ func (a *site) examineOnce(pause func() bool) {
 	}
 }
 
-// lacking reports whether this replica lacks records of jobs, and when the last of these jobs ended. Records whose
-// retention is over, or that the leader lacks too, do not count.
+// lacking reports whether this replica lacks records, and when the last of these jobs ended. Records whose retention is
+// over, or that the leader lacks too, do not count.
 func (a *site) lacking() (lacks bool, ended messages.Time) {
 	a.replica.read(func(b *book.Book) { lacks, ended = a.replica.lacking(b) })
 	return lacks || a.replica.damaged.Load(), ended

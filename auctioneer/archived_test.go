@@ -20,7 +20,7 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// Adds commands to the log of a site that submit, run and end jobs of alice.
+// past submits, runs and ends jobs of alice in the log of a site.
 func past(t *testing.T, m mailbox.Machine, jobs int) {
 	t.Helper()
 	apply := func(c *book.Command) any {
@@ -63,7 +63,7 @@ func past(t *testing.T, m mailbox.Machine, jobs int) {
 	}
 }
 
-// withPast starts an auctioneer with an archive. Its book has jobs that have ended.
+// withPast starts an auctioneer with an archive and with ended jobs in its book.
 func withPast(t *testing.T, dir string, jobs int) *fixture {
 	t.Helper()
 	f := startWith(t, func(c *Config) {
@@ -81,8 +81,8 @@ func withPast(t *testing.T, dir string, jobs int) *fixture {
 	return f
 }
 
-// TestEndedJobsAreFound ends more jobs than the book remembers. The owner and operators must still find each job, other
-// users must not, and lists must reach back to the first job.
+// More jobs end than the book remembers. Owner and operators must find each job, other users must not, and lists must
+// reach back to the first job.
 func TestEndedJobsAreFound(t *testing.T) {
 	const jobs = book.RetainEnded + 1500
 	f := withPast(t, t.TempDir(), jobs)
@@ -129,8 +129,8 @@ func TestEndedJobsAreFound(t *testing.T) {
 	wantKind(t, err, messages.Conflict)
 }
 
-// TestANewArchiveLacksNothing checks that a new archive gets all jobs that the book forgets, and reports no job as
-// missing. If the book was restored from an image, it must report that jobs may be missing.
+// A new archive gets all jobs that the book forgets. Only if the book was restored from an image must it report that
+// jobs may be missing.
 func TestANewArchiveLacksNothing(t *testing.T) {
 	f := withPast(t, t.TempDir(), book.RetainEnded+1000)
 	if lacks, ended := f.lacking(); lacks {
@@ -154,8 +154,7 @@ func TestANewArchiveLacksNothing(t *testing.T) {
 	}
 }
 
-// TestRecordsAreOfTheAgreedLevel: as long as a host may go back to the release of level 1, a record must not have the
-// fields of level 2.
+// While a host may go back to the release of level 1, a record must not have the fields of level 2.
 func TestRecordsAreOfTheAgreedLevel(t *testing.T) {
 	for level, want := range map[int]float64{1: 0, 2: 8} {
 		now := messages.TimeOf(time.Now())
@@ -175,8 +174,7 @@ func TestRecordsAreOfTheAgreedLevel(t *testing.T) {
 	}
 }
 
-// TestOldRecordsAreNotMissed checks that two kinds of records do not cause another copy of the leader's archive:
-// records whose retention is over, and records that the leader lacks too.
+// Records whose retention is over, or that the leader lacks too, must not cause another copy of the leader's archive.
 func TestOldRecordsAreNotMissed(t *testing.T) {
 	now := messages.TimeOf(time.Now())
 	records, err := archive.Open(archive.Config{Dir: t.TempDir(), SegmentBytes: 1, Clock: func() messages.Time { return now }})
@@ -204,8 +202,8 @@ func TestOldRecordsAreNotMissed(t *testing.T) {
 	}
 }
 
-// TestAStartGoesOnWithTheArchive restarts a replica, so that its log is applied again. No record may be written twice.
-// Damage that happened while the replica was stopped must be reported.
+// A replica restarts, so its log is applied again. No record may be written twice. Damage while it was stopped must be
+// reported.
 func TestAStartGoesOnWithTheArchive(t *testing.T) {
 	const jobs = book.RetainWhole + 50
 	dir := t.TempDir()
@@ -246,9 +244,8 @@ func TestAStartGoesOnWithTheArchive(t *testing.T) {
 	}
 }
 
-// TestAReplicaThatLacksRecordsLetsOthersLead checks that a leader hands over if its archive lacks records, because its
-// lists would be incomplete. Records are missing if an image brought the replica up to date, or if its disk had no room
-// for a record.
+// A leader hands over if its archive lacks records, because its lists would be incomplete. Records are missing after an
+// image, or after a disk without room.
 func TestAReplicaThatLacksRecordsLetsOthersLead(t *testing.T) {
 	const jobs = book.RetainWhole + 50
 	bare := func(dir string) *replica {
@@ -290,9 +287,8 @@ func TestAReplicaThatLacksRecordsLetsOthersLead(t *testing.T) {
 	}
 }
 
-// TestRerunIsOfAJobOfOnesOwn: a job can name the earlier job that it repeats, its original. The original must belong to
-// the same account, and may be in the archive. For a job of another account, the error is the same as for a job that
-// does not exist.
+// A job can name an earlier job that it repeats. It must belong to the same account, and may be in the archive. For a
+// job of another account, the error is the same as for a missing job.
 func TestRerunIsOfAJobOfOnesOwn(t *testing.T) {
 	const jobs = book.RetainEnded + 1500
 	f := withPast(t, t.TempDir(), jobs)
@@ -324,8 +320,7 @@ func TestRerunIsOfAJobOfOnesOwn(t *testing.T) {
 	}
 }
 
-// TestAJobThatARestorationLost asks for a job that the restore of a backup lost. The error must say that the site was
-// restored, and to which time.
+// The restore of a backup lost the job. The error must say that the site was restored, and to which time.
 func TestAJobThatARestorationLost(t *testing.T) {
 	a := &site{replica: newReplica(nil, zap.NewNop())}
 	restored := messages.Time(1_900_000_000_000_000)

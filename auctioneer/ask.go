@@ -16,8 +16,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// ask sends a request of the desk (the leader's state machine) to another actor, and waits for the answer until ctx
-// ends or the request's time is over.
+// ask sends a request of the desk (the leader's state machine) to another actor. It waits for the answer until ctx ends
+// or the request's time is over.
 func (l *term) ask(ctx context.Context, r *desk.Request) (any, error) {
 	if r.Within > 0 {
 		var cancel context.CancelFunc
@@ -62,7 +62,7 @@ func (l *term) observe(ctx context.Context, list []job.Observation) (int, error)
 	return len(list), nil
 }
 
-// observedAtOnce is how many observations are sent to the stream before observe waits until the stream has stored them.
+// observedAtOnce is how many observations are sent before observe waits for the stream.
 const observedAtOnce = 32
 
 // publish sends a message to all subscribers of a subject.

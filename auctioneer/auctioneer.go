@@ -22,7 +22,7 @@ type Auctioneer struct {
 	done   sync.WaitGroup
 }
 
-// Start joins the group. The replica then serves while it leads, until Close.
+// Start joins the group. The replica serves while it leads, until Close.
 func Start(ctx context.Context, c Config) (*Auctioneer, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (a *Auctioneer) Close() error {
 // Status describes the group as this replica sees it.
 func (a *Auctioneer) Status() mailbox.Status { return a.box.Status() }
 
-// Hash returns the hash of the replica's state, for comparing replicas.
+// Hash returns the hash of the replica's state.
 func (a *Auctioneer) Hash() (hash [sha256.Size]byte) {
 	a.replica.read(func(b *book.Book) { hash = b.Hash() })
 	return hash

@@ -31,8 +31,7 @@ type fakeBank struct {
 	resolved map[string]messages.Credits // by hold: the charged amount; 0 for a void
 	limit    messages.Credits
 	poison   string // a request with this transfer is refused as a whole
-	// Each hold sends a channel to arrived, and waits until the test closes that channel. If arrived is nil, no hold
-	// waits.
+	// Each hold sends a channel to arrived, and waits until the test closes it. If arrived is nil, no hold waits.
 	arrived chan chan struct{}
 }
 
@@ -42,7 +41,6 @@ func (f *fakeBank) meet(arrived chan chan struct{}) {
 	f.arrived = arrived
 }
 
-// wait makes a hold wait until the test lets it continue.
 func (f *fakeBank) wait(r *money.TransferRequest) {
 	f.mu.Lock()
 	arrived := f.arrived
@@ -111,7 +109,7 @@ func startOn(t *testing.T, wrap func(bus.Bus) bus.Bus) *fixture {
 	return startWith(t, func(c *Config) { c.Bus = wrap(c.Bus) })
 }
 
-// Makes an auctioneer commit through a mailbox of the test, which wraps the ordinary one.
+// behind makes an auctioneer commit through a mailbox that wraps the ordinary one.
 func behind(stand func(ordinary mailbox.Mailbox) mailbox.Mailbox) func(*Config) {
 	return func(c *Config) {
 		open := c.Open
@@ -238,8 +236,8 @@ func TestSameKeySameAnswer(t *testing.T) {
 	wantKind(t, err, messages.Conflict)
 }
 
-// TestLateTryOfAnEndedJob sends a submission twice. One try waits at the bank until the job of the other try has ended
-// and the hold of that job is resolved.
+// A submission is sent twice. One try waits at the bank until the job of the other one has ended and its hold is
+// resolved.
 func TestLateTryOfAnEndedJob(t *testing.T) {
 	f := start(t)
 	f.bank.meet(make(chan chan struct{}))
@@ -298,8 +296,7 @@ func TestBadSubmissionsChangeNothing(t *testing.T) {
 	}
 }
 
-// TestJobsAreFoundAndCancelledByWhatTheyAre finds jobs of a user by label, and cancels several jobs in one request.
-// Each job must have its own answer.
+// A user's jobs are found by label, and several are cancelled in one request. Each must have its own answer.
 func TestJobsAreFoundAndCancelledByWhatTheyAre(t *testing.T) {
 	f := start(t)
 	var ids []messages.JobID
@@ -369,8 +366,7 @@ func TestOthersJobsAreNotYours(t *testing.T) {
 	}
 }
 
-// TestCancelledJobStopsAndOwesForWhatRan cancels a job with two tasks. The task that had a slot must be charged as if
-// it was complete.
+// A job with two tasks is cancelled. The task that had a slot must be charged as if it was complete.
 func TestCancelledJobStopsAndOwesForWhatRan(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k1", oneStage(2)).Job
@@ -399,8 +395,7 @@ func TestCancelledJobStopsAndOwesForWhatRan(t *testing.T) {
 	wantKind(t, err, messages.Ended)
 }
 
-// TestVectorsFollowTheJobs checks that an agent gets a vector when a job comes, and another one without the job after
-// its last task is claimed.
+// An agent gets a vector when a job comes, and another one without the job after its last task is claimed.
 func TestVectorsFollowTheJobs(t *testing.T) {
 	f := start(t)
 	vectors := make(chan agent.Vector, 64)
@@ -484,7 +479,7 @@ func TestAgentsAreChecked(t *testing.T) {
 	}
 }
 
-// TestFailingTaskEndsTheJob uses up the attempts of a task. The job must fail, and pay for the work that was done.
+// The job must fail when a task has used up its attempts, and pay for the work that was done.
 func TestFailingTaskEndsTheJob(t *testing.T) {
 	f := start(t)
 	spec := oneStage(2)
@@ -512,8 +507,8 @@ func TestFailingTaskEndsTheJob(t *testing.T) {
 	}
 }
 
-// TestFullDiskRefusesAndLosesNothing lets the log run out of space. Submissions must be refused with the right error,
-// and queries must work. When there is space again, the same request must be accepted.
+// The log runs out of space. Submissions must be refused with the right error, and queries must work. When there is
+// space again, the same request must be accepted.
 func TestFullDiskRefusesAndLosesNothing(t *testing.T) {
 	f := start(t)
 	first := f.submit("alice", "k1", oneStage(1)).Job
@@ -530,8 +525,8 @@ func TestFullDiskRefusesAndLosesNothing(t *testing.T) {
 	}
 }
 
-// TestNewLeaderGoesOn changes the leader. The new leader must have everything that was committed, its vectors must
-// have a higher term, and a repeated submission must return the same job.
+// The new leader must have everything that was committed, its vectors a higher term, and a repeated submission the same
+// job.
 func TestNewLeaderGoesOn(t *testing.T) {
 	f := start(t)
 	f.register("n1", 1)

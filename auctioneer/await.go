@@ -7,8 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Limits on requests that wait for the end of a job. If a limit is reached, a new request is answered at once, as if it
-// did not ask to wait.
+// A request above a limit is answered at once, as if it did not ask to wait.
 const (
 	mostWaits   = 1024 // for the whole site
 	mostWaitsOf = 64   // for one account
@@ -28,8 +27,8 @@ type awaited struct {
 	ended chan struct{}
 }
 
-// enter counts a request that waits for the end of a job. The caller calls leave when the request stops waiting. The
-// channel ended is closed when the job ends; it is nil if too many requests wait.
+// enter counts a request that waits for the end of a job. The caller calls leave when it stops waiting. The channel
+// ended is closed when the job ends; it is nil if too many requests wait.
 func (e *endings) enter(caller messages.Name, id messages.JobID) (ended <-chan struct{}, leave func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -60,7 +59,7 @@ func (e *endings) enter(caller messages.Name, id messages.JobID) (ended <-chan s
 	}
 }
 
-// changed wakes the requests that wait for a job of the list, if that job has ended.
+// changed wakes the requests that wait for one of these jobs, if the job has ended.
 func (e *endings) changed(b *book.Book, ids []messages.JobID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -75,7 +74,6 @@ func (e *endings) changed(b *book.Book, ids []messages.JobID) {
 	}
 }
 
-// unfinished reports whether a job is in the book and has no final state yet.
 func unfinished(b *book.Book, id messages.JobID) bool {
 	if j := b.Job(id); j != nil {
 		return !j.State.Final()

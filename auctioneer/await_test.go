@@ -8,14 +8,13 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// waiting returns how many requests wait for the end of a job.
 func (f *fixture) waiting() int {
 	f.endings.mu.Lock()
 	defer f.endings.mu.Unlock()
 	return f.endings.all
 }
 
-// ask sends, in the background, a request that waits for the end of a job. It returns the channel that gets the answer.
+// ask sends in the background a request that waits for the end of a job. The channel gets the answer.
 func (f *fixture) ask(job messages.JobID) <-chan jobmsg.JobDetail {
 	answered := make(chan jobmsg.JobDetail, 1)
 	go func() {
@@ -29,8 +28,7 @@ func (f *fixture) ask(job messages.JobID) <-chan jobmsg.JobDetail {
 	return answered
 }
 
-// TestQueryWaitsForTheEnd checks that a request which waits for the end of a job is answered when the job ends, also
-// after a change of the leader. Then no wait may be left.
+// A request is answered when the job ends, also after a change of the leader. Then no wait may be left.
 func TestQueryWaitsForTheEnd(t *testing.T) {
 	f := start(t)
 	f.register("n1", 2)
@@ -64,8 +62,7 @@ func TestQueryWaitsForTheEnd(t *testing.T) {
 	}
 }
 
-// TestWaitsAreBounded checks that three kinds of requests are answered at once: requests above the limits, requests
-// about another account's job, and requests with invalid values.
+// Requests above the limits, requests about another account's job, and invalid requests are answered at once.
 func TestWaitsAreBounded(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k1", oneStage(1)).Job

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestAJobBeginsAtItsTime checks that a job begins at its begin time, even if nothing else happens at the site.
+// The job begins even if nothing else happens at the site.
 func TestAJobBeginsAtItsTime(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	id := g.enter("alice", "a", 1, func(s *job.JobSpec) { s.Rate, s.Begin = messages.Credit, epoch.Add(minute) })

@@ -12,7 +12,7 @@ import (
 )
 
 // raiseWithin is how long the answer to a change waits for the bank to set the additional credits aside. The raise is
-// committed before this wait begins.
+// already committed then.
 const raiseWithin = 3 * time.Second
 
 // change changes the description or the budget of a job that has not ended.
@@ -52,7 +52,7 @@ func (l steering) change(ctx context.Context, caller messages.Name, r job.Change
 	return l.raised(ctx, caller, r.Job, changed)
 }
 
-// raised waits until the bank has answered a raise of the budget. It then returns the job's state and budget.
+// raised waits for the bank's answer to a raise of the budget. Then it returns the job's state and budget.
 func (l steering) raised(ctx context.Context, caller messages.Name, id messages.JobID, changed book.Changed) (reply job.ChangeReply, err error) {
 	ctx, cancel := context.WithTimeout(ctx, raiseWithin)
 	defer cancel()

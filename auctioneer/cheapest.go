@@ -12,12 +12,12 @@ import (
 
 const (
 	anHour = 3600 * aSecond
-	// leastHours is the number of hours that must have known prices before a quote names the cheapest hour.
+	// leastHours is how many hours must have known prices before a quote names the cheapest hour.
 	leastHours = 24
 )
 
-// cheapest returns, for each class of a job, the cheapest hour of the last week. It uses only prices that the
-// job's owner may see. It returns nil for a market whose prices do not follow the demand.
+// cheapest returns, for each class of a job, the cheapest hour of the last week, from prices that the job's owner may
+// see. It returns nil for a market whose prices do not follow the demand.
 func (l *submissions) cheapest(owner messages.Name, m *market.Market, spec *job.JobSpec, present []market.ClassPrice) (out []clearing.CheapHour) {
 	t := registry.Of(m)
 	if !t.Hourly && !t.Shares {
@@ -59,10 +59,9 @@ func (l *submissions) cheapest(owner messages.Name, m *market.Market, spec *job.
 	return out
 }
 
-// cheapest finds the hour of the last week that had the lowest mean cost for a class. It returns the start of this hour
-// and the mean cost. The function cost computes a cost from the price of the class and the number of its slots. If the
-// argument all is true, prices that only operators may see count too. The result known is false if fewer than
-// [leastHours] hours have known prices.
+// cheapest finds the hour of the last week with the lowest mean cost for a class. It returns the start of the hour and
+// the mean cost. The function cost computes a cost from a price and the number of slots. With the argument all, prices
+// that only operators may see count too. known is false if fewer than [leastHours] hours have known prices.
 func (m *marketPast) cheapest(now messages.Time, class int, all bool, cost func(messages.Credits, int) float64) (start messages.Time, least float64, known bool) {
 	step, rows := m.all.Since(now.Add(-market.MaxHistory), now)
 	shown := toldPrice

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// remembers fills the history of class cpu of the market m with one sample every ten minutes, for the given time before
+// remembers fills the history of class cpu of the market m with a sample every ten minutes, for the given time before
 // epoch. The function price returns the price at an instant in microcredits, and whether users may see it.
 func (g *grid) remembers(over messages.Duration, price func(messages.Time) (int64, bool)) {
 	g.Auctioneer.histories.mu.Lock()
@@ -31,8 +31,7 @@ func (g *grid) remembers(over messages.Duration, price func(messages.Time) (int6
 	}
 }
 
-// TestCheapestHour fills the history of a market with prices that fall in some hours, and asks for quotes for jobs with
-// one slot and with two slots.
+// The prices in the history fall in some hours. Quotes are for jobs with one slot and with two.
 func TestCheapestHour(t *testing.T) {
 	const credit, hour, day = int64(messages.Credit), 3600 * aSecond, 24 * 3600 * aSecond
 	unit := job.Resources{CPUs: 1, Memory: 1 << 30}

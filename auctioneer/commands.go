@@ -16,9 +16,8 @@ type commands struct {
 }
 
 // submit takes a job in three steps: it checks the job, asks the bank to hold the budget under an identifier made from
-// the client's key, and then commits the job. After any failure, the same request can be sent again. If the book
-// refuses the submission, an effect (an action that is repeated until it is confirmed) frees the hold. If the
-// submission never reaches the book, the hold ends after HoldFor.
+// the client's key, and commits the job. After any failure, the same request can be sent again. If the book refuses the
+// submission, an effect frees the hold. If the submission never reaches the book, the hold ends after HoldFor.
 func (l *commands) submit(ctx context.Context, account messages.Name, r job.SubmitRequest) (reply job.SubmitReply, err error) {
 	if !messages.ValidName(account) {
 		return reply, messages.Errorf(messages.Invalid, "account %q is not a valid name", account)
@@ -58,7 +57,7 @@ func (l *commands) cancel(ctx context.Context, caller messages.Name, r job.Cance
 }
 
 // cancelJobs cancels several jobs; the jobs of this site are cancelled in one command. A job that the caller may not
-// see is reported as a job that does not exist.
+// see is reported as missing.
 func (l *commands) cancelJobs(ctx context.Context, caller messages.Name, ids []messages.JobID) ([]job.CancelOutcome, error) {
 	out := make([]job.CancelOutcome, len(ids))
 	here, places := &book.CancelJobs{By: caller, Window: l.Limits.Window()}, []int{}

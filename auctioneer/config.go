@@ -32,35 +32,31 @@ type Config struct {
 	// Lease is how long an agent may run tasks without an answer to an exchange; default 30 s. Its claims are taken
 	// back after 1.5 times this time.
 	Lease messages.Duration
-	// HoldFor is how long the bank keeps a job's credits if the auctioneer does not extend the hold; default 1 h. The
-	// auctioneer extends the holds of jobs that have not ended.
+	// HoldFor is how long the bank keeps a job's credits if the auctioneer does not extend the hold; default 1 h.
 	HoldFor messages.Duration
 	// RemoteFor is the time in which a job at another site must end; default 7 days. The bank sets the budget aside for
 	// this time plus the margin of an authorisation.
 	RemoteFor messages.Duration
-	// LeastVisit is the smallest amount that another site must authorise for a job; default 0.01 credits. Offers to
-	// users of other sites ask for no smaller budget.
+	// LeastVisit is the smallest amount that another site must authorise for a job; default 0.01 credits.
 	LeastVisit messages.Credits
 	Limits     quota.Rules // limits of each account; the zero value sets no limits
-	// MostMemory is the maximum memory that a task may ask for, by class, in bytes. A class that is not in it has no
-	// limit.
+	// MostMemory is the maximum memory that a task may ask for, by class, in bytes. Other classes have no limit.
 	MostMemory map[messages.Name]int64
 	// Licenses has the number of licences of each name at the site.
 	Licenses job.Licenses
 	// Slurm says what names of Slurm mean at this site. If it is nil, they mean nothing.
 	Slurm *market.SlurmNames
-	// Filter is a program that is asked about each submitted job; nil if the site has no such program.
+	// Filter is a program that is asked about each submitted job, or nil.
 	Filter *filter.Filter
 	// Notify sends notifications about jobs. The zero value of its NotifyRules allows no receiver.
 	Notify      *notify.Sender
 	NotifyRules notify.Rules
-	// Archive gets the records of ended jobs that leave the book, and is closed with the replica. If it is nil, these
+	// Archive gets the records of ended jobs that leave the book, and is closed with the replica. Without it, the
 	// records are lost.
 	Archive *archive.Archive
-	// Past is the file that stores the history of markets and nodes. If it is "", the history is only in memory.
+	// Past is the file with the history of markets and nodes. If it is "", the history is only in memory.
 	Past string
-	// Restored is when the backup began from which the replica's state was restored. It is 0 if the state was not
-	// restored.
+	// Restored is when the backup began from which the replica's state was restored, or 0.
 	Restored messages.Time
 	Log      *zap.Logger
 	Metrics  prometheus.Registerer

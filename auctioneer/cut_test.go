@@ -10,8 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestOutputThatWasNotKeptIsTold checks that lost output is reported with its job and the reason, whatever number an
-// agent reports.
+// Lost output is reported with its job and the reason, whatever number an agent reports.
 func TestOutputThatWasNotKeptIsTold(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	id := g.enter("alice", "a", 2, rate(1))

@@ -27,15 +27,13 @@
 //
 // # Jobs between sites
 //
-// A user talks only to its own site. A remote job, which a peer runs, gets its number here at once. Package federation
-// says what the bank and the peer are asked about it next. Queries about a remote job ask the peer, for a limited time;
-// otherwise they return the peer's last report. A visiting job, which this site runs for a peer, is an ordinary job.
-// Its owner has a name that no user here can have, such as "alice@west". Other jobs have a hold; a visiting job has an
-// authorisation of its home site's bank instead.
+// A user talks only to its own site. A remote job, which a peer runs, gets its number here at once. Queries about a
+// remote job ask the peer, for a limited time; otherwise they return the peer's last report. A visiting job, which this
+// site runs for a peer, is an ordinary job. Its owner has a name that no user here can have, such as "alice@west".
+// Other jobs have a hold; a visiting job has an authorisation of its home site's bank instead.
 //
 // A site lets a peer decide only what the peer itself pays for. The job limits the numbers that a peer can report.
-// Requests that wait for a peer have a few places of their own, so that requests of this site's users do not wait
-// behind them.
+// Requests that wait for a peer have their own few places, so that other requests do not wait behind them.
 //
 // # Markets that change
 //
@@ -47,14 +45,13 @@
 // Some mechanisms do more than set weights: they say which job has how many slots. The leader then lets nodes claim
 // only as many tasks as the mechanism allows; the book checks this with each claim. If a decision takes slots away or
 // gives them back, the leader commits it as one command, before the market decides again. The command has the tasks
-// that are suspended and resumed, the jobs that are discarded, and the price of a slot-second from then on. If a
-// mechanism's decisions are final, the start of a job, its time and its payments are also committed, so that a new
-// leader keeps them. Everything else that a mechanism must remember is committed as notes. The mechanism of the next
-// leader gets them.
+// that are suspended and resumed, the discarded jobs, and the new price of a slot-second. If a mechanism's decisions
+// are final, the start of a job, its time and its payments are also committed, so that a new leader keeps them.
+// Everything else that a mechanism must remember is committed as notes. The mechanism of the next leader gets them.
 //
 // If a market is about to decide, an exchange that only claims waits for the decision, at most for the longest pause
-// between two steps of a leader. Otherwise the node would have to wait for the next vector, and vectors are rare on a
-// site with many nodes.
+// between two steps of a leader. Otherwise the node would wait for the next vector, and vectors are rare on a site with
+// many nodes.
 //
 // A suspended task can continue only on its own node. If this node has no slot for it, the mechanism decides again as
 // if the task were not there, so that no slot stays idle for it.

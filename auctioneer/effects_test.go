@@ -23,7 +23,7 @@ func (dry) Stream(context.Context, string, []string) (bus.Stream, error) {
 	return nil, messages.Errorf(messages.Unavailable, "no streams here")
 }
 
-// TestMoneyDoesNotWaitForObservations removes the stream for observations. Jobs must still be charged.
+// Jobs must still be charged without the stream for observations.
 func TestMoneyDoesNotWaitForObservations(t *testing.T) {
 	f := startOn(t, func(b bus.Bus) bus.Bus { return dry{b} })
 	f.register("n1", 1)
@@ -37,7 +37,7 @@ func TestMoneyDoesNotWaitForObservations(t *testing.T) {
 	}
 }
 
-// visitor enters a job of another site directly, without the usual checks.
+// visitor enters a job of another site directly.
 func (f *fixture) visitor(number messages.JobID) messages.JobID {
 	f.t.Helper()
 	spec := oneStage(1)
@@ -55,8 +55,8 @@ func (f *fixture) visitor(number messages.JobID) messages.JobID {
 	return result.(book.Receipt).Job
 }
 
-// clearing makes the bank refuse charges to other sites until opened is set to true. The counter asked has the number
-// of requests.
+// clearing makes the bank refuse charges to other sites until opened is true. The counter asked has the number of
+// requests.
 func (f *fixture) clearing() (asked *atomic.Int64, opened *atomic.Bool) {
 	f.t.Helper()
 	asked, opened = new(atomic.Int64), new(atomic.Bool)
@@ -79,8 +79,6 @@ func (f *fixture) final(id messages.JobID) bool {
 	return must[job.JobDetail](f, "operator", messages.VerbJob, job.JobRequest{Job: id}).State.Final()
 }
 
-// TestChargesToOtherSitesAreTriedAgain checks that refused charges to other sites are tried again, even if no other
-// event happens at the site.
 func TestChargesToOtherSitesAreTriedAgain(t *testing.T) {
 	f := start(t)
 	asked, opened := f.clearing()
@@ -91,8 +89,6 @@ func TestChargesToOtherSitesAreTriedAgain(t *testing.T) {
 	await.Until(t, "the job is final", func() bool { return f.final(id) })
 }
 
-// TestChargesThatWaitLetOthersPass checks that many waiting charges to other sites do not delay the site's own
-// charges.
 func TestChargesThatWaitLetOthersPass(t *testing.T) {
 	f := start(t)
 	f.clearing()
@@ -128,7 +124,6 @@ func (s failingStream) Append(ctx context.Context, subject, id string, data []by
 	return s.Stream.Append(ctx, subject, id, data)
 }
 
-// TestObservationsAreTriedAgain checks that observations are sent again, even if no other event happens at the site.
 func TestObservationsAreTriedAgain(t *testing.T) {
 	tries := new(atomic.Int64)
 	f := startOn(t, func(b bus.Bus) bus.Bus { return failing{b, tries} })
@@ -153,8 +148,7 @@ func (m *forgetful) ProposeInOrder(ctx context.Context, commands [][]byte) ([]an
 	return m.Mailbox.ProposeInOrder(ctx, commands)
 }
 
-// TestSettlementKeepsItsShares loses the first commit of a settlement. The repeated settlement must have the same
-// shares.
+// The first commit of a settlement is lost. The repeated settlement must have the same shares.
 func TestSettlementKeepsItsShares(t *testing.T) {
 	box := new(forgetful)
 	f := startWith(t, behind(func(ordinary mailbox.Mailbox) mailbox.Mailbox {
@@ -175,8 +169,7 @@ func TestSettlementKeepsItsShares(t *testing.T) {
 	}
 }
 
-// TestOneBadTransferRefusesNoOther lets the bank refuse a request because of one of its transfers. The bank must carry
-// out the other transfers.
+// The bank refuses a request because of one of its transfers. It must carry out the others.
 func TestOneBadTransferRefusesNoOther(t *testing.T) {
 	f := start(t)
 	f.bank.mu.Lock()

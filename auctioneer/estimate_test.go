@@ -36,8 +36,8 @@ func twoClasses() jobmsg.JobSpec {
 	return spec
 }
 
-// TestUtilityIsAssumed checks that the estimator's answer is used, and that the job's owner can read where it came
-// from. For a job with one class, weights have no effect, and nothing is reported.
+// The estimator's answer is used, and the owner can read where it came from. For a job with one class, weights have no
+// effect, and nothing is reported.
 func TestUtilityIsAssumed(t *testing.T) {
 	f := start(t)
 	f.estimator(func(_ context.Context, caller messages.Name, r market.UtilityRequest) (market.UtilityReply, error) {
@@ -49,7 +49,7 @@ func TestUtilityIsAssumed(t *testing.T) {
 	if text := f.assumed(f.submit("alice", "one", oneStage(1)).Job); strings.Contains(text, "assumed") {
 		t.Error(text)
 	}
-	// On a slow machine the answer may come too late; so try several times.
+	// On a slow machine the answer may come too late, so the test tries several times.
 	for k := range 100 {
 		job := f.submit("alice", fmt.Sprint("k", k), twoClasses()).Job
 		if text := f.assumed(job); strings.Contains(text, "estimated from 7 runs") && strings.Contains(text, "the default contributes 25 %") {
@@ -63,7 +63,7 @@ func TestUtilityIsAssumed(t *testing.T) {
 	t.Error("the estimator was never heard")
 }
 
-// TestSilentEstimator checks that a submission does not wait for a silent estimator, and uses the default.
+// A submission does not wait for a silent estimator, and uses the default.
 func TestSilentEstimator(t *testing.T) {
 	f, over := start(t), make(chan struct{})
 	f.estimator(func(context.Context, messages.Name, market.UtilityRequest) (market.UtilityReply, error) {

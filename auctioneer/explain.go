@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// reason returns why a job is in its state, using only the book.
+// reason returns why a job is in its state, as far as the book says it.
 func reason(j *book.Job) string {
 	_, running, _ := j.Count()
 	switch {
@@ -41,12 +41,10 @@ func reason(j *book.Job) string {
 	return "Waiting"
 }
 
-// unpaired reports whether all tasks of a job that could be claimed wait for tasks of another array.
 func unpaired(j *book.Job) bool { return j.Paired && j.Claimable(0) == 0 }
 
 func nameless(uint32) messages.Name { return "" }
 
-// allSuspended reports whether every claimed task of a job is suspended.
 func allSuspended(j *book.Job) bool {
 	for i := range j.Stages {
 		if s := &j.Stages[i]; s.Running-s.Ahead > s.Suspended {
@@ -56,8 +54,7 @@ func allSuspended(j *book.Job) bool {
 	return true
 }
 
-// outbid returns a sentence that says how many tasks of a job are suspended because other jobs pay more for the slots.
-// It returns "" if no task is suspended.
+// outbid says how many tasks of a job are suspended because other jobs pay more, or "".
 func outbid(j *book.Job) string {
 	n := 0
 	for i := range j.Stages {
@@ -69,8 +66,8 @@ func outbid(j *book.Job) string {
 	return spelling.Number(n, "task is", "tasks are") + " suspended, and will go on when there is a slot"
 }
 
-// expected fills in reply if a job waits for something other than a decision of its market, for example a release from
-// a hold, a time, other jobs, slots, or licences.
+// expected fills in reply if a job waits for something other than a decision of its market, for example for a time, for
+// other jobs or for licences.
 func expected(b *book.Book, j *book.Job, reply *market.WhyReply) {
 	_, running, _ := j.Count()
 	switch o := j.Order; {
@@ -108,7 +105,7 @@ func expected(b *book.Book, j *book.Job, reply *market.WhyReply) {
 	}
 }
 
-// inWords returns the events that a job waits for, joined to a phrase with "and" or "or".
+// inWords joins the events that a job waits for with "and" or "or".
 func inWords(j *book.Job, events []string) string {
 	if j.Spec.AfterAny {
 		return strings.Join(events, " or ")
@@ -140,7 +137,7 @@ func awaitedEvents(b *book.Book, j *book.Job) (events []string) {
 	return events
 }
 
-// gathering returns a sentence that names the nodes that gather slots for tasks of a job, or "" if no node does.
+// gathering names the nodes that gather slots for tasks of a job, or returns "".
 func gathering(b *book.Book, j *book.Job) string {
 	if !slices.ContainsFunc(j.Stages, func(s book.Stage) bool { return s.Nodes > 0 }) {
 		return ""
@@ -157,7 +154,7 @@ func gathering(b *book.Book, j *book.Job) string {
 	return strings.Join(all[:min(len(all), 3)], "; ")
 }
 
-// unlicensed returns a sentence about tasks of a job that wait only for licences, or "" if there are none.
+// unlicensed describes tasks of a job that wait only for licences, or returns "".
 func unlicensed(b *book.Book, j *book.Job) string {
 	var all []string
 	for i := range j.Stages {
@@ -174,7 +171,7 @@ func unlicensed(b *book.Book, j *book.Job) string {
 	return joined(slices.Compact(all)...)
 }
 
-// reached returns the bound that keeps tasks of a job from starting, or nil if there is none.
+// reached returns the bound that keeps tasks of a job from starting, or nil.
 func reached(b *book.Book, j *book.Job) *book.Reached {
 	for i := range j.Stages {
 		if j.Claimable(i) > 0 && b.Claimable(j, i) == 0 {
@@ -195,7 +192,7 @@ func boundReason(r *book.Reached) string {
 	return owner + map[string]string{"slots": "Slots", "gpus": "GPUs", "tasks": "Tasks"}[r.What] + "Bound"
 }
 
-// inBounds returns a sentence about a bound that keeps tasks from starting, or "" if there is none.
+// inBounds describes a bound that keeps tasks from starting, or returns "".
 func inBounds(r *book.Reached) string {
 	if r == nil {
 		return ""
@@ -211,8 +208,8 @@ func inBounds(r *book.Reached) string {
 	return text
 }
 
-// maintenance reports whether maintenance windows keep tasks of a job from starting on any node. If they do, it writes
-// the explanation into reply.
+// maintenance reports whether maintenance windows keep tasks of a job from starting on any node. If so, it explains
+// this in reply.
 func maintenance(b *book.Book, j *book.Job, reply *market.WhyReply) bool {
 	if len(b.Windows()) == 0 {
 		return false
@@ -248,9 +245,8 @@ func maintenance(b *book.Book, j *book.Job, reply *market.WhyReply) bool {
 	return false
 }
 
-// beforeMaintenance returns a sentence that says when the maintenance of a node begins or ends, and why a task of a
-// stage may not start there now. The argument others is the number of other nodes that also cannot start the task
-// because of maintenance.
+// beforeMaintenance says when the maintenance of a node begins or ends, and why a task of a stage may not start there
+// now. The argument others is the number of other nodes with the same problem.
 func beforeMaintenance(now messages.Time, n *book.Node, s *job.Stage, others int) string {
 	from := n.FreeUntil(now)
 	w := n.Windows()[slices.IndexFunc(n.Windows(), func(w *market.Window) bool { return w.From == from })]
@@ -277,8 +273,8 @@ func beforeMaintenance(now messages.Time, n *book.Node, s *job.Stage, others int
 	return text
 }
 
-// closed returns a sentence about tasks that may run only on nodes that take no tasks now. It returns "" if there are
-// none. The result all is true if the job has no other claimable tasks.
+// closed describes tasks that may run only on nodes that take no tasks now, or returns "". The result all is true if
+// the job has no other claimable tasks.
 func closed(b *book.Book, j *book.Job) (text string, all bool) {
 	const most = 3
 	var nodes []string
@@ -300,7 +296,7 @@ func closed(b *book.Book, j *book.Job) (text string, all bool) {
 	return "tasks may run only on nodes that take no tasks now: " + strings.Join(nodes, ", "), all
 }
 
-// closedTo returns the nodes that a stage names, if none of them takes tasks now.
+// closedTo returns the nodes that a stage names, if none takes tasks now.
 func closedTo(b *book.Book, s *job.Stage) (nodes []string) {
 	if !s.NamesNodes() {
 		return nil
@@ -333,7 +329,7 @@ func stateOf(n *book.Node) string {
 	return "Up"
 }
 
-// named returns a phrase with the numbers of jobs. It shortens a long list.
+// named lists the numbers of jobs. It shortens a long list.
 func named(jobs []messages.JobID) string {
 	const most = 10
 	words := make([]string, 0, most)
@@ -347,7 +343,7 @@ func named(jobs []messages.JobID) string {
 	return text
 }
 
-// onHold returns a sentence that says who put a job on hold, and what releases it.
+// onHold says who put a job on hold, and what releases it.
 func onHold(j *book.Job, running int) (message string, change []string) {
 	message = "its owner put the job on hold: the job gets no more tasks"
 	change = []string{fmt.Sprintf("a release by its owner: `candor release %d`", j.ID)}
@@ -368,19 +364,16 @@ func terms(n int, one, many string) string {
 	return many
 }
 
-// joined joins the sentences that are not empty with a separator.
 func joined(sentences ...string) string {
 	return strings.Join(slices.DeleteFunc(sentences, func(s string) bool { return s == "" }), "; ")
 }
 
-// setbacks returns a sentence about the job's failed attempts, and about attempts that ended well
-// although a process was killed.
+// setbacks describes the job's failed attempts, and attempts that ended well although a process was killed.
 func setbacks(b *book.Book, j *book.Job) string {
 	name := func(node uint32) messages.Name { return b.Nodes()[node].Name }
 	return joined(j.Setbacks(math.MaxInt64, name), j.MemoryKilled(name))
 }
 
-// epilogue returns a sentence about how a job ended.
 func epilogue(b *book.Book, j *book.Job) string {
 	total, _, done := j.Count()
 	s := fmt.Sprintf("%d of %s finished", done, spelling.Number(total, "task", "tasks"))
@@ -414,8 +407,7 @@ func epilogue(b *book.Book, j *book.Job) string {
 	return s
 }
 
-// cutOutput returns a text that says how much of the output of a job's tasks was not kept, or "" if the whole output
-// was kept.
+// cutOutput says how much of the output of a job's tasks was not kept, or "".
 func cutOutput(j *book.Job) string {
 	cut, lost := 0, int64(0)
 	for i := range j.Stages {
@@ -427,7 +419,7 @@ func cutOutput(j *book.Job) string {
 	return fmt.Sprintf("; %s of the output of %s are lost, because the site limits the size of an output", spelling.Number(int(lost), "byte", "bytes"), spelling.Number(cut, "attempt", "attempts"))
 }
 
-// remedy returns a list of changes that would have led to a better outcome of the job.
+// remedy lists changes that would have led to a better outcome of the job.
 func remedy(j *book.Job) []string {
 	if len(j.Change) > 0 {
 		return j.Change
@@ -453,7 +445,7 @@ func classes(s *job.JobSpec) int {
 	return len(seen)
 }
 
-// draining returns how many of a job's tasks the site is going to end because their nodes drain, and when.
+// draining returns how many of a job's tasks will be ended because their nodes drain, and when.
 func draining(b *book.Book, j *book.Job) (tasks int, until messages.Time) {
 	for i := range j.Stages {
 		if j.Stages[i].Running == 0 {
@@ -470,7 +462,6 @@ func draining(b *book.Book, j *book.Job) (tasks int, until messages.Time) {
 	return tasks, until
 }
 
-// summaryIn returns the job's line in a list, with what the job waits for at this site.
 func summaryIn(b *book.Book, j *book.Job) job.JobSummary {
 	s := summary(j)
 	switch r := reached(b, j); {

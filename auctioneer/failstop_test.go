@@ -18,8 +18,8 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// believing is a machine whose Check accepts every command. A leader of another version may also propose commands that
-// this version cannot read.
+// believing is a machine whose Check accepts every command. A leader of another version may propose commands that this
+// version cannot read.
 type believing struct{ *replica }
 
 func (believing) Check([]byte) (int, error) { return 1, nil }
@@ -37,9 +37,8 @@ func (f fatal) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
 	runtime.Goexit()
 }
 
-// TestCommandThatCannotBeReadEndsTheReplica puts a command that cannot be decoded into the log. The replica must end,
-// also at the next start, and its book must not change: no command in the log may be skipped. A leader must refuse
-// such a command.
+// A command in the log cannot be decoded. The replica must end, also at the next start, and its book must not change:
+// no command may be skipped. A leader must refuse such a command.
 func TestCommandThatCannotBeReadEndsTheReplica(t *testing.T) {
 	t.Parallel()
 	good := book.Command{Register: &book.Register{Node: "n1", Session: 1, Slots: []job.ClassSlots{{Class: "map", Slots: 1}}}}
@@ -84,8 +83,7 @@ func TestCommandThatCannotBeReadEndsTheReplica(t *testing.T) {
 	}
 }
 
-// Returns the command with an additional field that this version does not know. A later version may write such
-// commands.
+// more returns the command with a field that only a later version knows.
 func more(t *testing.T, command []byte) []byte {
 	t.Helper()
 	if command[0] != 0xdc {

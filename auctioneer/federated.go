@@ -17,11 +17,11 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// changesTogether is the time for which changes of visiting jobs are collected, so that one answer tells them together.
+// changesTogether is how long changes of visiting jobs are collected for one answer.
 const changesTogether = 25 * time.Millisecond
 
-// federated is the leader's part for jobs between sites. It has the requests that wait for news of these jobs, and
-// lasts for one term.
+// federated is the leader's part for jobs between sites. It has the requests that wait for news of these jobs. It lasts
+// for one term.
 type federated struct {
 	site  *site // its book has the jobs
 	peers *peers
@@ -38,8 +38,8 @@ func newFederated(a *site, over <-chan struct{}) *federated {
 		visits: federation.NewVisits(rand.Uint64() >> 1), troubles: map[messages.Name]string{}}
 }
 
-// changed wakes all requests that wait for a change, if one of these jobs is a visiting job or runs at another site.
-// The caller holds the replica's lock.
+// changed wakes the requests that wait for a change, if one of these jobs is a visiting or a remote job. The caller
+// holds the replica's lock.
 func (c *federated) changed(b *book.Book, ids []messages.JobID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,14 +82,13 @@ func (c *federated) ran(e *desk.Ran) {
 	}
 }
 
-// trouble returns why a peer did not answer its last request, or "" if it answered.
+// trouble returns why a peer did not answer its last request, or "".
 func (c *federated) trouble(peer messages.Name) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.troubles[peer]
 }
 
-// remote returns a copy of a remote job in the book.
 func (c *federated) remote(id messages.JobID) (r book.RemoteJob, ok bool) {
 	c.site.replica.read(func(b *book.Book) {
 		if found := b.Remote(id); found != nil {
@@ -99,8 +98,8 @@ func (c *federated) remote(id messages.JobID) (r book.RemoteJob, ok bool) {
 	return r, ok
 }
 
-// Waits for a remote job and then returns it. The wait ends when the function enough returns true for the job, when the
-// peer does not answer, or when the time is over. The result ok is false if the book has forgotten the job.
+// until waits for a remote job, and then returns it. The wait ends when the function enough returns true for the job,
+// when the peer does not answer, or when the time is over. ok is false if the book has forgotten the job.
 func (c *federated) until(ctx context.Context, id messages.JobID, within time.Duration, enough func(*book.RemoteJob) bool) (r book.RemoteJob, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -133,16 +132,16 @@ func (c *federated) accept(ctx context.Context, a *federation.Arrival) error {
 	return err
 }
 
-// begin reserves a visiting job for one request: no other request can enter the job into the book until the caller
-// calls end.
+// begin reserves a visiting job for one request. No other request can enter it into the book until the caller calls
+// end.
 func (c *federated) begin(visit job.Visit) (end func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.locked(func() { c.visits.End(visit) }), c.visits.Begin(visit)
 }
 
-// entering returns an error while a visiting job is being entered. Otherwise a request could get the answer that the
-// job does not exist.
+// entering returns an error while a visiting job is being entered. Otherwise a request could be told that the job does
+// not exist.
 func (c *federated) entering(visit job.Visit) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

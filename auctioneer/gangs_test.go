@@ -21,7 +21,7 @@ func queued(change func(*market.Market)) market.Market {
 	return m
 }
 
-// ganged makes a job a gang that is worth `value` credits, and loses `delay` hundredths of a credit for each second of
+// ganged makes a job a gang that is worth `value` credits, and loses `delay` hundredths of a credit per second of
 // waiting.
 func ganged(value, delay messages.Credits, length messages.Duration) func(*job.JobSpec) {
 	return func(s *job.JobSpec) {
@@ -30,8 +30,8 @@ func ganged(value, delay messages.Credits, length messages.Duration) func(*job.J
 	}
 }
 
-// TestBatchQueueRunsOrDiscards checks that a gang of two runs on two nodes at once. The first job of the queue must be
-// discarded if it is worth less than the delay that it causes. The payments of each decision must sum to zero.
+// A gang of two runs on two nodes at once. The first job of the queue must be discarded if it is worth less than the
+// delay that it causes. The payments of each decision must sum to zero.
 func TestBatchQueueRunsOrDiscards(t *testing.T) {
 	g := newGrid(t, 1, queued(func(*market.Market) {}))
 	other := &node{name: "n2", slots: 1}
@@ -71,8 +71,8 @@ func TestBatchQueueRunsOrDiscards(t *testing.T) {
 	}
 }
 
-// TestGangsStartTogetherOrNotAtAll starts a gang that needs two nodes on a site with one node. The claimed task must
-// wait, and must be given back when it has waited too long. With another node, both tasks must start.
+// A gang needs two nodes, and the site has one. The claimed task must wait, and be given back when it has waited too
+// long. With another node, both tasks must start.
 func TestGangsStartTogetherOrNotAtAll(t *testing.T) {
 	g := newGrid(t, 2, queued(func(*market.Market) {}))
 	other := &node{name: "n2", slots: 1}
@@ -97,7 +97,6 @@ func TestGangsStartTogetherOrNotAtAll(t *testing.T) {
 	}
 }
 
-// TestOneFailureEndsTheGang lets one task of a gang fail. The whole gang must run again.
 func TestOneFailureEndsTheGang(t *testing.T) {
 	g := newGrid(t, 2, queued(func(*market.Market) {}))
 	id := g.enter("alice", "a", 2, ganged(50, 0, 100*second))
@@ -125,9 +124,8 @@ func night(change func(*market.Market)) market.Market {
 	return m
 }
 
-// TestReservationsStartAtTheirTime submits two gangs that each need all slots for six of ten minutes. The gang with the
-// better bid must win and pay the bid of the other one. A third gang of four minutes fits after the winner, and must
-// pay nothing.
+// Two gangs each need all slots for six of ten minutes. The better bid must win and pay the other bid. A third gang of
+// four minutes fits after the winner, and must pay nothing.
 func TestReservationsStartAtTheirTime(t *testing.T) {
 	g := newGrid(t, 2, night(func(*market.Market) {}))
 	g.pass(minute)
@@ -158,7 +156,7 @@ func TestReservationsStartAtTheirTime(t *testing.T) {
 	}
 }
 
-// TestReservationsOutliveTheLeader changes the leader. A reservation that was sold must stay.
+// A reservation that was sold must survive a change of the leader.
 func TestReservationsOutliveTheLeader(t *testing.T) {
 	g := newGrid(t, 2, night(func(*market.Market) {}))
 	id := g.enter("alice", "a", 2, ganged(40, 0, 10*minute))
@@ -190,8 +188,7 @@ func TestGangsThatCannotBeAreRefused(t *testing.T) {
 	}
 }
 
-// TestBatchQueuePaysWithinWhatIsLeft lets a job pay in one decision after another. It must never pay more than its
-// budget, and must get the rest back.
+// A job pays in one decision after another. It must never pay more than its budget, and get the rest back.
 func TestBatchQueuePaysWithinWhatIsLeft(t *testing.T) {
 	g := newGrid(t, 1, queued(func(*market.Market) {}))
 	holder := g.enter("dan", "hold", 1, ganged(50, 0, 100*second))
@@ -232,8 +229,7 @@ func TestBatchQueuePaysWithinWhatIsLeft(t *testing.T) {
 	}
 }
 
-// TestAGhostThatIsCancelledKeepsNothing: a running job pays a waiting job, which is cancelled before its turn. The
-// payer must get its credits back.
+// A running job pays a waiting job, which is cancelled before its turn. The payer must get its credits back.
 func TestAGhostThatIsCancelledKeepsNothing(t *testing.T) {
 	for _, pricing := range []string{"externality", "pivot"} {
 		g := newGrid(t, 1, queued(func(m *market.Market) {
@@ -271,8 +267,7 @@ func TestAGhostThatIsCancelledKeepsNothing(t *testing.T) {
 	}
 }
 
-// TestALargerValueIsPaidNoMore: a waiting job would run in any case, whether it declares a value of 20 credits or of
-// 900. Its payments must be the same in both cases.
+// A waiting job would run in any case. It must pay the same whether it declares a value of 20 credits or of 900.
 func TestALargerValueIsPaidNoMore(t *testing.T) {
 	end := func(value messages.Credits) messages.Credits {
 		g := newGrid(t, 1, queued(func(m *market.Market) {

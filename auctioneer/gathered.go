@@ -15,15 +15,15 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// A request to the bank pays for at most mostTogether single submissions, and at most mostUnderWay such requests run at
-// the same time. Submissions that arrive while these requests run go into the next request.
+// A request to the bank pays for at most mostTogether submissions, and at most mostUnderWay requests run at the same
+// time. Submissions that arrive meanwhile go into the next request.
 const (
 	mostTogether = 256
 	mostUnderWay = 2
 )
 
-// Enters a submission in one group with other submissions that arrive at the same time. The group has one payment
-// request, and shares log entries. If no request to the bank is running, together starts at once.
+// together enters a submission with others that arrive at the same time: with one payment request and shared log
+// entries. If no request to the bank is running, it starts at once.
 func (l *submissions) together(ctx context.Context, s *submission, leave func()) (job.SubmitReply, error) {
 	a, g := &alone{submission: s, leave: leave, done: make(chan struct{})}, &l.gathered
 	g.mu.Lock()
@@ -63,7 +63,7 @@ func (l *submissions) enterGathered(ctx context.Context) {
 	}
 }
 
-// enterBatch enters submissions together. After a panic these submissions get an error, and the site continues.
+// enterBatch enters submissions together. After a panic they get an error, and the site continues.
 func (l *submissions) enterBatch(ctx context.Context, batch []*alone) {
 	ctx, cancel := context.WithTimeout(ctx, bus.RequestTimeout)
 	defer cancel()
@@ -115,8 +115,8 @@ func (l *submissions) enterAll(ctx context.Context, all []*submission, done func
 	}
 }
 
-// askUtilities is askUtility for several submissions. It asks the estimator only once for submissions with equal
-// questions.
+// askUtilities is askUtility for several submissions. Submissions with equal questions share a request to the
+// estimator.
 func (l *submissions) askUtilities(ctx context.Context, all []*submission) (answer func(k int) *market.UtilityReply) {
 	asked := map[string]<-chan *market.UtilityReply{}
 	answers, questions := map[string]*market.UtilityReply{}, make([]string, len(all))

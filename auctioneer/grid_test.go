@@ -31,7 +31,7 @@ type grid struct {
 	slots int
 }
 
-// node is an agent that claims tasks and obeys its directives only when the test calls look.
+// node is an agent that claims tasks and obeys directives only when the test calls look.
 type node struct {
 	name    messages.Name
 	slots   int
@@ -134,7 +134,7 @@ func (g *grid) report(n *node, finished ...agent.Finished) {
 	g.exchange(n, agent.Exchange{Session: n.session(), Seq: n.seq + 1, Finished: finished})
 }
 
-// Returns the jobs whose tasks run on a node.
+// going returns the jobs whose tasks run on a node.
 func (n *node) going() (out []messages.JobID) {
 	for _, a := range n.running {
 		if !slices.Contains(n.held, a) {
@@ -144,7 +144,7 @@ func (n *node) going() (out []messages.JobID) {
 	return out
 }
 
-// Lets the node claim and obey until exactly these jobs run on it.
+// until lets the node claim and obey until exactly these jobs run on it.
 func (g *grid) until(jobs ...messages.JobID) {
 	g.t.Helper()
 	slices.Sort(jobs)
@@ -156,7 +156,6 @@ func (g *grid) until(jobs ...messages.JobID) {
 	})
 }
 
-// complete ends a job's tasks well.
 func (g *grid) complete(id messages.JobID) {
 	g.t.Helper()
 	var done []agent.Finished

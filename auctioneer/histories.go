@@ -16,8 +16,7 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// The intervals and lengths of histories. Each replica has the histories: the leader takes samples, and the other
-// replicas copy them from the leader.
+// Each replica has the histories: the leader takes samples, and the others copy them.
 var (
 	marketSteps = []series.Step{
 		{Every: 2 * aSecond, Keep: 300}, {Every: 10 * aSecond, Keep: 360}, {Every: 120 * aSecond, Keep: 360}, {Every: 1800 * aSecond, Keep: 336},
@@ -29,8 +28,8 @@ const (
 	aSecond = messages.Duration(time.Second)
 	// sampleEvery is the time between two samples of the leader.
 	sampleEvery = 2 * time.Second
-	// Histories are kept for at most mostNodes nodes, and for mostAccounts accounts of each market. If there is no
-	// room, a new node or account replaces the one whose last sample is oldest.
+	// Histories are kept for at most mostNodes nodes, and for mostAccounts accounts of each market. A new one may
+	// replace the one whose last sample is oldest.
 	mostNodes, mostAccounts = 1000, 64
 )
 
@@ -43,8 +42,7 @@ type histories struct {
 	nodes   map[messages.Name]*nodePast
 }
 
-// marketPast is the history of a market: the numbers of waiting and running jobs, and for each class the columns
-// below.
+// marketPast is the history of a market: the numbers of waiting and running jobs, and the columns of each class.
 type marketPast struct {
 	classes  []messages.Name
 	all      *series.Series
@@ -94,7 +92,7 @@ func (p *histories) begin(now messages.Time) {
 	p.since = min(p.since, now)
 }
 
-// market returns the history of a market with these classes. If the classes have changed, the history begins again.
+// market returns the history of a market. If the classes have changed, the history begins again.
 func (p *histories) market(name messages.Name, classes []messages.Name) *marketPast {
 	if at := p.markets[name]; at != nil && slices.Equal(at.classes, classes) {
 		return at
@@ -125,8 +123,8 @@ func (p *histories) node(now messages.Time, name messages.Name, classes []messag
 	return at
 }
 
-// makeRoom reports whether a map has room for another entry. If the map is full, makeRoom removes the entry whose
-// last sample is oldest, if that sample is at least ten minutes old.
+// makeRoom reports whether a map has room for another entry. If it is full, makeRoom removes the entry whose last
+// sample is oldest, if that is at least ten minutes old.
 func makeRoom[V any](now messages.Time, from map[messages.Name]V, most int, last func(V) messages.Time) bool {
 	if len(from) < most {
 		return true

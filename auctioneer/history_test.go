@@ -9,8 +9,6 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestHistory checks that the leader keeps the history of a market and a node, and that an invalid request gets a
-// clear error.
 func TestHistory(t *testing.T) {
 	g := newGrid(t, 2, market.Market{Name: "m", Mechanism: market.Proportional, Classes: []messages.Name{"cpu"}})
 	g.submit("alice", "a", bids(3, func(s *job.JobSpec) { s.Budget = 5 * messages.Credit }))

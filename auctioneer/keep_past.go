@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// copyPast copies new samples of the histories from the leader, while another replica leads.
+// copyPast copies new samples from the leader, while another replica leads.
 func (a *site) copyPast(ctx context.Context) {
 	for sleep(ctx, sampleEvery) {
 		if s := a.box.Status(); s.Leader == s.ID {
@@ -44,7 +44,7 @@ func (a *site) copyPastOnce(ctx context.Context) error {
 	}
 }
 
-// loadPast reads the histories from the file. If the file is damaged, it reads the part before the damage.
+// loadPast reads the histories from the file, as far as it is not damaged.
 func (a *site) loadPast() {
 	f := &a.pastFile
 	f.path, f.rewrites = a.Past, true

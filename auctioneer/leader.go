@@ -16,8 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// leader runs a desk for one term: it gives the desk the time and the answers, carries out the desk's actions, and
-// answers requests.
+// leader runs a desk for one term: it carries out the desk's actions, and answers requests.
 type leader struct {
 	*term
 	inputs   inbox
@@ -30,10 +29,8 @@ type replicated struct {
 	federated *federated
 }
 
-// Read implements desk.Book.
 func (r replicated) Read(f func(*book.Book)) { r.read(f) }
 
-// Changes implements desk.Book.
 func (r replicated) Changes(f func(*book.Book, book.Changes)) {
 	r.mu.Lock()
 	changes := r.book.TakeChanges()
@@ -45,10 +42,10 @@ func (r replicated) Changes(f func(*book.Book, book.Changes)) {
 	})
 }
 
-// One step handles several changes. The desk handles the first change at once. After each step the leader pauses for a
-// few times the duration of the step, but at most mostRest: the first step of a leader takes seconds if a million jobs
-// wait. After a step in which a market decided or published, the pause is at least coalesce. Pauses that are shorter
-// than coalesce are not taken one by one: the leader adds them up, and pauses when their sum reaches coalesce.
+// One step handles several changes; the first change is handled at once. After each step the leader pauses for a few
+// times the step's duration, but at most mostRest. The first step of a leader takes seconds if a million jobs wait.
+// After a step in which a market decided or published, the pause is at least coalesce. Shorter pauses are added up, and
+// taken when their sum reaches coalesce.
 const (
 	coalesce      = time.Millisecond
 	coalesceTimes = 3
@@ -57,7 +54,7 @@ const (
 	idle = messages.Duration(time.Second)
 )
 
-// run makes a step when the book has changed, an answer has come, or the planned time has come.
+// run makes a step when the book has changed, an answer has come, or a step is due.
 func (l *leader) run(ctx context.Context) {
 	var rest time.Duration
 	for {
@@ -85,8 +82,8 @@ func (l *leader) run(ctx context.Context) {
 	}
 }
 
-// step makes one step of the desk. It returns how long the next step can wait if nothing happens, and whether a
-// market decided or published.
+// step makes one step of the desk. It returns how long the next step can wait, and whether a market decided or
+// published.
 func (l *leader) step(ctx context.Context) (next time.Duration, traded bool) {
 	in := l.inputs.drain()
 	began := time.Now()
@@ -151,7 +148,7 @@ func (l *leader) settle(ctx context.Context, all []desk.Proposal) {
 	l.replica.wake()
 }
 
-// keepServing serves until the term ends. If the connection to the bus is lost, it opens the services again. Otherwise
+// keepServing serves until the term ends. If the connection to the bus is lost, it opens the services again: otherwise
 // nobody could reach the leader, and the site would be blocked.
 func (l *leader) keepServing() {
 	const pause = 100 * time.Millisecond
@@ -176,7 +173,7 @@ func (l *leader) keepServing() {
 	}
 }
 
-// serve opens the leader's services. The function stop closes the services that are open, also after an error.
+// serve opens the leader's services. The function stop closes those that are open, also after an error.
 func (l *leader) serve() (stop func(), err error) {
 	var open []bus.Subscription
 	stop = func() {
@@ -212,7 +209,7 @@ func (l *term) watchPast(ctx context.Context) {
 	}
 }
 
-// lead leads for a term until stop is called. The function stop waits until everything that was started has ended.
+// lead leads for a term until stop is called. The function stop waits until everything has ended.
 func lead(ctx context.Context, a *site, number uint64) (stop func()) {
 	t := &term{site: a, number: number, stepped: make(chan struct{}), reconfigured: make(chan struct{})}
 	var cancel context.CancelFunc

@@ -25,8 +25,7 @@ func (f *fixture) runtimes(runs, seconds float64) {
 	f.estimates(answer)
 }
 
-// unlearned starts an estimator that has seen no runs. If no estimator ran, each quote would wait for an estimator's
-// answer until a timeout.
+// unlearned starts an estimator that has seen no runs. Without it, each quote would wait for a timeout.
 func (f *fixture) unlearned() {
 	f.t.Helper()
 	f.estimates(func(context.Context, messages.Name, market.RuntimeRequest) (reply market.RuntimeReply, err error) {
@@ -50,8 +49,8 @@ func (f *fixture) estimates(answer func(context.Context, messages.Name, market.R
 	f.t.Cleanup(func() { _ = sub.Stop() })
 }
 
-// TestContractsArePlannedWithWhatWasSeen: a job declares 10 s, and similar jobs took 25 s. The quote must plan with
-// 25 s, and the owner must be able to read why. If too few runs were seen, it must plan with the declared time.
+// A job declares 10 s, and similar jobs took 25 s. The quote must plan with 25 s, and the owner can read why. If too
+// few runs were seen, it must plan with the declared time.
 func TestContractsArePlannedWithWhatWasSeen(t *testing.T) {
 	for _, c := range []struct {
 		runs  float64

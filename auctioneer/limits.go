@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// gate enforces the site's limits on accounts. The replica has one gate for all its terms.
+// gate enforces the site's limits on accounts, in all terms of the replica.
 type gate struct {
 	rules   quota.Rules
 	metrics *metrics
@@ -21,21 +21,19 @@ type gate struct {
 	quotes   map[messages.Name]chan struct{}  // by other site: quotes that are being made
 }
 
-// Limits on the rate of requests from one other site, counted for all its users together: a burst, and a number each
-// second. The work for a quote is as large as for dozens of other requests, and the work for a job as large as for
-// several.
+// Requests of one other site have a limit for all its users together: a burst, and a number each second. A quote takes
+// as much work as dozens of other requests, and a job as much as several.
 var (
 	quotePace  = quota.Rules{PerSecond: 25, Burst: 25}
 	submitPace = quota.Rules{PerSecond: 50, Burst: 500}
 	askPace    = quota.Rules{PerSecond: 200, Burst: 2000}
 )
 
-// quotesAtOnce is how many quotes are made for one other site at the same time. Further quotes for that site wait, so
-// that the processors are free for the site's own users.
+// quotesAtOnce is how many quotes are made for one other site at the same time. Others wait, so that the processors are
+// free for the site's own users.
 const quotesAtOnce = 2
 
-// paced lets a request of another site through, or returns an error that says when to ask again. The other site then
-// repeats the request automatically.
+// paced lets a request of another site through, or returns an error that says when to ask again.
 func (g *gate) paced(now messages.Time, home messages.Name, verb string) error {
 	rules, of := &askPace, home+"//" // no account can have this name
 	switch verb {
@@ -74,10 +72,9 @@ func (g *gate) quoting(ctx context.Context, home messages.Name) (done func(), er
 	}
 }
 
-// enter counts a submission as under way until the caller calls leave. It returns how many jobs of the account have not
-// ended, plus the number of the account's other submissions under way. A submission that has just entered the book is
-// counted in both numbers. enter corrects this only if the sum would otherwise reach `most`. If `most` is 0, there is
-// no limit.
+// enter counts a submission as under way until the caller calls leave. It returns the number of the account's active
+// jobs and other submissions under way. A submission that has just entered the book is counted twice; enter corrects
+// this only if the sum would reach `most`. 0 means no limit.
 func (g *gate) enter(b *book.Book, account messages.Name, key string, most int) (pending int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

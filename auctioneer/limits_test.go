@@ -41,9 +41,8 @@ func (f *fixture) limitedBy(limit string) float64 {
 	return m.GetCounter().GetValue()
 }
 
-// TestFloodIsRefusedAndOthersAreNot: an account exceeds its rate. It must be told when to try again, and the bank may
-// hold no credits for the refused submissions. Other accounts must not be refused, and repeated requests with a known
-// key must be answered.
+// An account that exceeds its rate must be told when to try again, and the bank may hold nothing for the refused
+// submissions. Other accounts, and repeated requests with a known key, must not be refused.
 func TestFloodIsRefusedAndOthersAreNot(t *testing.T) {
 	const burst, flood = 5, 200
 	f, now := ruled(t, quota.Rules{PerSecond: 1, Burst: burst})
@@ -90,7 +89,6 @@ func TestFloodIsRefusedAndOthersAreNot(t *testing.T) {
 	}
 }
 
-// TestPendingLimit checks the limit on an account's jobs that have not ended, and the counter of refusals.
 func TestPendingLimit(t *testing.T) {
 	f, _ := ruled(t, quota.Rules{PendingJobs: 2})
 	first := f.submit("alice", "1", oneStage(1)).Job
@@ -109,8 +107,7 @@ func TestPendingLimit(t *testing.T) {
 	}
 }
 
-// TestDepositOfAJobThatIsTakenBack checks that the deposit is charged if the owner cancels the job too soon, and not
-// otherwise.
+// The deposit is charged only if the owner cancels the job too soon.
 func TestDepositOfAJobThatIsTakenBack(t *testing.T) {
 	f, now := ruled(t, quota.Rules{Deposit: messages.Credit / 2, DepositWindow: messages.Duration(60_000_000_000)})
 	soon, late := f.submit("alice", "soon", oneStage(1)), f.submit("alice", "late", oneStage(1))
@@ -131,8 +128,7 @@ func TestDepositOfAJobThatIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestPendingLimitHoldsForDepartures submits many jobs for another site at the same time. No more jobs than the limit
-// may be accepted.
+// Many jobs for another site are submitted at the same time. No more than the limit may be accepted.
 func TestPendingLimitHoldsForDepartures(t *testing.T) {
 	const most, tries = 2, 12
 	f, _ := ruled(t, quota.Rules{PendingJobs: most})
@@ -174,8 +170,7 @@ func TestPendingLimitHoldsForDepartures(t *testing.T) {
 	})
 }
 
-// TestAJobThatSaysNothingOfMoneyIsTaken submits a job without a budget. The assumed budget must pay for its slot for an
-// hour.
+// A job has no budget. The assumed budget must pay for its slot for an hour.
 func TestAJobThatSaysNothingOfMoneyIsTaken(t *testing.T) {
 	f := start(t)
 	spec := oneStage(1)
@@ -186,8 +181,7 @@ func TestAJobThatSaysNothingOfMoneyIsTaken(t *testing.T) {
 	}
 }
 
-// TestAJobForAnotherSiteWithoutABudget checks that the error says that a budget is missing, and not that 0 is too
-// small.
+// The error says that a budget is missing, and not that 0 is too small.
 func TestAJobForAnotherSiteWithoutABudget(t *testing.T) {
 	f := start(t)
 	spec := oneStage(1)

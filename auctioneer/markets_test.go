@@ -37,9 +37,9 @@ func rate(c messages.Credits) func(*job.JobSpec) {
 	return func(s *job.JobSpec) { s.Rate = c * messages.Credit }
 }
 
-// TestSpotSuspendsResumesAndChargesTheIntegral: a market with one slot has the k-th price and a reserve price of 1.
-// Alice runs alone for 10 s at a price of 1. Bob's bid takes her slot for 5 s, at a price of 2, which is her bid. Then
-// she continues for 3 s at a price of 1. Both must pay the sum over these periods.
+// A market with one slot has the k-th price and a reserve price of 1. Alice runs alone for 10 s at a price of 1. Bob's
+// bid takes her slot for 5 s, at a price of 2, which is her bid. Then she continues for 3 s at a price of 1. Both must
+// pay the sum over these periods.
 func TestSpotSuspendsResumesAndChargesTheIntegral(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	alice := g.enter("alice", "a", 1, rate(2))
@@ -64,7 +64,7 @@ func TestSpotSuspendsResumesAndChargesTheIntegral(t *testing.T) {
 	}
 }
 
-// TestSpotRequeues does the same as the test above, with tasks that begin again instead of being suspended.
+// The same with tasks that begin again instead of being suspended.
 func TestSpotRequeues(t *testing.T) {
 	g := newGrid(t, 1, spot(func(m *market.Market) { m.Preemption = market.PreemptRequeue }))
 	alice := g.enter("alice", "a", 1, rate(2))
@@ -84,9 +84,8 @@ func TestSpotRequeues(t *testing.T) {
 	g.says(alice, "Completed", "the price of the slots", "because its market gave the slot to others")
 }
 
-// TestWhoDisplacesItselfOwesForItsTime: in a market that requeues, alice runs for 6 s at 1 a second. When her job has
-// printed its result, she outbids it with another job. The first job must owe for its time. In an earlier version, it
-// owed nothing.
+// In a market that requeues, alice runs for 6 s at 1 a second. When her job has printed its result, she outbids it with
+// another job. The first job must owe for its time.
 func TestWhoDisplacesItselfOwesForItsTime(t *testing.T) {
 	g := newGrid(t, 1, spot(func(m *market.Market) { m.Preemption = market.PreemptRequeue }))
 	first := g.enter("alice", "a", 1, rate(2))
@@ -102,8 +101,7 @@ func TestWhoDisplacesItselfOwesForItsTime(t *testing.T) {
 	}
 }
 
-// says checks the reason that the request why returns for a job, and the state that the request tasks returns for its
-// first attempt.
+// says checks the reason that the request why returns for a job, and the state of its first attempt.
 func (g *grid) says(id messages.JobID, reason, why, task string) {
 	g.t.Helper()
 	w := must[market.WhyReply](g.fixture, "alice", messages.VerbWhy, job.JobRequest{Job: id})
@@ -116,7 +114,7 @@ func (g *grid) says(id messages.JobID, reason, why, task string) {
 	}
 }
 
-// TestSpotCancels checks that a job which loses its slot is ended, and that the reason says so.
+// A job that loses its slot is ended, and the reason says so.
 func TestSpotCancels(t *testing.T) {
 	g := newGrid(t, 1, spot(func(m *market.Market) { m.Preemption, m.Price = market.PreemptCancel, "first" }))
 	alice := g.enter("alice", "a", 1, rate(2))
@@ -130,7 +128,7 @@ func TestSpotCancels(t *testing.T) {
 	g.says(alice, "Preempted", "", "because its job had ended: its slots went to others")
 }
 
-// TestSpotEndsWhoHasSpentTheBudget runs a job with a budget of 5 at a price of 1 a second. It must end after 5 s.
+// A job with a budget of 5 must end after 5 s at a price of 1 a second.
 func TestSpotEndsWhoHasSpentTheBudget(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	alice := g.enter("alice", "a", 1, func(s *job.JobSpec) { s.Rate, s.Budget = 2*messages.Credit, 5*messages.Credit })
@@ -142,8 +140,7 @@ func TestSpotEndsWhoHasSpentTheBudget(t *testing.T) {
 	g.says(alice, "BudgetSpent", "its slots cost its whole budget", "")
 }
 
-// TestPostedPrices checks the charge at a posted price: the slot-seconds times the price, for each of the three
-// mechanisms.
+// The charge is the slot-seconds times the price, for each of the three mechanisms.
 func TestPostedPrices(t *testing.T) {
 	half := messages.Price(messages.Credit / 2)
 	for _, mechanism := range []string{market.FIFO, market.FairShare, market.Backfill} {
@@ -172,17 +169,16 @@ func deadlines(change func(*market.Market)) market.Market {
 	return m
 }
 
-// due changes a job: it needs one slot for `slots` units of time, and must end within `within` units.
+// due makes a job need one slot for `slots` units of time, and end within `within` units.
 func due(value messages.Credits, slots, within int) func(*job.JobSpec) {
 	return func(s *job.JobSpec) {
 		s.Value, s.Length, s.Deadline = value*messages.Credit, messages.Duration(slots)*10*second, epoch.Add(messages.Duration(within+1)*10*second)
 	}
 }
 
-// TestDeadlineChargesTheCriticalValue: two jobs of two units compete for one slot, and must end within three units. The
-// job with the better bid must run, and at its deadline it must pay the bid of the other job. The other job must learn
-// that it cannot meet its deadline as soon as that is certain. The price must be the same whenever another replica
-// takes over.
+// Two jobs of two units compete for one slot, and must end within three units. The better bid must run, and pay the
+// other bid at its deadline. The other job must learn that it cannot meet its deadline as soon as that is certain. The
+// price must be the same whenever another replica takes over.
 func TestDeadlineChargesTheCriticalValue(t *testing.T) {
 	for _, change := range []string{"never", "while it runs", "as it ends", "before its deadline"} {
 		t.Run(change, func(t *testing.T) {
@@ -222,8 +218,7 @@ func TestDeadlineChargesTheCriticalValue(t *testing.T) {
 	}
 }
 
-// TestDeadlineThatNobodyMetIsSettledAtOnce: a job runs without ever delaying another job. It must owe nothing, and its
-// charge must be known when it ends.
+// A job runs without ever delaying another job. It must owe nothing, and its charge must be known when it ends.
 func TestDeadlineThatNobodyMetIsSettledAtOnce(t *testing.T) {
 	g := newGrid(t, 1, deadlines(func(*market.Market) {}))
 	id := g.enter("alice", "a", 1, due(20, 2, 9))
@@ -247,8 +242,7 @@ func TestDeadlineThatHasPassedIsRefused(t *testing.T) {
 	}
 }
 
-// TestDependencies checks that a job waits for other jobs, and that it ends if a job that had to complete did not
-// complete.
+// A job waits for other jobs, and ends if one that had to complete did not.
 func TestDependencies(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	first := g.enter("alice", "a", 1, rate(2))
@@ -279,13 +273,13 @@ func sold(change func(*market.Market)) market.Market {
 	return m
 }
 
-// valued changes a job: it takes 10 s, and is worth 20 credits if it completes within a minute.
+// valued makes a job take 10 s and be worth 20 credits if it completes within a minute.
 func valued(s *job.JobSpec) {
 	s.Length, s.Valuation = 10*second, &job.Valuation{Class: job.LinearDecay, Max: 20, Mu: 60, Delta: 60}
 }
 
-// TestContractIsQuotedTakenAndAdjusted gets a menu with a free contract and a contract for the declared valuation. A
-// job that accepted a contract and takes far longer than declared must still pay the price of the contract.
+// The menu has a free contract and one for the declared valuation. A job that accepted a contract and takes far longer
+// than declared must still pay the price of the contract.
 func TestContractIsQuotedTakenAndAdjusted(t *testing.T) {
 	g := newGrid(t, 1, sold(func(*market.Market) {}))
 	spec := bids(1, valued)
@@ -322,17 +316,16 @@ func TestContractIsQuotedTakenAndAdjusted(t *testing.T) {
 	wantKind(t, err, messages.Expired)
 }
 
-// TestFinishingLateByChoiceCostsThePrice: a job is started in time for its contract, and its owner lets it run until
-// its valuation is 0. It must owe the agreed price.
+// A job is started in time for its contract, and its owner lets it run until its valuation is 0. It must owe the agreed
+// price.
 func TestFinishingLateByChoiceCostsThePrice(t *testing.T) {
 	falls := func(worth, within float64) job.Valuation {
 		return job.Valuation{Class: job.LinearDecay, Max: worth, Mu: 10, Delta: within}
 	}
 	// The random types of a menu are secret. The other jobs have one type. They would lose more by waiting than the
-	// poorer of Alice's types, and less than the richer one. So she comes after them as the poorer type and before them
-	// as the richer type. Both types lose by being late, so an early time has a price. The other jobs have contracts
-	// that promise completion after the expected end of another job. That job then ends early, which leaves room for
-	// her.
+	// poorer of Alice's types, and less than the richer one. So she comes after them as the poorer type, and before
+	// them as the richer type. Both types lose by being late, so an early time has a price. The other jobs' contracts
+	// promise completion after the expected end of another job. That job ends early, which leaves room for her.
 	other := job.Valuation{Class: job.Sigmoidal, Max: 20, Mu: 100, Delta: 300}
 	g := newGrid(t, 1, sold(func(m *market.Market) {
 		m.Prior = []job.Valuation{falls(90, 60), falls(5, 60), other}
@@ -379,8 +372,8 @@ func TestFinishingLateByChoiceCostsThePrice(t *testing.T) {
 	}
 }
 
-// TestDrainedNodeIsEmptiedByItsTime drains a node with a notice period. Its tasks must run until this period is over,
-// the owner must be told, and then the tasks must run elsewhere.
+// A node drains with a notice period. Its tasks must run until this period is over, the owner must be told, and then
+// the tasks run elsewhere.
 func TestDrainedNodeIsEmptiedByItsTime(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	id := g.enter("alice", "a", 1, rate(2))
@@ -410,8 +403,7 @@ func TestDrainedNodeIsEmptiedByItsTime(t *testing.T) {
 	g.until(third)
 }
 
-// TestTasksOfADrainedNodeRunToTheirEnd drains a node without a time limit. Its tasks must run to their end, and no
-// other task may be claimed on this node.
+// A node drains without a time limit. Its tasks must run to their end, and no other task may be claimed there.
 func TestTasksOfADrainedNodeRunToTheirEnd(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	id := g.enter("alice", "a", 1, func(s *job.JobSpec) { s.Rate, s.Budget = 2*messages.Credit, 10_000*messages.Credit })
@@ -436,8 +428,7 @@ func TestTasksOfADrainedNodeRunToTheirEnd(t *testing.T) {
 	g.until(next)
 }
 
-// TestANodeSaysWhyItTakesNoTasks checks that everybody can read why a node takes no new tasks, even if a task still
-// runs there.
+// Everybody can read why a node takes no new tasks, even if a task still runs there.
 func TestANodeSaysWhyItTakesNoTasks(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	id := g.enter("alice", "a", 1, rate(2))
@@ -460,8 +451,7 @@ func (g *grid) can(node messages.Name, session uint64, abilities ...messages.Nam
 	must[agent.RegisterReply](g.fixture, node, messages.VerbRegister, agent.RegisterRequest{Session: session, Slots: []job.ClassSlots{{Class: "cpu", Slots: 1}}, Abilities: abilities})
 }
 
-// TestWhyNamesNodesThatTakeNoTasks checks that the explanation of a waiting job names the nodes that take no tasks
-// although they offer slots of its classes.
+// The explanation of a waiting job names the nodes that take no tasks although they offer slots of its classes.
 func TestWhyNamesNodesThatTakeNoTasks(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	g.can("n1", g.node.session(), agent.AbilityFull)
@@ -489,8 +479,7 @@ func TestWhyNamesNodesThatTakeNoTasks(t *testing.T) {
 	}
 }
 
-// TestWhyNamesClosedNodes checks the explanation of a job whose tasks may run on only one node: it must say why this
-// node takes no tasks.
+// The tasks of a job may run on only one node. The explanation must say why this node takes no tasks.
 func TestWhyNamesClosedNodes(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	g.can("n2", 7)
@@ -505,9 +494,8 @@ func TestWhyNamesClosedNodes(t *testing.T) {
 	}
 }
 
-// TestABudgetThatEndsIsToldInTime: a job with a budget of 100 runs for 1 a second. Its task must get its early signal
-// once, 30 s before the budget ends. A larger budget lets the job continue, and the task must get the signal again
-// before the larger budget ends.
+// A job with a budget of 100 runs for 1 a second. Its task must get its early signal once, 30 s before the budget ends.
+// With a larger budget, it must get the signal again before that ends.
 func TestABudgetThatEndsIsToldInTime(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	var mu sync.Mutex
@@ -568,9 +556,8 @@ func TestABudgetThatEndsIsToldInTime(t *testing.T) {
 	}
 }
 
-// TestAJobWaitsForItsTurnAtABound: an owner has used up a bound, and has many jobs that wait. After the end of a task,
-// only some of these jobs compete for the slot that it leaves. The explanation of the other jobs must say that they
-// wait for their turn, and not that they wait for an earlier stage.
+// An owner has used up a bound, and many jobs wait. After the end of a task, only some of them compete for its slot.
+// The explanation of the others must say that they wait for their turn.
 func TestAJobWaitsForItsTurnAtABound(t *testing.T) {
 	g := newGrid(t, 2, market.Market{Name: "main", Mechanism: market.FIFO, Classes: []messages.Name{"cpu"}, AtOnce: market.AtOnce{Account: market.Bound{Slots: 1}}})
 	first := g.enter("alice", "a", 1, func(*job.JobSpec) {})
@@ -589,9 +576,8 @@ func TestAJobWaitsForItsTurnAtABound(t *testing.T) {
 	}
 }
 
-// TestAMaintenanceWindow adds a window to the only node. A job that would run into the window must wait, and its
-// owner must be told which time limit lets tasks start now. A shorter job must run. After the window the first job
-// must run.
+// The only node has a window. A job that would run into it must wait, and its owner must be told which time limit lets
+// tasks start now. A shorter job must run. After the window the first job must run.
 func TestAMaintenanceWindow(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	hour := 60 * minute
@@ -643,8 +629,8 @@ func TestAMaintenanceWindow(t *testing.T) {
 	}
 }
 
-// TestANodeSaysGoodbye stops the agent of a node. The node must be shown as stopped at once, its task must run
-// elsewhere, and an operator must be able to remove the node.
+// The agent of a node stops. The node must be shown as stopped at once, its task must run elsewhere, and an operator
+// must be able to remove the node.
 func TestANodeSaysGoodbye(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	id := g.enter("alice", "a", 1, rate(2))
@@ -669,8 +655,8 @@ func TestANodeSaysGoodbye(t *testing.T) {
 	}
 }
 
-// TestMarketsAppliedOnce repeats a change of markets with the same key. The repetition must change nothing, whatever
-// was applied in between. A change that was made for another version of the markets must change nothing.
+// A repeated change of markets with the same key must change nothing, whatever was applied in between. So must a change
+// that was made for another version of the markets.
 func TestMarketsAppliedOnce(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	apply := func(key string, version uint64, limit messages.Duration) (market.ApplyReply, error) {
@@ -711,8 +697,7 @@ func TestMarketsAppliedOnce(t *testing.T) {
 	is(4, 0)
 }
 
-// TestMarketsAreAppliedToARunningSite adds a market and changes another. The jobs must stay and run. A market with
-// jobs cannot be removed.
+// One market is added and another changed. The jobs must stay and run. A market with jobs cannot be removed.
 func TestMarketsAreAppliedToARunningSite(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	id := g.enter("alice", "a", 1, rate(2))
@@ -748,8 +733,8 @@ func TestMarketsAreAppliedToARunningSite(t *testing.T) {
 	}
 }
 
-// TestRequeuedAndCancelledOwesForItsTime: a user requeues a job, and cancels it before it has another slot. The job
-// must owe for the slot time that it had while other jobs waited.
+// A user requeues a job, and cancels it before it has another slot. The job must owe for the slot time that it had
+// while other jobs waited.
 func TestRequeuedAndCancelledOwesForItsTime(t *testing.T) {
 	g := newGrid(t, 1, market.Market{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"cpu"}})
 	same := func(*job.JobSpec) {}
@@ -781,8 +766,8 @@ func (m *returned) Status() mailbox.Status {
 	return s
 }
 
-// TestTheLeaderOfAnEarlierTermAnswersNothing: another leader may have applied markets between two terms of a replica.
-// In the later term, the desk of the earlier term must answer nothing.
+// Another leader may have applied markets between two terms of a replica. In the later term, the desk of the earlier
+// term must answer nothing.
 func TestTheLeaderOfAnEarlierTermAnswersNothing(t *testing.T) {
 	box := new(returned)
 	f := startWith(t, behind(func(ordinary mailbox.Mailbox) mailbox.Mailbox {
@@ -813,8 +798,8 @@ func (m *afterApply) Propose(ctx context.Context, data []byte) (any, error) {
 	return result, err
 }
 
-// TestMarketsAreInForceWhenTheyAreAcknowledged stops the leader before applied markets are in force. The answer must be
-// an error that says to ask again, and the markets must be in force at the next leader.
+// The leader stops before applied markets are in force. The answer must be an error that says to ask again, and the
+// next leader must use the markets.
 func TestMarketsAreInForceWhenTheyAreAcknowledged(t *testing.T) {
 	var f *fixture
 	box := &afterApply{do: func() {
@@ -848,7 +833,7 @@ func TestMarketsAreInForceWhenTheyAreAcknowledged(t *testing.T) {
 	}
 }
 
-// unheard is a log that answers, for applied markets, that the outcome is unknown.
+// unheard is a log whose answer for applied markets is that the outcome is unknown.
 type unheard struct{ mailbox.Mailbox }
 
 func (m *unheard) Propose(ctx context.Context, data []byte) (any, error) {
@@ -859,7 +844,7 @@ func (m *unheard) Propose(ctx context.Context, data []byte) (any, error) {
 	return result, err
 }
 
-// TestMarketsOfALostRequestAreInForce checks that applied markets come into force even if nobody repeats the request.
+// Applied markets come into force even if nobody repeats the request.
 func TestMarketsOfALostRequestAreInForce(t *testing.T) {
 	f := startWith(t, behind(func(ordinary mailbox.Mailbox) mailbox.Mailbox { return &unheard{ordinary} }))
 	version := func() uint64 {
@@ -878,8 +863,7 @@ func TestMarketsOfALostRequestAreInForce(t *testing.T) {
 	await.Until(t, "the markets are in force", func() bool { return version() == 2 })
 }
 
-// TestMarketsOfBeforeAreNotTold sends requests after a change of markets is committed and before it is in force. No
-// answer may have the old markets.
+// Requests come after a change of markets is committed and before it is in force. No answer may have the old markets.
 func TestMarketsOfBeforeAreNotTold(t *testing.T) {
 	box, asked := &afterApply{}, 0
 	f := startWith(t, behind(func(ordinary mailbox.Mailbox) mailbox.Mailbox {
@@ -903,9 +887,8 @@ func TestMarketsOfBeforeAreNotTold(t *testing.T) {
 	}
 }
 
-// TestARateBelowThePostedPriceIsRefused submits a job that may run at any site, with a rate far below the price. A
-// market with a posted price does not read the rate, but no job pays more than its rate. So the job would run for
-// nearly nothing, and it must be refused.
+// A job may run at any site, with a rate far below the price. A market with a posted price does not read the rate, but
+// no job pays more than its rate. So the job would run for nearly nothing, and must be refused.
 func TestARateBelowThePostedPriceIsRefused(t *testing.T) {
 	for _, mechanism := range []messages.Name{market.FIFO, market.FairShare, market.Backfill, market.Karma} {
 		g := newGrid(t, 1, market.Market{Name: "m", Mechanism: mechanism, Classes: []messages.Name{"cpu"}, Reserve: new(messages.Price(messages.Credit))})

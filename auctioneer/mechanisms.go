@@ -39,7 +39,7 @@ func CheckMarket(markets []market.Market, i int) error {
 	return errors.Join(found...)
 }
 
-// Returns an error if two markets sell slots of one class with different slot sizes.
+// alike returns an error if two markets sell slots of one class with different slot sizes.
 func alike(m, o *market.Market) error {
 	for _, class := range m.Classes {
 		if slices.Contains(o.Classes, class) && m.UnitOf(class) != o.UnitOf(class) {
@@ -49,7 +49,7 @@ func alike(m, o *market.Market) error {
 	return nil
 }
 
-// Returns an error if two markets allocate the same slots and one of them promises slots.
+// apart returns an error if two markets allocate the same slots and one of them promises slots.
 func apart(m, o *market.Market) error {
 	if !registry.Of(m).Directs && !registry.Of(o).Directs {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// best returns the largest surplus of a menu: what a contract is worth to a bidder, minus its price.
+// best returns the largest surplus of a menu: worth to a bidder, minus price.
 func best(t *testing.T, menu market.QuoteReply) float64 {
 	t.Helper()
 	if len(menu.Contracts) == 0 {
@@ -26,9 +26,8 @@ func best(t *testing.T, menu market.QuoteReply) float64 {
 	return most
 }
 
-// TestAskingAgainYieldsTheSameMenu: without the rule under test, the best of ten random menus would be worth more to
-// the bidder than the first menu, by half of the value. The bidder must get the same menu again until the time of the
-// menus is over, even if it asks from another account or submits a job.
+// Without this rule, the best of ten random menus would be worth more than the first one, by half of the value. A
+// bidder must get the same menu until its time is over, even if it asks from another account or submits a job.
 func TestAskingAgainYieldsTheSameMenu(t *testing.T) {
 	for range 10 { // each site draws with its own key, and one menu in thirty has a single contract
 		if asksAgain(t) {
@@ -38,7 +37,7 @@ func TestAskingAgainYieldsTheSameMenu(t *testing.T) {
 	t.Fatal("ten sites in a row drew a menu of one contract")
 }
 
-// asksAgain asks a new site for the same menu many times, and reports whether the menu has several contracts.
+// asksAgain asks a new site for the same menu many times. It reports whether the menu has several contracts.
 func asksAgain(t *testing.T) bool {
 	m := sold(func(m *market.Market) { m.Quote = 100 * second })
 	g := newGrid(t, 1, m)
@@ -76,8 +75,7 @@ func asksAgain(t *testing.T) bool {
 	return true
 }
 
-// TestMenusAreDrawnWithAKey checks that the seed of a menu depends only on the key, the market and the class, and on
-// no bid.
+// The seed of a menu depends only on the key, the market and the class, and on no bid.
 func TestMenusAreDrawnWithAKey(t *testing.T) {
 	k, spec := intake.NewMenuKey(), bids(1, valued)
 	a, b := sold(func(*market.Market) {}), sold(func(m *market.Market) { m.Name = "other" })

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// metrics are the metrics of one replica. All except the metric leading change only while the replica leads.
+// metrics are the metrics of one replica. All except leading change only while the replica leads.
 type metrics struct {
 	leading     prometheus.Gauge
 	allocation  prometheus.Histogram
@@ -85,7 +85,6 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return m
 }
 
-// countContracts updates the metrics of kept and broken contracts, over all markets.
 func (m *metrics) countContracts(b *book.Book) {
 	var kept, broken uint64
 	for _, p := range b.Promises() {
@@ -99,8 +98,8 @@ func (m *metrics) setContracts(kept, broken uint64) {
 	m.contracts.WithLabelValues("broken").Set(float64(broken))
 }
 
-// countQuarantined updates the number of nodes in quarantine, and the number of classes that only such nodes offer.
-// Nodes that are down do not count.
+// countQuarantined updates the number of nodes in quarantine, and of classes that only such nodes offer. Nodes that are
+// down do not count.
 func (m *metrics) countQuarantined(b *book.Book) {
 	in, healthy := map[messages.Name]bool{}, map[messages.Name]bool{}
 	nodes, classes := 0, 0

@@ -24,8 +24,8 @@ type offers struct {
 	intake *submissions
 }
 
-// answer asks this site and its peers for offers at the same time. It returns when all
-// have answered or the time is over.
+// answer asks this site and its peers for offers at the same time. It returns when all have answered or the time is
+// over.
 func (o *offers) answer(ctx context.Context, account messages.Name, r clearing.OffersRequest) (reply clearing.OffersReply, err error) {
 	if !messages.ValidName(account) {
 		return reply, messages.Errorf(messages.Invalid, "account %q is not a valid name", account)
@@ -41,7 +41,7 @@ func (o *offers) answer(ctx context.Context, account messages.Name, r clearing.O
 	return o.gather(ctx, account, &r)
 }
 
-// sites returns the sites that must be asked for offers. It returns an error if a requested site is not a peer.
+// sites returns the sites to ask for offers. It returns an error if a requested site is not a peer.
 func (o *offers) sites(ctx context.Context, asked []messages.Name) (ask []messages.Name, silent []clearing.Silent, err error) {
 	if len(asked) == 1 && asked[0] == o.peers.site {
 		return asked, nil, nil
@@ -92,7 +92,7 @@ func (o *offers) gather(ctx context.Context, account messages.Name, r *clearing.
 	return reply, nil
 }
 
-// Returns the error for a site that did not answer within the given time.
+// late returns the error for a site that did not answer in time.
 func late(within messages.Duration, err error) *messages.Error {
 	if messages.Passing(err) {
 		return messages.Errorf(messages.Unavailable, "did not answer within %v (%s)", within.Std(), messages.Detail(err))
@@ -118,7 +118,7 @@ func (o *offers) of(ctx context.Context, site, account messages.Name, spec *job.
 	return federation.Screened(site, reply.Offers, o.clock()), nil
 }
 
-// Returns this site's offers to a user of this site or of another site.
+// own returns this site's offers to a user of any site.
 func (o *offers) own(ctx context.Context, owner messages.Name, spec *job.JobSpec) ([]clearing.Offer, error) {
 	rules := o.intake.rules()
 	if err := rules.Complete(owner, spec); err != nil {
@@ -146,7 +146,7 @@ func (o *offers) own(ctx context.Context, owner messages.Name, spec *job.JobSpec
 	return []clearing.Offer{offer}, nil
 }
 
-// contracts returns the menu of a market that sells contracts with completion times.
+// contracts returns the menu of a market that sells contracts.
 func (o *offers) contracts(ctx context.Context, owner messages.Name, m *market.Market, spec *job.JobSpec) (out []clearing.Offer, err error) {
 	menu, err := o.intake.quoteTo(ctx, owner, m, spec)
 	for _, c := range menu.Contracts {
@@ -156,7 +156,7 @@ func (o *offers) contracts(ctx context.Context, owner messages.Name, m *market.M
 	return out, err
 }
 
-// estimate returns the estimator's estimate for a job, or nil if there is no answer in time.
+// estimate returns the estimator's estimate for a job, or nil if there is none in time.
 func (o *offers) estimate(ctx context.Context, owner messages.Name, spec *job.JobSpec) *market.EstimateReply {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin/4)
 	defer cancel()
@@ -171,8 +171,8 @@ func (o *offers) estimate(ctx context.Context, owner messages.Name, spec *job.Jo
 	return &reply
 }
 
-// choose decides at which site a job runs, if the job may run at any site. The result home is true if the job runs at
-// this site; otherwise choose writes the peer into the command.
+// choose decides at which site a job runs. If that is a peer, home is false, and choose writes the peer into the
+// command.
 func (o *offers) choose(ctx context.Context, c *book.EnterRemote) (home bool, err error) {
 	asked := *c.Spec
 	asked.Contract = ""

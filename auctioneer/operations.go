@@ -67,7 +67,6 @@ func (l *operations) drain(ctx context.Context, caller messages.Name, r market.D
 	return reply, nil
 }
 
-// window adds or removes a maintenance window.
 func (l *operations) window(ctx context.Context, caller messages.Name, r market.WindowRequest) (w market.Window, err error) {
 	if err := r.Validate(); err != nil {
 		return w, err
@@ -98,7 +97,7 @@ func (l *operations) replicas(ctx context.Context, _ messages.Name, _ messages.E
 }
 
 // joinTokens stores and uses the join tokens of nodes. Only the site's admission service may ask. All replicas have the
-// tokens in the log, so each token can be used only once, whichever host presents it.
+// tokens, so each can be used only once, whichever host presents it.
 func (l *operations) joinTokens(ctx context.Context, caller messages.Name, r messages.AdmitRequest) (reply messages.TokensReply, err error) {
 	if caller != messages.ServiceIdentity(messages.Admission) {
 		return reply, messages.Errorf(messages.PermissionDenied, "only the site's admission may ask this; operators use candor node token")
@@ -174,7 +173,6 @@ func (l *operations) apply(ctx context.Context, caller messages.Name, r market.A
 	return reply, l.awaitApplied(ctx, reply.Version)
 }
 
-// contentOf returns a digest of a request's content. A repeated request has the same digest.
 func contentOf(r *market.ApplyRequest) [sha256.Size]byte {
 	content := *r
 	content.Version = 0                          // when the request is repeated, the version has changed
@@ -183,7 +181,7 @@ func contentOf(r *market.ApplyRequest) [sha256.Size]byte {
 }
 
 // awaitApplied waits until the markets of a version are in force. If the term or ctx ends earlier, it returns an error
-// that says to ask again, because a leader that is stopping still answers with the old markets.
+// that says to ask again, because a leader that stops still answers with the old markets.
 func (l *operations) awaitApplied(ctx context.Context, version uint64) error {
 	for {
 		next := l.nextMarkets()
@@ -220,8 +218,7 @@ func compare(was, is []market.Market) (r market.ApplyReply) {
 	return r
 }
 
-// mustBeIdle returns an error for changes that would lose jobs, and the markets that must have no jobs when the
-// change is made.
+// mustBeIdle returns an error for changes that would lose jobs, and the markets that must have no jobs.
 func (l *operations) mustBeIdle(r *market.ApplyReply, present *desk.Markets, markets []market.Market) (idle []messages.Name, err error) {
 	l.replica.read(func(b *book.Book) {
 		for _, name := range slices.Concat(r.Removed, r.Changed) {

@@ -29,8 +29,8 @@ func limited(tasks int) []market.Market {
 	return []market.Market{{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"map", "reduce"}, MaxTasks: tasks}}
 }
 
-// TestApplyingMarketsRefusesNobody applies markets again and again, and sends requests without repeating any. All
-// requests must be answered without errors, and the change may not close and reopen any service.
+// Markets are applied again and again, and no request is repeated. All requests must be answered without errors, and no
+// service may be reopened.
 func TestApplyingMarketsRefusesNobody(t *testing.T) {
 	const clients, each, applications = 4, 25, 25
 	var b *counted
@@ -80,8 +80,7 @@ func TestApplyingMarketsRefusesNobody(t *testing.T) {
 	}
 }
 
-// TestSubmissionMeetsTheMarketsInForce changes a market while a submission is under way. The submission must be
-// checked against the changed market.
+// A market changes while a submission is under way. The submission must be checked against the changed market.
 func TestSubmissionMeetsTheMarketsInForce(t *testing.T) {
 	f := start(t)
 	f.bank.meet(make(chan chan struct{}))

@@ -8,15 +8,14 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// The histories are not in the log. A follower copies new samples from the leader as often as the leader takes them,
-// and each replica keeps a file. So after a change of the leader or a restart, a history lacks only samples of the time
-// without a leader.
+// The histories are not in the log. A follower copies new samples from the leader, and each replica keeps a file. So
+// after a change of the leader, a history lacks only the time without a leader.
 
 const (
 	marketKey, nodeKey = "m/", "n/"
 	// pastAtOnce is the approximate size limit of a reply with histories, in bytes.
 	pastAtOnce = 1 << 20
-	// mostPastClasses is the maximum number of classes of one market or node in a reply.
+	// mostPastClasses is how many classes of one market or node a reply has at most.
 	mostPastClasses = 1000
 )
 
@@ -95,7 +94,7 @@ func (p *histories) merge(reply *market.PastReply) {
 	}
 }
 
-// mergeOne adds the samples of one market or node. They are dropped if there is no room.
+// mergeOne adds the samples of one market or node, if there is room.
 func (p *histories) mergeOne(now messages.Time, one *market.Past) {
 	if len(one.Key) <= len(nodeKey) || len(one.Classes) > mostPastClasses {
 		return

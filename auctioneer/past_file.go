@@ -16,8 +16,8 @@ import (
 )
 
 // The file of the histories has a first line, and then frames. A frame has the length of its body, the CRC-32C of the
-// body, and the body: a [market.PastReply]. New frames are appended. When the appended frames are longer than the
-// complete history that the file began with, the whole file is written again.
+// body, and the body: a [market.PastReply]. New frames are appended. When they are longer than the complete history at
+// the beginning, the file is written again.
 const (
 	pastMagic   = "candor-past-1\n"
 	pastHeader  = 8
@@ -94,7 +94,7 @@ func (f *pastFile) save(p *histories) error {
 	return nil
 }
 
-// write writes frames with the samples since an instant. If whole is true, it writes all samples.
+// write writes frames with the samples since an instant, or all samples if whole is true.
 func write(file *os.File, p *histories, from messages.Time, whole bool) (n int64, now messages.Time, err error) {
 	out := bufio.NewWriter(file)
 	if whole {

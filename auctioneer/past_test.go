@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// looked adds a number of samples (looks) of a market, an account and a node to the histories.
+// looked adds samples of a market, an account and a node to the histories.
 func looked(p *histories, from messages.Time, looks int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -41,8 +41,7 @@ func (p *histories) told(now messages.Time) string {
 	return text
 }
 
-// TestHistoriesAreCopied copies histories from time to time, with restarts of both replicas. The copy must equal the
-// original.
+// Histories are copied from time to time, with restarts of both replicas. The copy must equal the original.
 func TestHistoriesAreCopied(t *testing.T) {
 	from := epoch
 	a, b := &histories{}, &histories{}
@@ -73,8 +72,7 @@ func TestHistoriesAreCopied(t *testing.T) {
 	}
 }
 
-// TestHistoriesAreBounded checks that a new node takes the place of a node whose last sample is old. If all nodes have
-// new samples, the new node must get no history.
+// A new node takes the place of a node whose last sample is old. If all nodes have new samples, it gets no history.
 func TestHistoriesAreBounded(t *testing.T) {
 	p := &histories{}
 	p.begin(epoch)
@@ -98,8 +96,8 @@ func TestHistoriesAreBounded(t *testing.T) {
 	}
 }
 
-// TestHistoriesAreKept checks that the file gives the histories back. If the file was cut or damaged, the part before
-// the damage must be read. The file must stay small.
+// The file gives the histories back. If it was cut or damaged, the part before the damage must be read. The file must
+// stay small.
 func TestHistoriesAreKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "past")
 	open := func() *Auctioneer {
@@ -163,7 +161,6 @@ func TestHistoriesAreKept(t *testing.T) {
 	}
 }
 
-// TestTheNextLeaderKnowsTheHistory checks that a replica which takes over, or which is restarted, has the history.
 func TestTheNextLeaderKnowsTheHistory(t *testing.T) {
 	net, dir := bus.NewMemory(), t.TempDir()
 	began := time.Now()

@@ -38,9 +38,8 @@ type peers struct {
 	asked time.Time                               // when the list was requested last
 }
 
-// enter reserves a place for a user's request that waits for a peer; "" means all peers. The number of places is small,
-// so that such requests leave room for other requests of the site's users. Requests to one peer get only some of the
-// places, so that a silent peer leaves room for the other peers.
+// enter reserves a place for a user's request that waits for a peer; "" means all peers. There are few places, so that
+// other requests have room. One peer gets only some of them, so that a silent peer leaves room for others.
 func (p *peers) enter(peer messages.Name) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,8 +63,8 @@ func (p *peers) left(peer messages.Name) {
 	}
 }
 
-// ask sends a request once to the auctioneer of a peer, in the name of this site. The caller decides whether to try
-// again. The answer is decoded into the value that reply points to.
+// ask sends a request once to the auctioneer of a peer, in the name of this site. The answer is decoded into the value
+// that reply points to.
 func (p *peers) ask(ctx context.Context, peer messages.Name, verb string, request, reply any) error {
 	payload, err := wire.Marshal(request, wire.Msgpack)
 	if err != nil {
@@ -82,7 +81,7 @@ func (p *peers) ask(ctx context.Context, peer messages.Name, verb string, reques
 	return nil
 }
 
-// askActor sends a request to another actor of the site, in the name of the auctioneer, until ctx ends.
+// askActor sends a request to another actor of the site, in the auctioneer's name, until ctx ends.
 func askActor[Reply any](ctx context.Context, p *peers, actor messages.Name, verb string, request any) (Reply, error) {
 	return bus.Call[Reply](ctx, p.bus, messages.Subject(p.site, actor, verb, messages.ServiceIdentity(messages.Auctioneer)), request)
 }
@@ -95,7 +94,7 @@ func peerAsk[Reply any](ctx context.Context, p *peers, peer messages.Name, verb 
 	return reply, err
 }
 
-// Returns the sites that the bank accepts new business with. It asks the bank again if its list is older than the
+// known returns the sites that the bank accepts new business with. It asks the bank again if its list is older than the
 // argument age.
 func (p *peers) known(ctx context.Context, age time.Duration) ([]messages.Name, error) {
 	p.mu.Lock()

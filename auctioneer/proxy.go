@@ -43,8 +43,7 @@ func (p proxies) ask(ctx context.Context, node messages.Name, r agent.ProxyReque
 	return reply, nil
 }
 
-// proxyAccount returns the owner of an attempt that runs on the node. The node may make requests in the name of this
-// account.
+// proxyAccount returns the owner of an attempt that runs on the node. The node may make requests for this account.
 func proxyAccount(b *book.Book, node messages.Name, a messages.Attempt) (messages.Name, error) {
 	over := messages.Errorf(messages.Fenced, "attempt %d of a task of job %v does not run on node %s: a task can ask only while it runs", a.Number, a.Task.Job, node)
 	j := b.Job(a.Task.Job)

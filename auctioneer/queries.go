@@ -34,7 +34,7 @@ func (l *queries) remoteJob(caller messages.Name, id messages.JobID) *book.Remot
 	return e.Remote
 }
 
-// older adds the jobs of the archive to a page, and returns how many records could not be read.
+// older adds archived jobs to a page, and returns how many records could not be read.
 func (l *queries) older(ctx context.Context, page *listing.Page, account messages.Name) (unreadable int, err error) {
 	wanted := func(e archive.Extent) bool { return page.Wants(e.Oldest, e.Newest, e.Submitted, e.Ended) }
 	return l.Archive.Scan(account, wanted, page.Names, func(j *job.JobSummary) error {
@@ -59,7 +59,7 @@ func (l *queries) archived(_ context.Context, caller messages.Name, r job.Archiv
 	return reply, err
 }
 
-// Sends new samples of the histories to another replica.
+// past sends new samples of the histories to another replica.
 func (l *queries) past(_ context.Context, caller messages.Name, r market.PastRequest) (market.PastReply, error) {
 	if caller != messages.ServiceIdentity(messages.Auctioneer) {
 		return market.PastReply{}, messages.Errorf(messages.PermissionDenied, "only replicas of the auctioneer copy the histories; ask for the history of a market instead")
@@ -67,7 +67,7 @@ func (l *queries) past(_ context.Context, caller messages.Name, r market.PastReq
 	return l.histories.part(r.From, r.After), nil
 }
 
-// history returns the history of a market or a node. Everybody who may see its present state may see its history.
+// history returns the history of a market or a node. Whoever may see its present state may see its history.
 func (l *queries) history(ctx context.Context, caller messages.Name, r market.HistoryRequest) (reply market.HistoryReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err

@@ -25,7 +25,7 @@ const (
 	mostTop      = 20
 )
 
-// listJobs fills a page. It reads only some jobs at a time, so that commands can be applied in between.
+// listJobs fills a page. It reads only some jobs at a time, so that commands can be applied meanwhile.
 func (l *queries) listJobs(ctx context.Context, caller messages.Name, r job.JobsRequest) (reply job.JobsReply, err error) {
 	page, err := listing.New(&r)
 	if err != nil {
@@ -66,8 +66,8 @@ func (l *queries) listJobs(ctx context.Context, caller messages.Name, r job.Jobs
 // shownAtOnce is how many jobs a query reads before it lets commands be applied.
 const shownAtOnce = 5000
 
-// show adds the jobs of an account ("" for all accounts) with numbers below a number to a page, newest first. It
-// returns the number to continue with, or 0 if the oldest job was added.
+// show adds the jobs of an account ("" for all) below a number to a page, newest first. It returns the number to
+// continue with, or 0 at the end.
 func (l *queries) show(page *listing.Page, b *book.Book, account messages.Name, below messages.JobID) (next messages.JobID, full bool) {
 	looked := 0
 	waiting := page.Lists(job.Waiting)
@@ -111,8 +111,7 @@ func (l *queries) job(ctx context.Context, caller messages.Name, r job.JobReques
 	return l.detail(ctx, l.seenBy(caller, r.Job))
 }
 
-// finding says which job a query is about. The job is looked up in the book and then in the archive. It is found only
-// if the caller may see it.
+// finding says which job a query is about. The job is found in the book or the archive, if the caller may see it.
 type finding struct {
 	in  func(*book.Book) (*book.Job, error)
 	old func(missing error) (book.Ended, error)
@@ -165,7 +164,7 @@ func (l *queries) keeps(j *book.Job) bool {
 	return m != nil && registry.Of(m).Keeps && !j.State.Final()
 }
 
-// Tells a node whether the market still keeps back the output of a job. The output of a job that has left the book can
+// kept tells a node whether the market keeps back the output of a job. The output of a job that has left the book can
 // be read.
 func (l *queries) kept(ctx context.Context, _ messages.Name, r job.JobRequest) (reply job.KeptReply, err error) {
 	err = l.look(ctx, func(b *book.Book) error {
@@ -176,7 +175,6 @@ func (l *queries) kept(ctx context.Context, _ messages.Name, r job.JobRequest) (
 	return reply, err
 }
 
-// shares returns the shares of a job that has not ended, by class.
 func (l *queries) shares(market messages.Name, id messages.JobID) (out []job.ClassShare) {
 	l.with(func(d *desk.Desk) {
 		if m := d.Market(market); m != nil {
@@ -186,8 +184,8 @@ func (l *queries) shares(market messages.Name, id messages.JobID) (out []job.Cla
 	return out
 }
 
-// reasonOf returns why a node that is up takes no work or only a part of it: why the node drains, why it is in
-// quarantine, or why its agent has paused it. It returns "" if no reason is known.
+// reasonOf returns why a node that is up takes no work or less of it: a drain, a quarantine, or a pause by its agent.
+// It returns "" if no reason is known.
 func reasonOf(n *book.Node) string {
 	if !n.Up {
 		return ""
@@ -290,7 +288,6 @@ func (l *queries) status(context.Context, messages.Name, messages.Empty) (messag
 		Applied: s.Applied, Replicas: s.Replicas}, nil
 }
 
-// reservations returns the timetable: the jobs with a final order to start.
 func (l *queries) reservations(ctx context.Context, caller messages.Name, r marketmsg.ReservationsRequest) (reply marketmsg.ReservationsReply, err error) {
 	if m := l.inForce(); r.Market != "" && m.Find(r.Market) == nil {
 		return reply, m.Missing("market: ", r.Market)

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 )
 
-// TestNodeTellsAllReasons: a node can drain and be paused by its agent at the same time. Both reasons must be shown.
+// A node can drain and be paused by its agent at the same time. Both reasons must be shown.
 func TestNodeTellsAllReasons(t *testing.T) {
 	full := agent.Paused([]messages.Name{agent.AbilityFull})
 	for _, c := range []struct {

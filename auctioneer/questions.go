@@ -8,16 +8,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// questions limits the work for what-if questions. Each account may ask only so often, and only one question is
-// computed at a time.
+// questions limits the work for what-if questions: each account may ask only so often, and one question is computed at
+// a time.
 type questions struct {
 	mu      sync.Mutex
 	buckets quota.Buckets
 	one     chan struct{}
 }
 
-// askedRules limits how often an account may ask. It allows bursts, because a user who moves a slider in the console
-// asks several times in a short time.
+// askedRules allows bursts, because a user who moves a slider in the console asks several times in a short time.
 var askedRules = quota.Rules{PerSecond: 4, Burst: 16}
 
 // enter waits until no other question is being computed.

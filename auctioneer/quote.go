@@ -22,8 +22,7 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// quote computes a menu of contracts and commits it, so that a job can accept one of them even after a change of the
-// leader.
+// quote computes a menu of contracts and commits it, so that it survives a change of the leader.
 func (l *submissions) quote(ctx context.Context, account messages.Name, r marketmsg.QuoteRequest) (reply marketmsg.QuoteReply, err error) {
 	if !messages.ValidName(account) {
 		return reply, messages.Errorf(messages.Invalid, "account %q is not a valid name", account)
@@ -73,7 +72,7 @@ func (l *submissions) quoteTo(ctx context.Context, account messages.Name, m *mar
 }
 
 // quotable returns an error if the account belongs to another site whose users already have many valid quotes. This
-// leaves room for quotes for the users of other sites.
+// leaves room for other sites.
 func (l *submissions) quotable(account messages.Name) error {
 	_, home, visits := strings.Cut(account, "@")
 	if !visits {
@@ -110,8 +109,7 @@ func (l *submissions) menu(ctx context.Context, m *marketmsg.Market, account mes
 	return q, err
 }
 
-// runtimes asks the estimator for the run times of a job's tasks. It returns nil if the run time of at least one stage
-// is not known.
+// runtimes asks the estimator for the run times of a job's tasks. It returns nil if one of them is not known.
 func (l *submissions) runtimes(ctx context.Context, account messages.Name, spec *job.JobSpec) *mechanism.Runtimes {
 	r := desk.RuntimesOf(account, spec)
 	ctx, cancel := context.WithTimeout(ctx, desk.LearnWithin.Std())
@@ -130,8 +128,8 @@ func (l *submissions) place(account messages.Name, spec *job.JobSpec, m *marketm
 	return err
 }
 
-// places returns, by stage, how many tasks of a job could start now: on nodes that have all their slots idle, with
-// free licences, and within the bounds of the account and of the project that pays.
+// places returns, by stage, how many tasks of a job could start now: on nodes that have all their slots idle, with free
+// licences, and within the bounds.
 func places(b *book.Book, owner messages.Name, spec *job.JobSpec, m *marketmsg.Market) []int {
 	out := make([]int, len(spec.Stages))
 	for i := range spec.Stages {
@@ -169,8 +167,8 @@ func (l *submissions) outlook(owner messages.Name, m *marketmsg.Market, spec *jo
 	return outlook, err
 }
 
-// types returns likely job types of the declared class. The estimator draws them from the profile of that class.
-// Without a profile or an answer, they come from likely.
+// types returns likely job types of the declared class. The estimator draws them from a profile of the class; without
+// an answer, they come from likely.
 func (l *submissions) types(ctx context.Context, m *marketmsg.Market, spec *job.JobSpec, seed uint64) []job.Valuation {
 	if spec.Valuation == nil {
 		return nil
@@ -202,8 +200,8 @@ func (l *submissions) drawTypes(ctx context.Context, declared *job.Valuation, se
 }
 
 // likely returns the types that are assumed if nothing is known about a class of valuations: values from 1 to 100
-// credits and times from ten seconds to a day, all equally likely. Only the class comes from the declaration. likely
-// returns nil if the market's configuration has prior types of this class.
+// credits and times from ten seconds to a day, all equally likely. It returns nil if the market's configuration has
+// prior types of this class.
 func likely(m *marketmsg.Market, declared *job.Valuation) (out []job.Valuation) {
 	if slices.ContainsFunc(m.Prior, func(v job.Valuation) bool { return v.Class == declared.Class }) {
 		return nil

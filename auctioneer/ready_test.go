@@ -7,9 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// TestANewBookWaitsForTheTime starts an auctioneer without entries on a host that has not compared its clock. It must
-// not lead before the host knows the time: if its book got a wrong time in the future, the time of the book could never
-// go back.
+// A replica without entries runs on a host that has not compared its clock. It must not lead before the host knows the
+// time: if its book got a wrong time in the future, the book's time could never go back.
 func TestANewBookWaitsForTheTime(t *testing.T) {
 	var known atomic.Bool
 	looks := make(chan struct{}, 1)

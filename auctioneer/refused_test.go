@@ -15,9 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// TestARefusedContractLeavesNoHold: two submissions accept contracts of one quote at the same time. One of them is
-// refused after its hold was made, and the hold must be freed. A third submission must be refused before the bank holds
-// any credits.
+// Two submissions accept contracts of one quote at the same time. The one that is refused must get its hold freed. A
+// third submission must be refused before the bank holds any credits.
 func TestARefusedContractLeavesNoHold(t *testing.T) {
 	g := newGrid(t, 1, sold(func(*market.Market) {}))
 	spec := bids(1, valued)
@@ -54,7 +53,7 @@ func TestARefusedContractLeavesNoHold(t *testing.T) {
 	}
 }
 
-// deposed is the mailbox of a leader that does not know that another replica has replaced it.
+// deposed is the mailbox of a leader that was replaced and does not know it.
 type deposed struct {
 	mailbox.Mailbox
 	is atomic.Bool
@@ -67,8 +66,7 @@ func (m *deposed) Verify(ctx context.Context) error {
 	return m.Mailbox.Verify(ctx)
 }
 
-// TestOnlyWhoLeadsRefuses: another replica may have replaced a leader. The old leader lacks the new leader's jobs, so
-// it must not say that a job does not exist.
+// A replaced leader lacks the new leader's jobs, so it must not say that a job does not exist.
 func TestOnlyWhoLeadsRefuses(t *testing.T) {
 	box := new(deposed)
 	f := startWith(t, behind(func(ordinary mailbox.Mailbox) mailbox.Mailbox {

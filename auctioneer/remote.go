@@ -20,8 +20,8 @@ import (
 // answerWithin is how long a submission waits for the peer's answer. The job is sent to the peer in any case.
 const answerWithin = 3 * time.Second / 2
 
-// remote submits remote jobs, and answers their users: from the book, or by asking the peer. A question to the peer
-// waits only for a limited time; after that the answer is the peer's last report.
+// remote submits remote jobs, and answers their users. A question to the peer waits only for a limited time; after that
+// the answer is the peer's last report.
 type remote struct {
 	site      *site
 	peers     *peers
@@ -30,8 +30,8 @@ type remote struct {
 	offers    *offers
 }
 
-// submit commits a remote job. The job gets its number at once. The errands (the leader's further requests about the
-// job) do the rest.
+// submit commits a remote job, which gets its number at once. Errands (the leader's requests about the job) do the
+// rest.
 func (r *remote) submit(ctx context.Context, account messages.Name, q *job.SubmitRequest) (reply job.SubmitReply, err error) {
 	leave, full := r.peers.enter(q.Site)
 	if full != nil && (q.Site == clearing.AnySite || q.DryRun) {
@@ -73,7 +73,7 @@ func (r *remote) submit(ctx context.Context, account messages.Name, q *job.Submi
 	return reply, err
 }
 
-// Returns the answer to a submission that was committed before.
+// known returns the answer to a submission that was committed before.
 func (r *remote) known(c *book.EnterRemote) (known *book.RemoteReceipt, err error) {
 	r.site.replica.read(func(b *book.Book) { known, err = b.KnownRemote(c) })
 	return known, err
@@ -133,7 +133,7 @@ func (r *remote) stay(ctx context.Context, c *book.EnterRemote, q *job.SubmitReq
 	return reply, err
 }
 
-// departure returns the command that enters a submission for another site. The site is empty if it is still to be
+// departure returns the command that enters a submission for another site. Its site is empty if it is still to be
 // chosen.
 func departure(account messages.Name, r *job.SubmitRequest) (*book.EnterRemote, error) {
 	digest, err := intake.DigestOf(r)
@@ -149,11 +149,10 @@ func departure(account messages.Name, r *job.SubmitRequest) (*book.EnterRemote, 
 	return c, federation.Portable(c.Spec)
 }
 
-// departedPerSite is the maximum number of jobs at one other site that are not over, so that a silent site leaves
-// room for jobs at other sites.
+// departedPerSite is the maximum number of active jobs at one other site. So a silent site leaves room for others.
 const departedPerSite = book.MaxRemoteJobs / 8
 
-// room returns an error if the peer already has as many jobs of this site as it may have.
+// room returns an error if the peer already has as many jobs as it may have.
 func (r *remote) room(peer messages.Name) (err error) {
 	r.site.replica.read(func(b *book.Book) {
 		if n := b.Departed(peer); n >= departedPerSite {
@@ -174,7 +173,7 @@ func (r *remote) sendable(ctx context.Context, c *book.EnterRemote) error {
 	return r.intake.affordable(ctx, &submission{Submission: &intake.Submission{Account: c.Account, Payer: c.Payer, Spec: c.Spec}})
 }
 
-// rehearse answers a dry run. It asks the peer for a quote. If the peer would refuse the job, it refuses the quote.
+// rehearse answers a dry run with a quote of the peer. It refuses what the peer would refuse.
 func (r *remote) rehearse(ctx context.Context, c *book.EnterRemote) (reply job.SubmitReply, err error) {
 	quoted := *c.Spec
 	quoted.Contract = ""
@@ -189,8 +188,8 @@ func (r *remote) rehearse(ctx context.Context, c *book.EnterRemote) (reply job.S
 	return reply, nil
 }
 
-// answer returns the answer for a committed job. If mayWait is true, it waits until the peer has answered or failed;
-// otherwise it returns at once.
+// answer returns the answer for a committed job. If mayWait is true, it first waits until the peer has answered or
+// failed.
 func (r *remote) answer(ctx context.Context, p *book.RemoteReceipt, mayWait bool) (job.SubmitReply, error) {
 	reply := job.SubmitReply{Job: p.Job, Payer: p.Payer, Held: p.Held, Tasks: p.Tasks, Site: p.Peer, Chosen: p.Chosen}
 	if p.Peer == "" { // the job runs at this site
@@ -207,7 +206,7 @@ func (r *remote) answer(ctx context.Context, p *book.RemoteReceipt, mayWait bool
 	return reply, nil
 }
 
-// find returns a remote job, or nil if there is no such job that the caller may see.
+// find returns a remote job, or nil if there is none that the caller may see.
 func (r *remote) find(caller messages.Name, id messages.JobID) *book.RemoteJob {
 	found, ok := r.federated.remote(id)
 	if !ok || found.Account != caller && !slices.Contains(r.site.Operators, caller) {
@@ -224,8 +223,8 @@ func (r *remote) summary(j *book.RemoteJob) job.JobSummary {
 	return s
 }
 
-// askAbout asks the peer about a job, for a user who waits. It returns an error if the peer could not be asked. It also
-// returns an error, without asking, if the peer has never reported the job.
+// askAbout asks the peer about a job, for a user who waits. It returns an error if the peer could not be asked, or has
+// never reported the job.
 func askAbout[Reply any](ctx context.Context, p *peers, j *book.RemoteJob, verb string, request any, within time.Duration) (reply Reply, err error) {
 	if j.Known == 0 {
 		return reply, messages.Errorf(messages.NotFound, "job %d has not reached site %s: it is %v", j.ID, j.Peer, j.Phase)
@@ -238,7 +237,7 @@ func askAbout[Reply any](ctx context.Context, p *peers, j *book.RemoteJob, verb 
 	return peerAsk[Reply](ctx, p, j.Peer, verb, request, within)
 }
 
-// job returns a remote job as the peer reports it now. If the peer does not answer, it returns the peer's last report.
+// job returns a remote job as the peer reports it, or as it last did.
 func (r *remote) job(ctx context.Context, j *book.RemoteJob) (reply job.JobDetail, err error) {
 	if err := r.site.verify(ctx); err != nil {
 		return reply, err
@@ -248,8 +247,7 @@ func (r *remote) job(ctx context.Context, j *book.RemoteJob) (reply job.JobDetai
 	if err == nil && now.Phase == book.There {
 		now.Status, now.Known = *federation.Heard(&there.JobSummary, j), r.site.Clock()
 		if state := now.Status.State; state != j.Status.State && !state.Final() {
-			// Commit what the user sees, so that the job's state does not go back if the peer stops answering. If the
-			// commit fails, a later request to the peer gets the state again.
+			// Commit what the user sees, so that the job's state does not go back if the peer stops answering.
 			_, _ = r.site.propose(ctx, &book.Command{Advance: &book.Advance{Steps: []book.Step{{Job: j.ID, Status: &now.Status}}}})
 		}
 	}
@@ -272,8 +270,7 @@ func (r *remote) tasks(ctx context.Context, j *book.RemoteJob, q job.TasksReques
 	return reply, silent(j, err)
 }
 
-// silent turns an error about a peer that did not answer into a sentence for the user. Other errors, such as a refusal
-// by the peer, do not change.
+// silent turns an error about a peer that did not answer into a sentence for the user. It does not change other errors.
 func silent(j *book.RemoteJob, err error) error {
 	if err == nil || !messages.Passing(err) {
 		return err
@@ -295,8 +292,7 @@ func (r *remote) output(ctx context.Context, caller messages.Name, q clearing.Ou
 	return reply, silent(j, err)
 }
 
-// cancel commits the cancellation of a remote job, and waits until the peer knows it. If the peer does not answer, it
-// is told later, when it answers again.
+// cancel commits the cancellation of a remote job, and waits until the peer knows it. A silent peer is told later.
 func (r *remote) cancel(ctx context.Context, caller messages.Name, j *book.RemoteJob) (reply job.CancelReply, err error) {
 	was, err := propose[job.State](ctx, r.site, &book.Command{Advance: &book.Advance{Steps: []book.Step{{Job: j.ID, Cancel: caller}}}})
 	if err != nil {
@@ -314,8 +310,8 @@ func (r *remote) cancel(ctx context.Context, caller messages.Name, j *book.Remot
 }
 
 // uncharged extends the error for a job that cannot be cancelled because it has ended. If the other site has not
-// charged the job yet, that site's bank is asked to give the credits back. That bank refuses if it will charge for
-// work, so nobody can avoid the payment in this way.
+// charged the job yet, its bank is asked to give the credits back. That bank refuses if it will charge for work, so
+// nobody avoids the payment.
 func (r *remote) uncharged(ctx context.Context, j *book.RemoteJob, why error) error {
 	if messages.KindOf(why) != messages.Ended || j.Authorisation == nil || j.Phase == book.Releasing {
 		return why
@@ -330,8 +326,8 @@ func (r *remote) uncharged(ctx context.Context, j *book.RemoteJob, why error) er
 		messages.Detail(why), j.Peer)
 }
 
-// cancelJobs commits the cancellation of remote jobs, and writes the outcome of each job to its position in the
-// reply. It does not wait for peers.
+// cancelJobs commits the cancellation of remote jobs, and writes each outcome to its position in the reply. It does not
+// wait for peers.
 func (r *remote) cancelJobs(ctx context.Context, caller messages.Name, ids []messages.JobID, out []job.CancelOutcome) error {
 	for i := range out {
 		c := &out[i]

@@ -17,14 +17,13 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// replica guards the book: the mailbox applies commands to it while the leader
-// reads.
+// replica guards the book: the mailbox applies commands to it while the leader reads.
 type replica struct {
 	mu   sync.RWMutex
 	book *book.Book
 	time *siteclock.Steady
 	kick chan struct{} // gets a value after commands were applied
-	// archive gets the records that leave the book. If it is nil, these records are lost.
+	// archive gets the records that leave the book. If it is nil, they are lost.
 	archive   *archive.Archive
 	unwritten bool          // the last record could not be written
 	level     atomic.Int64  // level that the replicas agreed on; see [messages.Level]
@@ -82,9 +81,8 @@ func (r *replica) Capture() mailbox.Image {
 }
 
 // synced is an image that first makes the archive durable. After an image is written, old commands are removed from the
-// log. Some of these commands moved records from the book to the archive. From then on, only the archive has these
-// records. If the archive cannot be made durable, the image is written anyway: a record that a power loss destroys is
-// copied from another replica.
+// log. Some of these moved records to the archive, which alone has them from then on. If the archive cannot be made
+// durable, the image is written anyway: a lost record is copied from another replica.
 type synced struct {
 	*book.Image
 	replica *replica
@@ -106,8 +104,7 @@ func (i *synced) Digest(w io.Writer) error {
 	return err
 }
 
-// Weak implements mailbox.Machine. A replica whose archive lost records should not lead: it must copy them from the
-// leader.
+// Weak implements mailbox.Machine. A replica whose archive lost records should not lead: it must copy them first.
 func (r *replica) Weak() error {
 	if r.damaged.Load() {
 		return errors.New("the archive of ended jobs lost records")
@@ -134,7 +131,7 @@ func (r *replica) Restore(from io.Reader) error {
 	return err
 }
 
-// lose is called when this archive has lost records. Other replicas may still have them.
+// lose is called when this archive has lost records.
 func (r *replica) lose() {
 	r.damaged.Store(true)
 	r.lack()

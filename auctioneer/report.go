@@ -11,8 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// report reports to operators what the desk did in a step, in the log and by metrics. The argument took is the duration
-// of the step.
+// report tells operators what the desk did in a step, in the log and by metrics. The argument took is its duration.
 func (l *term) report(events []any, took time.Duration) {
 	for _, event := range events {
 		switch e := event.(type) {
@@ -57,8 +56,8 @@ func (l *term) report(events []any, took time.Duration) {
 	}
 }
 
-// unsent logs that a notification about a job was not accepted. The log does not name the receiver, because somebody
-// who knows the URL of a webhook may be able to use it.
+// unsent logs that a notification was not accepted. It does not name the receiver, because whoever knows the URL of a
+// webhook may be able to use it.
 func (l *term) unsent(e *desk.Unsent) {
 	outcome := "failed"
 	if e.Over {
@@ -77,7 +76,6 @@ func (l *term) refused(e *desk.Refused) {
 	l.Log.Error("charge to another site refused", zap.String("site", e.Site), zap.String("authorisation", e.Charge), zap.Error(e.Err))
 }
 
-// quarantines remembers the quarantines that the leader has reported.
 type quarantines struct {
 	mu    sync.Mutex
 	since map[messages.Name]messages.Time // by node: begin of the quarantine

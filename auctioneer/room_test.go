@@ -22,8 +22,7 @@ func laden(stages int) job.JobSpec {
 	return s
 }
 
-// TestOneExchangeIsNeverTooLarge claims tasks of large jobs. The claimed tasks must fit in the answer, and the other
-// tasks must be claimed by a later exchange.
+// Tasks of large jobs are claimed. They must fit in the answer, and a later exchange must claim the rest.
 func TestOneExchangeIsNeverTooLarge(t *testing.T) {
 	for _, able := range []bool{true, false} {
 		t.Run(fmt.Sprintf("able=%v", able), func(t *testing.T) {
@@ -60,8 +59,7 @@ func TestOneExchangeIsNeverTooLarge(t *testing.T) {
 	}
 }
 
-// TestAClaimForAMarketThatIsGoneIsDropped sends an exchange with a claim for a removed market. The other claims and the
-// finished tasks of the exchange must be carried out.
+// An exchange has a claim for a removed market. Its other claims and its finished tasks must be carried out.
 func TestAClaimForAMarketThatIsGoneIsDropped(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k", oneStage(2)).Job

@@ -18,8 +18,7 @@ import (
 // secrets has the secret words of a bid, and the first digits of its secret numbers.
 type secrets struct{ words, numbers []string }
 
-// in returns the secrets that a reply contains. A number of four or more digits counts as found if its first four
-// digits are found.
+// in returns the secrets that a reply contains. Of a number, only the first four digits are searched.
 func (s secrets) in(reply any, err error) (found []string) {
 	data, _ := json.Marshal(reply)
 	text := string(data)
@@ -42,8 +41,7 @@ func (s secrets) in(reply any, err error) (found []string) {
 	return found
 }
 
-// sealedMarkets returns one market of each mechanism. In each market only Alice's bid waits; the result also has the
-// secrets of this bid.
+// sealedMarkets returns one market of each mechanism, where only Alice's bid waits, and the secrets of this bid.
 func sealedMarkets() map[messages.Name]struct {
 	market marketmsg.Market
 	slots  int
@@ -87,8 +85,8 @@ func sealedMarkets() map[messages.Name]struct {
 	}
 }
 
-// TestSealedBids: Alice bids, and Eve, who has no job, asks everything that a user can ask. No reply may have Alice's
-// name, the name of her job, or a number of her bid.
+// Alice bids, and Eve, who has no job, asks everything that a user can ask. No reply may have Alice's name, the name of
+// her job, or a number of her bid.
 func TestSealedBids(t *testing.T) {
 	for mechanism, bid := range sealedMarkets() {
 		t.Run(mechanism, func(t *testing.T) {
@@ -131,7 +129,6 @@ func TestSealedBids(t *testing.T) {
 	}
 }
 
-// contracted submits a job with a contract, in a market that sells contracts.
 func (g *grid) contracted(who messages.Name, spec jobmsg.JobSpec) jobmsg.JobSpec {
 	g.t.Helper()
 	if g.Markets[0].Mechanism != marketmsg.ContractMenu {
@@ -149,8 +146,7 @@ type answered struct {
 	err   error
 }
 
-// everything returns the answers to all requests that a user can make. Requests about a job ask about another
-// account's job.
+// everything returns the answers to all requests of a user. Requests about a job ask about another account's job.
 func (g *grid) everything(who messages.Name, another messages.JobID, change func(*jobmsg.JobSpec)) []answered {
 	spec := bids(1, func(s *jobmsg.JobSpec) {
 		change(s) // the fields that the market needs, with numbers of its own

@@ -9,11 +9,11 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// service collects metrics about the slots that the site sells, and about waiting jobs, when a monitor asks. Only the
-// leader has these metrics. They show no more than any user can see: sealed prices are left out.
+// service collects metrics about the slots that the site sells, and about waiting jobs. Only the leader has them.
+// Sealed prices are left out.
 type service struct{ *site }
 
-// mostNodesTold is the maximum number of nodes that have their own metrics.
+// mostNodesTold is how many nodes have their own metrics, at most.
 const mostNodesTold = 1000
 
 func described(name, help string, labels ...string) *prometheus.Desc {
@@ -140,8 +140,8 @@ func collectNodes(nodes []*book.Node, gauge gauges) {
 	}
 }
 
-// collectResources adds metrics with the amounts in r, for each resource whose amount in the parameter any is positive.
-// It always adds the number of GPUs.
+// collectResources adds metrics with the amounts in r, for the resources that are positive in the parameter any. It
+// always adds the number of GPUs.
 func collectResources(r, any job.Resources, gauge gauges, d *prometheus.Desc, labels ...string) {
 	for _, of := range []struct {
 		name        string

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// serviceOf returns the metrics of a replica, by name and label values, in the order of the label names.
+// serviceOf returns the metrics of a replica by name and label values.
 func serviceOf(t *testing.T, a *Auctioneer) map[string]float64 {
 	t.Helper()
 	r := prometheus.NewRegistry()
@@ -34,8 +34,6 @@ func serviceOf(t *testing.T, a *Auctioneer) map[string]float64 {
 	return out
 }
 
-// TestMetricsSayWhatIsSoldAndWhatWaits checks the metrics about slots and waiting jobs, while this replica leads and
-// afterwards.
 func TestMetricsSayWhatIsSoldAndWhatWaits(t *testing.T) {
 	half := messages.Price(messages.Credit / 2)
 	g := newGrid(t, 2, market.Market{Name: "main", Mechanism: market.FIFO, Classes: []messages.Name{"cpu"}, Reserve: &half},

@@ -6,17 +6,17 @@ import (
 )
 
 // A leader that the bank does not answer can accept no job and settle no job. One broken link between two hosts is
-// enough to cause this, while a third host reaches both hosts. So each replica sends requests to the bank at intervals.
-// A leader without an answer hands over to a replica that gets answers (see [mailbox.Machine]).
+// enough, while a third host reaches both. So each replica sends requests to the bank at intervals. A leader without an
+// answer hands over to a replica that gets answers (see [mailbox.Machine]).
 
 const (
 	askBankEvery  = 500 * time.Millisecond
 	askBankWithin = time.Second
 	// bankAway is the time without an answer after which a leader hands over. If the bank itself is down, the other
-	// replicas also notice it within this time, and no replica hands over.
+	// replicas notice it too, and no replica hands over.
 	bankAway = 2 * time.Second
-	// bankSteady is the time for which the bank must have answered each request of a replica before this replica takes
-	// over, so that the lead does not change again and again.
+	// bankSteady is how long the bank must have answered a replica before the replica takes over. So the lead does not
+	// change again and again.
 	bankSteady = 3 * time.Second
 )
 
@@ -26,8 +26,7 @@ type bankSight struct {
 	failed  time.Time // when the latest request failed; zero if none failed
 }
 
-// Returns the state after one more request to the bank. The arguments say when the request was sent, when it ended, and
-// with which error.
+// after returns the state after one more request to the bank, which was sent and ended at the given times.
 func (s bankSight) after(sent, now time.Time, err error) bankSight {
 	if err == nil {
 		return bankSight{failed: s.failed}

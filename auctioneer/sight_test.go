@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// TestWhoLeadsNeedsTheBank checks that a leader hands over only when the other replicas would also have noticed that
-// the bank is away. A replica that got no answer just before must not take over.
+// A leader hands over only when the other replicas would also have noticed that the bank is away. A replica that got no
+// answer just before must not take over.
 func TestWhoLeadsNeedsTheBank(t *testing.T) {
 	began := time.Now()
 	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
@@ -60,8 +60,7 @@ func (m threefold) Status() mailbox.Status {
 	return s
 }
 
-// TestALeaderWithoutTheBankIsWeak checks that a leader is weak until the bank answers again. A leader whose group has
-// no other replicas must never be weak.
+// A leader is weak until the bank answers again. A leader without other replicas is never weak.
 func TestALeaderWithoutTheBankIsWeak(t *testing.T) {
 	t.Parallel()
 	f := startWith(t, behind(func(m mailbox.Mailbox) mailbox.Mailbox { return threefold{m} }))

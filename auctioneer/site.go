@@ -12,8 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// site is shared by the parts of a replica: its configuration, the book, the log of commands, and everything that
-// lasts longer than a term.
+// site is what the parts of a replica share and what outlasts a term: its configuration, the book, the log of commands.
 type site struct {
 	Config
 	replica   *replica
@@ -25,11 +24,10 @@ type site struct {
 	pastFile  pastFile
 	questions questions
 	endings   endings
-	// leadingDesk gives access to the desk while this replica leads, and is nil otherwise.
+	// leadingDesk gives access to the desk while this replica leads, or is nil.
 	leadingDesk atomic.Pointer[func(func(*desk.Desk))]
 }
 
-// propose commits a command and returns its result.
 func (a *site) propose(ctx context.Context, c *book.Command) (any, error) {
 	c.Stamp(a.replica.time.Stamp())
 	data, err := c.Encode()
@@ -39,7 +37,6 @@ func (a *site) propose(ctx context.Context, c *book.Command) (any, error) {
 	return outcome(a.box.Propose(ctx, data))
 }
 
-// outcome returns the result of a command, or the error with which it was refused.
 func outcome(result any, err error) (any, error) {
 	if err != nil {
 		return nil, mailbox.Wire(messages.Auctioneer, err)
@@ -81,7 +78,7 @@ func propose[Result any](ctx context.Context, a *site, c *book.Command) (result 
 	return came.(Result), nil
 }
 
-// decided waits until every earlier proposal of this replica is decided, even if no request waits for it.
+// decided waits until every earlier proposal of this replica is decided.
 func (a *site) decided(ctx context.Context) error {
 	if err := a.box.Decided(ctx); err != nil {
 		return mailbox.Wire(messages.Auctioneer, err)
@@ -106,7 +103,6 @@ func (l *site) look(ctx context.Context, f func(*book.Book) error) (err error) {
 	return err
 }
 
-// operates reports whether an account is an operator, who may see all jobs.
 func (a *site) operates(account messages.Name) bool {
 	return slices.Contains(a.Operators, account)
 }
@@ -117,8 +113,8 @@ func (a *site) instant() desk.Instant {
 	return desk.Instant{Wall: wall, Leap: leap, Mono: messages.Duration(time.Since(a.began))}
 }
 
-// inTerm returns an error if the term in which a request arrived has ended. It does so even if this replica leads
-// again, because another leader may have answered the same request in between.
+// inTerm returns an error if the term in which a request arrived has ended, even if this replica leads again. Another
+// leader may have answered the same request in between.
 func (a *site) inTerm(term uint64) error {
 	if a.box.Status().Term != term {
 		return messages.Errorf(messages.NotLeader, "another leader takes over; ask again")
@@ -137,7 +133,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// patiently returns a context that lets a proposal wait for other proposals, at most as long as its Patience says.
+// patiently returns a context that lets a proposal wait for others, at most as long as its Patience says.
 func patiently(ctx context.Context, p desk.Proposal) context.Context {
 	if p.Patience == 0 {
 		return ctx

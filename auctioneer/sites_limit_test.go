@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// bookkeeper returns a leader without a term: it has a book, and a desk for its effects.
+// bookkeeper returns a leader with a book and a desk, but without a term.
 func bookkeeper(t *testing.T) *term {
 	t.Helper()
 	return &term{site: &site{Config: Config{Site: "west", Clock: func() messages.Time { return epoch }}, replica: newReplica(nil, nil)}}
@@ -40,8 +40,8 @@ func (l *term) visits(t *testing.T, home, account messages.Name) *book.Submit {
 	return s
 }
 
-// TestASitesJobsAreBoundedAsOnes checks that the limits for one account apply to all users of another site together,
-// whatever names these users have. Other sites and accounts must not be affected.
+// The limits for one account apply to all users of another site together, whatever their names. Other sites and
+// accounts must not be affected.
 func TestASitesJobsAreBoundedAsOnes(t *testing.T) {
 	l := bookkeeper(t)
 	l.metrics = newMetrics(prometheus.NewRegistry())
@@ -68,8 +68,7 @@ func TestASitesJobsAreBoundedAsOnes(t *testing.T) {
 	}
 }
 
-// TestASitesQuotesAreBounded checks that no site can use up the quotes of all other sites, whatever names its users
-// have.
+// No site can use up the quotes of all other sites.
 func TestASitesQuotesAreBounded(t *testing.T) {
 	l := bookkeeper(t)
 	for i := range book.MaxSiteQuotes {
@@ -89,7 +88,7 @@ func TestASitesQuotesAreBounded(t *testing.T) {
 	}
 }
 
-// TestLooksAreBoundedPerPeer checks that requests that wait for a silent peer leave room for requests to another peer.
+// Requests that wait for a silent peer leave room for requests to another peer.
 func TestLooksAreBoundedPerPeer(t *testing.T) {
 	p := &peers{site: "west"}
 	var leave func()
@@ -113,8 +112,8 @@ func TestLooksAreBoundedPerPeer(t *testing.T) {
 	}
 }
 
-// TestASiteHasAPace checks the rate of another site's requests, for each kind of request, whatever names its users
-// have. Other sites must not be affected. Only a few of its quotes may be made at the same time.
+// Each kind of request of another site has a limited rate, whatever the names of its users. Other sites must not be
+// affected. Only a few of its quotes may be made at the same time.
 func TestASiteHasAPace(t *testing.T) {
 	g := &gate{metrics: newMetrics(prometheus.NewRegistry())}
 	for verb, rules := range map[string]*quota.Rules{clearing.VerbPeerQuote: &quotePace, clearing.VerbPeerSubmit: &submitPace, clearing.VerbPeerJob: &askPace} {
@@ -158,7 +157,6 @@ func TestASiteHasAPace(t *testing.T) {
 	}
 }
 
-// TestJobsAtASilentSiteLeaveRoomForOthers checks that at most a fixed part of all remote jobs can be at one other site.
 func TestJobsAtASilentSiteLeaveRoomForOthers(t *testing.T) {
 	l := bookkeeper(t)
 	r := &remote{site: l.site}

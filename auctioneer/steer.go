@@ -12,7 +12,7 @@ import (
 // steering changes jobs that have not ended, for their owners or operators.
 type steering struct{ *term }
 
-// find returns a job that the caller may change: the caller's own job, or any job for an operator.
+// find returns a job that the caller may change: an own job, or any job for an operator.
 func (l steering) find(caller messages.Name, id messages.JobID) (found book.Job, err error) {
 	l.replica.read(func(b *book.Book) {
 		j, failed := l.rules().Visible(b, caller, id)
@@ -23,7 +23,6 @@ func (l steering) find(caller messages.Name, id messages.JobID) (found book.Job,
 	return found, err
 }
 
-// hold stops a job from getting tasks.
 func (l steering) hold(ctx context.Context, caller messages.Name, r job.JobRequest) (reply job.HoldReply, err error) {
 	j, err := l.find(caller, r.Job)
 	if err != nil {
@@ -35,7 +34,6 @@ func (l steering) hold(ctx context.Context, caller messages.Name, r job.JobReque
 	return l.park(ctx, caller, r.Job, false)
 }
 
-// release lets a job get tasks again.
 func (l steering) release(ctx context.Context, caller messages.Name, r job.JobRequest) (reply job.HoldReply, err error) {
 	if _, err := l.find(caller, r.Job); err != nil {
 		return reply, err
@@ -48,7 +46,6 @@ func (l steering) park(ctx context.Context, caller messages.Name, id messages.Jo
 	return job.HoldReply{Job: id, State: p.State, Hold: !release, Changed: p.Changed, Running: p.Running}, err
 }
 
-// requeue ends tasks of a job, which then run again.
 func (l steering) requeue(ctx context.Context, caller messages.Name, r job.RequeueRequest) (reply job.RequeueReply, err error) {
 	j, err := l.find(caller, r.Job)
 	if err != nil {

@@ -16,8 +16,8 @@ func (f *fixture) job(account messages.Name, id messages.JobID) job.JobDetail {
 	return must[job.JobDetail](f, account, messages.VerbJob, job.JobRequest{Job: id})
 }
 
-// TestHoldAndRelease puts a job on hold. The job must have no share in the market, and its status must say who put it
-// on hold. After the release it must take part again.
+// A job on hold has no share in the market, and its status says who put it on hold. After the release it takes part
+// again.
 func TestHoldAndRelease(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k1", oneStage(2)).Job
@@ -50,8 +50,7 @@ func TestHoldAndRelease(t *testing.T) {
 	await.Until(t, "tasks are granted", func() bool { seq++; return len(f.claim("n1", seq, id, 2).Grants) > 0 })
 }
 
-// TestArrayGoesOn lets one of three tasks fail in all its attempts. The job must report the failed task, and the other
-// tasks must run.
+// One of three tasks fails in all its attempts. The job must report it, and the others must run.
 func TestArrayGoesOn(t *testing.T) {
 	f := start(t)
 	spec := oneStage(3)
@@ -74,7 +73,6 @@ func TestArrayGoesOn(t *testing.T) {
 	}
 }
 
-// TestRequeuedTaskRunsAgain requeues one of two tasks, and checks that it runs again.
 func TestRequeuedTaskRunsAgain(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k1", oneStage(2)).Job
@@ -89,8 +87,8 @@ func TestRequeuedTaskRunsAgain(t *testing.T) {
 	await.Until(t, "the stage counts it", func() bool { return f.job("alice", id).Stages[0].Requeued == 1 })
 }
 
-// TestBudgetIsRaised raises a budget. The bank must free the hold and make a larger one. Then the new budget must
-// apply, and the charge must use the new hold.
+// The bank must free the hold and make a larger one. Then the new budget must apply, and the charge must use the new
+// hold.
 func TestBudgetIsRaised(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k1", oneStage(2)).Job
@@ -127,7 +125,6 @@ func TestBudgetIsRaised(t *testing.T) {
 	await.Until(t, "the larger hold is freed", func() bool { return f.job("alice", id).State == job.Cancelled })
 }
 
-// TestStageIsChanged changes the time limit and the bound of a waiting job's stage.
 func TestStageIsChanged(t *testing.T) {
 	f := start(t)
 	first, id := f.submit("alice", "k0", oneStage(1)).Job, f.submit("alice", "k1", oneStage(3)).Job
@@ -146,8 +143,7 @@ func TestStageIsChanged(t *testing.T) {
 	wantKind(t, err, messages.Conflict)
 }
 
-// TestRateIsRaised raises the rate of a waiting job above the rate of another waiting job. The first job must then be
-// the next one to get a slot.
+// The rate of a waiting job rises above the rate of another one. It must then be the next to get a slot.
 func TestRateIsRaised(t *testing.T) {
 	f := startWith(t, func(c *Config) {
 		c.Markets = []market.Market{{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"map"}}}
@@ -172,8 +168,7 @@ func TestRateIsRaised(t *testing.T) {
 	wantKind(t, err, messages.Invalid)
 }
 
-// TestWhatAJobWaitsForIsChanged changes the job with the highest bid: first it waits for the other job, and then for
-// nothing. The market must follow each change.
+// The job with the highest bid first waits for the other job, and then for nothing. The market must follow each change.
 func TestWhatAJobWaitsForIsChanged(t *testing.T) {
 	f := startWith(t, func(c *Config) {
 		c.Markets = []market.Market{{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"map"}}}
@@ -226,8 +221,6 @@ func TestWhatAJobWaitsForIsChanged(t *testing.T) {
 	wantKind(t, change(high, job.Conditions{AfterOK: []messages.JobID{low}}), messages.Ended) // it can never complete
 }
 
-// TestTasksAreCancelled lets an owner cancel one of three tasks. The list of tasks must show that the task was
-// cancelled.
 func TestTasksAreCancelled(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k1", oneStage(3)).Job

@@ -10,9 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// step answers the node of an allocation's task. It either names the other tasks, or passes a request to the node of
-// one of these tasks, in the name of the job's owner. Only a node with the current attempt gets an answer, and only
-// about current attempts of the same allocation.
+// step answers the node of an allocation's task. It names the other tasks, or passes a request to the node of one of
+// them, in the name of the job's owner. Only a node with a current attempt gets an answer, and only about its own
+// allocation.
 func (l *queries) step(ctx context.Context, node messages.Name, r agent.StepRequest) (reply agent.StepReply, err error) {
 	if r.Stream != nil {
 		if err := r.Stream.Validate(); err != nil {
@@ -55,8 +55,8 @@ func (l *queries) step(ctx context.Context, node messages.Name, r agent.StepRequ
 	return reply, err
 }
 
-// membersOf returns the tasks of an allocation, once all of them have their slots. The tasks of a heterogeneous job are
-// in the order of its stages.
+// membersOf returns the tasks of an allocation, once all have their slots. The tasks of a heterogeneous job are in the
+// order of its stages.
 func membersOf(b *book.Book, j *book.Job, stage uint32) (members []agent.Member, err error) {
 	for i := range j.Stages {
 		if s := &j.Stages[i]; (i == int(stage) || j.Spec.Together) && (len(s.Tasks) < s.Total || s.Gathering > 0) {

@@ -36,8 +36,8 @@ type submission struct {
 	heeded  bool                // the market must not ignore a field of its bid
 }
 
-// warnings returns sentences about limits that the site does not enforce, about values that the market filled in, and
-// about the cost of jobs that wait for other jobs.
+// warnings describes limits that the site does not enforce, values that the market filled in, and the cost of jobs that
+// wait for other jobs.
 func warnings(b *book.Book, s *intake.Submission) []string {
 	if s.Market == nil { // the present rules would refuse it
 		return s.Said
@@ -52,7 +52,7 @@ func warnings(b *book.Book, s *intake.Submission) []string {
 	return said
 }
 
-// tried returns the error for a submission with this key, while another request with the same key is being handled.
+// tried returns the error for a submission while another request with the same key is being handled.
 func tried(key string) error {
 	return messages.Errorf(messages.Unavailable, "another request with key %q is under way; ask again", key)
 }
@@ -61,14 +61,13 @@ func answer(r book.Receipt) job.SubmitReply {
 	return job.SubmitReply{Job: r.Job, Market: r.Market, Payer: r.Payer, Held: r.Held, Tasks: r.Tasks}
 }
 
-// Returns the answer to a submission that was committed before.
+// known returns the answer to a submission that was committed before.
 func (l *submissions) known(s *submission) (receipt *book.Receipt, err error) {
 	l.replica.read(func(b *book.Book) { receipt, err = l.rules().Known(b, s.Submission) })
 	return receipt, err
 }
 
-// reruns returns an error for a job that names another job as its original, if that job does not exist or its owner
-// may not see it.
+// reruns returns an error if the job names an original that does not exist or that its owner may not see.
 func (l *submissions) reruns(account messages.Name, spec *job.JobSpec) (err error) {
 	id := spec.RerunOf
 	if id == 0 {
@@ -93,8 +92,7 @@ func (l *submissions) admit(s *submission) (err error) {
 	return l.withMarket(s.Spec.Market, func(m *market.Market) error { return s.Admit(now, m) })
 }
 
-// holdAll asks the bank, in one request, to hold the budgets of submissions. It returns the bank's answer for each
-// submission.
+// holdAll asks the bank, in one request, to hold the budgets of submissions. It returns an answer for each.
 func (l *submissions) holdAll(ctx context.Context, all []*submission) []error {
 	var request money.TransferRequest
 	ends := make([]int, len(all)) // by submission: the end of its transfers in the list
@@ -135,12 +133,12 @@ func (l *submissions) affordable(ctx context.Context, s *submission) error {
 	return account.Affords(s.Account, s.Held())
 }
 
-// estimateWithin is how long the estimator may take to say what a job is worth. A submission waits at most this long
-// for the answer, counted from the time of the request for the hold. The hold usually takes longer.
+// estimateWithin is how long the estimator may take to say what a job is worth, counted from the request for the hold.
+// The hold usually takes longer.
 const estimateWithin = 20 * time.Millisecond
 
 // askUtility asks the estimator for the utility function of a job that declares none, while the bank makes the hold.
-// The channel gets the answer within estimateWithin, or is closed without an answer.
+// The channel gets the answer within estimateWithin, or is closed.
 func (l *submissions) askUtility(ctx context.Context, s *submission) <-chan *marketmsg.UtilityReply {
 	answer := make(chan *marketmsg.UtilityReply, 1)
 	r, asks := s.AsksUtility()
@@ -161,14 +159,14 @@ func (l *submissions) askUtility(ctx context.Context, s *submission) <-chan *mar
 	return answer
 }
 
-// gathered are submissions, of any accounts, that wait for the next group.
+// gathered are submissions that wait for the next group.
 type gathered struct {
 	mu       sync.Mutex
 	underWay int
 	waiting  []*alone
 }
 
-// The type alone is a submission that came in a request of its own.
+// The type alone is a submission in a request of its own.
 type alone struct {
 	*submission
 	leave func()        // called when the submission is decided, even if nobody waits for it

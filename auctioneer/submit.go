@@ -32,7 +32,6 @@ func (l *submissions) submitHere(ctx context.Context, account messages.Name, r *
 	return reply, err
 }
 
-// enter pays for a prepared submission and commits it.
 func (l *submissions) enter(ctx context.Context, s *submission, dryRun bool) (reply job.SubmitReply, err error) {
 	known, leave, err := l.begin(s)
 	if err != nil {
@@ -64,8 +63,8 @@ func (l *submissions) enter(ctx context.Context, s *submission, dryRun bool) (re
 	return answer(receipt), nil
 }
 
-// begin starts a submission. It returns the answer of a submission that was committed before, or a function that the
-// caller calls when the submission is over.
+// begin starts a submission. It returns the answer of an earlier one, or a function to call when the submission is
+// over.
 func (l *submissions) begin(s *submission) (known *job.SubmitReply, leave func(), err error) {
 	receipt, err := l.known(s)
 	if err != nil {
@@ -95,10 +94,9 @@ func (l *submissions) begin(s *submission) (known *job.SubmitReply, leave func()
 	return nil, leave, nil
 }
 
-// refused checks refused submissions again. For a submission that is in the book after all, it returns the stored
-// answer. A user must not be told that a job is refused while an earlier try of the same request can still enter the
-// job. Otherwise the user would believe that there is no job. So a refusal waits until earlier tries are decided. This
-// waiting adds nothing to the log.
+// refused checks refused submissions again, and returns the stored answer for one that is in the book after all. A user
+// must not be told that a job is refused while an earlier try of the same request can still enter it. So a refusal
+// waits until earlier tries are decided. This adds nothing to the log.
 func (l *submissions) refused(ctx context.Context, all []*intake.Submission, replies []job.SubmitReply, errs []error) error {
 	final := false
 	for i, s := range all {
@@ -129,8 +127,8 @@ func (l *submissions) refused(ctx context.Context, all []*intake.Submission, rep
 	return nil
 }
 
-// Checks a new submission against the limits of its account, before anything else is done. Submissions of an account
-// that are under way count as pending jobs, whichever site runs the jobs, until the caller calls leave.
+// within checks a new submission against the limits of its account. The account's submissions under way count as
+// pending jobs until the caller calls leave, whichever site runs them.
 func (l *submissions) within(s *submission) (leave func(), err error) {
 	if s.visit != nil {
 		return func() {}, l.welcomes(s.visit.Home)
@@ -152,12 +150,11 @@ func (l *submissions) within(s *submission) (leave func(), err error) {
 	return leave, nil
 }
 
-// visitsPerSite is the maximum number of remembered jobs of one other site, so that no site can use up the memory for
-// all sites.
+// visitsPerSite is the maximum number of remembered jobs of one other site. So no site can use up the memory for all.
 const visitsPerSite = book.MaxVisits / 8
 
-// welcomes applies the limits of one account to all users of another site together. Above the limits it returns an
-// error that asks the site to try again later, which sites do automatically.
+// welcomes applies the limits of one account to all users of another site together. Its error asks the site to try
+// again later, which sites do automatically.
 func (l *submissions) welcomes(home messages.Name) error {
 	if err := l.gate.pass(l.Clock(), home+"/"); err != nil { // no account can have this name
 		return messages.Errorf(messages.Unavailable, "%s", messages.Detail(err))

@@ -10,9 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// submitSeveral submits jobs as if each came in its own request, with one difference: it asks the bank only once for
-// all holds, and the estimator only once for equal jobs. If the outcome of a job is unknown, the whole request must be
-// sent again.
+// submitSeveral submits jobs as if each came alone, but asks the bank only once for all holds, and the estimator only
+// once for equal jobs. If the outcome of a job is unknown, the whole request must be sent again.
 func (l *submissions) submitSeveral(ctx context.Context, account messages.Name, r *job.SubmitRequest) (reply job.SubmitReply, err error) {
 	if err := r.Several(); err != nil {
 		return reply, err
@@ -49,7 +48,6 @@ func (l *submissions) submitSeveral(ctx context.Context, account messages.Name, 
 	return reply, nil
 }
 
-// enterSeveral pays for and commits several submissions, and returns the answer to each.
 func (l *submissions) enterSeveral(ctx context.Context, account messages.Name, r *job.SubmitRequest) (said []*intake.Submission, replies []job.SubmitReply, errs []error) {
 	said, replies, errs = make([]*intake.Submission, len(r.Jobs)), make([]job.SubmitReply, len(r.Jobs)), make([]error, len(r.Jobs))
 	var under []*submission
@@ -78,8 +76,8 @@ func (l *submissions) enterSeveral(ctx context.Context, account messages.Name, r
 	return said, replies, errs
 }
 
-// prepareSeveral prepares several submissions. If the site has a filter program, it prepares a few of them at the same
-// time, because the program is asked about each.
+// prepareSeveral prepares several submissions. With a filter program, it prepares a few at the same time, because the
+// program is asked about each.
 func (l *submissions) prepareSeveral(account messages.Name, r *job.SubmitRequest, said []*intake.Submission, errs []error) {
 	rules := l.rules()
 	prepare := func(i int) {

@@ -11,8 +11,7 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// TestSeveralJobsInOneRequest checks that each job gets the answer that it would get alone, and that a repeated
-// request gets the same answers.
+// Each job gets the answer that it would get alone. A repeated request gets the same answers.
 func TestSeveralJobsInOneRequest(t *testing.T) {
 	f := start(t)
 	first := f.submit("alice", "k0", oneStage(1))
@@ -78,9 +77,8 @@ func TestARequestOfSeveralJobsIsChecked(t *testing.T) {
 	}
 }
 
-// TestSubmissionsGoTogether sends submissions while other submissions wait for the bank. One request to the bank must
-// pay for all new ones. Each submission must get the answer that it would get alone, also if the bank refuses the whole
-// request because of one submission.
+// Submissions arrive while others wait for the bank. One request to the bank must pay for all new ones. Each must get
+// the answer that it would get alone, even if the bank refuses the request because of one of them.
 func TestSubmissionsGoTogether(t *testing.T) {
 	const jobs, poisoned, dear = 30, 7, 8
 	for _, poison := range []string{"", fmt.Sprint("job/west/alice/k", poisoned)} {

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestNodeKeepsSoManySuspendedTasks: a node has room for one suspended task. At the second preemption, the task that
-// has run for the shorter time must begin again. The prices must be as without a bound, and all jobs must complete.
+// A node has room for one suspended task. At the second preemption, the task that has run less must begin again. The
+// prices must be as without a bound, and all jobs must complete.
 func TestNodeKeepsSoManySuspendedTasks(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	g.node.most = 1

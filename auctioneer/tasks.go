@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// mostSought is the maximum number of tasks that one request searches.
+// mostSought is how many tasks one request searches at most.
 const mostSought = 100_000
 
 func (l *queries) tasks(ctx context.Context, caller messages.Name, r job.TasksRequest) (reply job.TasksReply, err error) {
@@ -59,7 +59,6 @@ type taskSearch struct {
 	reply  *job.TasksReply
 }
 
-// stage adds the tasks of a stage until the reply is full.
 func (s *taskSearch) stage(i int) {
 	tasks, kept := s.job.Stages[i].Tasks, s.job.Kept.Of(i)
 	first, end := uint64(s.From), uint64(len(tasks))
@@ -94,7 +93,6 @@ func (s *taskSearch) task(stage int, index uint32, kept []book.Kept) {
 	s.list(s.latest(stage, index, t, latest))
 }
 
-// list adds an attempt to the reply, if it fits the request.
 func (s *taskSearch) list(t job.TaskStatus) {
 	if s.Node != "" && t.Node != s.Node || len(s.States) > 0 && !slices.Contains(s.States, t.State) {
 		return
@@ -102,7 +100,7 @@ func (s *taskSearch) list(t job.TaskStatus) {
 	s.reply.Tasks = append(s.reply.Tasks, t)
 }
 
-// status returns a status with the fields that all attempts of a task share.
+// status returns the fields that all attempts of a task share.
 func (s *taskSearch) status(stage, index, attempt, node uint32) job.TaskStatus {
 	spec := &s.job.Spec.Stages[stage]
 	out := job.TaskStatus{Task: messages.TaskRef{Job: s.job.ID, Stage: stage, Index: index}, Attempt: attempt,
@@ -126,8 +124,7 @@ func (s *taskSearch) earlier(p *book.Kept) job.TaskStatus {
 	return out
 }
 
-// latest returns the status of the latest attempt of a task. The argument p is the record of its end, or nil if there
-// is none.
+// latest returns the status of the latest attempt of a task. The argument p is the record of its end, or nil.
 func (s *taskSearch) latest(stage int, index uint32, t *book.Task, p *book.Kept) job.TaskStatus {
 	out := s.status(uint32(stage), index, t.Attempt, t.Node)
 	out.State = s.state(out.Task, t)

@@ -11,8 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// TestTaskSearch checks that a search lists each attempt with its state and reason, uses its filters, and continues
-// where it stopped.
+// A search lists each attempt with its state and reason, uses its filters, and continues where it stopped.
 func TestTaskSearch(t *testing.T) {
 	b, seq := book.New(), map[messages.Name]uint64{}
 	do := func(at messages.Time, c book.Command) any {

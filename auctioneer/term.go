@@ -36,9 +36,8 @@ type term struct {
 	reconfigured chan struct{} // closed when other markets come into force
 }
 
-// verify confirms that this replica has the state that the group agreed on, and that the term has not ended.
-// Otherwise a replica that leads again could answer with the desk of its earlier term, which does not know what
-// another leader did in between.
+// verify confirms that this replica has the agreed state, and that the term has not ended. Otherwise a replica that
+// leads again could answer with the desk of its earlier term, which does not know what another leader did in between.
 func (l *term) verify(ctx context.Context) error {
 	if err := l.site.verify(ctx); err != nil {
 		return err
@@ -46,15 +45,15 @@ func (l *term) verify(ctx context.Context) error {
 	return l.inTerm(l.number)
 }
 
-// Calls f with the desk, while no step runs.
+// The method with calls f with the desk, while no step runs.
 func (l *term) with(f func(*desk.Desk)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f(l.desk)
 }
 
-// withMarket calls f with a market while no step is running. If the market was removed after a
-// request was prepared, the request must be sent again.
+// withMarket calls f with a market while no step runs. If the market was removed meanwhile, the request must be sent
+// again.
 func (l *term) withMarket(name messages.Name, f func(*market.Market) error) (err error) {
 	l.with(func(d *desk.Desk) {
 		if m := d.Market(name); m != nil {
@@ -66,7 +65,7 @@ func (l *term) withMarket(name messages.Name, f func(*market.Market) error) (err
 	return err
 }
 
-// takeIntoForce makes requests use the markets m from now on.
+// takeIntoForce makes requests use the markets m.
 func (l *term) takeIntoForce(m *desk.Markets, faults []error) {
 	for _, err := range faults {
 		l.Log.Error("a market cannot run", zap.Error(err))
@@ -78,23 +77,21 @@ func (l *term) takeIntoForce(m *desk.Markets, faults []error) {
 	l.reconfigured = make(chan struct{})
 }
 
-// nextMarkets returns a channel that is closed when other markets come into force after the call.
+// nextMarkets returns a channel that is closed when other markets come into force.
 func (l *term) nextMarkets() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.reconfigured
 }
 
-// inForce returns the markets in force. A request must call it only once, because the markets can
-// change.
+// inForce returns the markets in force. They can change, so a request must call it only once.
 func (l *term) inForce() *desk.Markets { return l.markets.Load() }
 
 // inForceWithin is the longest time until markets that were just applied are in force.
 const inForceWithin = time.Second
 
-// answered wraps a handler. If a request was refused because other markets were applied at the same time, it handles
-// the request again. Before it returns a final refusal, it checks that this replica still leads: a replica that was
-// replaced without knowing it lacks the latest jobs.
+// answered wraps a handler. A request that was refused because markets were applied at the same time is handled again.
+// Before a final refusal, it checks that this replica still leads: a replaced replica lacks the latest jobs.
 func (l *term) answered(handle bus.Handler) bus.Handler {
 	return func(ctx context.Context, r bus.Request) ([]byte, error) {
 		for {
@@ -119,16 +116,14 @@ func (l *term) answered(handle bus.Handler) bus.Handler {
 	}
 }
 
-// After a restore, the numbers of jobs that were submitted after the backup are unknown and must not be used again. So
-// numbers are skipped: at least leastLeftOut, and leftOutPerSecond for each second since the backup, which is more than
-// any site submits in a second.
+// After a restore, the numbers of jobs that were submitted after the backup must not be used again. So numbers are
+// skipped: at least leastLeftOut, and leftOutPerSecond for each second since the backup, more than any site submits.
 const (
 	leastLeftOut     = 1_000_000
 	leftOutPerSecond = 1000
 )
 
-// renumber runs before the first request after a restore. It skips job numbers, so that no new job gets the number of
-// a lost job: peers know jobs by their numbers.
+// renumber skips job numbers before the first request after a restore: peers know lost jobs by their numbers.
 func (l *term) renumber() error {
 	var backup messages.Time
 	var last messages.JobID
@@ -142,7 +137,6 @@ func (l *term) renumber() error {
 	return err
 }
 
-// setLicenses writes the licences of the configuration into the book.
 func (l *term) setLicenses() error {
 	same := false
 	l.replica.read(func(b *book.Book) { same = slices.Equal(b.TotalLicenses(), l.Licenses) })
@@ -153,7 +147,6 @@ func (l *term) setLicenses() error {
 	return err
 }
 
-// setBounds writes the bounds of the markets in force into the book.
 func (l *term) setBounds() error {
 	same, bounds := false, book.BoundsOf(l.inForce().Configs)
 	l.replica.read(func(b *book.Book) { same = reflect.DeepEqual(b.Bounds(), bounds) })
@@ -173,8 +166,8 @@ func (l *term) rules() *intake.Rules {
 	return r
 }
 
-// filter asks the site's program about a new job. The program may refuse a job of another site, but may not change it,
-// because the sites have agreed on what the job may cost.
+// filter asks the site's program about a new job. The program may refuse a job of another site, but not change it,
+// because the sites have agreed on its cost.
 func (l *term) filter(s *intake.Submission) (said []string, err error) {
 	known := false
 	if l.replica.read(func(b *book.Book) {

@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// Sends a request once, without repeating it.
+// once sends a request without repeating it.
 func once[Reply any](f *fixture, caller messages.Name, verb string, request any) (reply Reply, err error) {
 	f.t.Helper()
 	data, err := wire.Marshal(request, wire.Msgpack)
@@ -30,7 +30,7 @@ func once[Reply any](f *fixture, caller messages.Name, verb string, request any)
 	return reply, err
 }
 
-// agreed returns a market of contracts, and a job with a contract whose quote ends soon.
+// agreed returns a market with contracts, and a job with a contract whose quote ends soon.
 func agreed(t *testing.T) (*grid, jobmsg.JobSpec) {
 	g := newGrid(t, 1, sold(func(m *market.Market) { m.Quote = second }))
 	spec := bids(1, valued)
@@ -40,9 +40,8 @@ func agreed(t *testing.T) (*grid, jobmsg.JobSpec) {
 	return g, spec
 }
 
-// TestNothingIsRefusedWhileItIsEntered: a submission comes too late, while an earlier try of the same submission waits
-// for the bank or is on its way in the log. The late try must not be refused. Otherwise the job would appear after its
-// owner was told that there is no job.
+// A submission comes too late, while an earlier try of it waits for the bank or is on its way in the log. The late try
+// must not be refused. Otherwise the job would appear after its owner was told that there is none.
 func TestNothingIsRefusedWhileItIsEntered(t *testing.T) {
 	for name, several := range map[string]bool{"alone": false, "several in a request": true} {
 		submit := func(g *grid, spec jobmsg.JobSpec) (messages.JobID, error) {
@@ -72,8 +71,7 @@ func TestNothingIsRefusedWhileItIsEntered(t *testing.T) {
 	}
 }
 
-// TestARepeatedRequestIsKnownUnderOtherRules makes the rules stricter. A repeated submission whose job is in the book
-// must not be refused.
+// The rules become stricter. A repeated submission whose job is in the book must not be refused.
 func TestARepeatedRequestIsKnownUnderOtherRules(t *testing.T) {
 	f := start(t)
 	job := f.submit("alice", "k", oneStage(3)).Job
@@ -87,8 +85,8 @@ func TestARepeatedRequestIsKnownUnderOtherRules(t *testing.T) {
 	wantKind(t, err, messages.TooLarge)
 }
 
-// TestNothingIsRefusedWhileTheBankIsAsked: the bank refuses one of two tries of a submission, because the account lacks
-// credits, and then accepts the other try. The submission must not be refused.
+// The bank refuses one of two tries of a submission for lack of credits, and then accepts the other one. The submission
+// must not be refused.
 func TestNothingIsRefusedWhileTheBankIsAsked(t *testing.T) {
 	f := start(t)
 	must[market.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}) // the leader serves
@@ -125,8 +123,8 @@ func TestNothingIsRefusedWhileTheBankIsAsked(t *testing.T) {
 	}
 }
 
-// TestAChangeIsKnownUnderOtherRules repeats a change of a job after the rules became stricter: once when the change is
-// in the book, and once while it is on its way in the log. The repeated change must not be refused.
+// A change is repeated under stricter rules, when it is in the book and when it is on its way in the log. It must not
+// be refused.
 func TestAChangeIsKnownUnderOtherRules(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k", oneStage(3)).Job
@@ -145,8 +143,8 @@ func TestAChangeIsKnownUnderOtherRules(t *testing.T) {
 	}
 }
 
-// TestAVisitorOnItsWayIsNotGivenUp: a job of another site is on its way in the log. It must not be refused, its
-// authorisation must not be given back, and it must be possible to cancel it.
+// A job of another site is on its way in the log. It must not be refused, its authorisation must not be given back, and
+// it can be cancelled.
 func TestAVisitorOnItsWayIsNotGivenUp(t *testing.T) {
 	for name, then := range map[string]func(*fixture, clearing.PeerSubmitRequest) (messages.JobID, error){
 		"sent again": func(f *fixture, visit clearing.PeerSubmitRequest) (messages.JobID, error) {

@@ -18,8 +18,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// visiting answers peers about visiting jobs. A visiting job is an ordinary job, but no user of this site can have the
-// name of its owner.
+// visiting answers peers about visiting jobs. A visiting job is an ordinary job, with an owner whose name no local user
+// can have.
 type visiting struct {
 	site      *site
 	peers     *peers
@@ -52,8 +52,8 @@ func siteServices(at func(verb string, h bus.Handler) bus.Endpoint, v *visiting,
 	}
 }
 
-// forPeers returns a handler that lets f answer the auctioneers of other sites. The function f gets the site of the
-// caller in home. The rate of requests of each site is limited.
+// forPeers returns a handler that lets f answer the auctioneers of other sites. The argument home of f is the caller's
+// site. The rate of each site is limited.
 func forPeers[Request, Reply any](v *visiting, verb string, f func(ctx context.Context, home messages.Name, r Request) (Reply, error)) bus.Handler {
 	return bus.Handle(verb, func(ctx context.Context, caller messages.Name, r Request) (reply Reply, err error) {
 		home, err := federation.HomeOf(caller)
@@ -91,8 +91,8 @@ func (v *visiting) submit(ctx context.Context, home messages.Name, r clearing.Pe
 		_, err = v.intake.enter(ctx, s, false)
 	}
 	if err != nil && !messages.Passing(err) {
-		// An earlier copy of the request may be on its way into the log. Then this job must not be refused, and its
-		// authorisation must not be given back.
+		// An earlier copy of the request may be on its way in the log. Then the job must not be refused, and its
+		// authorisation stays.
 		if err := cmp.Or(v.site.decided(ctx), v.intake.verify(ctx)); err != nil {
 			return reply, err
 		}
@@ -116,14 +116,14 @@ func (v *visiting) submit(ctx context.Context, home messages.Name, r clearing.Pe
 	return reply, nil
 }
 
-// digestOf returns a digest that is the same only for requests with the same job.
+// digestOf returns a digest that is equal only for requests with the same job.
 func digestOf(r *clearing.PeerSubmitRequest) ([]byte, error) {
 	s := job.SubmitRequest{Spec: r.Spec}
 	s.Spec.Project = ""
 	return intake.DigestOf(&s)
 }
 
-// Returns the answer for a visiting job that was accepted before, even if rules have changed since.
+// known returns the answer for a visiting job that was accepted before, even under other rules.
 func (v *visiting) known(home messages.Name, r *clearing.PeerSubmitRequest, digest []byte) (known *job.JobSummary, err error) {
 	v.site.replica.read(func(b *book.Book) {
 		var j *book.Job
@@ -165,7 +165,7 @@ func (v *visiting) decline(ctx context.Context, a *federation.Arrival, why error
 	}
 }
 
-// jobs returns the changes of a peer's visiting jobs. It waits until there is a change.
+// jobs returns the changes of a peer's visiting jobs. It waits for a change.
 func (v *visiting) jobs(ctx context.Context, home messages.Name, r clearing.PeerJobsRequest) (reply clearing.PeerJobsReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
@@ -187,7 +187,7 @@ func (v *visiting) jobs(ctx context.Context, home messages.Name, r clearing.Peer
 	return reply, err
 }
 
-// visitor returns the finding for the visiting job that has this number at its home site.
+// visitor returns the finding for the visiting job with this number at its home site.
 func visitor(home messages.Name, id messages.JobID) finding {
 	in := func(b *book.Book) (*book.Job, error) {
 		if j := b.Visitor(job.Visit{Home: home, Job: id}); j != nil {
@@ -248,8 +248,7 @@ func (v *visiting) cancel(ctx context.Context, home messages.Name, r job.JobRequ
 }
 
 // logs returns the output of a task, or the name of its stream. It asks the node in the name of the job's owner, such
-// as alice@west. The node accepts this name, because the auctioneer may ask in any name. No user of this site can have
-// the name.
+// as alice@west. The node accepts any name from the auctioneer.
 func (v *visiting) logs(ctx context.Context, home messages.Name, r clearing.OutputRequest) (reply agent.LogsReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err

@@ -10,8 +10,8 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// whatIf answers what another bid of a job would change now. The leader waits only while the market is copied. The
-// decisions on the copies run while the leader continues, for one question at a time.
+// whatIf answers what another bid of a job would change now. The leader waits only for the copy of the market. The
+// decisions on the copies run meanwhile, for one question at a time.
 func (l *queries) whatIf(ctx context.Context, caller messages.Name, r marketmsg.WhatIfRequest) (reply marketmsg.WhatIfReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
@@ -39,8 +39,7 @@ func (l *queries) whatIf(ctx context.Context, caller messages.Name, r marketmsg.
 	return reply, l.fork(ctx, caller, r.Bid, spec, &reply)
 }
 
-// fork returns two copies of a job's market. The first decides with the job's present bid, and the second with the bid
-// in question.
+// fork returns two copies of a job's market: with the job's present bid, and with the bid in question.
 func (l *queries) fork(ctx context.Context, caller messages.Name, bid messages.Credits, spec *job.JobSpec, reply *marketmsg.WhatIfReply) error {
 	m := l.inForce().Find(spec.Market)
 	if m == nil {

@@ -15,7 +15,7 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// Reports whether two numbers differ only by rounding.
+// same reports whether two numbers differ only by rounding.
 func same(x, y float64) bool { return math.Abs(x-y) <= 1e-6*max(1, math.Abs(x)) }
 
 // asks returns the answer to the question what another bid for a job would change.
@@ -45,8 +45,7 @@ func (g *grid) isAsWhySays(id messages.JobID, x marketmsg.WhatIfReply) {
 	}
 }
 
-// TestWhatIfWithAHigherRate: in a full market, the job waits at its present bid and would start at a higher bid. The
-// question must change nothing.
+// In a full market, a job waits at its present bid and would start at a higher one. The question must change nothing.
 func TestWhatIfWithAHigherRate(t *testing.T) {
 	g := newGrid(t, 2, spot(func(*marketmsg.Market) {}))
 	alice, bob := g.enter("alice", "a", 1, rate(5)), g.enter("bob", "b", 1, rate(4))
@@ -68,8 +67,7 @@ func TestWhatIfWithAHigherRate(t *testing.T) {
 	g.until(alice, bob)
 }
 
-// TestWhatIfWithALargerBudget checks that a share grows with the budget by the market's rule: with α = ½ and four
-// times the budget, the weight is doubled.
+// With α = ½ and four times the budget, the weight is doubled.
 func TestWhatIfWithALargerBudget(t *testing.T) {
 	g := newGrid(t, 4, sealedMarkets()[marketmsg.Proportional].market)
 	ids := []messages.JobID{}
@@ -90,8 +88,7 @@ func TestWhatIfWithALargerBudget(t *testing.T) {
 	}
 }
 
-// TestWhatIfOfEachMechanism checks that each mechanism answers, or says in a sentence why it does not. If only one
-// other account bids, only operators may get an answer.
+// Each mechanism answers, or says why it does not. If only one other account bids, only operators get an answer.
 func TestWhatIfOfEachMechanism(t *testing.T) {
 	markets := sealedMarkets()
 	if all := append(slices.Collect(maps.Keys(markets)), marketmsg.Karma); len(all) != len(registry.Names(nil)) {
@@ -129,8 +126,8 @@ func TestWhatIfOfEachMechanism(t *testing.T) {
 	}
 }
 
-// TestWhatIfIsRefused asks about other accounts' jobs, about bids that the market would not accept, and too often. All
-// these questions must be refused. For an ended job, the error must say that the job has ended.
+// Questions about other accounts' jobs, about bids that the market would not accept, and too many questions must be
+// refused. For an ended job, the error must say so.
 func TestWhatIfIsRefused(t *testing.T) {
 	g := newGrid(t, 2, spot(func(m *marketmsg.Market) { m.Reserve = new(messages.Price(messages.Credit)) }))
 	alice := g.enter("alice", "a", 1, rate(5))

@@ -19,8 +19,8 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// paused returns a sentence about nodes that are up and offer slots for waiting tasks of the job, but whose agents take
-// no tasks, with the reasons. The result all is true if all nodes that offer such slots are paused.
+// paused describes nodes that are up and offer slots for the job, but whose agents take no tasks. The result all is
+// true if all nodes with such slots are paused.
 func (l *queries) paused(b *book.Book, j *book.Job) (text string, all bool) {
 	const named = 3
 	wanted, m := map[messages.Name]bool{}, l.inForce().Find(j.Spec.Market)
@@ -50,10 +50,10 @@ func (l *queries) paused(b *book.Book, j *book.Job) (text string, all bool) {
 	return joined(stuck...), all
 }
 
-// soonSpent is how long before the end of a job's budget an explanation of the job speaks of it.
+// soonSpent is how long before the end of a budget an explanation mentions it.
 const soonSpent = messages.Duration(10 * time.Minute)
 
-// spent returns when a job will have spent its budget at present prices; 0: it costs nothing now.
+// spent returns when a job will have spent its budget at present prices, or 0 if it costs nothing now.
 func spent(b *book.Book, j *book.Job, now messages.Time) messages.Time {
 	const look = messages.Duration(time.Minute)
 	cost, _ := b.Used(j, now)
@@ -64,7 +64,7 @@ func spent(b *book.Book, j *book.Job, now messages.Time) messages.Time {
 	return now.Add(messages.Duration((j.Left() - cost).Float() / (then - cost).Float() * float64(look)))
 }
 
-// why explains a job. The explanation comes from the book if the job has ended, and otherwise from its market.
+// why explains a job, from the book if it has ended, and otherwise from its market.
 func (l *queries) why(ctx context.Context, caller messages.Name, r job.JobRequest) (reply marketmsg.WhyReply, err error) {
 	if away := l.remoteJob(caller, r.Job); away != nil {
 		return l.remote.why(ctx, away)
@@ -141,7 +141,7 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 	return reply, err
 }
 
-// explain adds the market's explanation of a job that has not ended. The argument cost is what the job owes until now.
+// explain adds the market's explanation of an active job. The argument cost is what the job owes until now.
 func (l *queries) explain(now messages.Time, reply *marketmsg.WhyReply, m market.Seen, cost messages.Credits, slotTime messages.Duration) {
 	l.with(func(d *desk.Desk) {
 		m.Charged(reply.Job, cost, slotTime)

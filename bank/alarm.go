@@ -16,8 +16,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// alarm compares the latest checkpoint of each replica with the leader's books. If the books contradict a checkpoint,
-// a majority of the replicas lost or altered acknowledged records. Then no credits move until an operator has decided
+// alarm compares the latest checkpoint of each replica with the leader's books. If the two contradict each other, a
+// majority of the replicas lost or altered acknowledged records. Then no credits move until an operator has decided
 // which books are right.
 type alarm struct {
 	config  *Config
@@ -44,8 +44,8 @@ type compared struct {
 const compareWithin = 5 * time.Second
 
 // compare makes a leader compare the latest checkpoint of this replica with the leader's books, once for each leader.
-// If this replica does not lead, it asks the leader and does not wait, because it may be elected in the meantime. The
-// answer arrives in the channel answers.
+// The answer arrives in the channel answers. compare does not wait for it, because this replica may be elected in the
+// meantime.
 func (a *alarm) compare(ctx context.Context, leads bool) {
 	last, has := a.archive.checkpoints.Last()
 	c := compared{checkpoint: last, term: a.group.box.Status().Term}
@@ -73,13 +73,12 @@ func (a *alarm) compare(ctx context.Context, leads bool) {
 	}()
 }
 
-// answered processes the leader's answer.
 func (a *alarm) answered(c *compared) {
 	a.asking = false
 	a.note(c)
 }
 
-// note stores a comparison, so that it is not repeated. If the comparison failed, a later call of compare tries again.
+// note stores a comparison, so that it is not repeated. A comparison that failed is repeated.
 func (a *alarm) note(c *compared) {
 	switch kind := messages.KindOf(c.err); {
 	case c.err == nil:
@@ -97,7 +96,7 @@ func (a *alarm) finish() {
 	}
 }
 
-// check compares a replica's checkpoint with the books of this leader. If the books contradict it, check returns a
+// check compares a replica's checkpoint with the books of this leader. If they contradict each other, check returns a
 // Conflict, and credits stop moving.
 func (a *alarm) check(ctx context.Context, replica string, c *money.Checkpoint) error {
 	if err := a.signedHere(c); err != nil {

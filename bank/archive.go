@@ -84,16 +84,15 @@ func (a *archive) close() error {
 	return a.store.Close()
 }
 
-// fetchWithin is the time limit for fetching a segment's file of some megabytes, and askWithin is the limit for one
-// part.
+// fetchWithin is the time limit for fetching a segment's file (some megabytes). askWithin is the limit for one part.
 const (
 	fetchWithin = time.Minute
 	askWithin   = 2 * time.Second
 )
 
-// fetcher returns a function that fetches a segment from the leader, or else from another replica. A new leader answers
-// only after it has committed an entry, and it may need this replica to commit one. So another replica may have to send
-// the file. The file must have the right hash, whichever replica sends it. A store fetches one file at a time.
+// fetcher returns a function that fetches a segment from the leader, or else from another replica. A new leader may be
+// unable to answer: it must first commit an entry, and may need this replica for that. A store fetches one file at a
+// time, and checks its hash.
 func fetcher(life context.Context, c *Config) func(ledger.Sum) ([]byte, error) {
 	subjects := []string{messages.Subject(c.Site, messages.Bank, money.VerbSegment, messages.ServiceIdentity(messages.Bank))}
 	for _, id := range c.Replicas {
@@ -155,17 +154,15 @@ func (a *archive) give() (bus.Subscription, error) {
 }
 
 // The replica examines the journal's files one after another. It pauses after each file, so that requests do not wait
-// for the disk. After the last file it waits longer and begins again. It tries again to fetch the files that it could
-// not fetch.
+// for the disk. After the last file it waits longer, tries again to fetch missing files, and begins again.
 const (
 	examinePause = 50 * time.Millisecond
 	examineRest  = time.Hour
 	mendEvery    = time.Second
 )
 
-// examine reads the journal's files in a loop, so that damage is found before the records are needed. It fetches a
-// damaged file from the leader. A leader with a damaged file hands leadership over, and fetches the file from the next
-// leader.
+// examine reads the journal's files in a loop, to find damage before the records are needed. It fetches a damaged file
+// from the leader. A leader with a damaged file first hands leadership over.
 func (a *archive) examine(ctx context.Context) {
 	for {
 		h := read(a.machine, (*ledger.Ledger).History)
@@ -190,8 +187,7 @@ func (a *archive) mend(ctx context.Context) {
 	}
 }
 
-// part returns a part of a segment's file for another replica. Before the first part it checks the whole file, because
-// nothing tells it whether the other replica received the right bytes.
+// part returns a part of a segment's file for another replica. Before the first part it checks the whole file.
 func (a *archive) part(r money.SegmentRequest) (reply money.SegmentReply, err error) {
 	h := read(a.machine, (*ledger.Ledger).History)
 	for _, s := range h.Segments() {
@@ -238,14 +234,13 @@ func (a *archive) sign() error {
 }
 
 // A replica signs a checkpoint after checkpointEvery records, or checkpointAfter after the first record without a
-// checkpoint. So it signs at most one each minute, and one for each 10,000 records. A checkpoint takes 0.15 ms and 310
-// bytes, whether the journal has 1,000 or 100,000 records (BenchmarkCheckpoint).
+// checkpoint. A checkpoint takes 0.15 ms and 310 bytes, whether the journal has 1,000 or 100,000 records
+// (BenchmarkCheckpoint).
 const (
 	checkpointEvery = 10_000
 	checkpointAfter = time.Minute
 )
 
-// signIfDue signs a checkpoint if there are enough new records, or if the oldest new record is old enough.
 func (a *archive) signIfDue() {
 	if a.config.Signer == nil {
 		return

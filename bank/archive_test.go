@@ -45,7 +45,6 @@ func archived(t *testing.T) *cluster {
 	return g
 }
 
-// segments returns the content of a replica's segment files, by name.
 func (g *cluster) segments(id string) map[string][]byte {
 	g.Helper()
 	entries, err := os.ReadDir(filepath.Join(g.history, id))
@@ -112,9 +111,9 @@ func (g *cluster) outgrow(leader, late string) {
 	}
 }
 
-// TestLateReplicaFetchesTheHistory stops a replica until the others have cut the part of their logs that this replica
-// needs. It must get a snapshot, fetch the missing files, and have the same files as the others. Then the test stops it
-// again and removes one of its files, which it must fetch again.
+// TestLateReplicaFetchesTheHistory stops a replica until the others have cut the part of their logs that it needs. The
+// replica must get a snapshot and fetch the missing files. Then the test stops it again and removes one of its files,
+// which it must fetch again.
 func TestLateReplicaFetchesTheHistory(t *testing.T) {
 	g := archived(t)
 	g.grant("ada", 100_000)
@@ -138,9 +137,8 @@ func TestLateReplicaFetchesTheHistory(t *testing.T) {
 	g.same(late, want)
 }
 
-// TestLateReplicaAndOneOther stops a replica until the others have cut their logs, and then runs it with only one of
-// the others. This other replica leads, and cannot commit before the late replica has the files. So the leader must
-// send the files before it serves other requests.
+// TestLateReplicaAndOneOther runs a late replica with only one of the others. This other replica leads, and cannot
+// commit before the late replica has the files. So it must send the files before it serves other requests.
 func TestLateReplicaAndOneOther(t *testing.T) {
 	g := archived(t)
 	g.grant("ada", 100_000)
@@ -162,8 +160,8 @@ func TestLateReplicaAndOneOther(t *testing.T) {
 	g.same(late, g.segments(leader))
 }
 
-// TestDamagedHistoryIsFetched damages every file of a stopped replica, including the newest one. The replica must get
-// the leader's files again, even if nobody reads the records.
+// TestDamagedHistoryIsFetched damages every file of a stopped replica. The replica must get the leader's files again,
+// even if nobody reads the records.
 func TestDamagedHistoryIsFetched(t *testing.T) {
 	g := archived(t)
 	g.grant("ada", 100_000)
@@ -188,9 +186,8 @@ func TestDamagedHistoryIsFetched(t *testing.T) {
 	}
 }
 
-// TestDamagedHistoryOfALeader damages a file of the leader, and removes the same file from a second replica, which asks
-// the leader for the file. Only the third replica still has the file. The leader and the second replica must both get
-// it again.
+// TestDamagedHistoryOfALeader damages a file of the leader, and removes the same file from a second replica. Only the
+// third replica still has the file. The other two must get it again.
 func TestDamagedHistoryOfALeader(t *testing.T) {
 	g := archived(t)
 	g.grant("ada", 100_000)
@@ -219,7 +216,6 @@ func TestDamagedHistoryOfALeader(t *testing.T) {
 	g.agree()
 }
 
-// Checks that a replica's files equal want.
 func (g *cluster) same(id string, want map[string][]byte) {
 	g.Helper()
 	got := g.segments(id)
@@ -240,7 +236,7 @@ func emptyStore(t *testing.T) ledger.Store {
 }
 
 // TestJournalQuery reads the journal page by page and checks it as a stranger would: the chain, the sums, the
-// standings, and the signed checkpoints.
+// standings, and the signatures.
 func TestJournalQuery(t *testing.T) {
 	signer, err := nkeys.CreateAccount()
 	if err != nil {
@@ -290,8 +286,6 @@ func TestJournalQuery(t *testing.T) {
 	}
 }
 
-// TestCheckpointIsSignedAMinuteAfterARecord checks that a killed replica leaves only records of the last minute
-// without a checkpoint.
 func TestCheckpointIsSignedAMinuteAfterARecord(t *testing.T) {
 	signer, err := nkeys.CreateAccount()
 	if err != nil {
@@ -323,8 +317,8 @@ func TestCheckpointIsSignedAMinuteAfterARecord(t *testing.T) {
 	}
 }
 
-// TestPagesOfTheJournalAreChained checks that each page has the hash before its first record, so that a page can be
-// checked without the earlier ones. The records of full segments are in files.
+// TestPagesOfTheJournalAreChained checks that each page has the hash before its first record. With that hash, a page
+// can be checked without the earlier pages.
 func TestPagesOfTheJournalAreChained(t *testing.T) {
 	files, err := history.Directory(t.TempDir())
 	if err != nil {
@@ -352,7 +346,6 @@ func TestPagesOfTheJournalAreChained(t *testing.T) {
 	}
 }
 
-// TestJournalIsNotForEverybody checks that users cannot read the journal, and that invalid requests are refused.
 func TestJournalIsNotForEverybody(t *testing.T) {
 	b := start(t)
 	b.grant("g", "ada", 1000)
@@ -385,8 +378,6 @@ func (f *failing) Write(name string, parts ...[]byte) error {
 	return f.Files.Write(name, parts...)
 }
 
-// TestBrokenHistoryEndsTheReplica makes the files of a replica fail. The replica must report the error to OnBroken, and
-// refuse all commands from then on.
 func TestBrokenHistoryEndsTheReplica(t *testing.T) {
 	directory, err := history.Directory(t.TempDir())
 	if err != nil {

@@ -11,8 +11,6 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// attacked returns a bank with two users, and a project with a member ada with a limit, an auditor cyd and an owner
-// dan.
 func attacked(t *testing.T) *bed {
 	b := start(t)
 	for i, name := range []messages.Name{"ada", "bob", "dan"} {
@@ -29,7 +27,6 @@ func attacked(t *testing.T) *bed {
 	return b
 }
 
-// turnedDown returns the metric of refused requests for a verb and a kind of error.
 func (b *bed) turnedDown(verb string, kind messages.Kind) float64 {
 	b.Helper()
 	families, err := b.metrics.Gather()
@@ -56,8 +53,7 @@ func debit(account messages.Name, t money.Transfer) money.Transfer {
 	return t
 }
 
-// TestAttacksByTransfer sends transfers that a dishonest service could pass on or invent. Each must be refused with
-// the right error and counted, and no account may change.
+// TestAttacksByTransfer sends transfers that a dishonest service could pass on or invent. No account may change.
 func TestAttacksByTransfer(t *testing.T) {
 	b := attacked(t)
 	b.transfer(hold("spent", "bob", 5*c), post("capture", "spent", 5*c))
@@ -147,8 +143,8 @@ func TestAttacksByCallers(t *testing.T) {
 	}
 }
 
-// TestMillionTinyHolds checks that an account can have only a limited number of pending holds, and that other
-// accounts are not affected.
+// TestMillionTinyHolds checks that the pending holds of one account are limited, and that other accounts are not
+// affected.
 func TestMillionTinyHolds(t *testing.T) {
 	b := attacked(t)
 	batch := make([]money.Transfer, ledger.MaxBatch)
@@ -176,7 +172,6 @@ func TestMillionTinyHolds(t *testing.T) {
 	}
 }
 
-// TestHoldsOfAnotherService checks that a service can resolve only its own holds.
 func TestHoldsOfAnotherService(t *testing.T) {
 	b := attacked(t)
 	extend := money.Transfer{ID: "x3", Kind: money.Extend, Pending: "o", Expires: 9000}
@@ -198,8 +193,7 @@ func TestHoldsOfAnotherService(t *testing.T) {
 	}
 }
 
-// TestPaymentOfManyLegs sends a chain of MaxLegs transfers over the bus: a charge, payments to others from the charged
-// credits, and the release of their holds. All of them must be carried out, or none.
+// TestPaymentOfManyLegs sends a chain of MaxLegs transfers over the bus. All of them must be carried out, or none.
 func TestPaymentOfManyLegs(t *testing.T) {
 	b := attacked(t)
 	why := strings.Repeat("what others would have gained had this job not run; ", 5)

@@ -123,7 +123,6 @@ func (b *Bank) Close() error {
 	return errors.Join(b.group.box.Close(), b.archive.save())
 }
 
-// stopGiving ends the service of files.
 func (b *Bank) stopGiving() {
 	if b.giving == nil {
 		return
@@ -149,7 +148,6 @@ func (b *Bank) Hash() [sha256.Size]byte {
 	return b.machine.hash()
 }
 
-// follow serves while this replica leads.
 func (b *Bank) follow(ctx context.Context) {
 	defer close(b.done)
 	defer b.withdraw()
@@ -238,8 +236,7 @@ func (b *Bank) withdraw() {
 	b.metrics.serving.Set(0)
 }
 
-// expire proposes a command that only sets the time, if a hold is due. It ignores the result: if the hold is still
-// due, the next tick tries again.
+// expire proposes a command that only sets the time, if a hold is due. If the command fails, the next tick tries again.
 func (b *Bank) expire(ctx context.Context) {
 	next := read(b.machine, (*ledger.Ledger).NextExpiry)
 	if now, late := b.group.now(); late || next == 0 || next > now {

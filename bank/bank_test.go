@@ -44,7 +44,6 @@ func TestOneJob(t *testing.T) {
 	}
 }
 
-// TestPermissions checks each verb with each kind of caller.
 func TestPermissions(t *testing.T) {
 	b := start(t)
 	b.grant("1", "ada", 10)
@@ -98,8 +97,7 @@ func TestAccountsListsWhatTheCallerMaySee(t *testing.T) {
 	}
 }
 
-// TestLostAnswer: a command is carried out, and its answer is lost. When the request is repeated, it must get the first
-// result.
+// TestLostAnswer: the answer to a command is lost. When the request is repeated, it must get the first result.
 func TestLostAnswer(t *testing.T) {
 	b := start(t)
 	b.grant("1", "ada", 10)
@@ -129,8 +127,6 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestOnlyTheLeaderServes checks that a replica stops serving when it loses the lead, and serves again when it is
-// elected again.
 func TestOnlyTheLeaderServes(t *testing.T) {
 	b := start(t)
 	b.grant("1", "ada", 10)
@@ -154,8 +150,7 @@ func TestOnlyTheLeaderServes(t *testing.T) {
 	}
 }
 
-// TestReadsAreVerified: a replica has lost the lead and does not know it yet. This replica must not answer from its old
-// state.
+// TestReadsAreVerified: a replica has lost the lead and does not know it yet. It must not answer from its old state.
 func TestReadsAreVerified(t *testing.T) {
 	b := start(t)
 	b.grant("1", "ada", 10)
@@ -211,8 +206,8 @@ func TestHoldsLapseOnAnIdleSite(t *testing.T) {
 	}
 }
 
-// TestHoldsAreExtendedAfterAnOutage: a hold became due while no auctioneer could extend it. The bank must serve, and
-// keep the hold for some minutes. If the auctioneer does not extend it, the hold must lapse.
+// TestHoldsAreExtendedAfterAnOutage: a hold became due while no auctioneer could extend it. The bank must keep the hold
+// for some minutes. If the auctioneer does not extend it, the hold must lapse.
 func TestHoldsAreExtendedAfterAnOutage(t *testing.T) {
 	var mono atomic.Int64
 	b := startWith(t, func(c *Config) {
@@ -248,8 +243,7 @@ func TestHoldsAreExtendedAfterAnOutage(t *testing.T) {
 	}
 }
 
-// TestRestartFromImage replaces the ledger of the running actor by a restored one. The state must be the same, and the
-// bank must continue. A cut image must be refused.
+// TestRestartFromImage replaces the ledger of the running actor by a restored one. A cut image must be refused.
 func TestRestartFromImage(t *testing.T) {
 	b := start(t)
 	b.grant("1", "ada", 10)
@@ -306,7 +300,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestSplitKeepsChains checks that split never cuts a chain of linked transfers in two, and that no transfer is lost.
+// TestSplitKeepsChains checks that split never cuts a chain of linked transfers in two.
 func TestSplitKeepsChains(t *testing.T) {
 	var ts []money.Transfer
 	for i := range 4000 {
@@ -363,8 +357,7 @@ func TestConcurrentCallers(t *testing.T) {
 	}
 }
 
-// TestJSON sends a grant, a hold and a query in JSON, as any client can write them by hand. The reply must be JSON with
-// the right balance.
+// TestJSON sends requests in JSON, as a client can write them by hand. The reply must be JSON with the right balance.
 func TestJSON(t *testing.T) {
 	b := start(t)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -458,7 +451,7 @@ func TestGrantsExpireOnAnIdleSite(t *testing.T) {
 }
 
 // TestANewBankWaitsForTheTime starts a bank without entries on a host that has not compared its clock. It must serve
-// nobody before the host knows the time: the time of its books can never go back, so a wrong time would stay.
+// nobody before the host knows the time. A wrong time would stay, because the time of the books never goes back.
 func TestANewBankWaitsForTheTime(t *testing.T) {
 	var known atomic.Bool
 	looks := make(chan struct{}, 1)

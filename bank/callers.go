@@ -16,7 +16,7 @@ type callers struct {
 func (c *callers) isOperator(caller messages.Name) bool { return slices.Contains(c.operators, caller) }
 func (c *callers) isService(caller messages.Name) bool  { return slices.Contains(c.services, caller) }
 
-// rank returns the rank of a caller. The ledger believes the rank that the leader gives.
+// rank returns the permissions of a caller. The ledger believes the rank that the leader gives.
 func (c *callers) rank(caller messages.Name) ledger.Rank {
 	switch {
 	case c.isOperator(caller):
@@ -35,8 +35,8 @@ func (c *callers) operator(caller messages.Name, what string) error {
 	return messages.Errorf(messages.PermissionDenied, "account %q may not %s: ask an operator of the site", caller, what)
 }
 
-// owner returns an error if the caller is a service, because a service cannot own an account. The ledger checks whether
-// a user owns the account in the request.
+// owner returns an error if the caller is a service, because a service cannot own an account. The ledger checks the
+// ownership of users.
 func (c *callers) owner(caller messages.Name, what string) error {
 	if c.rank(caller) != ledger.Service {
 		return nil

@@ -47,7 +47,6 @@ func newSigner(t testing.TB) *signer {
 	return s
 }
 
-// grant makes records, each with a grant to a new account.
 func (s *signer) grant(records int) {
 	s.Helper()
 	for range records {
@@ -60,9 +59,8 @@ func (s *signer) grant(records int) {
 	}
 }
 
-// TestABusyBankSignsACheckpointAMinute adds records all the time and lets the replica check each second whether a
-// checkpoint is due. It must sign one checkpoint a minute. An earlier version signed one each second after the first
-// minute.
+// TestABusyBankSignsACheckpointAMinute adds records all the time. The replica must sign one checkpoint a minute. An
+// earlier version signed one each second after the first minute.
 func TestABusyBankSignsACheckpointAMinute(t *testing.T) {
 	s := newSigner(t)
 	const minutes = 30
@@ -81,7 +79,7 @@ func TestABusyBankSignsACheckpointAMinute(t *testing.T) {
 }
 
 // BenchmarkCheckpoint measures a checkpoint of a replica whose journal is in files: the signature, its check, and a
-// line at the end of a file. With -benchtime 900x the file has a line for each of 900 checkpoints.
+// line in a file. With -benchtime 900x the file has a line for each of 900 checkpoints.
 func BenchmarkCheckpoint(b *testing.B) {
 	for _, records := range []int{1_000, 100_000} {
 		b.Run(fmt.Sprintf("records=%d", records), func(b *testing.B) {

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/bank/clearing/courier"
 )
 
-// newCourier returns the courier of the clearing. It returns nil if the bank has no key to sign with; then it cannot
-// settle with other sites.
+// newCourier returns the courier of the clearing, or nil if the bank has no key. A bank without a key cannot settle
+// with other sites.
 func (b *Bank) newCourier() (*courier.Courier, error) {
 	c := &b.config
 	if c.Signer == nil {

@@ -76,8 +76,8 @@ func twoSites(t testing.TB) (east, west *settler) {
 	return east, west
 }
 
-// work lets ada authorise 3 credits for a job at another site, which charges 2 of them. The function works even if the
-// two sites cannot reach each other.
+// work lets ada authorise 3 credits for a job at another site, which charges 2 of them. The two sites need not reach
+// each other.
 func (s *settler) work(at *settler, job int) clearing.SignedAuthorisation {
 	s.Helper()
 	a := send[clearing.SignedAuthorisation](s.cluster, "ada", clearing.VerbAuthorise, clearing.AuthoriseRequest{
@@ -108,7 +108,6 @@ func (s *settler) refusals() map[string]uint64 {
 	return counts
 }
 
-// refuses sends one request that must be refused.
 func (s *settler) refuses(kind messages.Kind, caller messages.Name, verb string, request any) {
 	s.Helper()
 	s.leader() // wait until a leader answers

@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// TestTwoSites runs jobs of east's ada at west: while both sites can be reached, while they are cut off, while
-// leaders are replaced, and while replicas come back. Each charge must be paid once.
+// TestTwoSites runs jobs of east's ada at west: while both sites can be reached, while they are cut off, while leaders
+// are replaced, and while replicas come back. Each charge must be paid once.
 func TestTwoSites(t *testing.T) {
 	east, west := twoSites(t)
 	jobs := 0
@@ -78,7 +78,7 @@ func reconciled(t *testing.T, sides ...*settler) {
 	}
 }
 
-// settled closes a cycle at both sites. In this cycle the site from owes the site to the amount owed.
+// settled closes a cycle at both sites. In this cycle the first site (from) owes the second (to) the amount owed.
 func settled(t *testing.T, owed messages.Credits, from, to *settler) {
 	t.Helper()
 	from.refuses(messages.NotFound, "ops", clearingmsg.VerbNet, clearingmsg.CycleRequest{})
@@ -104,8 +104,7 @@ func settled(t *testing.T, owed messages.Credits, from, to *settler) {
 	}
 }
 
-// TestForgeriesAtTheActor sends forged requests to a bank over the bus. Each must be refused with the right reason,
-// and no account may change.
+// TestForgeriesAtTheActor sends forged requests to a bank over the bus. No account may change.
 func TestForgeriesAtTheActor(t *testing.T) {
 	east, west := twoSites(t)
 	a := east.work(west, 1)
@@ -156,7 +155,6 @@ func TestForgeriesAtTheActor(t *testing.T) {
 	}
 }
 
-// TestPeersAccountsAreGuarded checks that only the clearing can change the clearing's accounts.
 func TestPeersAccountsAreGuarded(t *testing.T) {
 	keys, public := newKeys(t)
 	b := startWith(t, func(c *Config) { c.Signer = keys })
@@ -195,9 +193,8 @@ func TestPeersAccountsAreGuarded(t *testing.T) {
 	}
 }
 
-// TestMembersDoNotRemit: a member of a project may hold credits for jobs, but may not pay from the project. So the
-// member must not be able to pay from the project to an account at another site. If an owner made a remittance and is
-// now only a member, a repeated request must get the first answer.
+// TestMembersDoNotRemit: a member of a project may not pay from the project to an account at another site. If an owner
+// made a remittance and is now only a member, a repeated request must get the first answer.
 func TestMembersDoNotRemit(t *testing.T) {
 	keys, public := newKeys(t)
 	b := startWith(t, func(c *Config) { c.Signer = keys })
@@ -232,8 +229,7 @@ func TestMembersDoNotRemit(t *testing.T) {
 	}
 }
 
-// TestRepeatsCostNoLog checks that a message that was answered before gets the same receipt from the state alone,
-// without the log.
+// TestRepeatsCostNoLog checks that a repeated message gets the same receipt without the log.
 func TestRepeatsCostNoLog(t *testing.T) {
 	keys, public := newKeys(t)
 	ours, _ := newKeys(t)
@@ -276,8 +272,7 @@ func TestRepeatsCostNoLog(t *testing.T) {
 	}
 }
 
-// TestImagesOfBoth checks that an image has the clearing and the ledger, and that an image without one of them is
-// refused.
+// TestImagesOfBoth checks that an image without the clearing or without the ledger is refused.
 func TestImagesOfBoth(t *testing.T) {
 	keys, public := newKeys(t)
 	b := startWith(t, func(c *Config) { c.Signer = keys })
@@ -334,8 +329,8 @@ func TestImagesOfBoth(t *testing.T) {
 	}
 }
 
-// TestSettlingFollowsLeadership checks that a replica that stops leading does not serve the clearing and sends
-// nothing. Both must begin again when it leads again.
+// TestSettlingFollowsLeadership checks that a replica that stops leading does not serve the clearing and sends nothing.
+// Both must begin again when it leads again.
 func TestSettlingFollowsLeadership(t *testing.T) {
 	keys, public := newKeys(t)
 	b := startWith(t, func(c *Config) { c.Signer, c.FirstBackoff, c.LastBackoff = keys, 1000, 1000 })

@@ -64,7 +64,6 @@ func (cs *commands) service() bus.Service {
 	}
 }
 
-// endpoint returns an endpoint for a function with typed requests, and measures the time of each request.
 func endpoint[Req, Rep any](c *Config, m *metrics, verb string, f func(context.Context, messages.Name, Req) (Rep, error)) bus.Endpoint {
 	seconds := m.serve(verb)
 	handle := bus.Handle(verb, func(ctx context.Context, caller messages.Name, request Req) (Rep, error) {
@@ -77,8 +76,8 @@ func endpoint[Req, Rep any](c *Config, m *metrics, verb string, f func(context.C
 	return bus.Endpoint{Name: verb, Subject: messages.Subject(c.Site, messages.Bank, verb, "*"), Handle: handle}
 }
 
-// managed returns the endpoint of a command about one account. The function may checks the caller, and the function
-// command returns the ledger's command.
+// managed returns the endpoint of a command about one account. The function may checks the caller, and command returns
+// the ledger's command.
 func managed[Req any](cs *commands, verb string, may func(messages.Name, string) error, what string, command func(Req) ledger.Command) bus.Endpoint {
 	return endpoint(cs.config, cs.metrics, verb, func(ctx context.Context, caller messages.Name, r Req) (money.AccountReply, error) {
 		if err := may(caller, what); err != nil {
@@ -113,7 +112,6 @@ func (cs *commands) session(ctx context.Context, caller messages.Name, _ message
 	return result.Session, err
 }
 
-// regroup adds a replica of the bank, or removes one.
 func (cs *commands) regroup(ctx context.Context, caller messages.Name, r messages.ReplicaRequest) (messages.ReplicasReply, error) {
 	if err := cs.callers.operator(caller, "change the replicas"); err != nil {
 		return messages.ReplicasReply{}, err

@@ -33,18 +33,17 @@ type Config struct {
 	Services []messages.Name
 	// ExpiryInterval is how often the leader checks for due holds when nothing else happens; default 1 s.
 	ExpiryInterval messages.Duration
-	// History is where the replica stores the journal. If it is nil, the journal is in memory.
+	// History is where the replica stores the journal; default: in memory.
 	History history.Files
-	// SegmentBytes is the size of the records in one file of the journal, in bytes; default 4 MiB. It must be equal
-	// on all replicas.
+	// SegmentBytes is the size of the records in one file of the journal, in bytes; default 4 MiB. It must be equal on
+	// all replicas.
 	SegmentBytes int
-	// Restored is when the backup began from which the replica's state was restored. It is 0 if the state was not
-	// restored.
+	// Restored is when the backup began from which the state was restored; 0 if the state was not restored.
 	Restored messages.Time
-	// Signer signs in the site's name: checkpoints of the journal, and messages to the banks of other sites, which have
-	// its public key. If it is nil, no checkpoints are made, and the bank does not settle with other sites.
+	// Signer signs checkpoints of the journal, and messages to the banks of other sites, which have its public key.
+	// Without a signer, no checkpoints are made, and the bank does not settle with other sites.
 	Signer proof.Signer
-	// Keys are the site's keys, which check the signatures of requests. If it is nil, this replica cannot carry out
+	// Keys are the site's keys, which check the signatures of requests. Without keys, this replica cannot carry out
 	// commands with signatures.
 	Keys Keys
 	// Attempt is how long one message to another site's bank may wait for its answer; default 5 s. FirstBackoff and
@@ -57,14 +56,14 @@ type Config struct {
 	SilentAfter messages.Duration
 	// Opening lists the accounts that a new site opens by itself.
 	Opening []messages.Name
-	// OnBroken is called when the journal cannot be written or read any more. By default it logs the error and ends
-	// the process with status 1: after a restart the replica has everything that it needs in its snapshot and log.
+	// OnBroken is called when the journal cannot be written or read any more. By default it logs the error and ends the
+	// process with status 1: the restarted replica has everything in its snapshot and log.
 	OnBroken func(error)
 	Log      *zap.Logger           // default: none
 	Metrics  prometheus.Registerer // default: none; several replicas in one process each need a label
 	Clock    func() messages.Time  // default: the wall clock
-	// AccountsTold is the number of accounts that have metrics. They are the accounts that were granted the most
-	// credits; default: 0.
+	// AccountsTold is the number of accounts that have metrics; default: 0. They are the accounts that were granted the
+	// most credits.
 	AccountsTold int
 	// ClockKnown reports whether Clock agrees with the clocks of the site's other hosts; default: always true.
 	ClockKnown func() bool

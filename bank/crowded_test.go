@@ -24,8 +24,8 @@ func (c *crowded) Propose(ctx context.Context, command []byte) (any, error) {
 	return c.Mailbox.Propose(ctx, command)
 }
 
-// TestTransfersOnAFullDisk: the disk is full for a later command of a request, after the first commands were carried
-// out. The error must not say that the request was refused.
+// TestTransfersOnAFullDisk: the disk has no room for a later command of a request. The error must not say that the
+// request was refused, because earlier commands were carried out.
 func TestTransfersOnAFullDisk(t *testing.T) {
 	var disk *crowded
 	b := startWith(t, func(config *Config) {

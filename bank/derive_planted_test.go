@@ -11,8 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// plant is a copy of a bank's ledger to which a test adds records. An attacker who can write the bank's disk could do
-// the same.
+// plant is a copy of a bank's ledger to which a test adds records, like an attacker who can write the bank's disk.
 type plant struct {
 	*testing.T
 	*ledger.Ledger
@@ -134,7 +133,7 @@ func TestOtherThanSignedIsFound(t *testing.T) {
 }
 
 // TestAdoptionsOtherThanSignedAreFound inserts adoptions that only the operator signed, that nobody signed, that have
-// another amount than was signed, or that were already carried out. Each must be found.
+// another amount than was signed, or that were already carried out.
 func TestAdoptionsOtherThanSignedAreFound(t *testing.T) {
 	b, k := provenBed(t)
 	b.as(k.issue("operator", "ops"), "ops").grant("1", "bob", 10*c)
@@ -176,7 +175,6 @@ func TestAdoptionsOtherThanSignedAreFound(t *testing.T) {
 	}
 }
 
-// TestAfterAPartingNothingMoves inserts payments after an agreed parting. They must be found.
 func TestAfterAPartingNothingMoves(t *testing.T) {
 	b, k := provenBed(t)
 	b.as(k.issue("operator", "ops"), "ops").grant("1", "bob", 10*c)
@@ -229,7 +227,7 @@ func (b *bed) confirmed(east clearing.Signer) *clearingmsg.SignedReceipt {
 	return &signed
 }
 
-// dishonest checks that the inserted records are found, by a verifier and by a replica that starts.
+// dishonest checks that a verifier and a starting replica find the inserted records.
 func (b *bed) dishonest(k *siteKeys, name string, put func(*plant)) {
 	b.Helper()
 	l := b.copied()

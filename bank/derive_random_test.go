@@ -231,7 +231,6 @@ func (p *past) opens() {
 	})
 }
 
-// marked asks for transfers with the marks of a session.
 func (p *past) marked() {
 	if len(p.sessions) == 0 {
 		p.opens()
@@ -301,7 +300,6 @@ func (p *past) keys() {
 	}
 }
 
-// peer returns the bank's description of the peer.
 func (p *past) peer() clearingmsg.PeerReply {
 	for _, r := range p.b.bank.machine.clearing.Peers().Peers {
 		return r
@@ -467,10 +465,10 @@ func (p *past) starts() error {
 	return nil
 }
 
-// TestHonestPastsAreDerived makes random requests that are correctly signed by users, operators, services and a peer.
-// It must be possible to derive the journal and to start a replica. If a record is altered, either the change must be
-// found or every account must have the same balance as before. The exception is an omission; see isOmission.
-// CANDOR_SEEDS is the number of seeds, CANDOR_SEED the first.
+// TestHonestPastsAreDerived makes random, correctly signed requests of users, operators, services and a peer. It must
+// be possible to derive the journal and to start a replica. If a record is altered, either the change must be found or
+// every account must have the same balance as before. The exception is an omission; see isOmission. CANDOR_SEEDS is the
+// number of seeds, CANDOR_SEED the first.
 func TestHonestPastsAreDerived(t *testing.T) {
 	pasts := uint64(12)
 	if n, err := strconv.ParseUint(os.Getenv("CANDOR_SEEDS"), 10, 32); err == nil {

@@ -19,8 +19,7 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// tradingBed returns a bank with an honest journal with records of every kind: grants with and without an expiry,
-// payments, holds that are posted or lapse, changes of accounts, and trade with a peer.
+// tradingBed returns a bank with an honest journal that has records of every kind.
 func tradingBed(t *testing.T) (*bed, *siteKeys) {
 	b, k := provenBed(t)
 	ops := b.as(k.issue("operator", "ops"), "ops")
@@ -157,7 +156,7 @@ func forged(t *testing.T, commands ...ledger.Command) [][]byte {
 }
 
 // TestAPaymentFromAnothersAccountIsFound: bob signs a payment from alice's account, and it is recorded as an operator's
-// request. The books add up, and each signature is valid. The wrong payment must be found.
+// request. The wrong payment must be found, although the books add up and each signature is valid.
 func TestAPaymentFromAnothersAccountIsFound(t *testing.T) {
 	b, k := tradingBed(t)
 	l := b.copied()
@@ -188,7 +187,7 @@ func TestAPaymentFromAnothersAccountIsFound(t *testing.T) {
 	}
 }
 
-// TestRecordsFromNothingAreFound adds records that nobody signed at the end of a journal. They must be found.
+// TestRecordsFromNothingAreFound adds records that nobody signed at the end of a journal.
 func TestRecordsFromNothingAreFound(t *testing.T) {
 	b, k := tradingBed(t)
 	sound := b.records()
@@ -250,8 +249,7 @@ func TestRecordsFromNothingAreFound(t *testing.T) {
 	}
 }
 
-// TestAForgedImageIsNotBelieved: the records are correct, and the image gives an account more than they say. The
-// image must be refused.
+// TestAForgedImageIsNotBelieved: the records are correct, but the image gives an account more than they say.
 func TestAForgedImageIsNotBelieved(t *testing.T) {
 	b, _ := tradingBed(t)
 	sound := b.imageOf(b.copied())
@@ -268,10 +266,9 @@ func TestAForgedImageIsNotBelieved(t *testing.T) {
 	}
 }
 
-// TestAlteredJournalsAreFound alters one record of an honest journal at random: it changes a byte, moves the record or
-// removes it. The change must be found, with two exceptions. Either every account has the same balance as before, or a
-// record is missing on which no later record depends; only a checkpoint shows the latter. CANDOR_SEEDS is the number of
-// journals.
+// TestAlteredJournalsAreFound changes a byte of one record of an honest journal, moves the record or removes it. The
+// change must be found, with two exceptions. Either every account has the same balance as before, or a record is
+// missing on which no later record depends; only a checkpoint shows the latter. CANDOR_SEEDS is the number of journals.
 func TestAlteredJournalsAreFound(t *testing.T) {
 	b, k := tradingBed(t)
 	sound := b.records()
@@ -319,10 +316,9 @@ func altered(rng *rand.Rand, sound [][]byte) (records [][]byte, at int) {
 	return records, at
 }
 
-// isOmission reports whether the altered journal only lacks a transfer whose accounts do not appear again, and no other
-// account has more or less. Such a journal is also the honest journal of a bank that never got the request, so only a
-// checkpoint shows it. Example: the journal had "ada pays bob" and then "cyd pays eve", and the first record was
-// removed.
+// isOmission reports whether the altered journal only lacks a transfer whose accounts do not appear again. Example: the
+// journal had "ada pays bob" and then "cyd pays eve", and the first record was removed. A bank that never got the
+// request has the same journal, so only a checkpoint shows the omission.
 func isOmission(t *testing.T, records, sound [][]byte, at int, is, want []money.Standing) bool {
 	t.Helper()
 	if len(records) != len(sound)-1 {
@@ -348,7 +344,6 @@ func isOmission(t *testing.T, records, sound [][]byte, at int, is, want []money.
 	return left.Moves() && slices.Equal(others(is), others(want))
 }
 
-// resum computes the digest of a changed image again.
 func resum(image []byte) {
 	at := bytes.Index(image, []byte("candor-ledger-"))
 	sum := sha256.Sum256(image[at : len(image)-sha256.Size])

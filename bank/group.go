@@ -19,7 +19,7 @@ type group struct {
 	late    lateness
 }
 
-// Returns the time for the next command, and whether it is earlier than the clock: see [lateness].
+// Returns the time for the next command, and whether it is earlier than the clock; see [lateness].
 func (g *group) now() (messages.Time, bool) {
 	var reached, due messages.Time
 	g.machine.read(func(l *ledger.Ledger) { reached, due = l.Now(), l.NextExpiry() })
@@ -60,7 +60,7 @@ func (g *group) verify(ctx context.Context) error {
 	return nil
 }
 
-// provenFrom returns the number of the first record from which on everything is proven, or 0 if there is none.
+// provenFrom returns the number of the record from which on everything is proven, or 0 if there is none.
 func (g *group) provenFrom() uint64 { return read(g.machine, (*ledger.Ledger).Proven) }
 
 // prove adds the request's signature to a command, if the books require signatures.

@@ -10,8 +10,8 @@ import (
 )
 
 // guard refuses commands that would change the clearing's accounts or transfers, because the peer's books would not
-// have the same change. Only grants to and withdrawals from the settlement accounts are allowed, when debts are paid
-// outside the ledgers. The ledger itself checks transfers.
+// have the same change. It allows grants to and withdrawals from the settlement accounts, when debts are paid outside
+// the ledgers. The ledger itself checks transfers.
 func guard(c *ledger.Command) *messages.Error {
 	names := []messages.Name{c.By}
 	switch c.Verb {
@@ -35,7 +35,7 @@ func guard(c *ledger.Command) *messages.Error {
 	return guardNames(names...)
 }
 
-// unsettled returns the argument name, or "" if payments outside the ledgers are booked on the account with this name.
+// unsettled returns name, or "" if payments outside the ledgers are booked on the account with this name.
 func unsettled(name messages.Name) messages.Name {
 	if clearing.PaidOutside(name) {
 		return ""

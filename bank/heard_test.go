@@ -25,9 +25,9 @@ func audited(t *testing.T, k *siteKeys, records [][]byte) (ledger.ProofReport, e
 	return v.Proofs(), v.End()
 }
 
-// TestAnAuditorChecksWhatPeersSigned checks that each movement to or from a peer's account follows once from a
-// message that the peer's bank signed. From the journal alone, an auditor must find a message that is altered or
-// repeated, or that has another key or amount.
+// TestAnAuditorChecksWhatPeersSigned checks that each movement to or from a peer's account follows once from a message
+// that the peer's bank signed. An auditor who has only the journal must find a message that is altered or repeated, or
+// that has another key or amount.
 func TestAnAuditorChecksWhatPeersSigned(t *testing.T) {
 	b, k := provenBed(t)
 	b.as(k.issue("operator", "ops"), "ops").grant("1", "ada", 10*c)

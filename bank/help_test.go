@@ -96,7 +96,6 @@ func call[Reply any](b *bed, caller messages.Name, verb string, request any) (Re
 	return bus.Call[Reply](ctx, b.client, messages.Subject("here", messages.Bank, verb, caller), request)
 }
 
-// Does the same as call, for a request that must succeed.
 func must[Reply any](b *bed, caller messages.Name, verb string, request any) Reply {
 	b.Helper()
 	reply, err := call[Reply](b, caller, verb, request)
@@ -127,7 +126,6 @@ func (b *bed) admitted(caller messages.Name, verb string, request any) {
 	}
 }
 
-// refused sends a request that must be refused.
 func (b *bed) refused(kind messages.Kind, caller messages.Name, verb string, request any) {
 	b.Helper()
 	err := b.ask(caller, verb, request)
@@ -176,5 +174,4 @@ func (b *bed) metric(name, label string) float64 {
 	return 0
 }
 
-// Returns the time of a clock that does not move, so that only the test sets the time.
 func still() messages.Duration { return 0 }

@@ -30,7 +30,7 @@ type Keys interface {
 	Later(account string) *ecdh.PrivateKey
 }
 
-// The variable seen is shared by the replicas of this process, so that each mark is checked only once.
+// seen is shared by the replicas of this process, so that each mark is checked only once.
 var seen = ledger.NewSeen()
 
 // newRoot returns the root of trust for the ledger's checks, or nil if there are no keys.
@@ -46,8 +46,8 @@ func newRoot(c *Config) (*ledger.Root, error) {
 }
 
 // sealingKey returns the secret with which this replica seals the images that it has checked. It follows from the
-// present key of the site's account. So a person who can write the disk, but has no keys or only an earlier key, cannot
-// make this replica believe an image.
+// present key of the site's account. So a person who can write the disk, but does not have this key, cannot forge an
+// image.
 func sealingKey(c *Config) ([]byte, error) {
 	exchange, err := c.Keys.Exchange()
 	if s := c.Keys.Succession(); len(s) > 0 {
@@ -71,11 +71,10 @@ type keys struct {
 	machine *machine
 }
 
-// declareWithin is the time limit for the statement of the site's keys.
 const declareWithin = 5 * time.Second
 
-// declare commits a statement of the site's present keys. The first statement is the first record; every later
-// command needs a proof.
+// declare commits a statement of the site's present keys. The first statement is the first record; every later command
+// needs a proof.
 func (k *keys) declare(ctx context.Context) error {
 	if k.config.Keys == nil {
 		return nil
@@ -123,8 +122,8 @@ func (k *keys) redeclare(ctx context.Context) {
 	}
 }
 
-// ended returns the keys that no longer sign: they are not in the keys directory, and they are older than the present
-// key of their role. A newer key is left out, because this host may not know of its rotation yet.
+// ended returns the keys that no longer sign: they are not in the keys directory, and are older than the present key of
+// their role. A newer key is left out, because this host may not know of its rotation yet.
 func ended(known, held []messages.RoleKey) (list []string) {
 	present := map[string]string{}
 	for _, r := range held {

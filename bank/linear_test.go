@@ -18,9 +18,9 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// These tests ask three replicas of a bank to hold, charge and show credits. Meanwhile the lead moves and answers are
-// lost. Some of the replicas wrongly believe that they lead. Then porcupine checks whether the answers could come from
-// one ledger that carries out one operation at a time.
+// These tests ask three replicas of a bank to hold, charge and show credits. Meanwhile the lead moves, answers are
+// lost, and some replicas wrongly believe that they lead. Then porcupine checks whether the answers could come from one
+// ledger that carries out one operation at a time.
 
 // The operations on an account, in the form for porcupine.
 type (
@@ -85,8 +85,8 @@ type run struct {
 	history   []porcupine.Operation
 }
 
-// record stores an operation with the times of its call and its return. If its outcome is unknown, it may take effect
-// at any later time.
+// record stores an operation with the times of its call and its return. An operation with an unknown outcome may take
+// effect at any later time.
 func (r *run) record(caller int, in asked, call int64, out answer) {
 	end := r.clock.Add(1)
 	if out.unknown {
@@ -177,7 +177,6 @@ func (r *run) transfer(caller int, in asked, t money.Transfer, rng *rand.Rand) (
 	}
 }
 
-// open gives the accounts their first credits.
 func (r *run) open() {
 	for _, name := range []messages.Name{"ada", "bob"} {
 		c := ledger.Command{Verb: ledger.Grant, By: "ops", Grant: money.GrantRequest{Key: name, Account: name, Amount: opening}}
@@ -194,8 +193,8 @@ func (r *run) check() porcupine.CheckResult {
 	return porcupine.CheckOperationsTimeout(account, r.history, time.Minute)
 }
 
-// TestAccountsAreLinearizable runs several callers at the same time, with three leaders in turn, and loses answers
-// and commands. All answers must fit one order of operations.
+// TestAccountsAreLinearizable runs several callers at the same time, with three leaders in turn, and loses answers and
+// commands. All answers must fit one order of operations.
 func TestAccountsAreLinearizable(t *testing.T) {
 	for seed := range uint64(30) {
 		r := &run{T: t, trio: newTrio(t, false)}
@@ -212,7 +211,6 @@ func TestAccountsAreLinearizable(t *testing.T) {
 	}
 }
 
-// agree lets every replica apply the whole log, and compares the replicas.
 func (r *run) agree() {
 	r.Helper()
 	for i := range r.replicas {
@@ -226,7 +224,6 @@ func (r *run) agree() {
 	}
 }
 
-// TestTheCheckFindsPlantedBugs checks that the check fails if a bug is inserted.
 func TestTheCheckFindsPlantedBugs(t *testing.T) {
 	for name, bug := range map[string]struct{ unverified, forgets bool }{
 		"a read that is not verified":                {unverified: true},

@@ -83,7 +83,7 @@ func (m *metrics) watch(machine *machine) {
 	gauge("journal_records", "Records of the ledger's journal.", func(t ledger.Totals) float64 { return float64(t.Records) })
 }
 
-// The type told collects the credits of the accounts that were granted the most, when a monitor asks.
+// told collects the credits of the accounts that were granted the most, when a monitor asks.
 type told struct {
 	machine *machine
 	most    int
@@ -94,8 +94,7 @@ var (
 	accountSpent     = prometheus.NewDesc("candor_bank_account_spent_credits", "Credits that an account was charged for jobs since the beginning. Only with metrics_accounts.", []string{"account"}, nil)
 )
 
-// tell adds metrics of the accounts that were granted the most credits. The argument most is the number of these
-// accounts.
+// tell adds metrics of the accounts that were granted the most credits, at most `most` of them.
 func (m *metrics) tell(machine *machine, most int) {
 	if most > 0 {
 		m.all.MustRegister(told{machine, most})
@@ -137,8 +136,8 @@ func (m *metrics) refuse(err *messages.Error) {
 	}
 }
 
-// refuseRequest counts a refused request, whether the ledger or another part refused it: the count shows attempts to
-// do something forbidden.
+// refuseRequest counts a refused request, whether the ledger or another part refused it: the count shows attempts to do
+// something forbidden.
 func (m *metrics) refuseRequest(verb string, err error) {
 	if err == nil {
 		return

@@ -12,17 +12,16 @@ import (
 
 // Every command of a user leaves a record in the journal, even if it is refused. So a user may send paceBurst commands
 // at once, and in the long run one command in each paceEvery. Operators have no limit. Services and the banks of peers,
-// whose names begin with $, have no limit here: their requests are limited where they come from.
+// whose names begin with $, are limited where their requests come from.
 const (
 	paceBurst = 100
 	paceEvery = messages.Duration(time.Second / 2)
-	// maxPaced is the maximum number of remembered users. Above this number, users who may send paceBurst again are
-	// forgotten.
+	// maxPaced is the maximum number of remembered users. Above it, users who may send paceBurst again are forgotten.
 	maxPaced = 10_000
 )
 
-// pace limits the rate of users' requests. For each user it stores the time from which the user may send paceBurst
-// again.
+// pace limits the rate of users' requests. For each user it stores the time from which the user may again send
+// paceBurst requests at once.
 type pace struct {
 	config  *Config
 	metrics *metrics

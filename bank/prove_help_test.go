@@ -102,7 +102,6 @@ func (k *siteKeys) Succession() []messages.Succession {
 	return slices.Clone(k.links)
 }
 
-// speaks returns the present key of the account.
 func (k *siteKeys) speaks() nkeys.KeyPair {
 	if n := len(k.later); n > 0 {
 		return k.later[n-1]

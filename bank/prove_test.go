@@ -77,8 +77,8 @@ func TestAGrantIsProvenFromItsOperatorToTheBooks(t *testing.T) {
 }
 
 // TestABankAheadOfTheClocksIsProvenTo: the clocks of a site were a day ahead and were corrected, so the bank's time
-// stays ahead for days. Also, the clock of one host can be behind. Grants and transfers must be signed with the
-// bank's time, and succeed.
+// stays ahead for days. Grants and transfers must be signed with the bank's time, and succeed. The clock of one host
+// can also be behind.
 func TestABankAheadOfTheClocksIsProvenTo(t *testing.T) {
 	b, k := provenBed(t)
 	right := b.clock()
@@ -104,8 +104,8 @@ func TestABankAheadOfTheClocksIsProvenTo(t *testing.T) {
 	}
 }
 
-// TestAForgedCommandInTheLogMovesNothing: an attacker writes into a replica's log. Commands that nobody signed must
-// be refused by the state machine.
+// TestAForgedCommandInTheLogMovesNothing: an attacker writes into a replica's log. The state machine must refuse
+// commands that nobody signed.
 func TestAForgedCommandInTheLogMovesNothing(t *testing.T) {
 	b, k := provenBed(t)
 	ops := b.as(k.issue("operator", "ops"), "ops")
@@ -174,7 +174,6 @@ func (b *bed) commandAs(k *siteKeys, role string, name, by messages.Name, verb l
 	return (&ledger.Command{Verb: verb, At: b.clock(), By: by, Asked: &messages.SignedRequest{Proof: signed, Payload: payload}}).Encode()
 }
 
-// TestAnAlteredRecordIsNamed alters a record on disk and makes the chain fit. The error must name the record.
 func TestAnAlteredRecordIsNamed(t *testing.T) {
 	b, k := provenBed(t)
 	ops := b.as(k.issue("operator", "ops"), "ops")
@@ -232,8 +231,8 @@ func TestRotationAndRevocationEndWhatAKeyProves(t *testing.T) {
 	}
 }
 
-// TestARetiredKeyOfTheAccountSaysNothing: another key has replaced the key of the site's account. The old key must
-// not be able to state keys or a successor. Sessions must continue with the new key.
+// TestARetiredKeyOfTheAccountSaysNothing: another key has replaced the key of the site's account. The old key must not
+// be able to state keys or a successor. Sessions must continue with the new key.
 func TestARetiredKeyOfTheAccountSaysNothing(t *testing.T) {
 	b, k := provenBed(t)
 	b.as(k.issue("operator", "ops"), "ops").grant("1", "ada", 10*c)
@@ -293,8 +292,8 @@ func TestARetiredKeyOfTheAccountSaysNothing(t *testing.T) {
 	states("after a restart from an image", stolen)
 }
 
-// TestASignedRequestIsCarriedOutOnce: somebody finds, in the log, a signed request that sets a value, and sends it
-// again. It must not be carried out again.
+// TestASignedRequestIsCarriedOutOnce: somebody finds a signed request in the log and sends it again. It must not be
+// carried out again.
 func TestASignedRequestIsCarriedOutOnce(t *testing.T) {
 	b, k := provenBed(t)
 	ops := b.as(k.issue("operator", "ops"), "ops")
@@ -313,8 +312,8 @@ func TestASignedRequestIsCarriedOutOnce(t *testing.T) {
 	}
 }
 
-// TestALogWithoutTheStatementIsNotTaken checks that a site with keys does not accept a log whose first record is not
-// the statement of its keys.
+// TestALogWithoutTheStatementIsNotTaken checks that a site with keys refuses a log whose first record is not the
+// statement of its keys.
 func TestALogWithoutTheStatementIsNotTaken(t *testing.T) {
 	k := newSiteKeys(t)
 	exchange, err := k.Exchange()
@@ -342,7 +341,7 @@ func TestALogWithoutTheStatementIsNotTaken(t *testing.T) {
 }
 
 // TestAnImageHasWhatIsTrusted: a replica starts from an image. It must have the keys, the sessions and the used
-// requests, and continue like the other replicas.
+// requests.
 func TestAnImageHasWhatIsTrusted(t *testing.T) {
 	b, k := provenBed(t)
 	ops := b.as(k.issue("operator", "ops"), "ops")

@@ -60,7 +60,7 @@ func (q *queries) readAccount(ctx context.Context, caller, name messages.Name, f
 	return err
 }
 
-// Returns the argument name, or the caller's own name if name is empty.
+// Returns name, or the caller's own name if name is empty.
 func own(caller, name messages.Name) messages.Name {
 	if name == "" {
 		return caller
@@ -109,8 +109,8 @@ func (q *queries) accounts(ctx context.Context, caller messages.Name, r money.Ac
 	return reply, err
 }
 
-// books returns the running totals to every caller, but without the held amount: its increase when a job arrives
-// would disclose the job's bid. Only operators can ask for the totals to be recomputed, which reads all records.
+// books returns the running totals to every caller, but without the held amount: its increase when a job arrives would
+// disclose the job's bid. Only operators can have the totals recomputed, which reads all records.
 func (q *queries) books(ctx context.Context, caller messages.Name, r money.BooksRequest) (reply money.BooksReply, err error) {
 	if r.Full {
 		if err := q.callers.operator(caller, "have the books recomputed"); err != nil {
@@ -164,8 +164,7 @@ func (a *auditor) audit(ctx context.Context, m *machine) (money.BooksReply, erro
 	return a.reply, nil
 }
 
-// trust returns whether the bank requires signed requests, and the bank's exchange key with the
-// keys that prove it.
+// trust returns whether the bank requires signed requests, and the bank's exchange key with the keys that prove it.
 func (q *queries) trust(ctx context.Context, _ messages.Name, _ messages.Empty) (messages.TrustReply, error) {
 	if err := q.group.verify(ctx); err != nil {
 		return messages.TrustReply{}, err

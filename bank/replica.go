@@ -101,8 +101,8 @@ type image struct {
 	archive  *archive
 }
 
-// WriteTo writes the clearing's image and then the ledger's. A reader recognises the end of the clearing's image. The
-// archive also keeps the image, because this replica has checked all of its records.
+// WriteTo writes the clearing's image and then the ledger's. The archive also keeps the image, because this replica has
+// checked all of its records.
 func (i *image) WriteTo(w io.Writer) (int64, error) {
 	var whole bytes.Buffer
 	if i.archive.checked != nil {
@@ -147,14 +147,13 @@ func (m *machine) hash() [sha256.Size]byte {
 	return sha256.Sum256(append(books[:], settled[:]...))
 }
 
-// read calls f with the ledger, which does not change meanwhile. The function f must not keep it.
+// read calls f with the ledger, which does not change meanwhile. f must not keep the ledger.
 func (m *machine) read(f func(*ledger.Ledger)) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	f(m.ledger)
 }
 
-// read returns the result of f, which reads the ledger. The ledger does not change meanwhile.
 func read[T any](m *machine, f func(*ledger.Ledger) T) (found T) {
 	m.read(func(l *ledger.Ledger) { found = f(l) })
 	return found

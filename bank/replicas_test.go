@@ -135,8 +135,8 @@ func (g *cluster) leader() string {
 	return ""
 }
 
-// TestReplicasAgree sends holds and charges while the leader is replaced twice and a replica comes back. Answers must
-// stay true, nothing may be done twice, and the replicas must end with equal bytes.
+// TestReplicasAgree sends holds and charges while the leader is replaced twice and a replica comes back. Nothing may be
+// done twice, and the replicas must end with equal bytes.
 func TestReplicasAgree(t *testing.T) {
 	g := startGroup(t)
 	g.grant("ada", 1000)

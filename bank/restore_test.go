@@ -146,7 +146,6 @@ func (r *restarted) checks(d *disked, image []byte) (n uint64) {
 	return 0
 }
 
-// Reports whether the log has a text.
 func (r *restarted) said(text string) bool {
 	for _, e := range r.told.All() {
 		if strings.Contains(e.Message, text) {
@@ -161,9 +160,8 @@ const (
 	notContinued = "checking the whole journal, because"
 )
 
-// TestARestartChecksOnlyNewRecords: a replica that restores its own image checks no signature again. An image of
-// another replica costs only the signatures after the records that this replica has checked, whether it has just
-// started or runs.
+// TestARestartChecksOnlyNewRecords: a replica that restores its own image checks no signature again. In an image of
+// another replica, it checks only the signatures after the records that it has checked.
 func TestARestartChecksOnlyNewRecords(t *testing.T) {
 	d := onDisk(t)
 	trade(d.bed, d.keys)
@@ -236,8 +234,7 @@ func (f *forger) grants(t *testing.T, n int) {
 }
 
 // TestAForgedRecordIsFoundAfterWhatWasChecked: an attacker adds grants that nobody signed, after the records that a
-// replica has checked, or among them. Both images must be refused, at a start and at a running replica, although the
-// replica gets the files that belong to the image.
+// replica has checked, or among them. Both images must be refused, at a start and at a running replica.
 func TestAForgedRecordIsFoundAfterWhatWasChecked(t *testing.T) {
 	d := onDisk(t)
 	among := d.forger()
@@ -272,8 +269,8 @@ func TestAForgedRecordIsFoundAfterWhatWasChecked(t *testing.T) {
 	}
 }
 
-// TestAnAlteredImageIsRefusedWhereAllRecordsAreKnown flips bits of the sums, records and accounts of an image. The
-// replica has checked all records of this image. The image must be refused, and the replica keeps its state.
+// TestAnAlteredImageIsRefusedWhereAllRecordsAreKnown flips bits of the sums, records and accounts of an image whose
+// records the replica has all checked. The replica must refuse the image and keep its state.
 func TestAnAlteredImageIsRefusedWhereAllRecordsAreKnown(t *testing.T) {
 	d := onDisk(t)
 	own := d.image()
@@ -291,8 +288,8 @@ func TestAnAlteredImageIsRefusedWhereAllRecordsAreKnown(t *testing.T) {
 	}
 }
 
-// TestOnlyItsOwnSealIsBelieved: if the files of checked images are damaged, missing, from another replica, or sealed
-// with an earlier key of the site, a replica checks every record, and says so.
+// TestOnlyItsOwnSealIsBelieved: files of checked images are damaged, missing, from another replica, or sealed with an
+// earlier key of the site. The replica must check every record, and say so.
 func TestOnlyItsOwnSealIsBelieved(t *testing.T) {
 	d := onDisk(t)
 	own := d.image()
@@ -367,8 +364,8 @@ func (o *interrupted) Open(name string) (history.File, error) {
 	return o.Files.Open(name)
 }
 
-// TestAStopEndsACheck: a replica that is told to stop while it checks a journal stops at once, at its start and while it
-// runs. The image does not count as damaged.
+// TestAStopEndsACheck: a replica that is told to stop while it checks a journal stops at once. The image does not count
+// as damaged.
 func TestAStopEndsACheck(t *testing.T) {
 	d := onDisk(t)
 	image := d.foreign()

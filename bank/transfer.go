@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// transfer carries out transfers in order. A long request is committed as several commands. If
-// one fails after others succeeded, the outcome of the request is unknown.
+// transfer carries out transfers in order. A long request is committed as several commands. If one fails after others
+// succeeded, the outcome of the request is unknown.
 func (cs *commands) transfer(ctx context.Context, caller messages.Name, r money.TransferRequest) (money.TransferReply, error) {
 	rank := cs.callers.rank(caller)
 	if rank == ledger.User {
@@ -70,8 +70,8 @@ func checkMarks(r *money.TransferRequest) *messages.Error {
 }
 
 // Limits of a command, in bytes. A command that reaches pieceBytes is closed, and a new one begins. A chain cannot be
-// divided; it may have chainBytes, or money.MaxLegs transfers of less than 768 bytes each. A mailbox accepts
-// commands of at least 1 MiB.
+// divided; it may have chainBytes, or money.MaxLegs transfers of less than 768 bytes each. A mailbox accepts commands
+// of at least 1 MiB.
 const (
 	pieceBytes = 128 << 10
 	chainBytes = 768 << 10

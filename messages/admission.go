@@ -14,15 +14,15 @@ const (
 	VerbLend   = "lend"   // LendRequest → LendReply; the account is "$", DoorPrefix and the name of the door
 )
 
-// DoorPrefix begins the name of a door. A door serves the users of one machine, and asks the site for the credentials
-// of each user. For example, $door-login1 is the door of the machine login1.
+// DoorPrefix begins the name of a door. A door serves the users of one machine, such as $door-login1, and asks the site
+// for their credentials.
 const DoorPrefix = "door-"
 
 // VerbAdmit is a verb of the auctioneer, whose log holds the join tokens. Only the admission service sends it.
 const VerbAdmit = "admit" // AdmitRequest → TokensReply
 
-// JoinPrefix is the prefix of the identifier of every join token. The holder of a token sends requests under a name
-// that is "$" and the identifier.
+// JoinPrefix is the prefix of the identifier of every join token. The holder of a token sends requests as "$" and the
+// identifier.
 const JoinPrefix = "join-"
 
 // Bounds on how long a join token is valid.
@@ -31,8 +31,8 @@ const (
 	MaxTokenLife = Duration(30 * 24 * 3600_000_000_000) // 30 days
 )
 
-// TokenRequest asks for a token for a node. With the token, the agent of the node can get credentials once, before the
-// token expires.
+// TokenRequest asks for a token for a node. With it, the agent of the node can get credentials once, before the token
+// expires.
 type TokenRequest struct {
 	Node    Name     `json:"node"`
 	Expires Duration `json:"expires"` // time from now until the token expires
@@ -78,8 +78,8 @@ type TokenUse struct {
 	Key string `json:"key,omitempty"`
 }
 
-// AdmitRequest asks the auctioneer to record a token, to record the use of a token, or to revoke a token. At most one
-// field is set. If none is set, the reply lists the tokens.
+// AdmitRequest asks the auctioneer to record a token, to record its use, or to revoke it. At most one field is set.
+// Without any, the reply lists the tokens.
 type AdmitRequest struct {
 	Issue  *TokenState `json:"issue,omitempty"`
 	Use    *TokenUse   `json:"use,omitempty"`
@@ -97,8 +97,8 @@ type EnrolReply struct {
 	Claim string `json:"claim"`
 }
 
-// RenewRequest asks for a claim that ends later. The caller's present credentials have a claim that is still valid. The
-// request holds no secret.
+// RenewRequest asks for a claim that ends later. The caller's present claim must still be valid. The request holds no
+// secret.
 type RenewRequest struct {
 	Claim string `json:"claim"`
 }
@@ -115,8 +115,8 @@ type LendRequest struct {
 	Box string `json:"box"`
 }
 
-// LendReply is a claim that expires, and the seed of its key. The seed is encrypted for the key in the request. Sender
-// is the public key of the sender, which is needed to decrypt the seed.
+// LendReply is a claim that expires, and the seed of its key, encrypted for the key in the request. Sender is the
+// sender's public key, which is needed to decrypt the seed.
 type LendReply struct {
 	Claim   string `json:"claim"`
 	Sender  string `json:"sender"`

@@ -18,8 +18,6 @@
 //
 // # Words
 //
-// Each concept of the system has one word, in the code, in what users read and in the documentation.
-//
 // Work:
 //
 //	job         what a user submits, bids for and pays: stages of tasks. Its number is a [JobID]

@@ -58,25 +58,24 @@ func (k *Kind) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Retriable reports whether it makes sense to send the same request again, with the same key: the answer may be
-// different.
+// Retriable reports whether the same request, with the same key, may get a different answer.
 func (k Kind) Retriable() bool { return k == NotLeader || k == Unavailable || k == Unknown }
 
-// Passing reports whether an error is temporary, so that no decision may be based on it. For example, after a key
-// rotation an actor may not know a caller's new key yet.
+// Passing reports whether an error is temporary, so that no decision may be based on it. For example, an actor may not
+// know a rotated key yet.
 func Passing(err error) bool {
 	kind := KindOf(err)
 	return err != nil && (kind.Retriable() || kind == Unproven)
 }
 
-// Waits reports whether a request that was refused with err should be repeated later: the error is temporary, or
-// there is no room now. It does not say whether an earlier attempt was carried out.
+// Waits reports whether a request that was refused with err should be repeated later: the error is temporary, or there
+// is no room now. An earlier attempt may still have been carried out.
 func Waits(err error) bool { return Passing(err) || KindOf(err) == Exhausted }
 
 // Detail returns the sentence of an error, without its kind.
 func Detail(err error) string { return AsError("", err).Message }
 
-// Clip cuts a text that is too long. The argument most is the limit in bytes.
+// Clip cuts a text that is longer than the limit most, in bytes.
 func Clip(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -84,8 +83,7 @@ func Clip(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "")
 }
 
-// Short returns the text if it has no more bytes than the limit most. Otherwise it returns the bytes up to the limit,
-// and "…". Error messages use it to quote text that somebody else wrote.
+// Short cuts a text to the limit most, in bytes, and adds "…" to a cut one. Error messages quote foreign text with it.
 func Short(text string, most int) string {
 	if len(text) > most {
 		return text[:most] + "…"
@@ -93,8 +91,8 @@ func Short(text string, most int) string {
 	return text
 }
 
-// Error is an error as it is sent between actors: its kind, the operation, and a sentence that
-// tells the user what is wrong and what to do.
+// Error is an error as it is sent between actors: its kind, the operation, and a sentence that tells the user what is
+// wrong and what to do.
 type Error struct {
 	Kind    Kind   `json:"kind"`
 	Op      string `json:"op"`
@@ -109,7 +107,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s (%s)", e.Op, e.Message, e.Kind)
 }
 
-// Is matches any error of the same kind, so that errors.Is(err, &Error{Kind: NotFound}) works.
+// Is matches any error of the same kind, as in errors.Is(err, &Error{Kind: NotFound}).
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Kind == e.Kind && t.Op == "" && t.Message == ""
@@ -128,8 +126,7 @@ func KindOf(err error) Kind {
 	return Internal
 }
 
-// AsError returns err as an *Error. It sets the operation to op if err has none. An error without a kind gets the
-// kind Internal.
+// AsError returns err as an *Error. It sets a missing operation to op, and a missing kind to Internal.
 func AsError(op string, err error) *Error {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {

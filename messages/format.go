@@ -10,9 +10,8 @@ func NewerFormat(what string, version, reads int) error {
 	return Errorf(Conflict, "%s: has format %d, and this build reads formats up to %d, because a newer release wrote it; start the newer release, or restore an older backup", what, version, reads)
 }
 
-// CheckFormat compares the format of a state with the newest format that this release can read. The argument first is
-// the first line of the state, and ours is the line of the newest format. For example, first is "candor-ledger-4" and
-// ours is "candor-ledger-3", each with a newline. If first has the higher version, CheckFormat returns NewerFormat.
+// CheckFormat returns NewerFormat if a state has a newer format than this release reads. The argument first is the
+// first line of the state, such as "candor-ledger-4" and a newline; ours is the line of the newest format.
 func CheckFormat(what, first, ours string) error {
 	kind, reads := splitFormat(ours)
 	if other, version := splitFormat(first); other == kind && version > reads {

@@ -33,8 +33,8 @@ func ReleaseOf(level int) string {
 	return fmt.Sprintf("a release of level %d", level)
 }
 
-// CheckAgreed returns an error if a release cannot be a replica of a group. The argument level is the level that the
-// group agreed on, and own is the release's level.
+// CheckAgreed returns an error if a release cannot be a replica of a group. The argument level is the level of the
+// group, and own is the release's level.
 func CheckAgreed(level, own int) error {
 	switch {
 	case level > own:
@@ -45,9 +45,9 @@ func CheckAgreed(level, own int) error {
 	return nil
 }
 
-// CheckLevels returns an error if two processes cannot work together because of their levels. The arguments them and us
-// name the two processes in the error, for example "the agent of node1". The arguments theirs and ours are the levels
-// of these processes. Level 0 stands for a process from before the first release.
+// CheckLevels returns an error if the levels of two processes cannot work together. The arguments them and us name the
+// processes in the error, for example "the agent of node1"; theirs and ours are their levels. Level 0 is a process from
+// before the first release.
 func CheckLevels(them string, theirs int, us string, ours int) error {
 	theirs, ours = max(theirs, 1), max(ours, 1)
 	if theirs-ours <= 1 && ours-theirs <= 1 {
@@ -57,7 +57,7 @@ func CheckLevels(them string, theirs int, us string, ours int) error {
 	return Errorf(Conflict, "%s has level %d, and %s has level %d: a release works only with its own level, the level below and the level above; first upgrade to %s", them, theirs, us, ours, ReleaseOf(low+1))
 }
 
-// version is the version of a released build. The build sets it with -ldflags "-X …/messages.version=v1.2.3".
+// version is the version of a released build, which sets it with -ldflags "-X …/messages.version=v1.2.3".
 var version string
 
 // ThisRelease returns the version of this build, as the build or the Go tool recorded it.

@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// A Name identifies an account, project, node, market, class, stage or site. Users, nodes and sites
-// appear in subjects, files and certificates; [ValidName] checks their names and the names of stages.
-// Markets, classes and projects may have names that people know from other systems; [ValidFreeName]
-// checks these.
+// A Name identifies an account, project, node, market, class, stage or site. Names of users, nodes and sites, which
+// appear in subjects, files and certificates, and of stages must satisfy [ValidName]. Names of markets, classes and
+// projects must satisfy [ValidFreeName].
 type Name = string
 
 // ValidName reports whether s is one subject token: a lower-case letter, then at most 62
@@ -44,8 +43,7 @@ func ValidFreeName(s string) bool {
 	return true
 }
 
-// token returns a free name as one token of a subject. It replaces '.' by '=', which no name
-// contains.
+// token returns a free name as one token of a subject, with '=', which no name contains, in place of the dots.
 func token(name Name) string { return strings.ReplaceAll(name, ".", "=") }
 
 // JobID numbers the jobs of a site from 1.
@@ -72,8 +70,7 @@ func (r TaskRef) String() string {
 	return r.Job.String() + "." + strconv.Itoa(int(r.Stage)) + "." + strconv.Itoa(int(r.Index))
 }
 
-// Attempt names one attempt of a task. The attempts of a task are numbered from 1. A message about an attempt is
-// refused if there is a later attempt of the task.
+// Attempt names one attempt of a task, numbered from 1. A message about an attempt is refused if there is a later one.
 type Attempt struct {
 	Task   TaskRef `json:"task"`
 	Number uint32  `json:"number"`
@@ -84,7 +81,7 @@ func (a Attempt) Compare(o Attempt) int {
 	return cmp.Or(a.Task.Compare(o.Task), cmp.Compare(a.Number, o.Number))
 }
 
-// NameOf returns the name of a member of an enumeration, or the argument unknown if it has no name.
+// NameOf returns the name of a member of an enumeration, or the argument unknown.
 func NameOf[E ~uint8](names []string, member E, unknown string) string {
 	if int(member) < len(names) {
 		return names[member]
@@ -92,7 +89,7 @@ func NameOf[E ~uint8](names []string, member E, unknown string) string {
 	return unknown
 }
 
-// ReadName reads the name of a member of an enumeration. The parameter what names the enumeration in the error.
+// ReadName reads the name of a member of an enumeration. The argument what names the enumeration in the error.
 func ReadName[E ~uint8](into *E, what string, names []string, text []byte) error {
 	i := slices.Index(names, string(text))
 	if i < 0 {

@@ -6,8 +6,8 @@ const (
 	VerbSession = "session" // SessionRequest → SessionReply; services and operators
 )
 
-// Proof proves who made a request. It has a claim, signed by the site, that a key belongs to a name. It also has a
-// signature of the request with that key. The proof is sent in a header of the request.
+// Proof proves who made a request. It has a claim, signed by the site, that a key belongs to a name, and a signature of
+// the request with that key. It is sent in a header of the request.
 type Proof struct {
 	Token     string `json:"token"`     // the claim, in the form of a credentials file
 	At        Time   `json:"at"`        // time of signing, by the caller's clock
@@ -37,7 +37,7 @@ type SessionReply struct {
 	Expires Time   `json:"expires"`
 }
 
-// TrustReply says whether a site's bank requires proofs. It also has the bank's key, which is needed to agree on the
+// TrustReply says whether a site's bank requires proofs. It has the bank's key, with which both sides agree on the
 // secret of a session.
 type TrustReply struct {
 	Proven      bool   `json:"proven"`

@@ -15,8 +15,8 @@ type Credits int64
 // Credit is one whole credit.
 const Credit Credits = 1_000_000
 
-// MaxCredits is the largest amount that a single request may name: a trillion
-// credits. Nine such amounts still fit a Credits without overflow.
+// MaxCredits is the largest amount that a single request may name: a trillion credits. Nine such amounts still fit a
+// Credits.
 const MaxCredits = 1_000_000_000_000 * Credit
 
 // RoundCredits converts a number of credits to microcredits, rounding half to even. It returns false if x is not

@@ -143,7 +143,7 @@ func (a *Agent) Retire(yes bool) {
 	})
 }
 
-// Idle reports whether the agent is retired, so that it claims no tasks, and no task runs here.
+// Idle reports whether the agent is retired and no task runs here.
 func (a *Agent) Idle() bool {
 	answer := make(chan bool, 1)
 	a.queue.post(func(messages.Time) { answer <- a.retired && a.state.Running() == 0 })
@@ -155,8 +155,8 @@ func (a *Agent) Idle() bool {
 	}
 }
 
-// abilities returns the abilities that the agent tells the leader: the abilities of the runner, and one ability for
-// each reason to claim no tasks (full disk, changed GPUs).
+// abilities returns the abilities that the agent tells the leader: those of the runner, and one for each reason to
+// claim no tasks (full disk, changed GPUs).
 func (a *Agent) abilities() []messages.Name {
 	can := slices.Clone(a.real.Abilities())
 	if a.full {
@@ -192,8 +192,8 @@ func (a *Agent) Close() error {
 // goodbyeWithin is how long a closing agent waits for the leader to confirm that nothing runs here any more.
 const goodbyeWithin = time.Second
 
-// sayGoodbye tells the leader that nothing runs here any more, so that the node does not count as
-// lost when its lease ends. An agent that leaves tasks running sends nothing.
+// sayGoodbye tells the leader that nothing runs here any more. Otherwise the node would count as lost when its lease
+// ends. An agent that leaves tasks running sends nothing.
 func (a *Agent) sayGoodbye() {
 	if a.c.LeaveRunning || a.state.Session() == 0 || a.state.Running() > 0 {
 		return
@@ -263,7 +263,6 @@ func (a *Agent) loop() {
 	}
 }
 
-// untilWake returns the time until the state must be called again.
 func (a *Agent) untilWake() time.Duration {
 	at := a.state.Wake()
 	if at == 0 {
@@ -348,8 +347,8 @@ func (a *Agent) start(s state.Start) {
 	r.process = a.c.Runner.Start(runner.Task{Grant: s.Grant, Program: s.Program}, a.report)
 }
 
-// line puts a task in the runner's queue. The runner starts the task later, when a slot becomes free. If the agent
-// itself must start the task, for example because the task has files, line only tells the state to keep it.
+// line puts a task in the runner's queue. The runner starts the task when a slot becomes free. If the agent itself must
+// start the task, for example because the task has files, line only tells the state to keep it.
 func (a *Agent) line(s state.Start) {
 	attempt, ok := s.Grant.Attempt, !hasFiles(s.Program) && !s.Program.Allocation && a.hooks == nil
 	var p runner.Follower

@@ -76,7 +76,6 @@ func TestRunsJobs(t *testing.T) {
 	}
 }
 
-// Returns the sum of a counter over all its labels.
 func total(t testing.TB, registry *prometheus.Registry, name string) (sum float64) {
 	t.Helper()
 	families, err := registry.Gather()
@@ -153,8 +152,7 @@ func TestStreamsAreForTheOwner(t *testing.T) {
 	l.until("the task ends", func() bool { return len(l.finished) == 1 })
 }
 
-// TestSignalsDoNotFillTheLog sends many signals, and checks that the log has only a few lines per second for one
-// account.
+// TestSignalsDoNotFillTheLog sends many signals. The log must have only a few lines per second for one account.
 func TestSignalsDoNotFillTheLog(t *testing.T) {
 	network := bus.NewMemory()
 	l := newLeader(t, network, time.Hour)

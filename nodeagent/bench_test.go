@@ -14,7 +14,6 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// crowd starts n agents in this process, each with the given number of slots, and waits until they are registered.
 func crowd(t testing.TB, network *bus.Network, l *leader, n, slots int) {
 	shared := network.Connect("nodes")
 	for i := range n {
@@ -46,8 +45,8 @@ func TestWakesInProportion(t *testing.T) {
 	}
 }
 
-// BenchmarkDispatch measures the tasks per second through claim, start and finish, with 64 agents of 16 slots each.
-// The leader writes no log of commands.
+// BenchmarkDispatch measures the tasks per second through claim, start and finish, with 64 agents of 16 slots each. The
+// leader writes no log of commands.
 func BenchmarkDispatch(b *testing.B) {
 	network := bus.NewMemory()
 	l := newLeader(b, network, time.Hour)

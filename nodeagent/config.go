@@ -46,8 +46,8 @@ type Config struct {
 	// Prolog and Epilog are programs of the site that run before the first and after the last task of a job: see
 	// package hooks. "" means none.
 	Prolog, Epilog string
-	// Executor is the command that starts an executor (see package executor). With an executor, tasks outlive the
-	// agent. An empty command means that tasks are the agent's own processes.
+	// Executor is the command that starts an executor; see package executor. With an executor, tasks outlive the agent.
+	// An empty command means that tasks are the agent's own processes.
 	Executor []string
 	// LeaveRunning leaves the tasks of an executor to the next agent when this one
 	// is closed.
@@ -63,8 +63,8 @@ type Config struct {
 	Log  *zap.Logger // nil means none
 	// Metrics may be shared by several agents; the counts are then sums. nil means no metrics.
 	Metrics prometheus.Registerer
-	// Clock measures the lease; it must not go back. nil means the time since the machine was started, including time
-	// in which it slept. Timers run in real time.
+	// Clock measures the lease; it must not go back. nil means the time since the machine was started, including sleep.
+	// Timers run in real time.
 	Clock func() messages.Time
 }
 
@@ -115,7 +115,6 @@ func invalid(format string, args ...any) error {
 	return messages.Errorf(messages.Invalid, "nodeagent: "+format, args...)
 }
 
-// defaults sets the defaults of empty fields.
 func (c *Config) defaults() {
 	c.Grace = cmp.Or(c.Grace, runner.DefaultGrace)
 	c.CloseTimeout = cmp.Or(c.CloseTimeout, c.Grace+5*time.Second)
@@ -145,6 +144,6 @@ func (c *Config) openRunner() (owned bool, err error) {
 	return true, err
 }
 
-// uptime returns the time since the machine was started. This clock continues while the machine sleeps, as the leader's
-// clock does, and nobody can set it.
+// uptime returns the time since the machine was started. Like the leader's clock, it continues while the machine
+// sleeps, and nobody can set it.
 func uptime() messages.Time { return messages.Time(boottime.Now() / time.Microsecond) }

@@ -13,8 +13,8 @@ import (
 // may be used up sooner.
 const diskEvery = time.Second
 
-// watchDisk stops the node from claiming tasks while its disk is almost full, because the site's
-// books may be on the same disk. Call it before the agent's goroutine begins.
+// watchDisk stops the node from claiming tasks while its disk is almost full, because the site's books may be on the
+// same disk. Call it before the agent's goroutine begins.
 func (a *Agent) watchDisk() {
 	reserve := runner.Reserve(a.c.Dir, a.c.Tasks.KeepFree)
 	if a.full = runner.Full(a.c.Dir, reserve, false); a.full {

@@ -15,8 +15,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent"
 )
 
-// TestNodeTakesNothingOnAFullDisk checks that a node with an almost full disk claims no task and tells the leader
-// why, until there is space again.
+// TestNodeTakesNothingOnAFullDisk checks that a node with an almost full disk claims no task, and tells the leader why.
 func TestNodeTakesNothingOnAFullDisk(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to mount a small disk")

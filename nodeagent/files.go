@@ -21,7 +21,6 @@ import (
 // the largest permitted files at a few megabytes a second.
 const filesWithin = 5 * time.Minute
 
-// hasFiles reports whether the tasks of a program have inputs or outputs.
 func hasFiles(p *agent.Program) bool { return len(p.Inputs)+len(p.Outputs) > 0 }
 
 // files fetches the inputs of tasks from the site's depot, and stores their outputs
@@ -39,8 +38,8 @@ func (f *files) subject(verb string) string {
 	return messages.Subject(f.site, messages.Depot, verb, f.node)
 }
 
-// fetch gets the inputs of a task onto the node, and keeps them until they are released. If it
-// fails, nothing is kept for the task.
+// fetch gets the inputs of a task onto the node, and keeps them until they are released. If it fails, nothing is kept
+// for the task.
 func (f *files) fetch(ctx context.Context, attempt messages.Attempt, p *agent.Program) (kept []*input, err error) {
 	if f.dir == "" {
 		return nil, messages.Errorf(messages.Invalid, "and output files need a node with a state directory")
@@ -64,8 +63,8 @@ func (f *files) fetch(ctx context.Context, attempt messages.Attempt, p *agent.Pr
 	return kept, nil
 }
 
-// fileTask is a task with files: its inputs are fetched before it starts, and its
-// outputs are stored after it has ended well, before its end is reported.
+// fileTask is a task with files. Its inputs are fetched before it starts. Its outputs are stored after it has ended
+// well, before its end is reported.
 type fileTask struct {
 	files   *files
 	runner  runner.Runner
@@ -89,7 +88,7 @@ func (a *Agent) startWithFiles(s state.Start) runner.Process {
 	return t
 }
 
-// Runs the task to its end. If the agent stops before the task ends, the next agent adopts the task.
+// Runs the task to its end. If the agent stops earlier, the next agent adopts the task.
 func (t *fileTask) run(gone <-chan struct{}, report func(agent.Finished)) {
 	defer t.cancel()
 	if t.hooks != nil {

@@ -92,8 +92,8 @@ func (d *fakeDepot) add(t *testing.T, name, content string) job.File {
 	return f
 }
 
-// TestFilesAreFetchedOnceAndDelivered runs two tasks with the same input, and checks that the input is fetched once
-// and that the outputs are stored before the ends are reported.
+// TestFilesAreFetchedOnceAndDelivered runs two tasks with the same input. The input must be fetched once, and the
+// outputs must be stored before the ends are reported.
 func TestFilesAreFetchedOnceAndDelivered(t *testing.T) {
 	network := bus.NewMemory()
 	l, d := newLeader(t, network, time.Hour), newDepot(t, network)
@@ -128,8 +128,8 @@ func TestFilesAreFetchedOnceAndDelivered(t *testing.T) {
 	}
 }
 
-// TestFilesThatAreRefused checks that a task whose outputs are refused has failed, that a task whose input is missing
-// does not start, and that both ends say why.
+// TestFilesThatAreRefused checks that a task whose outputs are refused has failed, and that a task whose input is
+// missing does not start. Both ends must say why.
 func TestFilesThatAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		what    string
@@ -171,7 +171,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestCloseGivesUpWhatTravels closes an agent during a transfer, and checks that Close does not wait for the transfer.
+// TestCloseGivesUpWhatTravels checks that Close does not wait for a transfer.
 func TestCloseGivesUpWhatTravels(t *testing.T) {
 	network := bus.NewMemory()
 	l, d := newLeader(t, network, time.Hour), newDepot(t, network)

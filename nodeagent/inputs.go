@@ -15,8 +15,8 @@ import (
 // keepInputs bounds the bytes of unused inputs that a node keeps for later tasks.
 const keepInputs = 2 << 30
 
-// inputs are the files that a node keeps under their digests: all inputs of running tasks, and the unused files that
-// were used most recently.
+// inputs are the files that a node keeps under their digests: all inputs of running tasks, and the most recently used
+// other ones.
 type inputs struct {
 	dir string // state directory
 
@@ -26,8 +26,7 @@ type inputs struct {
 	turn  uint64
 }
 
-// input is one file. Its users and last use are guarded by inputs.mu; err does not change
-// once ready is closed.
+// input is one file. inputs.mu guards its users and last use. err does not change once ready is closed.
 type input struct {
 	digest string
 	size   int64
@@ -173,7 +172,7 @@ func (in *inputs) release(held []*input) {
 	}
 }
 
-// oldest returns the unused file whose last use is the longest ago. The caller holds in.mu.
+// oldest returns the unused file with the earliest last use. The caller holds in.mu.
 func (in *inputs) oldest() (oldest *input) {
 	for _, k := range in.kept {
 		if k.users == 0 && (oldest == nil || k.last < oldest.last) {

@@ -10,8 +10,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/store"
 )
 
-// TestAWrongSizeDropsNoFile asks for a kept file by its digest with a wrong size. The request must fail, and the file
-// must stay.
+// TestAWrongSizeDropsNoFile asks for a kept file by its digest with a wrong size. The file must stay.
 func TestAWrongSizeDropsNoFile(t *testing.T) {
 	in := openInputs(t.TempDir())
 	f := job.File{Name: "x", Digest: strings.Repeat("a", 64), Size: 4}
@@ -42,8 +41,7 @@ func TestAWrongSizeDropsNoFile(t *testing.T) {
 	}
 }
 
-// TestACutFileIsFetchedAnew shortens a kept file while no agent runs. The next task that needs the file must run, after
-// the file was fetched again.
+// TestACutFileIsFetchedAnew shortens a kept file while no agent runs. The file must be fetched again for the next task.
 func TestACutFileIsFetchedAnew(t *testing.T) {
 	dir := t.TempDir()
 	f := job.File{Name: "x", Digest: strings.Repeat("a", 64), Size: 4}

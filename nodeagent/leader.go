@@ -61,8 +61,7 @@ func (a *Agent) transmit(r *state.Request) {
 	go call(ctx, a, messages.VerbExchange, r, r.Exchange, a.exchanged)
 }
 
-// call sends one request and queues its answer. It does not repeat the request: the state decides
-// when to do that.
+// call sends one request and queues its answer. The state decides when to repeat the request.
 func call[Reply any](ctx context.Context, a *Agent, verb string, r *state.Request, body any,
 	answered func(messages.Time, uint64, *Reply)) {
 	sent := time.Now()

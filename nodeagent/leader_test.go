@@ -95,7 +95,6 @@ func (l *leader) note() {
 	l.changed = make(chan struct{})
 }
 
-// Waits until ok returns true.
 func (l *leader) until(what string, ok func() bool) {
 	l.t.Helper()
 	deadline := time.After(patience)
@@ -114,7 +113,6 @@ func (l *leader) until(what string, ok func() bool) {
 	}
 }
 
-// set changes the leader's data, and wakes the callers of until.
 func (l *leader) set(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,7 +140,6 @@ func (l *leader) register(_ context.Context, node messages.Name, r agent.Registe
 	}, nil
 }
 
-// Reports whether every node has reported an ability.
 func (l *leader) told(ability messages.Name) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -251,8 +248,8 @@ func (c *clock) now() messages.Time {
 	return messages.Time((boottime.Now() + time.Duration(c.ahead.Load())) / time.Microsecond)
 }
 
-// pass advances an agent's clock, and publishes a vector so that the agent reads the clock. The leases of tests are
-// so long that they do not end by themselves on a busy machine.
+// pass advances an agent's clock, and publishes a vector so that the agent reads the clock. The leases of tests are so
+// long that they do not end by themselves on a busy machine.
 func (l *leader) pass(c *clock, d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -24,7 +24,7 @@ func says(t *testing.T, dir string, a messages.Attempt, want messages.Kind) {
 	saysAfter(t, 0, dir, a, want)
 }
 
-// saysAfter does the same as says, but at a time that is later by the given duration.
+// saysAfter does the same as says, but later by the given duration.
 func saysAfter(t *testing.T, later time.Duration, dir string, a messages.Attempt, want messages.Kind) {
 	t.Helper()
 	await.Until(t, "the answer", func() bool {
@@ -33,8 +33,8 @@ func saysAfter(t *testing.T, later time.Duration, dir string, a messages.Attempt
 	})
 }
 
-// TestGivenUpAttemptIsNotAlive checks that lease.Alive returns an error for an attempt that was stopped, and for one
-// whose lease was lost. Another attempt on the node must stay alive meanwhile.
+// TestGivenUpAttemptIsNotAlive checks that an attempt that was stopped, or whose lease was lost, is not alive. Another
+// attempt on the node must stay alive.
 func TestGivenUpAttemptIsNotAlive(t *testing.T) {
 	dir, network := t.TempDir(), bus.NewMemory()
 	l, clock := newLeader(t, network, time.Hour), new(clock)
@@ -57,7 +57,7 @@ func TestGivenUpAttemptIsNotAlive(t *testing.T) {
 	says(t, dir, second, messages.Fenced)
 }
 
-// TestFrozenAgentsTasksAreNotAlive freezes an agent, and checks that its tasks are no longer alive when the lease ends.
+// TestFrozenAgentsTasksAreNotAlive freezes an agent. When the lease ends, its tasks must no longer be alive.
 func TestFrozenAgentsTasksAreNotAlive(t *testing.T) {
 	dir, network := t.TempDir(), bus.NewMemory()
 	l := newLeader(t, network, time.Hour)

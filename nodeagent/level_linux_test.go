@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent"
 )
 
-// TestAgentServesTheReleasesBesideItsOwn starts an agent where the auctioneer is two releases ahead. The agent must
-// not serve the site. When the auctioneer has gone back to the next release, the agent must serve the site.
+// TestAgentServesTheReleasesBesideItsOwn: the auctioneer is two releases ahead, and the agent must not serve the site.
+// When the auctioneer has gone back by one release, the agent must serve.
 func TestAgentServesTheReleasesBesideItsOwn(t *testing.T) {
 	t.Parallel()
 	network := bus.NewMemory()

@@ -27,8 +27,8 @@ func manifestOf(p *agent.Program) *manifest {
 	return &manifest{Account: p.Account, Inputs: p.Inputs, Outputs: p.Outputs}
 }
 
-// manifests keeps, in a directory, one manifest for each stage with tasks on this node. If an agent finds running tasks
-// after a restart, it learns from the manifests which outputs it must store.
+// manifests keeps, in a directory, one manifest for each stage with tasks on this node. An agent that finds running
+// tasks after a restart learns from them which outputs it must store.
 type manifests struct {
 	state string // directory of the agent; "" means there are no files
 	log   *zap.Logger
@@ -57,7 +57,7 @@ func (m *manifests) sweep(running []runner.Adopted) {
 	}
 }
 
-// add counts a task of a stage. The first task of the stage writes the manifest; all tasks of the stage share it.
+// add counts a task of a stage. The first task of the stage writes the manifest; all its tasks share it.
 func (m *manifests) add(p *agent.Program) error {
 	path := m.path(p.Job, p.Stage)
 	m.mu.Lock()
@@ -86,8 +86,8 @@ func writeManifest(path string, l *manifest) error {
 	return err
 }
 
-// remove subtracts a task of a stage. With the last one it removes the manifest, unless the agent is about to stop:
-// then the next agent needs it to store the remaining outputs.
+// remove subtracts a task of a stage. With the last one it removes the manifest. If the agent is about to stop, the
+// manifest stays: the next agent needs it to store the remaining outputs.
 func (m *manifests) remove(job messages.JobID, stage uint32) {
 	path := m.path(job, stage)
 	m.mu.Lock()

@@ -18,9 +18,9 @@ import (
 // mostEntries bounds how many directory entries are read to find the outputs of a task.
 const mostEntries = 1 << 20
 
-// search looks for the names in a task's directory that match a pattern. A task can make any directory and link, so
-// the search is bounded: it follows a link to a directory only if the pattern names the link, and reads a limited
-// number of entries.
+// search looks for the names in a task's directory that match a pattern. A task can make any directory and link, so the
+// search is bounded: it follows a link to a directory only if the pattern names the link, and reads a limited number of
+// entries.
 type search struct {
 	ctx   context.Context
 	root  *os.Root
@@ -64,8 +64,7 @@ func (s *search) match(dir string, elements []string) error {
 	return nil
 }
 
-// Calls match with the rest of the pattern for every entry of dir that matches element. The argument element is a
-// pattern without slashes.
+// Calls match with the rest of the pattern for every entry of dir that matches element, a pattern without slashes.
 func (s *search) each(dir, element string, rest []string) error {
 	const atOnce = 256
 	const flags = os.O_RDONLY | syscall.O_DIRECTORY | syscall.O_NONBLOCK

@@ -22,7 +22,6 @@ type metrics struct {
 // unread are the metrics of agents that have no registry; nobody reads them.
 var unread = sync.OnceValue(func() *metrics { return makeMetrics(prometheus.NewRegistry()) })
 
-// newMetrics registers metrics. If r is nil, nobody reads them.
 func newMetrics(r prometheus.Registerer) *metrics {
 	if r == nil {
 		return unread()
@@ -78,7 +77,6 @@ func register[C prometheus.Collector](r prometheus.Registerer, c C) C {
 	return c
 }
 
-// exchange counts each sending of an exchange.
 func (m *metrics) exchange(e *agent.Exchange) {
 	m.exchanges.Inc()
 	for _, c := range e.Claims {

@@ -20,8 +20,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/store"
 )
 
-// TestHalfAManifestIsNone interrupts the writing of a manifest, once by a full disk and once by the end of the agent.
-// The manifest must keep its earlier content, and the next agent must remove the temporary file.
+// TestHalfAManifestIsNone interrupts the writing of a manifest, by a full disk and by the end of the agent. The
+// manifest must keep its earlier content, and the next agent must remove the temporary file.
 func TestHalfAManifestIsNone(t *testing.T) {
 	m := &manifests{state: t.TempDir(), log: zap.NewNop(), life: t.Context(), users: map[string]int{}}
 	p := &agent.Program{Job: 7, Stage: 1, Outputs: []string{"*.csv"}}
@@ -60,8 +60,7 @@ func TestHalfAManifestIsNone(t *testing.T) {
 	}
 }
 
-// TestHalfAnInputIsNone interrupts the transfer of an input. No file may then have the name of the input, and the next
-// task must fetch the input again.
+// TestHalfAnInputIsNone interrupts the transfer of an input. The next task must fetch the input again.
 func TestHalfAnInputIsNone(t *testing.T) {
 	dir := t.TempDir()
 	f := job.File{Name: "x", Digest: strings.Repeat("a", 64), Size: 4}
@@ -100,7 +99,6 @@ func TestHalfAnInputIsNone(t *testing.T) {
 	}
 }
 
-// TestNamesOfOutputs checks that the error for a refused output names the file.
 func TestNamesOfOutputs(t *testing.T) {
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)
@@ -126,8 +124,8 @@ func TestNamesOfOutputs(t *testing.T) {
 	}
 }
 
-// TestOutputsAreLookedForWithinBounds checks that links do not multiply the entries that are read, that the search
-// ends with its context, and that an exceeded bound is an error.
+// TestOutputsAreLookedForWithinBounds checks that links do not multiply the entries that are read, that the search ends
+// with its context, and that an exceeded bound is an error.
 func TestOutputsAreLookedForWithinBounds(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "a", "b", "c"), 0o700); err != nil {

@@ -130,11 +130,11 @@ func (a *Agent) logEndpoint() bus.Endpoint {
 // that waits for output, and a second one while it sends input.
 const streamConcurrency = 512
 
-// maxReaches bounds the log lines of one account in a second, so that they do not hide the lines of other accounts.
+// maxReaches bounds the log lines of one account in a second. More would hide the lines of other accounts.
 const maxReaches = 10
 
-// streamEndpoint answers requests to read from or write to a running task. Every caller who may read the task's
-// output may do so.
+// streamEndpoint answers requests to read from or write to a running task. It allows every caller who may read the
+// task's output.
 func (a *Agent) streamEndpoint() bus.Endpoint {
 	log := bus.Bounded(a.c.Log, maxReaches)
 	return bus.Endpoint{
@@ -160,8 +160,8 @@ func (a *Agent) streamEndpoint() bus.Endpoint {
 	}
 }
 
-// mayReach refuses callers who are neither the owner of the job nor an operator, with the same answer as for a job
-// that never ran on this node.
+// mayReach refuses callers who are neither the owner of the job nor an operator, with the same answer as for a job that
+// never ran on this node.
 func (a *Agent) mayReach(_ context.Context, caller messages.Name, of messages.Attempt) error {
 	owner, err := a.real.Owner(of.Task.Job)
 	if err == nil && caller != owner && !slices.Contains(a.c.Operators, caller) {

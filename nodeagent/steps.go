@@ -23,8 +23,8 @@ import (
 )
 
 // steps lets a task of an allocation reach the other tasks of its allocation. It listens on a socket whose name is
-// always the same for one state directory, so that tasks that outlive an agent find the next one. A task proves with a
-// token which attempt it is. The token is a keyed hash of the attempt; only the node has the key.
+// always the same for one state directory, so tasks that outlive an agent find the next one. A task proves with a token
+// which attempt it is. The token is a keyed hash of the attempt; only the node has the key.
 type steps struct {
 	agent    *Agent
 	key      []byte
@@ -33,7 +33,6 @@ type steps struct {
 	turns    chan struct{} // holds one token for each request under way
 }
 
-// These are the bounds of the requests of tasks.
 const (
 	stepsAtOnce  = 512
 	stepsRequest = 2 << 20 // bytes

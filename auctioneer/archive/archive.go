@@ -101,9 +101,8 @@ func (a *Archive) goOn() {
 	a.bytes -= a.open.Bytes
 }
 
-// Add writes the record of a job, unless the archive has it already. It reports whether the archive has the record
-// afterwards. If the write fails, the job is left out of the archive and the caller continues; answers to users then
-// say since when the archive is complete.
+// Add writes the record of a job, unless the archive has it. It reports whether the archive has it now. If the write
+// fails, the job is left out, and answers say since when the archive is complete.
 func (a *Archive) Add(r *Record) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -162,7 +161,6 @@ func (a *Archive) begin() error {
 	return nil
 }
 
-// close closes the file to which records are appended.
 func (a *Archive) close() {
 	if a.open == nil {
 		return
@@ -191,8 +189,7 @@ func (a *Archive) abandon() error {
 // lose marks the archive as incomplete up to the end of a job that it lacks.
 func (a *Archive) lose(ended messages.Time) { a.complete = max(a.complete, ended) }
 
-// retain removes files whose jobs all ended longer ago than the retention. Then it removes the oldest files until the
-// total size is small enough.
+// retain removes files whose retention is over, and then the oldest files until the total size is small enough.
 func (a *Archive) retain() {
 	oldest := a.Clock().Add(-a.Retention)
 	slices.SortStableFunc(a.full, func(x, y *segment) int { return cmp.Compare(x.Last, y.Last) })
@@ -221,8 +218,8 @@ func (a *Archive) retain() {
 	}
 }
 
-// Sync flushes the added records to the disk, and removes records that are too old. After Sync the replica's log may
-// drop the commands that added the records.
+// Sync flushes the added records to the disk, and removes old files. Afterwards the replica's log may drop the commands
+// that added the records.
 func (a *Archive) Sync() error {
 	a.mu.Lock()
 	a.retain()
@@ -282,7 +279,7 @@ func (a *Archive) Ends(ended messages.Time) bool { return ended < a.Clock().Add(
 type About struct {
 	Records int
 	Bytes   int64
-	// Complete is a time: the archive has all jobs that ended after it. If Complete is 0, the archive has all jobs.
+	// Complete is a time: the archive has all jobs that ended after it. 0 means all jobs.
 	Complete messages.Time
 	Fresh    bool // the archive directory was created by this process
 }
@@ -309,8 +306,8 @@ func (a *Archive) Begins(ended messages.Time) {
 	a.save()
 }
 
-// Completed notes that this archive now has all jobs of another replica's archive. The argument since is the time since
-// which the other archive is complete.
+// Completed notes that this archive has all jobs of another replica's archive, which is complete since the argument
+// since.
 func (a *Archive) Completed(since messages.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -330,7 +327,7 @@ func (a *Archive) Has(id messages.JobID) bool {
 	return a.holder(id) != nil
 }
 
-// Returns the segments of all files. If a file is open for new records, its segment is the last one.
+// all returns the segments of all files. The last one may be open for new records.
 func (a *Archive) all() []*segment {
 	if a.open == nil {
 		return a.full
@@ -338,7 +335,6 @@ func (a *Archive) all() []*segment {
 	return append(slices.Clip(a.full), a.open)
 }
 
-// holder returns the file that has the record of a job, or nil if no file has it.
 func (a *Archive) holder(id messages.JobID) *segment {
 	if a.open != nil && a.open.has(id) {
 		return a.open

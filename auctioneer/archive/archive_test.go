@@ -57,8 +57,7 @@ func files(t *testing.T, dir string) []string {
 	return all
 }
 
-// TestRecordsAreFound adds records in several files, some of them twice, and checks that each job is found once.
-// After a restart the result must be the same.
+// Records are in several files, some of them twice. Each job must be found once, also after a restart.
 func TestRecordsAreFound(t *testing.T) {
 	c := Config{Dir: t.TempDir(), SegmentBytes: 2000}
 	a := open(t, c)
@@ -100,8 +99,7 @@ func TestRecordsAreFound(t *testing.T) {
 	}
 }
 
-// TestOldFilesGo checks that files are removed by age and by size, and that the archive then says since when it is
-// complete.
+// Files are removed by age and by size. The archive then says since when it is complete.
 func TestOldFilesGo(t *testing.T) {
 	now := messages.Time(0)
 	a := open(t, Config{Dir: t.TempDir(), SegmentBytes: 1000, MostBytes: 5000, Retention: 3000, Clock: func() messages.Time { return now }})
@@ -126,8 +124,8 @@ func TestOldFilesGo(t *testing.T) {
 	}
 }
 
-// TestDamageIsNamedAndSkipped flips each byte of a file in turn. A record must never be returned with other content,
-// and all records except the damaged one must be found.
+// Each byte of a file is flipped in turn. A record must never be returned with other content, and all other records
+// must be found.
 func TestDamageIsNamedAndSkipped(t *testing.T) {
 	whole := t.TempDir()
 	a := open(t, Config{Dir: whole})
@@ -165,8 +163,8 @@ func TestDamageIsNamedAndSkipped(t *testing.T) {
 	}
 }
 
-// TestDamageBehindTheBack damages, cuts or removes files of a running archive. Only the records of these files may be
-// lost, and a copy from another replica must restore them.
+// Files of a running archive are damaged, cut or removed. Only their records may be lost, and a copy from another
+// replica must restore them.
 func TestDamageBehindTheBack(t *testing.T) {
 	for name, damage := range map[string]func(path string) error{
 		"zeroed": func(path string) error { return os.WriteFile(path, make([]byte, 900), 0o600) },
@@ -206,9 +204,8 @@ func TestDamageBehindTheBack(t *testing.T) {
 	}
 }
 
-// TestExaminationFindsDamage damages, cuts or removes a file that the archive has open, while nobody asks for the jobs
-// in that file. After the next examination the jobs must be missing, and a copy from another replica must restore them
-// without a restart.
+// An open file is damaged, cut or removed, while nobody asks for its jobs. After the next examination they must be
+// missing, and a copy from another replica must restore them without a restart.
 func TestExaminationFindsDamage(t *testing.T) {
 	for name, damage := range map[string]func(path string) error{
 		"flipped": func(path string) error {
@@ -272,8 +269,7 @@ func copyAll(t *testing.T, to, from *Archive) {
 	to.Completed(from.About().Complete)
 }
 
-// TestAFullDisk checks that records which cannot be written are left out and reported, and that the archive continues
-// when there is room again.
+// Records that cannot be written are left out and reported. The archive continues when there is room again.
 func TestAFullDisk(t *testing.T) {
 	c := Config{Dir: filepath.Join(t.TempDir(), "archive"), SegmentBytes: 500}
 	a := open(t, c)
@@ -306,9 +302,8 @@ func TestANewerArchive(t *testing.T) {
 	}
 }
 
-// TestAPassingErrorLosesNoRecord makes reads fail because too many files are open, or once with an input/output error.
-// The archive must keep the record. It must answer that the caller should ask again, or return the record after a
-// second read.
+// Reads fail because too many files are open, or once with an input/output error. The archive must keep the record, and
+// say to ask again or return it after a second read.
 func TestAPassingErrorLosesNoRecord(t *testing.T) {
 	defer func() { openFile = os.Open }()
 	for name, code := range map[string]syscall.Errno{"too many open files": syscall.EMFILE, "an input/output error": syscall.EIO} {
@@ -347,8 +342,6 @@ func TestAPassingErrorLosesNoRecord(t *testing.T) {
 	}
 }
 
-// TestFilesAreSyncedUntilTheyAre makes the sync of a file fail, and checks that the file is synced again the next
-// time.
 func TestFilesAreSyncedUntilTheyAre(t *testing.T) {
 	defer func() { syncFile = syncPath }()
 	a := open(t, Config{Dir: t.TempDir(), SegmentBytes: 1000})
@@ -376,8 +369,7 @@ func TestFilesAreSyncedUntilTheyAre(t *testing.T) {
 	}
 }
 
-// TestACopyThatCannotBeWrittenIsNoCopy makes the writing of copied records fail, and checks that the archive does not
-// claim to have them.
+// The writing of copied records fails. The archive must not claim to have them.
 func TestACopyThatCannotBeWrittenIsNoCopy(t *testing.T) {
 	from, c := open(t, Config{Dir: t.TempDir()}), Config{Dir: filepath.Join(t.TempDir(), "archive")}
 	from.Add(record(1, "alice"))

@@ -18,8 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// contentsFile is the name of the list of full files with their jobs. With the list, a start does not need to read the
-// files.
+// contentsFile is the list of full files with their jobs. It saves reading the files at a start.
 const contentsFile = "contents"
 
 // contents is the first line of contentsFile; the second line is its CRC-32C.
@@ -31,7 +30,7 @@ type contents struct {
 
 const contentsFormat = 1
 
-// save writes the list of full files. If that fails, the next start rebuilds the list from the files.
+// save writes the list of full files. If that fails, the next start rebuilds the list.
 func (a *Archive) save() {
 	if err := a.write(); err != nil {
 		a.Log.Warn("the list of the archive's files was not written; the next start reads all files", zap.Error(err))
@@ -70,8 +69,7 @@ func readContents(dir string) (c contents, err error) {
 	return c, nil
 }
 
-// load finds out which records the directory has. It uses the list, and reads the files that the list does not
-// describe.
+// load finds out which records the directory has, from the list and from files that the list does not describe.
 func (a *Archive) load() error {
 	c, err := readContents(a.Dir)
 	if messages.KindOf(err) == messages.Conflict {
@@ -124,7 +122,7 @@ func (a *Archive) numbers() (all []uint64, err error) {
 	return all, nil
 }
 
-// admit adds a full file to the archive. If the file differs from its entry in the list, admit reads the file.
+// admit adds a full file to the archive. It reads the file if its entry in the list does not fit.
 func (a *Archive) admit(number uint64, s *segment) error {
 	path := a.path(&segment{Number: number})
 	info, err := os.Stat(path)
@@ -144,7 +142,7 @@ func (a *Archive) admit(number uint64, s *segment) error {
 	return nil
 }
 
-// reread reads a file to find its records. It cuts off an incomplete record at the end, which a power loss left.
+// reread reads a file to find its records. It cuts off an incomplete last record, which a power loss left.
 func (a *Archive) reread(number uint64, path string) (*segment, error) {
 	file, err := os.ReadFile(path)
 	if err != nil {

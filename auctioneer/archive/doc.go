@@ -1,5 +1,5 @@
-// Package archive keeps the records of ended jobs on a replica's disk after they left the job book. The book has only
-// the latest records, so its memory does not grow with the number of jobs.
+// Package archive keeps the records of ended jobs on a replica's disk after they left the job book, whose memory is
+// limited.
 //
 // # Replicas
 //
@@ -7,8 +7,7 @@
 // a job's record is equal on all replicas. A replica that restarts applies the end of its log again, and does not write
 // a record twice. A replica that was brought up to date by a snapshot lacks the records that left the book in the
 // skipped part of the log. It copies the leader's files and takes the missing records from them. Only the leader
-// answers, from its own archive. While a leader lacks records, its answers say from which time on its archive is
-// complete.
+// answers, from its own archive.
 //
 // # Files
 //
@@ -19,7 +18,7 @@
 //
 // A record has the job's number, its line in a list, everything else that the book knew about the job, and a checksum.
 // The file contents tells a replica which file has a job. A list reads the files that can have its jobs, newest first,
-// and stops when its page is full. The file contents can be removed; the next start then reads all files.
+// and stops when its page is full.
 //
 // # Bounds
 //
@@ -40,6 +39,6 @@
 // All files are read every hour ([Archive.Examine]). A record with a wrong checksum is logged, counted and omitted, and
 // answers say so. If the disk is full, records are omitted, and the replica continues. Records that are missing for
 // either reason, or because a file is gone, are copied from the leader. If the leader lacks them too, they are not
-// asked for again while it leads, and answers say from which time on the archive is complete. Records whose retention
-// is over do not count as missing.
+// asked for again while it leads. Answers say from which time on the archive is complete. Records whose retention is
+// over do not count as missing.
 package archive

@@ -28,14 +28,14 @@ type place struct{ from, length int }
 // mostPlaces is the number of files whose places are kept.
 const mostPlaces = 4
 
-// Extent is what the archive knows about the jobs of a file without reading it.
+// Extent is what the archive knows about a file's jobs without reading it.
 type Extent struct {
 	Oldest, Newest messages.JobID
 	Submitted      messages.Time // when the first of its jobs was submitted
 	Ended          messages.Time // when the last of its jobs ended
 }
 
-// view is a copy of what is known about a file, so that the file can be read without the lock.
+// view is a copy of what is known about a file, to read the file without the lock.
 type view struct {
 	Extent
 	number uint64
@@ -50,14 +50,13 @@ func (a *Archive) view(s *segment) view {
 // openFile is a variable so that tests can replace it.
 var openFile = os.Open
 
-// passing reports whether a read failed for a reason outside the file, such as too many open files. After an
-// input/output error the caller reads the file once more; only a second such error counts as damage.
+// passing reports whether a read failed for a reason outside the file, such as too many open files. An input/output
+// error counts as damage only the second time.
 func passing(err error) bool {
 	var code syscall.Errno
 	return errors.As(err, &code) && code != syscall.EIO && !errors.Is(err, fs.ErrNotExist)
 }
 
-// read returns the content of a file, up to the length that was written.
 func (v *view) read() (file []byte, err error) {
 	if file, err = v.readOnce(); errors.Is(err, syscall.EIO) {
 		return v.readOnce()
@@ -79,7 +78,7 @@ func (v *view) readOnce() ([]byte, error) {
 	return file[:n], err
 }
 
-// Find returns the record of a job. It returns NotFound if the archive has none.
+// Find returns the record of a job, or the error NotFound.
 func (a *Archive) Find(id messages.JobID) (r Record, err error) {
 	a.mu.Lock()
 	s := a.holder(id)
@@ -131,7 +130,7 @@ func (v *view) record(p place) (r Record, err error) {
 	return decode(record)
 }
 
-// look returns the positions of a file's records, and remembers them for the next read.
+// look returns the positions of a file's records, and remembers them.
 func (a *Archive) look(v *view) (p places, err error) {
 	file, err := v.read()
 	if err != nil {
@@ -147,8 +146,7 @@ func (a *Archive) look(v *view) (p places, err error) {
 	return p, err
 }
 
-// unreadable handles a record that cannot be read: it logs the record, and removes it from the archive so that a copy
-// from another replica is accepted.
+// unreadable logs a record that cannot be read, and removes it from the archive, so that a copy is accepted.
 func (a *Archive) unreadable(v *view, id messages.JobID, why error) error {
 	if errors.Is(why, fs.ErrNotExist) && !a.Has(id) {
 		return messages.Errorf(messages.NotFound, "there is no job %d", id) // the file's retention is over
@@ -168,7 +166,6 @@ func (a *Archive) unreadable(v *view, id messages.JobID, why error) error {
 	return messages.Errorf(messages.Internal, "the record of job %d in the archive is damaged and is not shown; candor statement shows what the job cost", id)
 }
 
-// report logs the damaged positions of a file.
 func (a *Archive) report(path string, damage []int) {
 	for _, at := range damage {
 		a.Log.Error("a file of the archive is damaged: the jobs in this file are not listed", zap.String("file", path), zap.Int("at_byte", at))
@@ -176,7 +173,7 @@ func (a *Archive) report(path string, damage []int) {
 	a.metrics.damaged.Add(float64(len(damage)))
 }
 
-// Adds damaged positions of a file to the known ones, and returns how many of them are new.
+// found adds damaged positions of a file to the known ones, and returns how many are new.
 func (a *Archive) found(v *view, damage []int) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -194,7 +191,7 @@ func (a *Archive) found(v *view, damage []int) int {
 }
 
 // Examine reads all files, so that damaged records are copied from another replica before a user asks for them. It
-// calls pause after each file, and stops when pause returns false. It reports whether this archive has lost records.
+// calls pause after each file, and stops when pause returns false. It reports whether records were lost.
 func (a *Archive) Examine(pause func() bool) (lost bool) {
 	a.mu.Lock()
 	var views []view
@@ -211,7 +208,7 @@ func (a *Archive) Examine(pause func() bool) (lost bool) {
 	return lost
 }
 
-// examine reads one file, and removes the jobs whose records are missing from the list of the file's jobs.
+// examine reads one file, and removes jobs with missing records from its list.
 func (a *Archive) examine(v *view) (lost bool) {
 	file, err := v.read()
 	there, damage := &segment{}, []int{0}
@@ -249,9 +246,9 @@ func (a *Archive) examine(v *view) (lost bool) {
 	return lost
 }
 
-// Scan calls yield with the archived jobs of an account, or of all accounts if the account is "". It reads the newest
-// file first. It skips a file for which the function wanted returns false, and a job for which the function named
-// returns false. Scan returns the number of newly found damaged positions.
+// Scan calls yield with the archived jobs of an account ("" for all), from the newest file on. It skips files for which
+// the function wanted returns false, and jobs for which the function named does. It returns the number of newly found
+// damaged positions.
 func (a *Archive) Scan(account messages.Name, wanted func(Extent) bool, named func(messages.JobID) bool, yield func(*job.JobSummary) error) (unreadable int, err error) {
 	a.mu.Lock()
 	var views []view
@@ -308,9 +305,9 @@ func (a *Archive) scan(v *view, account messages.Name, named func(messages.JobID
 	return unreadable + a.found(v, damage), err
 }
 
-// Part returns a piece of a file, for another replica to copy. The file is the first one whose number is at least the
-// given number. Part returns the file's number, its size, and at most `most` bytes from the offset on. If the size is
-// 0, there is no such file.
+// Part returns a piece of a file, for another replica to copy: of the first file whose number is at least the given
+// number. It returns the file's number, its size, and at most `most` bytes from the offset on. A size of 0 means that
+// there is none.
 func (a *Archive) Part(number uint64, offset int64, most int) (of uint64, size int64, data []byte, err error) {
 	a.mu.Lock()
 	var v view
@@ -335,7 +332,7 @@ func (a *Archive) Part(number uint64, offset int64, most int) (of uint64, size i
 	return v.number, v.bytes, data, nil
 }
 
-// Merge adds from another replica's file the records that this archive lacks.
+// Merge adds the records of another replica's file that this archive lacks.
 func (a *Archive) Merge(file []byte) error {
 	var unwritten error
 	_, _, err := each(file, func(_ int, record []byte) {

@@ -25,7 +25,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// mostRecord is the maximum size of a payload, in bytes. Without this limit, a damaged length could use up the memory.
+// mostRecord is the maximum size of a payload, in bytes. Without it, a damaged length could use up the memory.
 const mostRecord = 1 << 30
 
 func encode(r *Record) ([]byte, error) {
@@ -47,12 +47,11 @@ func encode(r *Record) ([]byte, error) {
 	return b, nil
 }
 
-// checksum returns the checksum of a record's length and payload.
 func checksum(record []byte) uint32 {
 	return crc32.Update(crc32.Checksum(record[4:8], castagnoli), castagnoli, record[headerLen:])
 }
 
-// Returns the complete record at a position of a file, or nil if there is none.
+// at returns the complete record at a position of a file, or nil.
 func at(file []byte, from int) []byte {
 	if len(file)-from < headerLen+12 || string(file[from:from+4]) != mark {
 		return nil
@@ -72,7 +71,6 @@ func jobOf(record []byte) messages.JobID {
 	return messages.JobID(binary.LittleEndian.Uint64(record[headerLen:]))
 }
 
-// split returns the parts of a complete record.
 func split(record []byte) (summary, body []byte) {
 	rest := record[headerLen+12:]
 	n := binary.LittleEndian.Uint32(record[headerLen+8:])
@@ -85,8 +83,8 @@ func decode(record []byte) (r Record, err error) {
 	return r, wire.Unmarshal(summary, wire.Msgpack, &r.Summary)
 }
 
-// Calls yield for each complete record of a file, with the record's position. It returns the end of the last record,
-// and the positions of damaged parts between records.
+// each calls yield for each complete record of a file, with its position. It returns the end of the last record, and
+// the positions of damaged parts.
 func each(file []byte, yield func(from int, record []byte)) (end int, damage []int, err error) {
 	if bytes.HasPrefix(file, []byte(magic)) {
 		end = len(magic)
@@ -130,7 +128,7 @@ func IsSegment(name string) bool { return strings.HasSuffix(name, suffix) }
 
 const suffix = ".jobs"
 
-// Reports whether the file has the record of a job.
+// has reports whether the file has the record of a job.
 func (s *segment) has(id messages.JobID) bool {
 	i := s.spanOf(id)
 	return i < len(s.Spans) && s.Spans[i][0] <= id
@@ -191,7 +189,7 @@ func (s *segment) lose(id messages.JobID) {
 	s.Spans = slices.Replace(s.Spans, i, i+1, rest...)
 }
 
-// newest returns the largest job number in the file. The method oldest returns the smallest.
+// newest returns the largest job number in the file.
 func (s *segment) newest() messages.JobID {
 	if len(s.Spans) == 0 {
 		return 0
@@ -206,7 +204,6 @@ func (s *segment) oldest() messages.JobID {
 	return s.Spans[0][0]
 }
 
-// survey builds the segment of a file from the file's content.
 func survey(number uint64, file []byte) (s *segment, damage []int, err error) {
 	s = &segment{Number: number, Bytes: int64(len(magic))}
 	end, damage, err := each(file, func(_ int, record []byte) {

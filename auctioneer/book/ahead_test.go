@@ -10,8 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// exchange sends an exchange of the node n1. The exchange claims slots for a job, and also asks for up to `ahead` tasks
-// that wait for a slot.
+// exchange claims slots for a job, and asks for up to `ahead` tasks that wait for a slot.
 func (s *site) exchange(seq uint64, job messages.JobID, slots, ahead int, finished ...agent.Finished) []agent.Grant {
 	s.t.Helper()
 	g, ok := s.apply(Command{Exchange: &Exchange{Node: "n1", Session: 7, Seq: seq, Sent: s.at, Finished: finished,
@@ -22,14 +21,11 @@ func (s *site) exchange(seq uint64, job messages.JobID, slots, ahead int, finish
 	return g
 }
 
-// passed returns the report that the attempt g has ended, and that its slot went to the attempt `next`. This was `ago`
-// microseconds before now.
+// passed reports that the attempt g ended `ago` microseconds before now, and that its slot went to `next`.
 func (s *site) passed(g, next agent.Grant, ago messages.Time) agent.Finished {
 	return agent.Finished{Attempt: g.Attempt, Next: &agent.Successor{Attempt: next.Attempt, At: s.at - ago}}
 }
 
-// TestAheadNeitherRunsNorCosts checks that a task which is claimed ahead counts as pending, and costs nothing, until
-// it has a slot.
 func TestAheadNeitherRunsNorCosts(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 1)
@@ -45,7 +41,6 @@ func TestAheadNeitherRunsNorCosts(t *testing.T) {
 	if again := s.exchange(3, other, 5, 3); len(again) != 0 {
 		t.Fatalf("granted %v beyond the bound", again)
 	}
-	// The first task ends. The second one got its slot and has ended too. The third one has the slot now.
 	s.at += 1000
 	since := s.at + 1 - 500
 	s.exchange(4, other, 0, 0, s.passed(first[0], g[0], 500), s.passed(g[0], g[1], 200))
@@ -71,8 +66,6 @@ func TestAheadNeitherRunsNorCosts(t *testing.T) {
 	}
 }
 
-// TestAheadIsUndoneWithItsNode checks that claims ahead are removed when their node is lost, when a new session
-// begins, and when their job ends.
 func TestAheadIsUndoneWithItsNode(t *testing.T) {
 	for name, end := range map[string]func(s *site, id messages.JobID){
 		"lost":    func(s *site, _ messages.JobID) { s.apply(Command{Lost: &Lost{Node: "n1", Session: 7}}) },
@@ -98,7 +91,6 @@ func TestAheadIsUndoneWithItsNode(t *testing.T) {
 	}
 }
 
-// TestDrainedNodeClaimsNothingAhead checks that a node which drains gets no tasks ahead, and that a gang gets none.
 func TestDrainedNodeClaimsNothingAhead(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 1)
@@ -114,9 +106,8 @@ func TestDrainedNodeClaimsNothingAhead(t *testing.T) {
 	}
 }
 
-// TestAheadOnASlotThatIsTaken: an agent gives a free slot to a task that was claimed ahead, and the leader gives the
-// same slot to another task before the leader learns of this. The task that was claimed ahead must be ended and owe
-// nothing. If the slot is free, or the task on it was told to end, the task that was claimed ahead must get the slot.
+// An agent gives a free slot to a task that was claimed ahead. The leader gives the same slot to another task before it
+// learns of this. The task that was claimed ahead must be ended and owe nothing.
 func TestAheadOnASlotThatIsTaken(t *testing.T) {
 	for _, how := range []string{"taken", "free", "leaving"} {
 		t.Run(how, func(t *testing.T) {

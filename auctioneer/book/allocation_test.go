@@ -16,7 +16,6 @@ func allocationStage(nodes, width int) job.Stage {
 	return s
 }
 
-// end sends a node's report of the end of an attempt, and returns the grants.
 func (s *site) end(node messages.Name, f agent.Finished) []agent.Grant {
 	n := s.Node(node)
 	return s.apply(Command{Exchange: &Exchange{Node: node, Session: n.Session, Seq: n.Seq + 1, Finished: []agent.Finished{f}}}).([]agent.Grant)
@@ -26,9 +25,8 @@ func (s *site) next(node messages.Name, slots int, job messages.JobID) []agent.G
 	return s.claim(node, s.Node(node).Session, s.Node(node).Seq+1, slots, job)
 }
 
-// TestAnAllocationStartsAsAWhole claims an allocation on several nodes; one node must gather slots first. Each task
-// must be on a different node, and no task may run before all tasks have their slots. The job must pay for the slots
-// that waited. The end of the first task must end all tasks.
+// TestAnAllocationStartsAsAWhole claims an allocation on several nodes. One node must first gather slots. No task may
+// run before all tasks have their slots, and the job pays for the slots that waited.
 func TestAnAllocationStartsAsAWhole(t *testing.T) {
 	s := newSite(t)
 	for _, n := range []messages.Name{"n1", "n2"} {
@@ -70,8 +68,7 @@ func TestAnAllocationStartsAsAWhole(t *testing.T) {
 	}
 }
 
-// TestAnAllocationIsLostAsAWhole checks that all tasks of an allocation start again if one of its nodes is lost, or
-// if another task ends before the first one.
+// An allocation starts again if one of its nodes is lost, or if another task ends before the first one.
 func TestAnAllocationIsLostAsAWhole(t *testing.T) {
 	for name, lose := range map[string]func(*site, agent.Grant){
 		"node": func(s *site, _ agent.Grant) { s.apply(Command{Lost: &Lost{Node: "n2", Session: 7}}) },
@@ -97,8 +94,7 @@ func TestAnAllocationIsLostAsAWhole(t *testing.T) {
 	}
 }
 
-// TestOneAllocationGathersAtATime checks that a second allocation gets no nodes of a class until the first one has all
-// its nodes or has given up. A replica restored from an image must know which allocation gathers.
+// A second allocation gets no nodes of a class until the first one has all its nodes or has given up.
 func TestOneAllocationGathersAtATime(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 4)
@@ -133,7 +129,6 @@ func (s *site) hetjob(key string) messages.JobID {
 	return s.submit(key, wide, other)
 }
 
-// claimBoth sends claims of a node in both classes.
 func (s *site) claimBoth(node messages.Name, id messages.JobID) []agent.Grant {
 	s.t.Helper()
 	n := s.Node(node)
@@ -147,8 +142,7 @@ func (s *site) registerBoth(names ...messages.Name) {
 	}
 }
 
-// TestAHeterogeneousJobStartsAsAWhole checks that no task of a heterogeneous job runs before the tasks of all stages have
-// their slots, that each slot is paid, and that the end of the first task ends all others.
+// No task may run before the tasks of all stages have their slots. The end of the first task ends all others.
 func TestAHeterogeneousJobStartsAsAWhole(t *testing.T) {
 	s := newSite(t)
 	s.registerBoth("n1", "n2")
@@ -189,8 +183,6 @@ func TestAHeterogeneousJobStartsAsAWhole(t *testing.T) {
 	}
 }
 
-// TestAHeterogeneousJobIsLostAsAWhole checks that all tasks start again if one of them is lost, and that none is claimed
-// before all earlier attempts have ended.
 func TestAHeterogeneousJobIsLostAsAWhole(t *testing.T) {
 	s := newSite(t)
 	s.registerBoth("n1", "n2")
@@ -211,8 +203,7 @@ func TestAHeterogeneousJobIsLostAsAWhole(t *testing.T) {
 	}
 }
 
-// TestHeterogeneousJobsDoNotHoldWhatTheOtherNeeds checks two heterogeneous jobs, and a heterogeneous job with an
-// allocation in one of its classes. Only one of the two may gather slots at a time, even after the book was restored.
+// Only one of two heterogeneous jobs may gather slots at a time, even after the book was restored.
 func TestHeterogeneousJobsDoNotHoldWhatTheOtherNeeds(t *testing.T) {
 	s := newSite(t)
 	s.registerBoth("n1", "n2")
@@ -239,8 +230,6 @@ func TestHeterogeneousJobsDoNotHoldWhatTheOtherNeeds(t *testing.T) {
 	}
 }
 
-// TestAHeterogeneousJobCountsAsAWholeForBounds checks that two heterogeneous jobs of an account do not each take a part
-// of its bound.
 func TestAHeterogeneousJobCountsAsAWholeForBounds(t *testing.T) {
 	s := newSite(t)
 	s.registerBoth("n1", "n2")
@@ -258,8 +247,7 @@ func TestAHeterogeneousJobCountsAsAWholeForBounds(t *testing.T) {
 	}
 }
 
-// TestAnAllocationIsSuspendedAsAWhole suspends and resumes an allocation by one of its tasks. While one of its nodes has no
-// room, none of its tasks may resume.
+// While one of the allocation's nodes has no room, none of its tasks may resume.
 func TestAnAllocationIsSuspendedAsAWhole(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 4)
@@ -286,9 +274,9 @@ func TestAnAllocationIsSuspendedAsAWhole(t *testing.T) {
 	}
 }
 
-// TestANodeDoesNotGatherWhatItsOwnJobHolds claims a heterogeneous job of a task of three slots and two tasks of two slots
-// on three nodes of four slots. The node of the first task must not gather slots for another one: it would wait for the
-// end of the first task, which waits for all others.
+// A job has one task of three slots and two tasks of two slots; each of three nodes has four slots. The node of the
+// first task must not gather slots for another task of the job: it would wait for the end of the first task, which
+// waits for all others.
 func TestANodeDoesNotGatherWhatItsOwnJobHolds(t *testing.T) {
 	s := newSite(t)
 	for _, n := range []messages.Name{"n1", "n2", "n3"} {

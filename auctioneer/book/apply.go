@@ -7,9 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Apply carries out a command and returns its result, or a *messages.Error if the command is
-// refused. A refused command changes only the time. A refused submission also adds an effect that
-// frees its hold.
+// Apply carries out a command and returns its result, or a *messages.Error if the command is refused. A refused command
+// changes only the time. A refused submission also frees its hold.
 func (b *Book) Apply(c *Command) any {
 	before := b.clock.now
 	b.clock.now = max(b.clock.now, c.At)
@@ -90,7 +89,6 @@ func (b *Book) carryOut(c *Command) any {
 	return messages.Errorf(messages.Invalid, "a command of the book names nothing to do")
 }
 
-// outcome returns the result of a command; if err is not nil, it returns err as the answer.
 func outcome[T any](result T, err error) any {
 	if err != nil {
 		return err
@@ -114,9 +112,8 @@ func (b *Book) Known(account messages.Name, key string, digest []byte) (*Receipt
 	return &r, nil
 }
 
-// KnownRemote returns the answer to an earlier submission with the same key, for a job that another site runs, or nil
-// if there was none. If this site runs the job, it returns the receipt of that job. It returns an error if the key
-// belongs to a different job.
+// KnownRemote returns the answer to an earlier submission with the same key, or nil if there was none. It returns an
+// error if the key belongs to a different job.
 func (b *Book) KnownRemote(c *EnterRemote) (*RemoteReceipt, error) {
 	p := b.Entered(c.Account, c.Key)
 	switch {
@@ -128,7 +125,6 @@ func (b *Book) KnownRemote(c *EnterRemote) (*RemoteReceipt, error) {
 	return &RemoteReceipt{Job: p.ID, Payer: p.Payer, Held: p.Held, Tasks: p.Tasks, Peer: p.Peer, Chosen: p.Chosen}, nil
 }
 
-// refusal returns why a new submission is refused, or nil if it is accepted.
 func (b *Book) refusal(c *Submit) error {
 	if err := b.visitors.check(c.Visit); err != nil {
 		return err
@@ -148,8 +144,8 @@ func (b *Book) refusal(c *Submit) error {
 	return b.Unchanged(c.MarketsVersion)
 }
 
-// submit enters a job. If the job is refused, submit frees its hold, because no other part of the program would. If the
-// key belongs to an existing job, submit keeps the hold, because that job may be using it.
+// submit enters a job. If the job is refused, submit frees its hold. If the key belongs to an existing job, the hold
+// stays, because that job may use it.
 func (b *Book) submit(c *Submit) (Receipt, error) {
 	r, err := b.enterJob(c)
 	if err != nil && c.Seen != 0 && !messages.Passing(err) {

@@ -8,20 +8,17 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Each task stores a few bytes about its latest attempt. Earlier attempts, and the texts with which nodes explain how
-// attempts ended, are stored only for a limited number of attempts of each job.
 const (
-	// MaxKept is the maximum number of failed attempts that are kept for a job: the first ones of each stage, with an
-	// equal part for each stage.
+	// MaxKept is the maximum number of failed attempts that are kept for a job. Each stage has an equal part, for its
+	// first failed attempts.
 	MaxKept = 64
-	// MaxDetail is the maximum length of one attempt's detail in bytes. maxDetails is the maximum for all different
-	// details of one job.
+	// MaxDetail is the maximum length of one attempt's detail in bytes. maxDetails limits all different details of a
+	// job.
 	MaxDetail  = 200
 	maxDetails = 4 << 10
 )
 
-// Kept is an attempt that did not complete its task. An attempt that completed its task is also kept if the memory
-// limit killed one of its processes.
+// Kept is an attempt that did not complete its task, or that lost a process to the memory limit.
 type Kept struct {
 	Stage, Index, Attempt uint32
 	Node                  uint32 // position in Book.Nodes
@@ -37,7 +34,7 @@ type Kept struct {
 // Attempts are the kept attempts of a job, in the order in which they ended.
 type Attempts []Kept
 
-// add keeps an attempt, unless the maximum number of attempts of its stage, most, is already kept.
+// add keeps an attempt, unless `most` attempts of its stage are already kept.
 func (a *Attempts) add(k Kept, most int) {
 	of, bytes := 0, len(k.Detail)
 	for i := range *a {
@@ -62,7 +59,6 @@ func (a *Attempts) add(k Kept, most int) {
 	*a = append(*a, k)
 }
 
-// past returns the record of an attempt, or nil if the attempt is not kept.
 func (a Attempts) past(stage, index, attempt uint32) *Kept {
 	at := slices.IndexFunc(a, func(k Kept) bool { return k.Stage == stage && k.Index == index && k.Attempt == attempt })
 	if at < 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// attemptsBook returns a book with one job of some tasks, and two nodes that have claimed one task each.
+// attemptsBook returns a book with one job of some tasks. Each of its two nodes has claimed one task.
 func attemptsBook(t *testing.T, tasks int) (*Book, func(at messages.Time, c Command) any) {
 	t.Helper()
 	b := New()
@@ -48,8 +48,6 @@ func turnOn(do func(messages.Time, Command) any, node messages.Name, seq *uint64
 	do(at+1e6, Command{Exchange: &Exchange{Node: node, Session: 1, Seq: *seq, Finished: []agent.Finished{*f}}})
 }
 
-// TestEarlierAttemptsAreKept checks that each failed attempt is kept with its node, numbers and reason, also in an
-// image.
 func TestEarlierAttemptsAreKept(t *testing.T) {
 	b, do := attemptsBook(t, 1)
 	var one, two uint64
@@ -83,7 +81,6 @@ func TestEarlierAttemptsAreKept(t *testing.T) {
 	}
 }
 
-// TestCauses checks that the book keeps who cancelled a job, and which dependency failed.
 func TestCauses(t *testing.T) {
 	b, do := attemptsBook(t, 1)
 	spec := &job.JobSpec{Market: "main", Budget: 1, AfterOK: []messages.JobID{1}, Stages: []job.Stage{{Name: "main", Class: "cpu", Tasks: 1, Command: []string{"x"}}}}
@@ -104,9 +101,8 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// TestAJobWaitsForAStartOrAFailure checks three cases. A job that waits for the start of job X can begin when a task of
-// X is claimed. A job that waits for the failure of X can begin when X has failed. If X completes instead, the second
-// waiting job ends.
+// A job that waits for the start of job X begins when a task of X is claimed. A job that waits for the failure of X
+// begins when X has failed, and ends if X completes.
 func TestAJobWaitsForAStartOrAFailure(t *testing.T) {
 	b, do := attemptsBook(t, 1)
 	enter := func(key string, wait func(*job.JobSpec)) {
@@ -164,7 +160,6 @@ func TestAJobWaitsForAStartOrAFailure(t *testing.T) {
 	expect.Same(t, "Blocked", fails.Blocked, 0, "Active", fails.Active(), true, "Blocked", starts.Blocked, 0, "Active", starts.Active(), true)
 }
 
-// TestEvictedAttempt checks that an attempt which ends because its node drains has the reason Evicted.
 func TestEvictedAttempt(t *testing.T) {
 	b, do := attemptsBook(t, 1)
 	var seq uint64
@@ -178,8 +173,7 @@ func TestEvictedAttempt(t *testing.T) {
 	}
 }
 
-// TestTasksThatLostAProcessSaySo ends a task well after its memory limit killed one of its processes. The task must
-// be done, and its job must report the killed process.
+// The memory limit killed a process of a task, and the task ends well later. The job must report the killed process.
 func TestTasksThatLostAProcessSaySo(t *testing.T) {
 	b, do := attemptsBook(t, 3)
 	var seq uint64
@@ -194,8 +188,7 @@ func TestTasksThatLostAProcessSaySo(t *testing.T) {
 	}
 }
 
-// TestKeptAttemptsAreBounded makes tasks of a job fail many times, each with another text. The memory must stay
-// limited, and the job must count the attempts that are not kept.
+// Tasks of a job fail many times, each with another text. The job must count the attempts that are not kept.
 func TestKeptAttemptsAreBounded(t *testing.T) {
 	b, do := attemptsBook(t, 3)
 	var seq uint64

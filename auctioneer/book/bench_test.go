@@ -30,7 +30,7 @@ func busy(b *testing.B, nodes, jobs, tasks int) (*Book, [][]agent.Grant) {
 	return out, grants
 }
 
-// BenchmarkExchange measures an exchange that ends the eight tasks of a node and claims eight new tasks.
+// BenchmarkExchange ends the eight tasks of a node and claims eight new tasks.
 func BenchmarkExchange(b *testing.B) {
 	const nodes = 500
 	book, grants := busy(b, nodes, 100, 1<<30)
@@ -52,7 +52,6 @@ func BenchmarkExchange(b *testing.B) {
 	}
 }
 
-// BenchmarkJob measures a job of one task from its submission to its end.
 func BenchmarkJob(b *testing.B) {
 	book, _ := busy(b, 1, 10_000, 1)
 	spec := &job.JobSpec{Market: "main", Budget: 1000, Stages: []job.Stage{{Name: "map", Class: "map", Tasks: 1}}}
@@ -74,7 +73,6 @@ func BenchmarkJob(b *testing.B) {
 	}
 }
 
-// BenchmarkCapture measures the capture of a book with many jobs.
 func BenchmarkCapture(b *testing.B) {
 	book, _ := busy(b, 500, 10_000, 10)
 	b.ReportAllocs()
@@ -83,7 +81,6 @@ func BenchmarkCapture(b *testing.B) {
 	}
 }
 
-// BenchmarkImage measures writing a captured book and restoring it.
 func BenchmarkImage(b *testing.B) {
 	book, _ := busy(b, 500, 10_000, 10)
 	b.ReportAllocs()

@@ -6,10 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// Book is the replicated state. It is not safe for concurrent use.
-//
-// The book consists of parts. Each part has its own state, and a pointer to each other part that it needs. The
-// methods of all parts are methods of the book.
+// Book is the replicated state. It consists of parts, and has the methods of all parts. It is not safe for concurrent
+// use.
 type Book struct {
 	clock        clock
 	watch        watch

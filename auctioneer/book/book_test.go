@@ -84,7 +84,7 @@ func mapStage(tasks int) jobmsg.Stage {
 	return jobmsg.Stage{Name: "map", Class: "map", Tasks: tasks, Attempts: 3, Command: []string{"true"}}
 }
 
-// invariant returns an error that says what is wrong with a book, or nil.
+// invariant returns what is wrong with a book, or nil.
 func invariant(b *Book) error {
 	for _, check := range []func(*Book) error{accounted, claimed, effective, indexed, counted, licensed, bounded} {
 		if err := check(b); err != nil {
@@ -155,7 +155,6 @@ func claimed(b *Book) error {
 	return nil
 }
 
-// counted returns an error if the counts of present nodes, or of nodes that accept work, are wrong.
 func counted(b *Book) error {
 	present, taking := 0, map[messages.Name]int{}
 	for _, n := range b.nodes.inOrder {
@@ -229,8 +228,7 @@ func bounded(b *Book) error {
 	return nil
 }
 
-// tallied returns an error if a stage counts its claims wrong, or if a gang runs in part. Unless a gang was broken,
-// either all its tasks or none must run.
+// tallied returns an error if a stage counts its claims wrong, or if a gang that was not broken runs in part.
 func tallied(b *Book, j *Job, stage int) error {
 	s, going := &j.Stages[stage], 0
 	var seen Stage
@@ -320,8 +318,6 @@ func TestRepeatedExchangeHasTheFirstAnswer(t *testing.T) {
 	refusal(t, s.apply(Command{Exchange: &Exchange{Node: "n1", Session: 8, Seq: 2}}), messages.Fenced)
 }
 
-// TestANodeThatIsDownCanBeRemoved checks that a node that is up cannot be removed. A node that is down can be removed,
-// and a registration brings it back.
 func TestANodeThatIsDownCanBeRemoved(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 1)
@@ -490,9 +486,8 @@ func TestMaxRunningBoundsAStage(t *testing.T) {
 	}
 }
 
-// TestALateRegistrationChangesNothing: a registration arrives late, after a newer session of the node has replaced its
-// session. The late registration must not take over the node. Otherwise other nodes would get the node's claims while
-// its tasks still run.
+// A registration arrives after a newer session of the node has begun. It must not take over the node. Otherwise other
+// nodes would get the node's claims while its tasks still run.
 func TestALateRegistrationChangesNothing(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("k", mapStage(2))
@@ -517,7 +512,6 @@ func TestALateRegistrationChangesNothing(t *testing.T) {
 	}
 }
 
-// TestLeftSessionsAreBounded checks that only the latest replaced sessions are remembered.
 func TestLeftSessionsAreBounded(t *testing.T) {
 	s := newSite(t)
 	for session := uint64(1); session <= 3*keptSessions; session++ {
@@ -528,8 +522,8 @@ func TestLeftSessionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestRandomHistories applies random commands to a book, including late and repeated commands, and checks the invariant
-// after each command. A replica that starts from an image in the middle must end with the same bytes.
+// TestRandomHistories applies random commands, also late and repeated ones, and checks the invariant after each. A
+// replica that starts from an image in the middle must end with the same bytes.
 func TestRandomHistories(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s, other := newSite(t), New()
@@ -635,7 +629,6 @@ func command(rt *rapid.T, attempts []messages.Attempt, seqs map[string]uint64) C
 	return Command{Exchange: x}
 }
 
-// waits draws random jobs to wait for.
 func waits(rt *rapid.T, name string, job messages.JobID) []messages.JobID {
 	if other := messages.JobID(rapid.IntRange(0, 8).Draw(rt, name)); other > 0 && other <= 4 && other != job {
 		return []messages.JobID{other}
@@ -671,8 +664,8 @@ func decision(rt *rapid.T, attempts []messages.Attempt) *Decide {
 	return d
 }
 
-// TestElementsOfArraysHaveNumbers checks that an array reserves a job number for each element if the job asks for that.
-// The next job must get the number after the reserved numbers, even in a restored book.
+// An array reserves a job number for each element if the job asks for that. The next job gets the number after the
+// reserved ones.
 func TestElementsOfArraysHaveNumbers(t *testing.T) {
 	s := newSite(t)
 	array := mapStage(0)

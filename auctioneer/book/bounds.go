@@ -10,8 +10,7 @@ import (
 )
 
 // bounds limit how many tasks accounts and projects run at the same time in each market. A task counts from the time
-// when it gets its slot until its claim ends. It also counts while it is suspended, because it may continue at any
-// time.
+// when it gets its slot until its claim ends. A suspended task counts, because it may continue at any time.
 //
 // A gang counts as a whole, from its first claim to the end of its last one. Otherwise two gangs of an account could
 // each get a part of the bound, and both would wait for the rest.
@@ -39,8 +38,7 @@ func (b *bounds) list() (out []MarketBounds) {
 	return out
 }
 
-// Needs returns how much one task of a stage adds to the use that a bound limits. For a gang, it returns the amount of
-// all tasks together.
+// Needs returns how much one task of a stage adds to the use that a bound limits. A gang counts as one task.
 func Needs(spec *job.JobSpec, stage int) (all market.Bound) {
 	for i := range spec.Stages {
 		s, n := &spec.Stages[i], 1
@@ -62,7 +60,8 @@ func (j *Job) members(stage int) (n int) {
 	return n
 }
 
-// count adds a task that has just got its slot to the counts. If by is -1, it subtracts a task whose claim ends.
+// count adds a task that has just got its slot to the counts. If the argument by is -1, it subtracts a task whose claim
+// ends.
 func (b *bounds) count(j *Job, stage, by int) {
 	of := &j.Spec.Stages[stage]
 	if of.Gang && j.members(stage) > 1 { // the first claim and the last one count for the whole gang
@@ -81,7 +80,6 @@ func (b *bounds) count(j *Job, stage, by int) {
 	}
 }
 
-// recount adds a claim to the counts, after the book was restored.
 func (b *bounds) recount(j *Job, n *Node, r messages.TaskRef) {
 	if n.Claims[r].Halt == Ahead || j.Spec.Stages[r.Stage].Gang && place(r) != j.firstClaimed(int(r.Stage)) {
 		return
@@ -93,7 +91,7 @@ func (b *bounds) recount(j *Job, n *Node, r messages.TaskRef) {
 	}
 }
 
-// firstClaimed returns the place of the first claimed task of the gang of a stage.
+// firstClaimed returns the stage and index of the first claimed task of a gang.
 func (j *Job) firstClaimed(stage int) [2]uint32 {
 	for i, end := j.gang(stage); i < end; i++ {
 		if k := slices.IndexFunc(j.Stages[i].Tasks, func(t Task) bool { return t.Phase == Claimed }); k >= 0 {
@@ -138,8 +136,7 @@ func (b *bounds) room(account messages.Name, spec *job.JobSpec, stage int) int {
 	return n
 }
 
-// Reached describes a bound that keeps a task from starting. Example: alice uses 63 of 64 slots, and the task needs 2
-// slots.
+// Reached is a bound that keeps a task from starting. Example: alice uses 63 of 64 slots, and the task needs 2.
 type Reached struct {
 	Owner
 	What              string // "slots", "gpus" or "tasks"

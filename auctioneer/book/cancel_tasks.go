@@ -7,8 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// cancelTasks cancels tasks of a stage; the job continues with its other tasks. Tasks that have ended do not change.
-// cancelTasks returns how many tasks it cancelled.
+// cancelTasks cancels tasks of a stage, and returns how many. Tasks that have ended do not change.
 func (x *exchanges) cancelTasks(c *CancelTasks) (n int, err error) {
 	j := x.jobs.own(c.Job)
 	switch {
@@ -58,8 +57,7 @@ func (x *exchanges) cancelTasks(c *CancelTasks) (n int, err error) {
 	return n, nil
 }
 
-// cancelTask cancels a task that was claimed at least once, and reports whether the task had not ended yet. A running
-// attempt is stopped.
+// cancelTask cancels a task and stops its running attempt. It reports whether the task had not ended yet.
 func (x *exchanges) cancelTask(j *Job, r messages.TaskRef) bool {
 	s := &j.Stages[r.Stage]
 	switch t := &s.Tasks[r.Index]; t.Phase {

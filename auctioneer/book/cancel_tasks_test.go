@@ -22,8 +22,8 @@ func (s *site) cancelTasks(id messages.JobID, tasks string) any {
 	return s.apply(Command{CancelTasks: &CancelTasks{Job: id, Tasks: array, By: "alice", Window: 1e9}})
 }
 
-// TestTasksAreCancelledAlone cancels four of five tasks: one is done, one runs, and two never began. The job must run
-// the fifth task and end as cancelled.
+// Of five tasks, one is done, one runs, and two never began. These four are cancelled. The job must run the fifth task
+// and end as cancelled.
 func TestTasksAreCancelledAlone(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("k", mapStage(5))
@@ -52,7 +52,7 @@ func TestTasksAreCancelledAlone(t *testing.T) {
 		"CancelledTasks", j.CancelledTasks(), 3, "Failures", j.Failures(), 0)
 }
 
-// TestCancelledTaskOfALostNode cancels a task and then loses its node. The task must not run again.
+// A cancelled task must not run again when its node is lost.
 func TestCancelledTaskOfALostNode(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("k", mapStage(1))
@@ -65,8 +65,7 @@ func TestCancelledTaskOfALostNode(t *testing.T) {
 	}
 }
 
-// TestAllTasksCancelled cancels all tasks before any of them began. The job must end, and the site must keep the
-// deposit.
+// All tasks are cancelled before any began. The job must end, and the site keeps the deposit.
 func TestAllTasksCancelled(t *testing.T) {
 	s := newSite(t)
 	id := s.secured("k", 0).(Receipt).Job
@@ -81,8 +80,6 @@ func TestAllTasksCancelled(t *testing.T) {
 	refusal(t, s.cancelTasks(s.submit("g", gang), "0"), messages.Conflict)
 }
 
-// TestCancelledTasksNeverRun cancels and runs tasks at random. A cancelled task must never be granted again, and the
-// job must end when every task is done or cancelled.
 func TestCancelledTasksNeverRun(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := newSite(t)

@@ -7,7 +7,6 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// changes carries out the changes that users make to the description and the budget of a job.
 type changes struct {
 	jobs         *jobs
 	dependencies *dependencies
@@ -15,7 +14,6 @@ type changes struct {
 	watch        *watch
 }
 
-// change applies a user's change to the description or the budget of a job.
 func (s *changes) change(c *Change) (out Changed, err error) {
 	j := s.jobs.own(c.Job)
 	switch {
@@ -49,8 +47,8 @@ func (s *changes) change(c *Change) (out Changed, err error) {
 	return out, nil
 }
 
-// raisable returns an error if the budget is below the present budget, or if the bank has not yet answered an earlier
-// raise. Budget 0 means no raise.
+// raisable returns an error if the budget is below the present one, or if the bank has not yet answered an earlier
+// raise. 0 means no raise.
 func (j *Job) raisable(budget messages.Credits) error {
 	switch {
 	case budget == 0:
@@ -67,8 +65,7 @@ func (j *Job) raisable(budget messages.Credits) error {
 	return nil
 }
 
-// describe copies the fields that may change into a new description. The old description stays unchanged, because
-// images and readers may still use it.
+// describe copies the fields that may change into a new description. Images and readers may still use the old one.
 func (j *Job) describe(to *job.JobSpec) {
 	spec := *j.Spec
 	spec.Name, spec.Comment, spec.Rate, spec.Stages = to.Name, to.Comment, to.Rate, slices.Clone(spec.Stages)
@@ -79,7 +76,7 @@ func (j *Job) describe(to *job.JobSpec) {
 	j.Changes++
 }
 
-// raised records the bank's answer to a raise: the budget rises, or stays if the bank refused.
+// raised records the bank's answer to a raise.
 func (s *changes) raised(e *Effect, o *Confirmation) {
 	j := s.jobs.own(e.Job)
 	if j == nil || j.Raise.Effect != e.ID {
@@ -96,8 +93,7 @@ func (s *changes) raised(e *Effect, o *Confirmation) {
 	s.watch.touch(j.ID)
 }
 
-// RaisedTo returns the name and the amount of the job's next hold. The amount is the present hold plus the difference
-// between the two budgets.
+// RaisedTo returns the name of the job's next hold, and its amount: the present hold plus the rise of the budget.
 func (j *Job) RaisedTo() (hold string, amount messages.Credits) {
 	return j.RestID(j.Raise.Effect), j.Held - j.Drawn + j.Raise.Amount
 }

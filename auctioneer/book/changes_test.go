@@ -7,8 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages/expect"
 )
 
-// TestRaise raises a budget from 100 to 150. The raise must apply when the bank has set the difference aside. Then the
-// job has a new hold, and may be charged up to 150.
+// TestRaise raises a budget from 100 to 150. The job must get a new hold when the bank has set 50 aside.
 func TestRaise(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("k", mapStage(1))
@@ -32,8 +31,8 @@ func TestRaise(t *testing.T) {
 	refusal(t, s.apply(Command{Change: &Change{Job: id, Key: "d", Budget: 200}}), messages.Ended)
 }
 
-// TestRaiseIsRefused lets the bank refuse a raise. The budget and the hold must stay, and the job must keep the reason.
-// If a raise is open when its job ends, the bank must answer the raise before the job is charged.
+// If the bank refuses a raise, the budget and the hold stay. A raise that is open at the job's end must be answered
+// before the job is charged.
 func TestRaiseIsRefused(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("k", mapStage(1))
@@ -53,8 +52,8 @@ func TestRaiseIsRefused(t *testing.T) {
 	}
 }
 
-// TestDescribe changes the name and rate of a waiting job. A change that is based on an older description must be
-// refused. A change of a started job must also be refused. A reader of the old description must see no change.
+// A change must be refused if the job has started, or if the change is based on an older description. A reader of the
+// old description must see no change.
 func TestDescribe(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("k", mapStage(1))

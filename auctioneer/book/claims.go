@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// claims are the tasks that nodes have claimed. A claim is running, gathering, suspended, leaving or waiting for a
-// slot. The stage has a count for each of the last four states.
+// claims are the tasks that nodes have claimed. A claim runs, gathers slots, is suspended, leaves its slot, or waits
+// for a slot. A stage counts the claims in each state except the first.
 type claims struct {
 	licenses *licenses
 	notices  *notices
@@ -23,8 +23,7 @@ type claims struct {
 	dependencies *dependencies
 }
 
-// PausedBy returns the total time until now for which a claim has not run, because it was suspended, gathered slots, or
-// waited for a slot.
+// PausedBy returns for how long a claim has not run, because it was suspended, gathered slots, or waited for a slot.
 func (h *NodeClaim) PausedBy(now messages.Time) messages.Duration {
 	if h.Halt == Goes {
 		return h.Paused
@@ -32,8 +31,7 @@ func (h *NodeClaim) PausedBy(now messages.Time) messages.Duration {
 	return h.Paused + now.Sub(h.Since)
 }
 
-// uncount removes a claim that is about to end from the counts of its stage and of its owners, and frees its
-// licences. A claim without a slot has no licences.
+// uncount removes a claim that ends from the counts of its stage and its owners, and frees its licences.
 func (c *claims) uncount(r messages.TaskRef, h NodeClaim) {
 	if h.Halt != Ahead {
 		c.licenses.count(r, -1)
@@ -69,7 +67,7 @@ func (c *claims) turn(node uint32, r messages.TaskRef, to NodeClaim) {
 	c.watch.touchNode(node)
 }
 
-// begin gives a slot to a claim that was made ahead. The task has the slot since the time at.
+// begin gives a slot to a claim that was made ahead. The task has its slot since the time at.
 func (c *claims) begin(n *Node, r messages.TaskRef, at messages.Time) NodeClaim {
 	h := n.Claims[r]
 	c.uncount(r, h)
@@ -86,7 +84,7 @@ func (c *claims) begin(n *Node, r messages.TaskRef, at messages.Time) NodeClaim 
 	return h
 }
 
-// started records the time from which a task has had its slot. The first such task starts its job.
+// started records that a task has its slot since a given time. The first such task starts its job.
 func (c *claims) started(j *Job, r messages.TaskRef, at messages.Time) {
 	s := &j.Stages[r.Stage]
 	s.Tasks[r.Index].Claimed = at
@@ -101,7 +99,6 @@ func (c *claims) started(j *Job, r messages.TaskRef, at messages.Time) {
 	}
 }
 
-// claimOf returns the valid claim of an attempt, and the position of its node.
 func (c *claims) claimOf(a messages.Attempt) (node uint32, h NodeClaim, ok bool) {
 	j := c.jobs.own(a.Task.Job)
 	if j == nil || int(a.Task.Stage) >= len(j.Stages) || int(a.Task.Index) >= len(j.Stages[a.Task.Stage].Tasks) {
@@ -115,7 +112,6 @@ func (c *claims) claimOf(a messages.Attempt) (node uint32, h NodeClaim, ok bool)
 	return t.Node, h, ok && h.Attempt == a.Number
 }
 
-// stop tells the node of an attempt to end the attempt.
 func (c *claims) stop(a messages.Attempt) {
 	if node, _, ok := c.claimOf(a); ok {
 		c.nodes.inOrder[node].Stop = append(c.nodes.inOrder[node].Stop, a)
@@ -123,8 +119,7 @@ func (c *claims) stop(a messages.Attempt) {
 	}
 }
 
-// runs reports whether a node has a claim of this task that has had a slot, and has not been told to end it. A
-// suspended task counts.
+// runs reports whether the task has a claim that got a slot and was not told to end. A suspended task counts.
 func (c *claims) runs(j *Job, r messages.TaskRef) bool {
 	tasks := j.Stages[r.Stage].Tasks
 	if int(r.Index) >= len(tasks) {
@@ -134,7 +129,7 @@ func (c *claims) runs(j *Job, r messages.TaskRef) bool {
 	return ok && !h.Leaving && h.Halt != Ahead
 }
 
-// runs returns how many tasks of the job have a claim that has had a slot, and has not been told to end.
+// runs returns how many tasks of the job have a claim that got a slot and was not told to end.
 func (j *Job) runs() (n int) {
 	for i := range j.Stages {
 		s := &j.Stages[i]
@@ -143,7 +138,6 @@ func (j *Job) runs() (n int) {
 	return n
 }
 
-// running returns the tasks of a job that nodes run.
 func (c *claims) running(j *Job) (out []messages.TaskRef) {
 	for i := range j.Stages {
 		if j.Stages[i].Running == 0 {
@@ -158,20 +152,19 @@ func (c *claims) running(j *Job) (out []messages.TaskRef) {
 	return out
 }
 
-// blame says who caused the failure of an attempt.
 type blame uint8
 
 // The job, the site or the market can be the cause of a failed attempt.
 const (
 	ofJob  blame = iota // the program or the owner ended the attempt: the job pays for its time, and the task is complete for prices
 	ofSite              // a lost node, a drain or a failed executor: the job does not pay, and the task is not complete
-	// ofMarket means that a better bid took the slot, and that slot time has a price. The job pays for the time of the
-	// attempt, although the task is not complete. Otherwise a user could get a result for nothing: the user submits a
-	// second job that displaces the first one when its result is printed.
+	// ofMarket means that a better bid took a slot that has a price. The job pays for the time of the attempt.
+	// Otherwise a user could get a result for nothing, with a second job that displaces the first one when its result
+	// is printed.
 	ofMarket
 )
 
-// excuse subtracts the time of a failed attempt from the time that its job pays for, if the site caused the failure.
+// excuse subtracts the time of a failed attempt from the time that its job pays for, if the site was to blame.
 func (c *claims) excuse(r messages.TaskRef, h NodeClaim, by blame) {
 	if by == ofSite {
 		j := c.jobs.own(r.Job)
@@ -180,8 +173,8 @@ func (c *claims) excuse(r messages.TaskRef, h NodeClaim, by blame) {
 	}
 }
 
-// owes returns the slot time that the job must pay for an attempt that ends now. It returns 0 if the claim is leaving,
-// because its time was already subtracted.
+// owes returns the slot time that the job must pay for an attempt that ends now. It is 0 for a claim that is leaving,
+// whose time was already subtracted.
 func (c *claims) owes(r messages.TaskRef, h NodeClaim) messages.Duration {
 	if h.Leaving {
 		return 0
@@ -197,7 +190,6 @@ func (c *claims) had(r messages.TaskRef, h NodeClaim) messages.Duration {
 	return messages.Duration(h.slots()) * max(0, cmp.Or(h.until, c.clock.now).Sub(c.jobs.own(r.Job).Stages[r.Stage].Tasks[r.Index].Claimed)-h.PausedBy(c.clock.now))
 }
 
-// The method again makes a task pending after it lost its claim.
 func (c *claims) again(j *Job, s *Stage, index uint32) {
 	t := &s.Tasks[index]
 	t.Phase, t.Ended = Pending, c.clock.now
@@ -208,7 +200,6 @@ func (c *claims) again(j *Job, s *Stage, index uint32) {
 	c.watch.touch(j.ID)
 }
 
-// stopAll tells the nodes of a job's claims to end them.
 func (c *claims) stopAll(j *Job) {
 	for i := range j.Stages {
 		if j.Stages[i].Running == 0 {
@@ -222,8 +213,8 @@ func (c *claims) stopAll(j *Job) {
 	}
 }
 
-// maxCPU is the maximum processor time that an agent can report for one attempt, in nanoseconds, so that no sum
-// overflows.
+// maxCPU is the maximum processor time in nanoseconds that an agent can report for one attempt. It keeps sums from
+// overflowing.
 const maxCPU = messages.Duration(1e15)
 
 // attemptEnded records how the latest attempt of a task ended. The argument f is nil if no agent reported the end.
@@ -242,8 +233,7 @@ func (c *claims) attemptEnded(r messages.TaskRef, h NodeClaim, why job.EndReason
 	}
 }
 
-// complete records that a task is complete for prices, because an attempt of the task has ended. If the job ended
-// earlier, it does nothing.
+// complete records that a task is complete for prices. It does nothing if the job ended earlier.
 func (c *claims) complete(r messages.TaskRef, h NodeClaim, by Ender) {
 	j := c.jobs.own(r.Job)
 	s := &j.Stages[r.Stage]

@@ -46,14 +46,14 @@ type Command struct {
 
 	// Leap is the time by which the clock was set ahead since the last command: see [Book.leap].
 	Leap messages.Duration
-	// TimeUnknown means that the proposer did not know the time. At then continues the time of the last command.
+	// TimeUnknown means that the proposer did not know the time. The time of the last command then applies.
 	TimeUnknown   bool
 	ChangeWindows *ChangeWindows
 	Warn          *Warn
 }
 
-// Restored says that a backup was restored, and when the backup began. New jobs get numbers above Last, because jobs
-// with numbers up to Last may be missing in the backup. Result: nil.
+// Restored says that a backup was restored, and when the backup began. Jobs with numbers up to Last may be missing in
+// the backup, so new jobs get higher numbers. Result: nil.
 type Restored struct {
 	Backup messages.Time
 	Last   messages.JobID
@@ -64,13 +64,12 @@ type SetLicenses struct {
 	Totals job.Licenses
 }
 
-// SetBounds sets how much the tasks of accounts and projects may use at the same time. A market that is not listed
-// has no bounds. Result: nil.
+// SetBounds sets how much the tasks of accounts and projects may use at the same time. A market without an entry has no
+// bounds. Result: nil.
 type SetBounds struct {
 	Markets []MarketBounds
 }
 
-// MarketBounds are the bounds of a market.
 type MarketBounds struct {
 	Market messages.Name
 	AtOnce market.AtOnce
@@ -89,11 +88,10 @@ func BoundsOf(markets []market.Market) (out []MarketBounds) {
 	return out
 }
 
-// Begin starts the jobs whose begin time has come: their tasks can be claimed from now on. Result: nil.
+// Begin starts the jobs whose begin time has come. Result: nil.
 type Begin struct{}
 
-// Submit enters a job whose hold has been made. Result: Receipt. If the account has used the key before, the result is
-// the Receipt of the job with this key.
+// Submit enters a job that has a hold. Result: the Receipt of the job with this key.
 type Submit struct {
 	Account messages.Name
 	Key     string
@@ -103,32 +101,31 @@ type Submit struct {
 	Assumed string       // source of the utility function, if the user gave none
 	Hold    string
 	Held    messages.Credits
-	// Contract is the contract that Spec.Contract names. The quote with the number Quote offered it.
+	// Contract is the contract that Spec.Contract names. The quote Quote offered it.
 	Contract *job.Contract
 	Quote    uint64
 	Visit    *Visit // set if the job comes from another site
 	// MarketsVersion is 1 + the number of times that markets had been applied when the job was checked. If markets were
-	// applied after the check, the job is refused. 0 means unknown.
+	// applied since, the job is refused. 0 means unknown.
 	MarketsVersion uint64
-	// Deposit is the part of Held that is not budget. Most is the limit on the account's pending jobs, with this job
-	// included; 0 means no limit.
+	// Deposit is the part of Held that is not budget. Most limits the account's pending jobs, including this one; 0
+	// means no limit.
 	Deposit messages.Credits
 	Most    int
-	// Seen is 1 + the number of the latest effect at the time when the auctioneer asked the bank for the hold. If it is
-	// 0 (unknown), a refusal of the submission does not free the hold.
+	// Seen is 1 + the number of the latest effect when the auctioneer asked the bank for the hold. If it is 0
+	// (unknown), a refused submission does not free the hold.
 	Seen uint64
 }
 
-// ApplyMarkets replaces the markets of the site. Before its first use, the markets of the configuration apply.
-// Result: Applied.
+// ApplyMarkets replaces the markets of the site. Result: Applied.
 type ApplyMarkets struct {
 	Markets []market.Market
 	Idle    []messages.Name // these markets must have no jobs, otherwise nothing changes
 	// MarketsVersion is 1 + the number of times that markets had been applied when this command was checked. If markets
 	// were applied since then, nothing changes. 0 means unknown.
 	MarketsVersion uint64
-	// Applied is the answer to a request with a key, which repeated requests get again. Without Markets, the command
-	// only stores this answer.
+	// Applied is the answer to a request with a key, for repeated requests. Without Markets, the command only stores
+	// this answer.
 	Applied *Applied
 }
 
@@ -164,14 +161,13 @@ type CancelTasks struct {
 
 // Register announces a node. Result: []messages.Attempt, which the agent must stop.
 type Register struct {
-	Node    messages.Name
-	Session uint64
-	Slots   []job.ClassSlots
-	Running []messages.Attempt
-	// Abilities says what the node can do with a task.
+	Node      messages.Name
+	Session   uint64
+	Slots     []job.ClassSlots
+	Running   []messages.Attempt
 	Abilities []messages.Name
 	Resources *job.Resources // resources of the whole node, or nil if unknown
-	// Units are the resources of one slot, in the order of Slots. If it is empty, the slots have no sizes.
+	// Units are the resources of one slot, in the order of Slots. Without units, slots have no sizes.
 	Units  []job.Resources
 	Labels []messages.Name
 	// MostSuspended is how many suspended tasks the node should keep at most. 0 means the default.
@@ -179,9 +175,8 @@ type Register struct {
 	Level         int // level of the agent's release; see [messages.Level]
 }
 
-// Exchange carries the ends of attempts that an agent reports, and the agent's claims, for which the leader has chosen
-// jobs. Result: []agent.Grant. If an exchange with this number was applied before, the result is the answer to the
-// first one.
+// Exchange carries the ends of attempts and the claims of an agent. The leader has chosen jobs for the claims. Result:
+// []agent.Grant, the same for a repeated exchange.
 type Exchange struct {
 	Node     messages.Name
 	Session  uint64
@@ -197,21 +192,19 @@ type Claim struct {
 	Class messages.Name
 	Slots int
 	Jobs  []messages.JobID
-	// Most has one number for each job in Jobs: how many claims of the class the job may have at the same time. If it
-	// is empty, there is no limit.
+	// Most is how many claims of the class each of the Jobs may have at the same time. Without it, there is no limit.
 	Most []int
-	// Fits means that a task of several slots is claimed only if the node now has enough free slots for it. The node
-	// does not begin to gather slots. The leader sets it if the node would probably not gather enough slots.
+	// Fits means that a task is claimed only if the node now has enough free slots for it. The leader sets it if the
+	// node would probably not gather enough slots.
 	Fits bool
 	// Ahead is the maximum number of tasks of the class that the node may hold before they have a slot.
 	Ahead int
-	// Lent: if it is not 0, the claim may use slots that the node gathers for another task, for tasks with a time limit of
-	// at most this time. The leader expects that the node will not have gathered enough slots before. A negative number
-	// allows no task.
+	// Lent, if it is not 0, lets the claim use slots that the node gathers for another task. Only tasks with a time
+	// limit of at most Lent can do so; a negative number allows none.
 	Lent messages.Duration `json:",omitempty" since:"2"`
 }
 
-// Lost takes back all claims of a session of a node. Result: int, the number of claims.
+// Lost takes back all claims of a node's session. Result: int, the number of claims.
 type Lost struct {
 	Node    messages.Name
 	Session uint64
@@ -233,15 +226,14 @@ type Confirm struct {
 	Effects []Confirmation
 }
 
-// Confirmation is the outcome of one effect. For a charge it has the amount that the bank moved, or why the bank
-// refused.
+// Confirmation is the outcome of an effect. For a charge it has the amount that the bank moved, or why it refused.
 type Confirmation struct {
 	Effect  uint64
 	Amount  messages.Credits
 	Refused string
 }
 
-// Disband returns the tasks of a gang to pending, if the gang has gathered since Since and is not complete. Result:
+// Disband returns the tasks of a gang to pending, if the gang began to gather at Since and is not complete. Result:
 // nil.
 type Disband struct {
 	Job   messages.JobID
@@ -249,8 +241,8 @@ type Disband struct {
 	Since messages.Time
 }
 
-// Park stops a job from getting tasks. With Release, the job gets tasks again. If an operator parked the job, only an
-// operator can release it. Result: Parking.
+// Park stops a job from getting tasks; with Release, the job gets tasks again. Only an operator can release a job that
+// an operator parked. Result: Parking.
 type Park struct {
 	Job      messages.JobID
 	By       messages.Name
@@ -258,8 +250,8 @@ type Park struct {
 	Release  bool
 }
 
-// Requeue ends running tasks of a job, which then run again. An owner or operator asks for it, so the job pays for
-// the time of the ended attempts. Result: int, the number of tasks.
+// Requeue ends running tasks of a job, which then run again. The job pays for the time of the ended attempts. Result:
+// int, the number of tasks.
 type Requeue struct {
 	Job   messages.JobID
 	Tasks []messages.TaskRef // empty means all running tasks
@@ -273,28 +265,25 @@ type Parking struct {
 	Changed bool // false means that the job was already in this state
 }
 
-// Drain stops a node from getting work, and ends its remaining tasks at Until. With Until [ToTheirEnd] its tasks run
-// to their end. With Until 0 the node gets work again, even if it was in quarantine. Result: int, the number of its
-// tasks.
+// Drain stops a node from getting work, and ends its remaining tasks at Until. With [ToTheirEnd], its tasks run to
+// their end. With 0, the node gets work again, even if it was in quarantine. Result: int, the number of its tasks.
 type Drain struct {
 	Node  messages.Name
 	Until messages.Time
 	Evict bool // Until is over: end the tasks now
-	// Reason is an operator's text. If Remove is true, the command does not drain the node, but removes it from the
-	// list of nodes. The node must be down.
+	// Reason is an operator's text. Remove removes the node, which must be down, instead of draining it.
 	Reason string
 	Remove bool
 }
 
-// ChangeWindows adds a window, or removes the window with the number Remove. Result: the market.Window. If the same
-// window is added again, nothing changes, and the result is the existing window.
+// ChangeWindows adds a window, or removes the window with the number Remove. Adding the same window again changes
+// nothing. Result: the market.Window.
 type ChangeWindows struct {
 	Add    *market.Window
 	Remove uint32
 }
 
-// Decide is a decision of a market. The book carries out the whole decision, except for attempts that have ended since
-// the decision was made. Result: nil.
+// Decide is a decision of a market. The book ignores the parts about attempts that have ended since. Result: nil.
 type Decide struct {
 	Market  messages.Name
 	Suspend []messages.Attempt
@@ -308,7 +297,6 @@ type Decide struct {
 	Owed    bool     // jobs pay for the time of the tasks in Requeue
 }
 
-// Starting orders that a job starts. The order is final.
 type Starting struct {
 	Job   messages.JobID
 	Order Order
@@ -326,13 +314,13 @@ type Discarding struct {
 }
 
 // Stamp sets the time of the command to now. The argument leap is how far the clock was set ahead since the last
-// command, and carried sets [Command.TimeUnknown].
+// command; carried sets [Command.TimeUnknown].
 func (c *Command) Stamp(now messages.Time, leap messages.Duration, carried bool) {
 	c.At, c.Leap, c.TimeUnknown = now, leap, carried
 }
 
-// Decode decodes a command that Encode wrote. It returns an error if the bytes are no command, or if the command has
-// fields that this version of the program does not have.
+// Decode decodes a command. It returns an error if the bytes are no command, or have fields that this version does not
+// have.
 func Decode(data []byte) (*Command, error) {
 	c, _, err := decode(data)
 	return c, err
@@ -356,22 +344,18 @@ func decode(data []byte) (*Command, int, error) {
 	return c, level, nil
 }
 
-// Encode encodes a command.
 func (c *Command) Encode() ([]byte, error) { return wire.Marshal(c, wire.Msgpack) }
 
-// Change changes the description of a job that has not ended. Before the leader proposes the command, it checks that
-// the job's market allows the change of the bid. Result: Changed.
+// Change changes the description or the budget of a job that has not ended. Result: Changed.
 type Change struct {
 	Job messages.JobID
 	Key string // a repeat of the last change with its key changes nothing
-	// To is the new description without the budget. If it is nil, the description does not change. To may differ only
-	// in the job's name, comment and rate, in the conditions of its start, and in the time limits and bounds of its
-	// stages.
+	// To is the new description without the budget; nil means no change. It may change only the job's name, comment and
+	// rate, the conditions of its start, and the time limits and bounds of its stages.
 	To *job.JobSpec
-	// Budget is the new budget; 0 means no change. The bank is asked to set the difference aside. The old budget
-	// applies until the bank has done so.
+	// Budget is the new budget; 0 means no change. The old budget applies until the bank has set the difference aside.
 	Budget messages.Credits
-	// Unstarted means that the change is refused if a task of the job has started.
+	// Unstarted refuses the change if a task of the job has started.
 	Unstarted bool
 	Version   int // Job.Changes of the description that To was copied from
 }
@@ -382,8 +366,8 @@ type Changed struct {
 	Effect uint64 // the effect that raises the budget, or 0 if the budget is not raised
 }
 
-// Warn tells the job's owner that the job will soon have spent its budget. A second Warn for the same budget changes
-// nothing. Result: nil.
+// Warn tells the owner that the job will soon have spent its budget. A second Warn for the same budget changes nothing.
+// Result: nil.
 type Warn struct {
 	Job messages.JobID
 }
@@ -398,8 +382,7 @@ type NoticeOutcome struct {
 	Refused string
 }
 
-// EnterRemote enters a job that another site will run. Result: RemoteReceipt. If the account has used the key before,
-// the result is the RemoteReceipt of the job with this key.
+// EnterRemote enters a job that another site will run. Result: the RemoteReceipt of the job with this key.
 type EnterRemote struct {
 	Account messages.Name
 	Key     string
@@ -420,8 +403,8 @@ type RemoteReceipt struct {
 	Chosen string
 }
 
-// Advance moves remote jobs to their next phases. A step that does not fit the phase of its job is out of date, and is
-// ignored. Result: nil; for a step that cancels a job, the job.State before it, or why the job cannot be cancelled.
+// Advance moves remote jobs to their next phases. A step that does not fit its job's phase is ignored. Result: nil; for
+// a step that cancels a job, the job.State before it, or why the job cannot be cancelled.
 type Advance struct {
 	Steps []Step
 }
@@ -439,6 +422,6 @@ type Step struct {
 	Forgotten  *job.JobSummary               // the other site no longer knows the job
 	Concluded  bool                          // the bank knows from the other site's message that the job is over
 
-	// Conclude is set together with Arrived or Status. It says that the bank must be told if the job has ended.
+	// Conclude says that the bank must be told if the job has ended. It is set only together with Arrived or Status.
 	Conclude bool
 }

@@ -6,9 +6,8 @@ import (
 )
 
 // Prices depend on what the site delivered. A task is complete for prices when its program has ended an attempt, with
-// any exit code, or when its owner has cancelled or requeued the task. Later attempts do not change that. An attempt
-// that the site ended (a lost node, a drain, a preemption, a quarantine) completes nothing, and its time is not
-// counted.
+// any exit code, or when its owner has cancelled or requeued it. An attempt that the site ended completes nothing, and
+// its time is not counted.
 
 // Completion is the part of a job that the site delivered, as prices count it.
 type Completion struct {
@@ -17,8 +16,8 @@ type Completion struct {
 	Delivered messages.Duration // slot time of these tasks, each until it was complete
 }
 
-// Completion returns what the site has delivered of a job. The job is complete when its last task is complete, or
-// when its owner or its program ends the job.
+// Completion returns what the site has delivered of a job. A job is complete when its last task is, or when its owner
+// or its program ends it.
 func (j *Job) Completion() (c Completion) {
 	total, last := 0, messages.Time(0)
 	for i := range j.Stages {

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// TestCompletionForPrices checks that a task is complete with the first attempt that its program or its owner ended,
-// and that later attempts do not change this. Attempts that the site ended must not count.
+// A task is complete with the first attempt that its program or its owner ended. Attempts that the site ended must not
+// count.
 func TestCompletionForPrices(t *testing.T) {
 	const second = 1_000_000
 	for name, c := range map[string]struct {
@@ -87,7 +87,6 @@ func (w *timed) do(at messages.Time, c Command) {
 	}
 }
 
-// claims lets the node claim the task of a job.
 func (w *timed) claims(id messages.JobID) messages.Attempt {
 	w.t.Helper()
 	w.seq++
@@ -101,8 +100,7 @@ func (w *timed) end(at messages.Time, outcome agent.Outcome, exit int, a message
 	w.finish("n1", w.session, w.seq, outcome, exit, a)
 }
 
-// again claims the task of a job once more, and ends the attempt with exit code 1. The arguments from and to are the
-// seconds of the claim and of the end.
+// again claims the task of a job, and ends the attempt with exit code 1. The arguments from and to are in seconds.
 func (w *timed) again(from messages.Time, id messages.JobID, to messages.Time) {
 	w.t.Helper()
 	w.passTo(from * 1_000_000)

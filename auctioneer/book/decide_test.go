@@ -50,9 +50,8 @@ func TestSuspendedClaimLeavesItsSlotAndTakesItAgain(t *testing.T) {
 	}
 }
 
-// TestMeterCountsAtTheTariffsThatHeld changes the tariffs while a job runs. The job has 2 slots for 10 µs at a price of
-// 3 a second, then for 5 µs at its own bid of 4. It is suspended for a while. Then it runs for 5 µs at a price of 6 for
-// jobs of length 3; its own length is 2, so it pays 6·2/3.
+// The job has 2 slots for 10 µs at a price of 3 a second, then for 5 µs at its own bid of 4. It is suspended. Then it
+// runs for 5 µs at a price of 6 for jobs of length 3; its own length is 2, so it pays 6·2/3.
 func TestMeterCountsAtTheTariffsThatHeld(t *testing.T) {
 	s := newSite(t)
 	s.apply(Command{Submit: &Submit{Account: "alice", Key: "k", Hold: "k", Held: 100,
@@ -88,8 +87,7 @@ func TestMeterCountsAtTheTariffsThatHeld(t *testing.T) {
 	}
 }
 
-// TestMeterDoesNotDependOnHowTimeIsCut divides a period at random, with prices and times of any size. The meter must
-// show the exact cost of the whole period.
+// The test divides a period at random. The meter must show the exact cost of the whole period.
 func TestMeterDoesNotDependOnHowTimeIsCut(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := newSite(t)
@@ -112,8 +110,7 @@ func TestMeterDoesNotDependOnHowTimeIsCut(t *testing.T) {
 	})
 }
 
-// TestMeterOfManySpellsAtOnce meters many spells (periods with the same tariffs) together and one by one. The results
-// must be equal, for prices of any size and for tariffs that depend on the job.
+// Spells (periods with the same tariffs) that are metered together must cost the same as one by one.
 func TestMeterOfManySpellsAtOnce(t *testing.T) {
 	together := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -207,7 +204,6 @@ func TestRoundMovesOnlyWhatHoldsCover(t *testing.T) {
 	}
 }
 
-// TestRefusedRoundIsTakenBack checks that payments are undone if the bank refuses them.
 func TestRefusedRoundIsTakenBack(t *testing.T) {
 	s := newSite(t)
 	a, b := s.submit("a", mapStage(1)), s.submit("b", mapStage(1))
@@ -218,7 +214,7 @@ func TestRefusedRoundIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestLongChainOfDependents cancels the first of 10,000 jobs that wait for one another. All of them must end.
+// The first of 10,000 jobs that wait for one another is cancelled. All of them must end.
 func TestLongChainOfDependents(t *testing.T) {
 	b := New()
 	for i := range 10_000 {
@@ -266,8 +262,8 @@ func TestQuoteIsTakenOnceByItsAccountInTime(t *testing.T) {
 	refusal(t, s.apply(Command{Quote: &Quote{Account: "alice", Expires: 1000}}), messages.Exhausted)
 }
 
-// TestWhatTheSiteBrokeIsNotPaid runs one of two tasks again for one of these reasons: its node was lost, its node was
-// drained, its agent gave it up, or its program failed. Only in the last case must the job pay for the first attempt.
+// A task runs again because its node was lost, its node was drained, its agent gave it up, or its program failed. Only
+// in the last case must the job pay for the first attempt.
 func TestWhatTheSiteBrokeIsNotPaid(t *testing.T) {
 	for _, c := range []struct {
 		name  string

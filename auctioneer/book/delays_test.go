@@ -7,8 +7,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestAJobWaitsForItsTime checks that a job with a begin time waits until the book's clock reaches it. The test checks
-// the same for a job that also waits for another job, and for a book restored from an image.
 func TestAJobWaitsForItsTime(t *testing.T) {
 	b := New()
 	enter := func(key string, begin messages.Time, after ...messages.JobID) messages.JobID {

@@ -38,7 +38,6 @@ func (w waiters) remove(id, waiter messages.JobID) {
 	}
 }
 
-// take removes the jobs that wait for a job from the map, and returns them.
 func (w waiters) take(id messages.JobID) *Numbers {
 	n := w[id]
 	delete(w, id)
@@ -62,8 +61,7 @@ func (d *dependencies) awaited(j *Job) (ends, starts []messages.JobID) {
 	return ends, starts
 }
 
-// enter checks which of the jobs that a new job waits for have already started or ended, and makes the new job wait for
-// the other jobs of its conditions.
+// enter makes a new job wait for the jobs of its conditions that have not yet started or ended.
 func (d *dependencies) enter(j *Job) {
 	j.Met = j.Spec.AfterAny && slices.ContainsFunc(j.Spec.Awaited(), func(id messages.JobID) bool { return d.happened(j.Spec, id) })
 	for _, id := range j.Spec.AfterStart {
@@ -87,8 +85,7 @@ func (d *dependencies) enter(j *Job) {
 	}
 }
 
-// happened reports whether the event that a job with description s waits for has happened: the start of the job with
-// the number id, or its end with the right outcome.
+// happened reports whether the job id has started, or has ended with the outcome that the description s waits for.
 func (d *dependencies) happened(s *job.JobSpec, id messages.JobID) bool {
 	o, p := d.jobs.get(id), d.jobs.past[id]
 	if o != nil && !o.Active() {
@@ -116,7 +113,6 @@ func (d *dependencies) await(j *Job) {
 	d.delay(j)
 }
 
-// forget removes a job that has ended from the lists of waiting jobs.
 func (d *dependencies) forget(j *Job) {
 	d.delayed.remove(delayed{j.Spec.Begin, j.ID})
 	d.pairs.remove(j.Spec.AfterEach, j.ID)
@@ -130,7 +126,7 @@ func (d *dependencies) forgetAwaited(j *Job) {
 	}
 }
 
-// started tells the jobs that wait for the start of a job that it has started, or ended.
+// started tells waiting jobs that the job they wait for has started, or ended.
 func (d *dependencies) started(id messages.JobID) {
 	for waiter := range d.starts.take(id).All() {
 		if j := d.met(waiter); j != nil {
@@ -174,7 +170,7 @@ func (j *Job) begin(at messages.Time) {
 	}
 }
 
-// The method met lowers by one the number of jobs that a job waits for, and returns this job, or nil if it has ended.
+// The method met lowers the number of jobs that a job waits for. It returns the job, or nil if the job has ended.
 func (d *dependencies) met(id messages.JobID) *Job {
 	j := d.jobs.own(id)
 	if j == nil || !j.Active() {
@@ -184,7 +180,6 @@ func (d *dependencies) met(id messages.JobID) *Job {
 	return j
 }
 
-// The method freed lowers the number of jobs that a job waits for by one.
 func (d *dependencies) freed(j *Job) {
 	j.Blocked--
 	if j.Contract == nil { // the amount due for a contract depends on the time of submission
@@ -193,7 +188,7 @@ func (d *dependencies) freed(j *Job) {
 	d.watch.touch(j.ID)
 }
 
-// suffices stops the waiting of a job with AfterAny, for which one of several jobs is enough.
+// suffices stops the waiting of a job with AfterAny: one event is enough for it.
 func (d *dependencies) suffices(j *Job) {
 	if !j.Spec.AfterAny {
 		return
@@ -204,8 +199,8 @@ func (d *dependencies) suffices(j *Job) {
 	d.forgetAwaited(j)
 }
 
-// release tells the waiting jobs that a job has ended. It returns the waiting jobs that must end too, because they
-// can never start.
+// release tells the waiting jobs that a job has ended. It returns those that must end too, because they can never
+// start.
 func (d *dependencies) release(ended *Job) (failed []*Job) {
 	d.started(ended.ID)
 	for id := range d.waiters.take(ended.ID).All() {
@@ -226,14 +221,13 @@ func (d *dependencies) release(ended *Job) (failed []*Job) {
 	return failed
 }
 
-// awaits reports whether a job still waits for any other job.
 func (d *dependencies) awaits(j *Job) bool {
 	ends, starts := d.awaited(j)
 	return len(ends)+len(starts) > 0
 }
 
-// The function never reports whether a job with the description s can never start, because another job (the argument
-// ended) has the given outcome.
+// The function never reports whether a job with the description s can never start, because the job `ended` has the
+// given outcome.
 func never(s *job.JobSpec, ended messages.JobID, outcome job.State) bool {
 	if outcome == job.Completed {
 		return slices.Contains(s.AfterFailed, ended)
@@ -251,7 +245,6 @@ func (d delayed) compare(o delayed) int {
 	return cmp.Or(cmp.Compare(d.at, o.at), cmp.Compare(d.job, o.job))
 }
 
-// delay makes a job wait until its begin time, if that is in the future.
 func (d *dependencies) delay(j *Job) {
 	if j.Spec.Begin <= d.clock.now {
 		return
@@ -260,7 +253,6 @@ func (d *dependencies) delay(j *Job) {
 	d.delayed.add(delayed{j.Spec.Begin, j.ID})
 }
 
-// beginDue starts the jobs whose begin time has come.
 func (d *dependencies) beginDue() {
 	for at := d.nextBegin(); at != 0 && at <= d.clock.now; at = d.nextBegin() {
 		next, _ := d.delayed.first()
@@ -270,18 +262,18 @@ func (d *dependencies) beginDue() {
 	}
 }
 
-// nextBegin returns the earliest begin time of the jobs that wait for their begin time, or 0 if no job waits.
+// nextBegin returns the earliest begin time of a waiting job, or 0 if there is none.
 func (d *dependencies) nextBegin() messages.Time {
 	next, _ := d.delayed.first()
 	return next.at
 }
 
-// Each task of a job may wait for one task of another array (Spec.AfterEach). While the other array runs, the job is
-// paired: a task can be claimed only if its counterpart, the array's task with the same index, has completed. Tasks
-// that can be claimed are in Stage.Again. A task that still waits has the phase Paired if a task with a higher index
-// can be claimed; otherwise it is not in Stage.Tasks yet.
+// Each task of a job may wait for the task with the same index of another array (Spec.AfterEach). While the other array
+// runs, the job is paired: a task can be claimed only when its counterpart has completed. Stage.Again has the tasks
+// that can be claimed. A task that still waits has the phase Paired if a task with a higher index can be claimed;
+// otherwise it is not in Stage.Tasks yet.
 
-// paired is called when a task of an array has completed. It tells the jobs that wait for this array task by task.
+// paired tells the paired jobs that a task of an array has completed.
 func (d *dependencies) paired(id messages.JobID, index uint32) {
 	for waiter := range d.pairs[id].All() {
 		if j := d.jobs.own(waiter); j != nil && j.Active() {
@@ -290,8 +282,7 @@ func (d *dependencies) paired(id messages.JobID, index uint32) {
 	}
 }
 
-// pairDone makes the task with the given index of a paired job claimable, because its counterpart in the other array
-// has completed.
+// pairDone makes a task of a paired job claimable, because its counterpart has completed.
 func (d *dependencies) pairDone(j *Job, index uint32) {
 	s := &j.Stages[0]
 	for len(s.Tasks) <= int(index) {
@@ -312,7 +303,7 @@ func (d *dependencies) pairDone(j *Job, index uint32) {
 }
 
 // pairOver is called when the other array has ended. It cancels the tasks whose counterparts did not complete, and
-// reports whether that ends the job.
+// reports whether the job ends.
 func (d *dependencies) pairOver(j *Job, ended *Job) (ends bool) {
 	s := &j.Stages[0]
 	if !j.Admitted {

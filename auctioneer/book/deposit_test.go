@@ -43,8 +43,7 @@ func accounted(b *Book) error {
 	return nil
 }
 
-// TestDepositIsKept checks that the site keeps a deposit only if the owner cancels within the window and before a
-// task has started.
+// The site keeps a deposit only if the owner cancels within the window and before a task has started.
 func TestDepositIsKept(t *testing.T) {
 	for name, c := range map[string]struct {
 		by    messages.Name
@@ -80,8 +79,6 @@ func TestDepositIsKept(t *testing.T) {
 	}
 }
 
-// TestPendingJobsAreBounded checks that an account can have only a limited number of pending jobs. When one of them
-// ends, the account can submit another job.
 func TestPendingJobsAreBounded(t *testing.T) {
 	s := newSite(t)
 	first := s.secured("a", 2).(Receipt).Job
@@ -101,8 +98,6 @@ func TestPendingJobsAreBounded(t *testing.T) {
 	}
 }
 
-// TestDepositsInRandomHistories applies random commands, and checks the invariants after each. A book that is restored
-// from an image after some of the commands must end in the same state.
 func TestDepositsInRandomHistories(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s, other := newSite(t), New()

@@ -11,7 +11,6 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Summary returns the job's line in a list of jobs.
 func (j *Job) Summary() job.JobSummary {
 	total, running, done := j.Count()
 	s := job.JobSummary{
@@ -66,7 +65,6 @@ func (j *Job) exitCode() job.Exit {
 	return job.NoExit
 }
 
-// StageStatuses returns the status of each stage, as the job's owner sees it.
 func (j *Job) StageStatuses() []job.StageStatus {
 	out := make([]job.StageStatus, len(j.Stages))
 	for i := range j.Stages {
@@ -78,8 +76,7 @@ func (j *Job) StageStatuses() []job.StageStatus {
 	return out
 }
 
-// PastShares returns the shares from which the job's charge was computed. It returns nil if there are none, or if the
-// job is not settled yet.
+// PastShares returns the shares from which the job's charge was computed, or nil if there are none yet.
 func (j *Job) PastShares() []job.ClassShare {
 	var out []job.ClassShare
 	for _, s := range j.Shares {
@@ -88,9 +85,8 @@ func (j *Job) PastShares() []job.ClassShare {
 	return out
 }
 
-// Setbacks returns a sentence about attempts that failed before an instant and whose tasks were then tried again. It
-// describes the latest such attempt, and says how many there were. If there were none, it returns "". The function
-// `name` returns the name of the node at a position.
+// Setbacks describes the latest attempt that failed before an instant and was tried again, and counts such attempts. It
+// returns "" if there were none. The function `name` returns the name of the node at a position.
 func (j *Job) Setbacks(before messages.Time, name func(node uint32) messages.Name) string {
 	var last *Kept
 	n := 0
@@ -113,8 +109,8 @@ func (j *Job) Setbacks(before messages.Time, name func(node uint32) messages.Nam
 	return text
 }
 
-// MemoryKilled returns a sentence about a task that ended well although its memory limit killed one of its processes,
-// and how many more such tasks are known. If there is no such task, it returns "".
+// MemoryKilled describes a task that ended well although its memory limit killed one of its processes, and counts such
+// tasks. It returns "" if there is none.
 func (j *Job) MemoryKilled(name func(node uint32) messages.Name) string {
 	text, n := "", 0
 	for i := range j.Kept {
@@ -133,8 +129,7 @@ func (j *Job) MemoryKilled(name func(node uint32) messages.Name) string {
 	return text
 }
 
-// Limit returns which limit ended a job: the memory limit or the disk limit, if a task exceeded it, or else the reason
-// of the job's end.
+// Limit returns the memory or disk limit that a task exceeded, or else the reason of the job's end.
 func (j *Job) Limit() string {
 	for i := range j.Kept {
 		if r := j.Kept[i].Reason; r == job.EndMemoryLimit || r == job.EndDiskLimit {

@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// turns is a book with one node whose slots go from task to task, and the slot time that the tasks really had.
+// turns is a book with one node whose slots go from task to task. It also counts the real slot time of each task.
 type turns struct {
 	*site
 	rng   *rand.Rand
@@ -41,7 +41,6 @@ func newTurns(t *testing.T, seed uint64, slots, jobs int) *turns {
 	return w
 }
 
-// pass lets time pass in which each running task has its slot.
 func (w *turns) pass(micros messages.Time) {
 	w.at += micros
 	for _, r := range w.runs {
@@ -76,7 +75,7 @@ func (w *turns) end(slot int) {
 	w.ended = append(w.ended, f)
 }
 
-// say sends an exchange with the ended tasks and with claims, one for each job in turn. No time passes. The argument
+// say sends an exchange with the ended tasks, and with one claim for each job in turn. No time passes. The argument
 // sent is the time at which the agent sent the exchange.
 func (w *turns) say(sent messages.Time, jobs ...messages.JobID) {
 	w.t.Helper()
@@ -107,7 +106,6 @@ func (w *turns) tariff(price int64) {
 	w.price = price
 }
 
-// check compares the slot times and costs in the book with the real ones.
 func (w *turns) check() {
 	w.t.Helper()
 	for _, id := range w.jobs {
@@ -121,9 +119,8 @@ func (w *turns) check() {
 	}
 }
 
-// TestSlotTimeIsDividedByRunTimes runs two jobs on one slot, with tasks of 1 ms and of 20 ms. The jobs must pay in
-// proportion to their run times. The test does this with many tasks between two exchanges, and with an exchange at
-// every start of a task.
+// Tasks of 1 ms and of 20 ms share one slot. Their jobs must pay in proportion to their run times, however rare the
+// exchanges are.
 func TestSlotTimeIsDividedByRunTimes(t *testing.T) {
 	for name, every := range map[string]int{"one exchange for each end": 1, "for three": 3, "for seven": 7} {
 		t.Run(name, func(t *testing.T) {
@@ -153,8 +150,8 @@ func TestSlotTimeIsDividedByRunTimes(t *testing.T) {
 	}
 }
 
-// TestDividedTimeIsExact applies ends, exchanges, tariffs and leaps of the clock in random order. Each job must pay
-// for each microsecond at its price.
+// Ends, exchanges, tariffs and leaps of the clock come in random order. Each job must pay for each microsecond at its
+// price.
 func TestDividedTimeIsExact(t *testing.T) {
 	first, end := seeds(t, 60)
 	for seed := first; seed < end; seed++ {
@@ -189,8 +186,8 @@ func (w *turns) some() (jobs []messages.JobID) {
 	return jobs
 }
 
-// TestAbsurdTimesMoveNoMoreThanTheSlotHad lets an agent report absurd times. All jobs together must still be charged
-// for exactly the time and the price of the slots.
+// An agent reports absurd times. All jobs together must still be charged for exactly the time and the price of the
+// slots.
 func TestAbsurdTimesMoveNoMoreThanTheSlotHad(t *testing.T) {
 	first, end := seeds(t, 60)
 	for seed := first; seed < end; seed++ {
@@ -216,8 +213,7 @@ func TestAbsurdTimesMoveNoMoreThanTheSlotHad(t *testing.T) {
 	}
 }
 
-// sums returns the slot time and the cost of all jobs. The result got is from the book, and want is what they really
-// were.
+// sums returns the slot time and the cost of all jobs: `got` from the book, and `want` as they really were.
 func (w *turns) sums() (got, want [2]uint64) {
 	for _, id := range w.jobs {
 		m := w.Job(id).Stages[0].Meter
@@ -228,8 +224,8 @@ func (w *turns) sums() (got, want [2]uint64) {
 	return got, want
 }
 
-// TestAnExchangeMovesNoTimeOfEarlierOnes: an agent reports that a task had its slot for an hour, a millisecond after
-// it reported that another task has it. The first task's time must not grow.
+// An agent reports that a task had its slot for an hour, a millisecond after it reported that another task has it. The
+// first task's time must not grow.
 func TestAnExchangeMovesNoTimeOfEarlierOnes(t *testing.T) {
 	w := newTurns(t, 1, 1, 2)
 	w.say(w.at, w.jobs[0])

@@ -2,9 +2,9 @@
 // node with its claims, and the effects that must still happen outside. Only a [Command] changes it.
 //
 // The book is deterministic and counts in integers. It has no clock, no random numbers and no I/O. The time of a
-// command is the time that its proposer wrote, and it never decreases. The book makes no decision that needs a float or
-// a preference. The leader decides, for example, which jobs a node may take work from and what a job is charged. The
-// book checks the decision against its state, and carries it out or refuses it. All replicas do the same.
+// command is the time that its proposer wrote, and it never decreases. The leader makes each decision that needs a
+// float or a preference, such as which jobs a node may take work from. The book checks the decision and carries it out
+// or refuses it.
 //
 // # What it guarantees
 //
@@ -55,9 +55,8 @@
 //
 // The book remembers 20,000 ended jobs: a repeated submission gets the first answer, and a job may wait for one of
 // them. It keeps whole records of the last 1,000, of jobs that an effect refers to or that still have tasks on nodes,
-// and of visiting jobs. It hands over the other records ([Book.Archive]) for the replica's archive. The choice of these
-// records does not depend on earlier choices. So a replica that starts from an image which still has all records
-// reaches the same state. All ended jobs together take 7 MB.
+// and of visiting jobs. The replica's archive gets the others ([Book.Archive]). The choice does not depend on earlier
+// choices, so replicas that start from different images agree. All ended jobs together take 7 MB.
 //
 // # Attempts
 //
@@ -75,9 +74,8 @@
 // capped by its bid.
 //
 // The cost of a command does not grow with the number of jobs, nodes, accounts, effects, quotes or tokens; a test
-// checks this for each kind. Requeue without tasks, and the end of a job that has running tasks, read each task of the
-// job once. A removed node keeps its position, because tasks name nodes by their positions. No command reads it; it
-// takes 600 bytes.
+// checks this for each kind. A removed node keeps its position and 600 bytes, because tasks name nodes by their
+// positions.
 //
 // A job that has not begun takes 420 bytes: the book keeps the job's bytes in the encoding of an image. Each reader
 // decodes a [Job] from them. The first command that changes the job replaces the bytes by the [Job]. Capture copies

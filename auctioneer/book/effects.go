@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// Effect is an action outside the book that a commit causes. It must happen at least once, so the effect stays in the
-// book until it is confirmed.
+// Effect is an action outside the book that a commit causes. It stays in the book until it is confirmed, because it
+// must happen at least once.
 type Effect struct {
 	ID   uint64
 	Kind EffectKind
@@ -36,7 +36,7 @@ const (
 	Refund                        // give back a part of the job's charge
 )
 
-// effects holds the effects without confirmation, and makes the payments between jobs.
+// effects holds the unconfirmed effects, and makes the payments between jobs.
 type effects struct {
 	waiting sorted[Effect]         // by ID
 	spoken  map[messages.JobID]int // by job: number of waiting effects about it
@@ -47,7 +47,7 @@ type effects struct {
 	watch   *watch
 }
 
-// release frees the hold of a refused submission. No job has this hold.
+// release frees the hold of a refused submission.
 func (s *effects) release(hold string) {
 	if hold == "" || s.releasing(hold) {
 		return
@@ -56,11 +56,10 @@ func (s *effects) release(hold string) {
 	s.freed = s.last
 }
 
-// releasing reports whether an effect that frees this hold is waiting.
 func (s *effects) releasing(hold string) bool { return s.frees[hold] }
 
-// crossed refuses a submission whose hold may be gone. An earlier try of the same submission was refused, and the
-// Release of that try may have freed the hold after this try had found the hold at the bank.
+// crossed refuses a submission whose hold may be gone. An earlier try may have freed the hold after this try had found
+// it at the bank.
 func (s *effects) crossed(c *Submit) error {
 	if c.Seen != 0 && c.Seen <= s.freed || s.releasing(c.Hold) {
 		return messages.Errorf(messages.Unavailable, "an earlier try of this submission was refused; send the submission again")
@@ -68,12 +67,10 @@ func (s *effects) crossed(c *Submit) error {
 	return nil
 }
 
-// effect adds an effect of the given kind about a job. The argument legs has its payments.
 func (s *effects) effect(kind EffectKind, job messages.JobID, legs ...Leg) {
 	s.add(Effect{Kind: kind, Job: job, Legs: legs})
 }
 
-// add gives an effect its number, and adds it to the effects that wait.
 func (s *effects) add(e Effect) {
 	s.last++
 	e.ID = s.last
@@ -118,11 +115,10 @@ func (s *effects) remove(confirmed map[uint64]*Confirmation) (over []Effect) {
 	return over
 }
 
-// speaks reports whether a waiting effect refers to the job with the number id.
 func (s *effects) speaks(id messages.JobID) bool { return s.spoken[id] > 0 }
 
-// round moves credits between jobs' accounts and the site, if all payers can pay. A visiting job pays its payments at
-// its end, all together, because its authorisation can be charged only once.
+// round moves credits between jobs' accounts and the site, if all payers can pay. A visiting job pays everything at its
+// end, because its authorisation can be charged only once.
 func (s *effects) round(of *Job, legs []Leg) {
 	if legs = s.due(legs); len(legs) == 0 || !s.payable(legs) {
 		return
@@ -141,8 +137,8 @@ func (s *effects) round(of *Job, legs []Leg) {
 	s.moves(of, slices.DeleteFunc(slices.Clone(legs), func(l Leg) bool { return l.Later && l.From == 0 || s.jobs.visits(l.From) }))
 }
 
-// due returns the payments that can be made. A payment that the site keeps for its payee (Leg.Later) is paid at once if
-// the market has considered the payee. The payment is left out if the payee ended before that.
+// due returns the payments that can be made now. A payment that the site keeps for its payee (Leg.Later) is included
+// when the market has considered the payee, and left out if the payee ended before that.
 func (s *effects) due(legs []Leg) []Leg {
 	var out []Leg
 	for _, l := range legs {
@@ -158,7 +154,6 @@ func (s *effects) due(legs []Leg) []Leg {
 // considered reports whether the job's market has decided about the job: to start it, or not to run it.
 func (j *Job) considered() bool { return j.Order != nil || j.Outcome == job.Discarded }
 
-// moves adds the effects that ask the bank to make payments.
 func (s *effects) moves(of *Job, legs []Leg) {
 	for part := range slices.Chunk(legs, mostLegs) {
 		s.effect(Round, of.ID, slices.Clone(part)...)
@@ -176,8 +171,8 @@ func (s *effects) keepPromises(j *Job) {
 	s.moves(j, legs)
 }
 
-// dropPromises is called when a job ends and its market has not considered it. It gives the amounts that were kept for
-// the job back to their payers, if the book still has the payers. The site keeps the rest.
+// dropPromises gives the amounts that were kept for an ended job back to their payers. The site keeps the part of
+// payers that the book no longer has.
 func (s *effects) dropPromises(j *Job) {
 	var back []Leg
 	for _, l := range j.Promised {
@@ -191,12 +186,10 @@ func (s *effects) dropPromises(j *Job) {
 	s.moves(j, back)
 }
 
-// mostLegs is how many legs one request to the bank has. Each leg is at most three transfers, and the bank limits the
-// length of a chain. The holds cover all legs, so the legs can be divided among several requests.
+// mostLegs is how many legs one request to the bank has. A leg is at most three transfers, and the bank limits a chain.
 const mostLegs = money.MaxLegs / 3
 
-// payable reports whether each payer's hold covers its payments. Visiting jobs pay only the site, and nobody pays
-// them.
+// payable reports whether each payer's hold covers its payments. Visiting jobs pay only the site.
 func (s *effects) payable(legs []Leg) bool {
 	due := map[messages.JobID]messages.Credits{}
 	for _, l := range legs {
@@ -220,7 +213,7 @@ func (s *effects) payable(legs []Leg) bool {
 	return true
 }
 
-// reserved returns the amount that a job will owe to the site in any case, because its market has fixed it.
+// reserved returns the amount that a job owes the site in any case.
 func (j *Job) reserved() messages.Credits {
 	if j.Fixed == nil {
 		return 0
@@ -229,7 +222,7 @@ func (j *Job) reserved() messages.Credits {
 }
 
 // rounded records the bank's answer to a round. If the bank refused, the payments are undone. Otherwise the payers'
-// holds shrink to the amounts that remain.
+// holds shrink.
 func (s *effects) rounded(e *Effect, o *Confirmation) {
 	for _, l := range e.Legs {
 		from, to := s.jobs.own(l.From), s.jobs.own(l.To)

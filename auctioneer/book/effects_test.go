@@ -18,8 +18,7 @@ func retaining(t *testing.T, n int) {
 	t.Cleanup(func() { retainEnded = RetainEnded })
 }
 
-// TestEffectsKeepTheirJobs checks that a job stays in the book while an effect refers to it, even if later effects are
-// confirmed before it, and that effects keep their order.
+// A job must stay in the book while an effect refers to it. Effects must keep their order.
 func TestEffectsKeepTheirJobs(t *testing.T) {
 	retaining(t, 1)
 	s := newSite(t)
@@ -43,7 +42,7 @@ func TestEffectsKeepTheirJobs(t *testing.T) {
 	}
 }
 
-// TestEffectsOfJobsThatAreGone loads an image with effects of forgotten jobs. The effects must be dropped.
+// An image may have effects of forgotten jobs. They must be dropped.
 func TestEffectsOfJobsThatAreGone(t *testing.T) {
 	b := New()
 	b.must(t, &Command{Submit: &Submit{Account: "alice", Key: "k", Held: 5, Spec: roamSpec()}})
@@ -73,7 +72,6 @@ func TestEffectsOfJobsThatAreGone(t *testing.T) {
 	expect.Same(t, "Paid", j.Paid, 0, "Gained", j.Gained, 0, "State", j.State, job.Waiting)
 }
 
-// TestNumbersAreASet adds and removes random numbers. The list must have each number once, in ascending order.
 func TestNumbersAreASet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, want, next := newNumbers(), []messages.JobID{}, messages.JobID(0)
@@ -108,8 +106,8 @@ func TestNumbersAreASet(t *testing.T) {
 	})
 }
 
-// TestVisitorsPayAtTheirEnd checks that a visiting job pays all amounts that its market decided in one charge at its
-// end, even if the job is cancelled. No job may pay a visiting job.
+// A visiting job pays all amounts that its market decided in one charge at its end, even if it is cancelled. No job may
+// pay a visiting job.
 func TestVisitorsPayAtTheirEnd(t *testing.T) {
 	b := New()
 	visit := &Visit{job.Visit{Home: "west", Job: 17}, "a", 1000}

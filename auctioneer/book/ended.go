@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// Encode returns a record in the encoding of an image. [DecodeEnded] decodes it.
+// Encode returns a record in the encoding of an image.
 func (e Ended) Encode() (out []byte, err error) {
 	im := Image{}
 	if e.Job != nil {
@@ -27,7 +27,7 @@ func (e Ended) Encode() (out []byte, err error) {
 	return out, err
 }
 
-// DecodeEnded decodes a record that Encode wrote.
+// DecodeEnded decodes a record that [Ended.Encode] wrote.
 func DecodeEnded(data []byte) (e Ended, err error) {
 	im := Image{Head: new(imageHead)}
 	for r := bufio.NewReader(bytes.NewReader(data)); ; {

@@ -43,7 +43,6 @@ func (s *endings) cancel(c *Cancel) (job.State, error) {
 	return was, nil
 }
 
-// cancelJobs cancels several jobs. If one job cannot be cancelled, the other jobs are still cancelled.
 func (s *endings) cancelJobs(c *CancelJobs) []CancelledJob {
 	out := make([]CancelledJob, len(c.Jobs))
 	for i, id := range c.Jobs {
@@ -55,7 +54,6 @@ func (s *endings) cancelJobs(c *CancelJobs) []CancelledJob {
 	return out
 }
 
-// discard ends a job that its market has decided not to run.
 func (s *endings) discard(d *Discarding) {
 	j := s.jobs.own(d.Job)
 	if j == nil || !j.Active() {
@@ -67,8 +65,8 @@ func (s *endings) discard(d *Discarding) {
 	s.end(j, job.Discarded, d.Reason, d.Message)
 }
 
-// end ends a job. Its tasks can no longer be claimed, its running tasks are stopped, and its charge
-// is decided. Jobs that wait for this job start, or end with it.
+// end ends a job. Its running tasks are stopped, and its charge is decided. Jobs that wait for this job start, or end
+// with it.
 func (s *endings) end(j *Job, outcome job.State, reason, cause string) {
 	s.endAlone(j, outcome, reason, cause)
 	for ended := []*Job{j}; len(ended) > 0; ended = ended[1:] {
@@ -90,7 +88,7 @@ func (s *endings) end(j *Job, outcome job.State, reason, cause string) {
 	}
 }
 
-// endAlone ends a job. The jobs that wait for it are not told.
+// endAlone ends a job without telling the jobs that wait for it.
 func (s *endings) endAlone(j *Job, outcome job.State, reason, cause string) {
 	s.meters.stop(j)
 	if outcome != job.Discarded {
@@ -105,15 +103,13 @@ func (s *endings) endAlone(j *Job, outcome job.State, reason, cause string) {
 	s.claims.stopAll(j)
 }
 
-// forfeit lets the site keep the deposit of a job, if the owner cancels it within a window from its submission and
-// none of its tasks has started.
+// forfeit lets the site keep the deposit of a job, if the owner cancels it soon and none of its tasks has started.
 func (s *endings) forfeit(j *Job, c *Cancel) {
 	if c.By == j.Account && j.Started == 0 && s.clock.now.Sub(j.Submitted) < c.Window && j.Deposit.Amount > 0 {
 		j.Deposit.Kept = true
 	}
 }
 
-// settle records the amount that an ended job owes, and adds the effect that charges it.
 func (s *endings) settle(c *Settle) error {
 	j := s.jobs.own(c.Job)
 	switch {
@@ -133,8 +129,8 @@ func (s *endings) settle(c *Settle) error {
 	return nil
 }
 
-// owe records what a job owes. That is the charge that its market decided, the payments of a visiting job in its
-// market's rounds, and the deposit if the site keeps it.
+// owe records what a job owes: the charge of its market, the payments of a visiting job, and the deposit if the site
+// keeps it.
 func (j *Job) owe(c *Settle) {
 	j.Settled, j.Owed, j.Why, j.Shares = true, c.Charge, c.Reason, c.Shares
 	if j.Visit != nil && j.Paid > 0 {
@@ -149,8 +145,8 @@ func (j *Job) owe(c *Settle) {
 	}
 }
 
-// confirm records the outcomes of effects. New effects that follow from the outcomes are added after the waiting
-// effects. Jobs that no effect needs any more may be forgotten. Outcomes for jobs that are gone are ignored.
+// confirm records the outcomes of effects, and adds the effects that follow. Outcomes for jobs that are gone are
+// ignored.
 func (s *endings) confirm(c *Confirm) {
 	outcome := make(map[uint64]*Confirmation, len(c.Effects))
 	for i := range c.Effects {
@@ -192,7 +188,7 @@ func (s *endings) charged(j *Job, o *Confirmation) {
 	s.watch.touch(j.ID)
 }
 
-// forget removes the oldest ended jobs when there are more than the book retains. Jobs with open effects stay.
+// forget removes the oldest ended jobs that are more than the book retains. Jobs with open effects stay.
 func (s *endings) forget() {
 	for len(s.jobs.ended) > retainEnded {
 		id := s.jobs.ended[0]
@@ -219,8 +215,7 @@ func (s *endings) forget() {
 
 // archiveOldest moves the records of the oldest ended jobs to the archive. It stops at the first job that an effect
 // refers to, or that still has a task on a node. Jobs of other sites stay, because their sites ask for them. The choice
-// of the records does not depend on earlier choices. So a replica that starts from an image which still has all records
-// reaches the same state.
+// does not depend on earlier choices, so replicas that start from different images agree.
 func (s *endings) archiveOldest() {
 	most := len(s.jobs.ended) - s.archive.whole
 	for ; s.jobs.handed < most; s.jobs.handed++ {

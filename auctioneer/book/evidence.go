@@ -7,31 +7,29 @@ import (
 )
 
 // A node on which every task fails ends tasks faster than any healthy node, so it would draw all of the work. The book
-// quarantines a node only on evidence that no user can produce alone. One of these two is needed:
+// quarantines a node only on evidence that no user can produce alone:
 //
 //   - The node fails a probe, which is a task of the site that does nothing. A node gets a probe
 //     after a task has failed quickly on it.
 //   - Tasks of several accounts and payers failed quickly on the node and then ended well on other nodes. No task of
-//     their class has ended well on the node since the failures, or in the last minute. If other accounts have tasks
-//     on the node too, a few accounts that conspire cannot cause this.
+//     their class has ended well on the node since the failures, or in the last minute.
 //
 // A node in quarantine takes no work. It is probed, at growing intervals, until a probe ends well; then it takes work
 // again.
 const (
 	// QuickEnd is the longest run time of a task that counts as failed at once.
 	QuickEnd = messages.Duration(5e9)
-	// leastBetween and mostBetween bound the time between two probes of a node that is not in quarantine. The time
-	// doubles with each probe that ends well, until a task ends well.
+	// leastBetween and mostBetween bound the time between two probes of a node outside quarantine. Each probe that ends
+	// well doubles the time, until a task ends well.
 	leastBetween = messages.Duration(1e9)
 	mostBetween  = messages.Duration(60e9)
-	// ProbeWithin is the time within which a probe must end.
-	ProbeWithin = messages.Duration(30e9)
-	// firstRetry and lastRetry bound the time from a quarantine, or from a failed probe, to the next probe. It
-	// doubles each time.
+	ProbeWithin  = messages.Duration(30e9)
+	// firstRetry and lastRetry bound the time from a quarantine or a failed probe to the next probe. It doubles each
+	// time.
 	firstRetry = messages.Duration(15e9)
 	lastRetry  = messages.Duration(600e9)
-	// Each quarantine of a node lasts longer than the one before. After a node has worked for levelResetAfter without a
-	// quarantine, the next quarantine is as short as the first.
+	// Each quarantine of a node is longer than the last one. After a node has worked for levelResetAfter, the next
+	// quarantine is as short as the first.
 	levelResetAfter = messages.Duration(3600e9)
 	// wellFor is the time for which a task that ended well counts in favour of its node.
 	wellFor = messages.Duration(60e9)
@@ -39,8 +37,7 @@ const (
 	mostFailures = 8
 	// avoidFor is the time for which a task that failed at once on a node waits for another node.
 	avoidFor = messages.Duration(60e9)
-	// mostSpared is the maximum number of failed attempts of one task that do not count against the task's limit of
-	// attempts.
+	// mostSpared is how many failed attempts of a task do not count against its limit of attempts, at most.
 	mostSpared = 2
 )
 
@@ -53,8 +50,8 @@ type Health struct {
 	Probed   messages.Time
 	Cleared  messages.Time // when a probe last ended well
 	Passed   int           // probes that ended well since a task last ended well
-	// Quarantined is the time since which the node takes no work, or 0 if it takes work. Reason says why the node is in
-	// quarantine, or why it is not although the evidence is against it.
+	// Quarantined is the time since which the node takes no work, or 0. Reason says why the node is in quarantine, or
+	// why it is not in spite of the evidence.
 	Quarantined messages.Time
 	Reason      string
 	Retry       messages.Time // time of the next probe of a node in quarantine
@@ -70,8 +67,7 @@ type Failure struct {
 	Class     messages.Name
 	At        messages.Time
 	Elsewhere bool // the task has ended well on another node since
-	// Had is the slot time of the attempt. The job must pay for it, unless the failure turns out to be the node's
-	// fault.
+	// Had is the slot time of the attempt. The job does not pay for it if the node turns out to be at fault.
 	Had messages.Duration
 }
 
@@ -81,18 +77,16 @@ type WellEnd struct {
 	At    messages.Time
 }
 
-// The method well records that a task of a class ended well now.
 func (h *Health) well(class messages.Name, now messages.Time) {
 	h.Well = slices.DeleteFunc(slices.Clone(h.Well), func(w WellEnd) bool { return w.Class == class || now.Sub(w.At) >= wellFor })
 	h.Well = append(h.Well, WellEnd{class, now})
 }
 
-// endsWell reports whether tasks of a class ended well recently.
 func (h *Health) endsWell(class messages.Name, now messages.Time) bool {
 	return slices.ContainsFunc(h.Well, func(w WellEnd) bool { return w.Class == class && now.Sub(w.At) < wellFor })
 }
 
-// Probe is the probe that the node is running. Its Number is 0 if there is none.
+// Probe is the probe that the node is running, or has Number 0.
 type Probe struct {
 	Number uint32
 	Since  messages.Time

@@ -12,8 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// exchange carries out the ends of attempts and the claims that an agent sends. It returns the tasks that the node
-// gets.
+// exchange ends the attempts and makes the claims that an agent reports. It returns the tasks that the node gets.
 func (x *exchanges) exchange(c *Exchange) ([]agent.Grant, error) {
 	i, n := x.nodes.find(c.Node)
 	if n == nil || !n.Up || n.Session != c.Session {
@@ -42,8 +41,8 @@ func (x *exchanges) exchange(c *Exchange) ([]agent.Grant, error) {
 	return grants, nil
 }
 
-// stored returns grants as the book keeps them for a repeated request: without the field Waited. The books of replicas of
-// level 1 do not have this field, and the states of all replicas must be equal.
+// stored returns grants without the field Waited, for a repeated request. Replicas of level 1 do not have this field,
+// and all replicas must have the same state.
 func stored(grants []agent.Grant) []agent.Grant {
 	if !slices.ContainsFunc(grants, func(g agent.Grant) bool { return g.Waited != 0 }) {
 		return grants
@@ -55,8 +54,7 @@ func stored(grants []agent.Grant) []agent.Grant {
 	return kept
 }
 
-// finish ends an attempt that the node has a claim for. If the node does not have the claim, nothing changes, because
-// the claim was taken back earlier.
+// finish ends an attempt. If the node no longer has a claim for it, nothing changes.
 func (x *exchanges) finish(n *Node, node uint32, f *agent.Finished, sent messages.Time) {
 	r := f.Attempt.Task
 	if r.Job == 0 {
@@ -91,11 +89,10 @@ func (x *exchanges) finish(n *Node, node uint32, f *agent.Finished, sent message
 	}
 }
 
-// worked returns the claim h with the end of its slot time set. It computes this end from the run time that the agent
-// reports. The end is at most `until`, or for a suspended claim the time of the suspension. Nobody pays for the time
-// from the end of an attempt to its report, so worked also subtracts the cost of this time from the stage's meter. If
-// the book no longer knows the tariffs of this time, or if the attempt was suspended and resumed after its end, worked
-// subtracts the mean cost of the stage instead.
+// worked returns the claim h with the end of its slot time set, from the run time that the agent reports. The end is at
+// most `until`, or the time of the suspension. Nobody pays for the time from this end to the report, so worked
+// subtracts its cost from the stage's meter. If the tariffs of this time are not known, or the attempt was suspended
+// and resumed after its end, worked subtracts the mean cost of the stage.
 func (x *exchanges) worked(j *Job, r messages.TaskRef, f *agent.Finished, h NodeClaim, until messages.Time) NodeClaim {
 	claimed, ran := j.Stages[r.Stage].Tasks[r.Index].Claimed, max(0, f.Ended.Sub(f.Started))
 	end, first := claimed.Add(ran), h.Since // before its last resumption the attempt was suspended, and not charged
@@ -122,11 +119,10 @@ func (x *exchanges) worked(j *Job, r messages.TaskRef, f *agent.Finished, h Node
 	return h
 }
 
-// passOn gives the slot of an ended attempt to the attempt that the agent started next in the same slot, and that was
-// claimed ahead. It returns the time until which the first attempt had the slot. Only the agent knows this time, so the
-// book bounds it: the time is not before the first attempt got the slot, and not before the last exchange of the agent.
-// The agent's time counts only for a claim that runs. Together the two attempts always pay for the whole time of the
-// slot.
+// passOn gives the slot of an ended attempt to the next attempt in the same slot, which was claimed ahead. It returns
+// the time until which the first attempt had the slot. Only the agent knows this time. It is bounded: at the earliest
+// the first attempt's start and the agent's last exchange. It counts only for a claim that runs. Together the two
+// attempts always pay for the whole time of the slot.
 func (x *exchanges) passOn(n *Node, f *agent.Finished, sent messages.Time) (until messages.Time) {
 	until = x.clock.now
 	if f.Next == nil {
@@ -199,7 +195,7 @@ func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *agent
 	}
 }
 
-// maxLost is the maximum number of lost bytes of output that an agent can report for one attempt.
+// maxLost is how many lost bytes of output an agent can report for one attempt.
 const maxLost = 1 << 40
 
 func (x *exchanges) accept(j *Job, r messages.TaskRef, f *agent.Finished, h NodeClaim) {
@@ -225,8 +221,8 @@ func (x *exchanges) accept(j *Job, r messages.TaskRef, f *agent.Finished, h Node
 	x.conclude(j, int(r.Stage))
 }
 
-// fail counts a failed attempt. The task runs again, unless it has used up its attempts or has exceeded a limit that
-// the user set.
+// fail counts a failed attempt. The task runs again, unless it has used up its attempts or has exceeded a limit of its
+// user.
 func (x *exchanges) fail(j *Job, r messages.TaskRef, f *agent.Finished, h NodeClaim) {
 	s := &j.Stages[r.Stage]
 	t := &s.Tasks[r.Index]
@@ -257,8 +253,8 @@ func (x *exchanges) fail(j *Job, r messages.TaskRef, f *agent.Finished, h NodeCl
 	x.conclude(j, int(r.Stage))
 }
 
-// conclude ends a stage after its last task has ended. If all its tasks ended well, the stages that wait for it can
-// start. The job ends with the last stage that can still run.
+// conclude ends a stage. If all its tasks ended well, the stages that wait for it can start. The job ends with the last
+// stage that can run.
 func (x *exchanges) conclude(j *Job, stage int) {
 	s := &j.Stages[stage]
 	if !j.Active() || !s.over() {
@@ -294,8 +290,8 @@ func failure(o agent.Outcome) string {
 	return "TaskFailed"
 }
 
-// claim gives the node tasks of a class, from the jobs of the claim in their order. It stops when the node's idle slots
-// are used and the node has enough tasks ahead.
+// claim gives the node tasks of a class, from the jobs of the claim in their order, until its idle slots are used and
+// it has enough tasks ahead.
 func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []agent.Grant) []agent.Grant {
 	want := c.Slots
 	if c.Lent == 0 {
@@ -343,8 +339,7 @@ func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []agent.Grant)
 	return grants
 }
 
-// register begins a session of a node, or records new properties of the node. It returns the attempts that the agent
-// must stop.
+// register begins a session of a node, or records its new properties. It returns the attempts that the agent must stop.
 func (x *exchanges) register(c *Register) (stop []messages.Attempt, err error) {
 	i, n := x.nodes.find(c.Node)
 	if (n == nil || n.Removed) && x.nodes.present >= MaxNodes {
@@ -374,8 +369,8 @@ func (x *exchanges) register(c *Register) (stop []messages.Attempt, err error) {
 	return slices.Clone(stop), nil
 }
 
-// rejoin keeps the claims of the tasks that the agent still runs, and gives back the node's other claims. It returns
-// the attempts that the agent runs without a claim.
+// rejoin keeps the claims of tasks that the agent still runs, and gives back the other claims. It returns the attempts
+// that the agent runs without a claim.
 func (x *exchanges) rejoin(n *Node, c *Register) (stop []messages.Attempt) {
 	inHand := make(map[messages.TaskRef]uint32, len(c.Running))
 	for _, a := range c.Running {
@@ -420,7 +415,6 @@ func (x *exchanges) rejoin(n *Node, c *Register) (stop []messages.Attempt) {
 	return stop
 }
 
-// lost takes back every claim of a session, and returns the number of claims.
 func (x *exchanges) lost(c *Lost) int {
 	i, n := x.nodes.find(c.Node)
 	if n == nil || n.Session != c.Session || !n.Up {
@@ -443,7 +437,7 @@ func (x *exchanges) lost(c *Lost) int {
 	return len(refs)
 }
 
-// drain drains a node, lets it take work again, or removes it. It returns the number of the node's claims.
+// drain drains a node, lets it take work again, or removes it. It returns the number of its claims.
 func (x *exchanges) drain(c *Drain) (int, error) {
 	i, n := x.nodes.find(c.Node)
 	if n == nil || n.Removed {
@@ -474,7 +468,7 @@ func (x *exchanges) drain(c *Drain) (int, error) {
 	return len(n.Claims), nil
 }
 
-// failing returns a sentence about the attempt whose failure ended a job.
+// failing describes the attempt whose failure ended a job.
 func (x *exchanges) failing(j *Job, r messages.TaskRef, f *agent.Finished, node messages.Name) string {
 	e := job.Ending{Reason: f.Reason(), ExitCode: f.ExitCode, Detail: f.Detail, Node: node}
 	text := fmt.Sprintf("task %s.%d %v", j.Spec.Stages[r.Stage].Name, r.Index, e)
@@ -503,8 +497,8 @@ func (x *exchanges) giveBack(r messages.TaskRef, h NodeClaim, why job.EndReason)
 	x.conclude(j, int(r.Stage))
 }
 
-// putBack undoes a claim that was made ahead and has no slot yet. The claim does not count as a failed attempt. Its
-// attempt number is not used again.
+// putBack undoes a claim that was made ahead and has no slot yet. This is not a failed attempt. Its attempt number is
+// not used again.
 func (x *exchanges) putBack(n *Node, r messages.TaskRef, h NodeClaim) {
 	x.claims.uncount(r, h)
 	n.drop(r)

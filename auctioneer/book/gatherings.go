@@ -9,24 +9,22 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// A task of several slots rarely finds enough free slots on one node by chance. So a node that drew such a task gathers
-// slots: it gives no free slot of the class to another task until this task has all its slots, unless the other task
-// will have ended before that (see [Claim.Lent]). In each class, a node gathers for one task at a time. The node gives
-// up after GatherFor, and then does not gather for a while. Where tasks take many hours, most gatherings fail. So each
-// rest is twice as long as the rest before it, until a gathering succeeds. The slots that were idle while they were
-// gathered have a cost. The job pays this cost when the task starts, at the tariffs that apply at the start. If the
-// node gives up, the job pays nothing for them.
+// A task of several slots rarely finds enough free slots on one node. So a node gathers slots for it: the node gives no
+// free slot of the class to another task that would still run at the task's start (see [Claim.Lent]). In each class, a
+// node gathers for one task at a time. The node gives up after GatherFor, and rests. Each rest is twice as long as the
+// last one until a gathering succeeds, because most gatherings fail where tasks take many hours. When the task starts,
+// its job pays for the slots that were idle, at the tariffs of the start. If the node gives up, the job pays nothing.
 
 const (
 	// GatherFor is how long a task gathers at most.
 	GatherFor = messages.Duration(time.Hour)
 	// firstRest is how long a node rests after the first failed gathering. The rest doubles at most mostDoublings
-	// times. With the longest rest, a node gathers for less than a sixth of the time.
+	// times. Then a node gathers for less than a sixth of the time.
 	firstRest     = messages.Duration(10 * time.Minute)
 	mostDoublings = 5
 )
 
-// holdOn adds the time until now in which gatherings kept slots idle. It must be called before more slots become free.
+// holdOn adds the time until now in which gatherings kept slots idle. Call it before more slots become free.
 func (n *Node) holdOn(now messages.Time) {
 	for i := range n.Gatherings {
 		g := &n.Gatherings[i]
@@ -37,7 +35,7 @@ func (n *Node) holdOn(now messages.Time) {
 	}
 }
 
-// open returns the number of slots that a claim could give to a new task of a stage now; see [Claim.Lent].
+// open returns how many slots a claim could give to a new task of a stage now; see [Claim.Lent].
 func (n *Node) open(c *Claim, of *job.Stage) int {
 	at := slices.IndexFunc(n.Gatherings, func(g Gathering) bool { return g.Class == c.Class })
 	if c.Lent == 0 || at < 0 || n.barred() {
@@ -63,9 +61,9 @@ func (n *Node) Suits(s *job.Stage) bool {
 	return err == nil && c.Satisfied(n.Labels)
 }
 
-// claimWide gives the node tasks of several slots each, while the node has enough free slots. It stops when the slots
-// that were asked for are used; the last task may use a few more. If a task needs more slots than are free, the node
-// begins to gather slots for it, unless the claim says Fits.
+// claimWide gives the node tasks of several slots each. It stops when the slots that were asked for are used; the last
+// task may use a few more. If too few slots are free for a task, the node gathers slots for it, unless the claim says
+// Fits.
 func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most int, c *Claim, grants []agent.Grant) []agent.Grant {
 	of := &j.Spec.Stages[stage]
 	width := of.Slots()
@@ -98,9 +96,9 @@ func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most i
 	return grants
 }
 
-// mayGather reports whether a node may claim a task of an allocation. The tasks of a stage are all on different nodes. In
-// a class, only one allocation gathers at a time. Otherwise two allocations could each hold nodes that the other needs.
-// For the same reason a heterogeneous job gathers only if it may do so in all its classes.
+// mayGather reports whether a node may claim a task of an allocation. The tasks of a stage are on different nodes. In a
+// class, only one allocation gathers at a time. Otherwise two allocations could each hold nodes that the other needs.
+// So a heterogeneous job gathers only if it may do so in all its classes.
 func (x *exchanges) mayGather(on *Node, node uint32, j *Job, stage int) bool {
 	first, end := j.gang(stage)
 	own := gatherer{j.ID, first}
@@ -148,8 +146,7 @@ func (x *exchanges) gatherSlots(n *Node, node uint32, j *Job, stage int) {
 	x.watch.touchNode(node)
 }
 
-// holds returns how many slots of a class a heterogeneous job has on a node while its other tasks wait for slots. These
-// slots do not become free before all its tasks have theirs.
+// holds returns how many slots of a class a heterogeneous job has on a node while its other tasks wait for slots.
 func (j *Job) holds(class messages.Name, node uint32) (slots int) {
 	for i := 0; j.Spec.Together && i < len(j.Stages); i++ {
 		for k := range j.Stages[i].Tasks {
@@ -161,8 +158,8 @@ func (j *Job) holds(class messages.Name, node uint32) (slots int) {
 	return slots
 }
 
-// gathered grants the tasks for which a node has gathered enough slots. It ends gatherings that
-// lasted too long, or whose task cannot start any more.
+// gathered grants the tasks for which a node has gathered enough slots. It ends gatherings that lasted too long, or
+// whose task cannot start any more.
 func (x *exchanges) gathered(n *Node, node uint32, grants []agent.Grant) []agent.Grant {
 	if len(n.Gatherings) == 0 {
 		return grants
@@ -210,7 +207,6 @@ func (x *exchanges) release(g Gathering) *Job {
 	return j
 }
 
-// giveUp ends all gatherings of a node.
 func (x *exchanges) giveUp(n *Node) {
 	for _, g := range n.Gatherings {
 		x.release(g)

@@ -16,8 +16,8 @@ func wideStage(width, tasks int) job.Stage {
 	return s
 }
 
-// TestANodeGathersSlotsForAWideTask checks that slots that become free are kept for a task of several slots, until it
-// has all of them. The job must pay for the time in which the slots were idle.
+// Slots that become free are kept for a task of several slots until it has all of them. The job pays for the time in
+// which they were idle.
 func TestANodeGathersSlotsForAWideTask(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 4)
@@ -54,7 +54,7 @@ func TestANodeGathersSlotsForAWideTask(t *testing.T) {
 	if left := s.Node("n1").Gatherings; len(left) != 0 {
 		t.Fatalf("the node still gathers %v", left)
 	}
-	// One slot was idle from the time began to the time middle, and two slots afterwards.
+	// One slot was idle from `began` to `middle`, and two slots afterwards.
 	idle := middle.Sub(began) + 2*s.at.Sub(middle)
 	if got[0].Waited != idle || s.Node("n1").Grants[0].Waited != 0 {
 		t.Errorf("the agent is told of %v, want %v; the book keeps %v", got[0].Waited, idle, s.Node("n1").Grants[0].Waited)
@@ -71,7 +71,7 @@ func TestANodeGathersSlotsForAWideTask(t *testing.T) {
 	}
 }
 
-// TestAGatheringEnds checks that a gathering ends when its job ends, when its node is lost, and after its time limit.
+// A gathering ends when its job ends, when its node is lost, and after its time limit.
 func TestAGatheringEnds(t *testing.T) {
 	for name, end := range map[string]func(*site, messages.JobID){
 		"cancelled": func(s *site, wide messages.JobID) { s.apply(Command{Cancel: &Cancel{Job: wide, By: "alice"}}) },
@@ -101,9 +101,8 @@ func TestAGatheringEnds(t *testing.T) {
 	}
 }
 
-// TestANodeRestsLongerAfterEachGatheringInVain lets a node gather for a task while a task of another job never ends.
-// Each rest must be longer than the one before. In an earlier version, a node gathered for 60 minutes of each 70, even
-// if every gathering failed. A gathering that succeeds must end the long rests.
+// A node gathers for a task while a task of another job never ends. Each rest must be longer than the last one, until a
+// gathering succeeds. In an earlier version, a node gathered for 60 minutes of each 70.
 func TestANodeRestsLongerAfterEachGatheringInVain(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 4)
@@ -136,7 +135,6 @@ func TestANodeRestsLongerAfterEachGatheringInVain(t *testing.T) {
 	}
 }
 
-// TestConstraintsBindClaims checks that a node gets only tasks whose requirements it meets.
 func TestConstraintsBindClaims(t *testing.T) {
 	s := newSite(t)
 	s.apply(Command{Register: &Register{Node: "n1", Session: 7, Slots: []job.ClassSlots{{Class: "map", Slots: 9}}, Labels: []messages.Name{"a100", "ib"}}})
@@ -157,8 +155,7 @@ func TestConstraintsBindClaims(t *testing.T) {
 	}
 }
 
-// TestClassesShareANode checks that two classes on a node share its processors: a class cannot use the processors that
-// the other class uses or gathers.
+// A class cannot use the processors that another class uses or gathers.
 func TestClassesShareANode(t *testing.T) {
 	s := newSite(t)
 	s.apply(Command{Register: &Register{Node: "n1", Session: 7, Resources: &job.Resources{CPUs: 8, GPUs: 2},

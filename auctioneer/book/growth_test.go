@@ -12,12 +12,11 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// measured builds a book with n elements, for example n jobs, and returns the time of one command in this book.
+// measured builds a book with n elements, for example n jobs, and returns the time of one command.
 type measured func(t *testing.T, n int) time.Duration
 
-// growth returns how many times longer a command takes with ten times as many elements. It takes several measurements
-// of both sizes in turn, and compares the smallest one of each size, because other work on the machine can only make a
-// measurement larger.
+// growth returns how many times longer a command takes with ten times as many elements. It compares the smallest
+// measurement of each size, because other work on the machine only makes a measurement larger.
 func growth(t *testing.T, n int, of measured) (times float64) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a garbage collection hits commands at random
 	few, many := math.Inf(1), math.Inf(1)
@@ -30,12 +29,11 @@ func growth(t *testing.T, n int, of measured) (times float64) {
 	return times
 }
 
-// The constant most is the accepted growth for ten times as many elements. A command that scans a list takes ten times
-// longer. With other tests running, data that no longer fit in the processor's cache took 3.6 times longer.
+// The constant most is the accepted growth for ten times as many elements. A scan takes ten times longer. Data that no
+// longer fit in the processor's cache took 3.6 times longer.
 const most = 5
 
-// TestCommandsCostNoMoreAmongMore checks commands that scanned a list in earlier versions. Their cost must not grow in
-// proportion to the number of elements in the book.
+// In earlier versions these commands scanned a list.
 func TestCommandsCostNoMoreAmongMore(t *testing.T) {
 	whole(t, 10)
 	retaining(t, 10)

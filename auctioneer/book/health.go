@@ -9,12 +9,10 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// probeAttempt returns the attempt that stands for a probe. It belongs to job 0, because the site runs it and no job
-// has the number 0.
+// probeAttempt returns the attempt that stands for a probe. No job has the number 0.
 func probeAttempt(number uint32) messages.Attempt { return messages.Attempt{Number: number} }
 
-// ProbeProgram returns the program of a probe. It is a script, so that a probe tests everything that a task needs to
-// start.
+// ProbeProgram returns the program of a probe. It is a script, so a probe tests all that a task needs to start.
 func ProbeProgram(class messages.Name) agent.Program {
 	return agent.Program{StageName: "probe", JobName: "probe", Account: money.SiteAccount, Class: class, Tasks: 1, Script: ":\n",
 		TimeLimit: ProbeWithin}
@@ -30,7 +28,7 @@ type health struct {
 	clock   *clock
 }
 
-// examine ends a probe that has taken too long, and returns a new probe if one is due.
+// examine ends a probe that takes too long, and returns a new probe if one is due.
 func (s *health) examine(i uint32) []agent.Grant {
 	n := s.nodes.inOrder[i]
 	if !n.Examines(s.clock.now) || len(n.Slots) == 0 {
@@ -49,7 +47,6 @@ func (s *health) examine(i uint32) []agent.Grant {
 	return []agent.Grant{{Attempt: probeAttempt(h.Probes)}}
 }
 
-// probed records the end of a probe.
 func (s *health) probed(i uint32, f *agent.Finished) {
 	n := s.nodes.inOrder[i]
 	h := &n.Health
@@ -73,7 +70,6 @@ func (s *health) probed(i uint32, f *agent.Finished) {
 	}
 }
 
-// ending returns a phrase that says how a probe failed.
 func ending(f *agent.Finished) string {
 	text := "ended as " + f.Outcome.String()
 	switch f.Outcome {
@@ -88,8 +84,7 @@ func ending(f *agent.Finished) string {
 	return text + ": " + f.Detail
 }
 
-// quarantine stops a node from getting work. Attempts that failed quickly on the node no longer count against their
-// tasks.
+// quarantine stops a node from getting work. Attempts that failed quickly on it no longer count against their tasks.
 func (s *health) quarantine(i uint32, reason string) {
 	h := &s.nodes.inOrder[i].Health
 	if h.Back != 0 && h.Quarantined == 0 && s.clock.now.Sub(h.Back) >= levelResetAfter {
@@ -111,8 +106,8 @@ func (s *health) quarantine(i uint32, reason string) {
 	s.watch.touchNode(i)
 }
 
-// forgive subtracts the time of a failed attempt from its job's meter. If the task has not ended, the attempt no
-// longer counts as a failure.
+// forgive subtracts the time of a failed attempt from its job's meter. If the task goes on, the attempt no longer
+// counts as a failure.
 func (s *health) forgive(f *Failure) {
 	r := f.Task
 	j := s.jobs.own(r.Job)
@@ -135,9 +130,8 @@ func (s *health) forgive(f *Failure) {
 	}
 }
 
-// refund subtracts the time of a failed attempt from the meter of an ended job, and adds an effect that returns what
-// the job paid for this time. Charges that do not depend on slot time stay: charges that a decision or a contract
-// fixed, and shares of the budget.
+// refund adds an effect that returns what an ended job paid for the time of a failed attempt. Charges that do not
+// depend on slot time stay.
 func (s *health) refund(j *Job, f *Failure) {
 	before, _ := s.meters.used(j, 0)
 	j.Stages[f.Task.Stage].Meter.forgive(f.Had)
@@ -152,7 +146,6 @@ func (s *health) refund(j *Job, f *Failure) {
 	s.watch.touch(j.ID)
 }
 
-// quick reports whether an attempt failed at once.
 func quick(f *agent.Finished) bool {
 	switch f.Outcome {
 	case agent.Unstartable:
@@ -164,10 +157,9 @@ func quick(f *agent.Finished) bool {
 }
 
 // suspect records that a task failed at once on a node, and reports whether the attempt is spared. A spared attempt
-// does not count against the task's limit of attempts. An attempt is spared if another node can run the task, and if
-// either the program of the task never started or the node takes no new work because of its health. A task has at most
-// mostSpared spared attempts. The job pays for an attempt that is not spared. The job gets this payment back if the
-// node goes into quarantine.
+// does not count against the task's limit of attempts. An attempt is spared if another node can run the task, and the
+// program never started or the node takes no new work because of its health. A task has at most mostSpared of them. The
+// job pays for an attempt that is not spared, until its node goes into quarantine.
 func (s *health) suspect(j *Job, r messages.TaskRef, i uint32, f *agent.Finished, had messages.Duration) (spared bool) {
 	if !quick(f) || !j.Active() {
 		return false
@@ -201,8 +193,8 @@ func (s *health) suspect(j *Job, r messages.TaskRef, i uint32, f *agent.Finished
 	return true
 }
 
-// vouch records that a task ended well on a node. Earlier failures of tasks of the same class no longer count against
-// this node. Earlier failures of this task now count against the other nodes where it failed.
+// vouch records that a task ended well on a node. Earlier failures of its class no longer count against this node.
+// Earlier failures of the task now count against the other nodes.
 func (s *health) vouch(j *Job, r messages.TaskRef, i uint32) {
 	h, class := &s.nodes.inOrder[i].Health, j.Spec.Stages[r.Stage].Class
 	h.well(class, s.clock.now)
@@ -223,8 +215,8 @@ func (s *health) vouch(j *Job, r messages.TaskRef, i uint32) {
 	}
 }
 
-// blame records that a task which failed at once on node i ended well on another node, and then judges node i. All
-// accounts of a peer site count as one, because the peer can create any number of them.
+// blame records that a task which failed at once on node i ended well elsewhere, and judges node i. All accounts of a
+// peer site count as one, because the peer can create any number of them.
 func (s *health) blame(i uint32, r messages.TaskRef) {
 	n := s.nodes.inOrder[i]
 	h := &n.Health
@@ -255,7 +247,7 @@ func distinct(names []messages.Name) int {
 	return len(slices.Compact(names))
 }
 
-// avoids reports whether a task to be claimed again should wait for a node other than this one.
+// avoids reports whether a task should wait for another node than this one.
 func (s *health) avoids(j *Job, stage int, index, node uint32) bool {
 	d := j.Doubts[[2]uint32{uint32(stage), index}]
 	if d == nil || !slices.Contains(d.Nodes, node) {
@@ -264,11 +256,11 @@ func (s *health) avoids(j *Job, stage int, index, node uint32) bool {
 	return s.clock.now.Sub(j.Stages[stage].Tasks[index].Ended) < avoidFor && s.nodes.elsewhere(j.Spec.Stages[stage].Class, d.Nodes)
 }
 
-// mostLooked is how many tasks in the list Again are tried at most to find a task that a node may claim.
+// mostLooked is how many tasks in the list Again are tried at most.
 const mostLooked = 256
 
 // next returns the task of a stage that a node should claim next, as a position in Again, or −1 for a task that was
-// never claimed. It returns false if the node can claim no task.
+// never claimed. It returns false if there is none.
 func (s *health) next(j *Job, stage int, node uint32) (int, bool) {
 	of := &j.Stages[stage]
 	for k, index := range of.Again[:min(len(of.Again), mostLooked)] {

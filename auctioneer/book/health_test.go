@@ -54,7 +54,6 @@ func (w *ward) enter(account messages.Name, tasks, attempts int) messages.JobID 
 	return r.Job
 }
 
-// turn lets each node report, claim and run tasks, in order.
 func (w *ward) turn() {
 	w.at = w.at.Add(seconds)
 	var jobs []messages.JobID
@@ -85,7 +84,7 @@ func (w *ward) turn() {
 	}
 }
 
-// turns takes turns until done returns true. The test fails if more than `most` turns are needed.
+// turns takes turns until done returns true, at most `most`.
 func (w *ward) turns(most int, what string, done func() bool) {
 	w.t.Helper()
 	for range most {
@@ -123,8 +122,8 @@ func (w *ward) quarantined() (names []string) {
 	return names
 }
 
-// TestNodeThatFailsEverythingIsQuarantined adds a node on which everything fails. This node may take only two tasks
-// before it fails its probe. The jobs must complete on the other node, even if a task may have only one attempt.
+// A node on which everything fails may take only two tasks before it fails its probe. The jobs must complete on the
+// other node, even if a task may have only one attempt.
 func TestNodeThatFailsEverythingIsQuarantined(t *testing.T) {
 	w := newWard(t, 2)
 	w.nodes[0].broken = true
@@ -152,8 +151,6 @@ func TestNodeThatFailsEverythingIsQuarantined(t *testing.T) {
 	}
 }
 
-// TestBrokenNodesTimeIsNotPaid checks that jobs do not pay for the time of tasks that failed at once, once their node
-// is in quarantine.
 func TestBrokenNodesTimeIsNotPaid(t *testing.T) {
 	w := newWard(t, 1)
 	w.nodes[0].broken = true
@@ -175,8 +172,7 @@ func TestBrokenNodesTimeIsNotPaid(t *testing.T) {
 	}
 }
 
-// TestAForgivenJobIsFollowed checks that the leader learns of a job that is no longer complete for prices, because the
-// node of an attempt went into quarantine.
+// The leader must learn of a job that is no longer complete for prices because a node went into quarantine.
 func TestAForgivenJobIsFollowed(t *testing.T) {
 	w := newWard(t, 1)
 	w.nodes[0].broken = true
@@ -200,9 +196,8 @@ func TestAForgivenJobIsFollowed(t *testing.T) {
 	}
 }
 
-// TestABrokenNodesTimeIsGivenBack: a job has ended and was charged, and then the node of a failed attempt goes into
-// quarantine. The charge for the time of the failed attempt must be given back. In the end the job must have paid as
-// much as a job that was still running when the quarantine began.
+// A job was charged, and then the node of a failed attempt goes into quarantine. The charge for the attempt must be
+// given back. The job must have paid as much as a job that was still running then.
 func TestABrokenNodesTimeIsGivenBack(t *testing.T) {
 	w := newWard(t, 2)
 	w.apply(Command{Decide: &Decide{Market: "main", Tariffs: []Tariff{{Class: "map", Price: 100}}}})
@@ -242,7 +237,6 @@ func TestABrokenNodesTimeIsGivenBack(t *testing.T) {
 	}
 }
 
-// TestBadJobQuarantinesNobody runs a job that fails on every node. No node may go into quarantine.
 func TestBadJobQuarantinesNobody(t *testing.T) {
 	w := newWard(t, 3)
 	w.bad = func(account messages.Name, _ string) bool { return account == "mallory" || account == "trudy" }
@@ -259,9 +253,8 @@ func TestBadJobQuarantinesNobody(t *testing.T) {
 	}
 }
 
-// TestUserCannotQuarantineANode tries to put a healthy node into quarantine in two ways: with one user whose tasks fail
-// only on that node, and with many such users while tasks of other users end well there. Neither may cause a
-// quarantine.
+// Neither a user whose tasks fail only on one node, nor many such users while tasks of others end well there, may put
+// the node into quarantine.
 func TestUserCannotQuarantineANode(t *testing.T) {
 	w := newWard(t, 2)
 	w.bad = func(account messages.Name, node string) bool { return account == "mallory" && node == "n1" }
@@ -285,8 +278,7 @@ func TestUserCannotQuarantineANode(t *testing.T) {
 	}
 }
 
-// TestAPeerCannotQuarantineANode checks that all users of one peer count as one account, and that a user of another
-// peer counts as a second one.
+// All users of one peer count as one account. A user of another peer counts as a second one.
 func TestAPeerCannotQuarantineANode(t *testing.T) {
 	for second, want := range map[messages.Name]int{"bob@west": 0, "bob@east": 1} {
 		w := newWard(t, 2)
@@ -301,9 +293,8 @@ func TestAPeerCannotQuarantineANode(t *testing.T) {
 	}
 }
 
-// TestNodeOnWhichOnlyTasksOfUsersFailIsFoundOut adds a node on which probes end well and tasks of users fail, for
-// example because a file system is missing. Failures of several accounts must cause a quarantine. When the node comes
-// back and goes into quarantine again, it must stay there longer.
+// Probes end well on a node, and tasks of users fail, for example because a file system is missing. Failures of several
+// accounts must cause a quarantine. The next quarantine must be longer.
 func TestNodeOnWhichOnlyTasksOfUsersFailIsFoundOut(t *testing.T) {
 	w := newWard(t, 3)
 	w.bad = func(_ messages.Name, node string) bool { return node == "n1" }
@@ -340,8 +331,8 @@ func TestNodeOnWhichOnlyTasksOfUsersFailIsFoundOut(t *testing.T) {
 	}
 }
 
-// TestLastNodeIsNotQuarantinedInSilence checks the last node of a class. If it fails its probe, it goes into
-// quarantine, and the reason must say that it is the last one. If only tasks failed, it must still take work.
+// The last node of a class goes into quarantine if it fails its probe, and the reason must say that it is the last one.
+// If only tasks failed, it must still take work.
 func TestLastNodeIsNotQuarantinedInSilence(t *testing.T) {
 	w := newWard(t, 1)
 	w.nodes[0].broken = true
@@ -369,7 +360,6 @@ func TestLastNodeIsNotQuarantinedInSilence(t *testing.T) {
 	}
 }
 
-// TestProbeThatNeverEnds checks that a probe which does not end in time counts as failed.
 func TestProbeThatNeverEnds(t *testing.T) {
 	w := newWard(t, 2)
 	w.bad = func(_ messages.Name, node string) bool { return node == "n1" }
@@ -384,8 +374,7 @@ func TestProbeThatNeverEnds(t *testing.T) {
 	w.outcome(job.Completed, id)
 }
 
-// TestUnstartableIsTriedElsewhere checks that a task which cannot start runs on another node, and that the attempt
-// does not count.
+// A task that cannot start runs on another node, and the attempt does not count.
 func TestUnstartableIsTriedElsewhere(t *testing.T) {
 	s := newSite(t)
 	stage := mapStage(1)
@@ -415,8 +404,8 @@ func TestUnstartableIsTriedElsewhere(t *testing.T) {
 	}
 }
 
-// TestTaskWaitsForAnotherNodeOnlySoLong checks that a task which failed on a node waits only a limited time for another
-// node, because the other node may be busy for days.
+// A task that failed on a node waits only for a limited time for another node, because the other node may be busy for
+// days.
 func TestTaskWaitsForAnotherNodeOnlySoLong(t *testing.T) {
 	w := newWard(t, 2)
 	w.bad = func(_ messages.Name, node string) bool { return node == "n1" }
@@ -431,8 +420,7 @@ func TestTaskWaitsForAnotherNodeOnlySoLong(t *testing.T) {
 	}
 }
 
-// TestOperatorLiftsAQuarantine checks that an operator can end a quarantine, and that a node is probed at once after
-// its agent registers again.
+// An operator can end a quarantine. A node is probed at once after its agent registers again.
 func TestOperatorLiftsAQuarantine(t *testing.T) {
 	w := newWard(t, 2)
 	w.nodes[0].broken = true
@@ -448,7 +436,6 @@ func TestOperatorLiftsAQuarantine(t *testing.T) {
 	}
 }
 
-// TestHealthIsKeptInAnImage checks that an image keeps the health of nodes and the doubts of jobs.
 func TestHealthIsKeptInAnImage(t *testing.T) {
 	w := newWard(t, 2)
 	w.nodes[0].broken = true
@@ -473,8 +460,8 @@ func doubts(b *Book) (n int) {
 	return n
 }
 
-// TestANodeWhosePrologFailsIsQuarantined lets the prolog of a task fail on a node. The node must go into quarantine at
-// once. The attempt must not count: the task, which may have only one attempt, must run on another node.
+// A node goes into quarantine at once if a task's prolog fails. The attempt must not count: the task, which may have
+// only one, must run on another node.
 func TestANodeWhosePrologFailsIsQuarantined(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 2)

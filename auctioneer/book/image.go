@@ -19,18 +19,17 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// imageVersion is the first byte of an image. Records follow, each after its length, in the encoding of commands.
-// This encoding allows new fields in the structs.
+// imageVersion is the first byte of an image. Records follow, each after its length. Their encoding allows new fields.
 const imageVersion = 3
 
-// mostTasks is the maximum number of tasks, or of job numbers, in one record, so that the record fits in one payload.
+// mostTasks is the maximum number of tasks or job numbers in a record, so that it fits in one payload.
 const mostTasks = 1 << 16
 
 // mostPast bounds the jobs in one record of archived jobs.
 const mostPast = 1 << 8
 
-// Image is a captured book. It has copies of all state that may still change, and shares the other state with the book.
-// It is written as a sequence of records. Each record is also an Image that has the head or a few elements of one list.
+// Image is a captured book. It has copies of all state that may change, and shares the rest with the book. It is
+// written as a sequence of records. A record is also an Image, with the head or a few elements of one list.
 type Image struct {
 	Head       *imageHead
 	Jobs       []*Job      // in records: without their tasks and doubts
@@ -88,15 +87,14 @@ type imageHead struct {
 	LastWindow     uint32
 }
 
-// taskImage holds some tasks of one stage of the job whose record comes before it, and some positions of the tasks to
-// be claimed again.
+// taskImage holds some tasks of a stage of the last job, and some positions of the tasks to be claimed again.
 type taskImage struct {
 	Stage int
 	Tasks []Task
 	Again []uint32
 }
 
-// doubtImage is one Doubt of the job whose record comes before it.
+// doubtImage is one Doubt of the last job.
 type doubtImage struct {
 	Task  messages.TaskRef
 	Doubt Doubt
@@ -124,7 +122,7 @@ type noteImage struct {
 	Note   Note
 }
 
-// Capture returns an image of the book as it is now.
+// Capture returns an image of the book.
 func (b *Book) Capture() *Image {
 	im := &Image{
 		Head: &imageHead{Backup: b.index.backup, Now: b.clock.now, LastJob: b.index.lastJob, LastEffect: b.effects.last, LastQuote: b.quotes.last,
@@ -166,8 +164,7 @@ func (n *Node) image() nodeImage {
 	return im
 }
 
-// WriteTo writes the image. Books that applied the same commands write the
-// same bytes.
+// WriteTo writes the image. Books that applied the same commands write the same bytes.
 func (im *Image) WriteTo(w io.Writer) (int64, error) {
 	buffered := bufio.NewWriterSize(w, 1<<16)
 	n, err := im.encode(buffered)
@@ -183,7 +180,6 @@ func (b *Book) Hash() [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// encode writes the image and returns how many bytes that took.
 func (im *Image) encode(w io.Writer) (size int64, err error) {
 	slices.SortFunc(im.RemoteJobs, func(a, b RemoteJob) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(im.Past, func(a, b Past) int { return cmp.Compare(a.ID, b.ID) })
@@ -220,7 +216,6 @@ func (im *Image) encode(w io.Writer) (size int64, err error) {
 	return size, err
 }
 
-// elements yields the records between the head and the end.
 func (im *Image) elements(yield func(Image) bool) bool {
 	return eachOf(im.Jobs, 1, func(j []*Job) bool { return j[0].records(im.unread, yield) }) &&
 		eachOf(im.Nodes, 1, func(n []nodeImage) bool { return yield(Image{Nodes: n}) }) &&
@@ -247,7 +242,7 @@ func eachOf[T any](all []T, n int, yield func([]T) bool) bool {
 	return true
 }
 
-// records yields the records of a job. Before that, it brings the job's meters up to date with all changes of tariffs.
+// records yields the records of a job, after it brought the job's meters up to date.
 func (j *Job) records(u unread, yield func(Image) bool) bool {
 	bare := *j
 	bare.Stages = slices.Clone(j.Stages)
@@ -372,8 +367,8 @@ func (im *Image) add(one *Image) error {
 	return nil
 }
 
-// pack stores the last job that was read as bytes, to save memory, if it has not begun and waits for no job. The links
-// from jobs to the jobs that wait for them are made later.
+// pack stores the last job as bytes, to save memory, if it has not begun and waits for no job. Other jobs that wait for
+// it are linked later.
 func (im *Image) pack() {
 	last := len(im.Jobs) - 1
 	if im.packed == nil || last < 0 || im.Jobs[last].Blocked > 0 || im.Jobs[last].Paired {
@@ -462,7 +457,6 @@ func (b *Book) load(im *Image) {
 	b.remote.archiveOldest()
 }
 
-// loadPacked enters the jobs that have not begun.
 func (b *Book) loadPacked(p *packed) {
 	b.jobs.byID.chunks, b.jobs.byID.count = p.table.chunks, p.table.count
 	for _, n := range p.names {
@@ -472,7 +466,7 @@ func (b *Book) loadPacked(p *packed) {
 	}
 }
 
-// loadJobs enters jobs in ascending order. It links the dependencies after it has entered all jobs.
+// loadJobs enters jobs in ascending order, and then links their dependencies.
 func (b *Book) loadJobs(jobs []*Job) {
 	for _, j := range jobs {
 		j.Kept.shareDetails()
@@ -501,7 +495,6 @@ func (b *Book) loadJobs(jobs []*Job) {
 	}
 }
 
-// loadPast enters a job whose record is in the archive.
 func (b *Book) loadPast(p *Past) {
 	b.index.recall(p.Account, p.Key, p.ID)
 	if p.Peer != "" {

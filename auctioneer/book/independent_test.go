@@ -14,15 +14,15 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// The function alone returns a stage whose tasks fail independently of one another, at the first attempt.
+// The function alone returns a stage whose tasks have one attempt and fail independently of one another.
 func alone(name messages.Name, tasks int, after ...messages.Name) job.Stage {
 	s := mapStage(tasks)
 	s.Name, s.After, s.Attempts, s.OnFailure = name, after, 1, job.GoOn
 	return s
 }
 
-// TestTaskFailsAlone lets one of three tasks fail. The other two tasks must run to their end. Then the job must end as
-// failed, with the exit code of the failed task.
+// One of three tasks fails, and the others run to their end. Then the job must end as failed, with the exit code of the
+// failed task.
 func TestTaskFailsAlone(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("k", alone("map", 3))
@@ -40,8 +40,7 @@ func TestTaskFailsAlone(t *testing.T) {
 		"Done", j.Stages[0].Done, 1)
 }
 
-// TestStopIsTheDefault lets a task fail in a stage that does not set what a failed task causes, as in jobs of earlier
-// versions. The job must end at once.
+// A stage of an earlier version does not say what a failed task causes. The job must end at once.
 func TestStopIsTheDefault(t *testing.T) {
 	s := newSite(t)
 	stage := alone("map", 3)
@@ -55,8 +54,6 @@ func TestStopIsTheDefault(t *testing.T) {
 	}
 }
 
-// TestStagesAfterAFailedStage checks that the stages after a failed stage do not run. A stage that does not wait for
-// the failed stage must run.
 func TestStagesAfterAFailedStage(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("k", alone("last", 1, "next"), alone("next", 1, "map"), alone("map", 2), alone("other", 2))
@@ -73,8 +70,8 @@ func TestStagesAfterAFailedStage(t *testing.T) {
 	}
 }
 
-// TestFailuresEndTheJob runs jobs of random stages whose tasks fail at random. Each job must end. A job without a
-// failure must complete. A stage that waits for a stage with failures must never begin.
+// Each job must end. A job without a failure must complete. A stage that waits for a stage with failures must never
+// begin.
 func TestFailuresEndTheJob(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := newSite(t)
@@ -120,8 +117,8 @@ func TestFailuresEndTheJob(t *testing.T) {
 	})
 }
 
-// TestRequeue requeues a task at its owner's request. The task must run again with a new attempt number, its number of
-// tries must stay, and the job must pay for both attempts.
+// The requeued task must run with a new attempt number. The job must pay for both attempts, and the number of tries
+// stays.
 func TestRequeue(t *testing.T) {
 	s := newSite(t)
 	stage := alone("map", 2)
@@ -150,7 +147,7 @@ func TestRequeue(t *testing.T) {
 	refusal(t, s.apply(Command{Requeue: &Requeue{Job: id}}), messages.Ended)
 }
 
-// TestRequeueAll requeues two tasks of a gang in one command. The whole gang must begin again, once.
+// Two tasks of a gang are requeued in one command. The whole gang must begin again, once.
 func TestRequeueAll(t *testing.T) {
 	s := newSite(t)
 	gang := mapStage(2)
@@ -168,8 +165,7 @@ func TestRequeueAll(t *testing.T) {
 	}
 }
 
-// TestRepeatedTasksKeepTheirPlaces runs a job that repeats some tasks of another job. Each task must have the same
-// position as the task that it repeats.
+// Each task must have the same position as the task that it repeats.
 func TestRepeatedTasksKeepTheirPlaces(t *testing.T) {
 	s := newSite(t)
 	stage := mapStage(0)
@@ -187,8 +183,7 @@ func TestRepeatedTasksKeepTheirPlaces(t *testing.T) {
 	}
 }
 
-// TestExitCodeOfAJob checks that the exit code is null in JSON if there is none: for a running job, and for a job
-// whose task could not start.
+// A running job, and a job whose task could not start, must have the exit code null in JSON.
 func TestExitCodeOfAJob(t *testing.T) {
 	for outcome, want := range map[agent.Outcome]job.Exit{agent.Unstartable: job.NoExit, agent.Exited: 7} {
 		s := newSite(t)

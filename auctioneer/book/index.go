@@ -11,8 +11,7 @@ type index struct {
 	listed  map[messages.Name]*Numbers // jobs of each account; "" means all jobs; no set is empty
 }
 
-// renumber skips the numbers of jobs that the restore of a backup may have lost. If the command is repeated, it has no
-// further effect.
+// renumber skips the numbers of jobs that the restore of a backup may have lost. A second call changes nothing.
 func (x *index) renumber(c *Restored) {
 	if c.Backup > x.backup {
 		x.backup, x.lastJob = c.Backup, max(x.lastJob, c.Last)
@@ -24,7 +23,7 @@ func (x *index) find(account messages.Name, key string) messages.JobID {
 	return x.keys[owned(account, key)]
 }
 
-// number gives the next number to a job that enters the book, adds the job to the index, and returns the number.
+// number gives the next number to a job that enters the book, and adds the job to the index.
 func (x *index) number(account messages.Name, key string) messages.JobID {
 	x.enter(account, key, x.next(), true)
 	return x.lastJob
@@ -44,7 +43,6 @@ func (x *index) enter(account messages.Name, key string, id messages.JobID, acti
 	x.list(account, id, active)
 }
 
-// list adds a job to the list of its account and to the list of all jobs.
 func (x *index) list(account messages.Name, id messages.JobID, active bool) {
 	for _, name := range []messages.Name{account, ""} {
 		if x.listed[name] == nil {
@@ -57,7 +55,7 @@ func (x *index) list(account messages.Name, id messages.JobID, active bool) {
 	}
 }
 
-// shorten makes the index refer to the key inside the bytes of a packed job, so that the key is in memory only once.
+// shorten refers to the key inside the bytes of a packed job, so that the key is in memory only once.
 func (x *index) shorten(j *Job, packed string) {
 	if packed != "" {
 		x.drop(j.Account, j.Key)
@@ -65,7 +63,6 @@ func (x *index) shorten(j *Job, packed string) {
 	}
 }
 
-// remove removes a job that has ended from the index.
 func (x *index) remove(account messages.Name, key string, id messages.JobID) {
 	x.drop(account, key)
 	x.unlist(account, id)
@@ -78,14 +75,12 @@ func (x *index) recall(account messages.Name, key string, id messages.JobID) {
 	x.keys[owned(account, key)] = id
 }
 
-// count adds change to the number of an account's pending jobs.
 func (x *index) count(account messages.Name, change int) {
 	if x.pending[account] += change; x.pending[account] == 0 {
 		delete(x.pending, account)
 	}
 }
 
-// unlist removes a forgotten job from the lists.
 func (x *index) unlist(account messages.Name, id messages.JobID) {
 	for _, name := range []messages.Name{account, ""} {
 		if n := x.listed[name]; n != nil {

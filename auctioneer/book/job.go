@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Job is a job in the book. The description that Spec points to never changes: a change sets Spec to a new description.
+// Job is a job in the book. The description that Spec points to never changes; a change sets another Spec.
 type Job struct {
 	ID      messages.JobID
 	Account messages.Name
@@ -66,10 +66,10 @@ type Job struct {
 	ChangeKey string             // key of the last change
 	Raise     Raise              // the last change of its budget
 	Notices   []job.NoticeStatus // notifications about it
-	// Kept are some of the attempts that failed. Omitted is how many earlier attempts are not in Kept.
+	// Kept are some of the failed attempts. Omitted is how many are not kept.
 	Kept    Attempts
 	Omitted int
-	// Cause is a sentence that says what ended the job. It is "" if the job ended well, or if the cause is unknown.
+	// Cause is a sentence that says what ended the job, or "".
 	Cause string
 	// Promised are payments to the job that the site keeps until the market has considered the job.
 	Promised []Leg
@@ -104,7 +104,7 @@ func (j *Job) Active() bool { return j.State <= job.Running }
 // nodes gather slots.
 func (j *Job) Claimable(i int) int { return j.claimable(i, j.Stages[i].Nodes) }
 
-// claimable does the same as Claimable. `gathered` is the number of tasks of the stage for which nodes gather slots.
+// claimable does the same as Claimable, with `gathered` as the number of tasks for which nodes gather slots.
 func (j *Job) claimable(i, gathered int) int {
 	s := &j.Stages[i]
 	if !j.Active() || s.Unmet > 0 || j.Blocked > 0 || s.Broken || j.Parked != nil || j.Spec.Together && !j.turn(i) {
@@ -120,12 +120,12 @@ func (j *Job) claimable(i, gathered int) int {
 	return max(n, 0)
 }
 
-// Gathers reports whether a node that gathers slots for a task of stage i may go on. If not, it stops when its agent next
-// reports or claims.
+// Gathers reports whether a node that gathers slots for a task of stage i may go on. If not, it stops at the next
+// exchange of its agent.
 func (j *Job) Gathers(i int) bool { return j.claimable(i, j.Stages[i].Nodes-1) > 0 }
 
 // turn reports whether stage i of a heterogeneous job may get nodes now. All attempts of an earlier start must have
-// ended, and the stages that choose their nodes before this stage must have all of them.
+// ended, and the stages before it must have all their nodes.
 func (j *Job) turn(i int) bool {
 	for k := range j.Stages {
 		if s := &j.Stages[k]; s.Broken || k != i && s.Running < s.Total && j.Spec.GathersBefore(k, i) {
@@ -135,8 +135,8 @@ func (j *Job) turn(i int) bool {
 	return true
 }
 
-// gang returns the range of the stages whose tasks start together with the tasks of a stage: all stages of a
-// heterogeneous job, or only the stage itself. The first task of the first stage of an allocation runs the command.
+// gang returns the range of the stages whose tasks start together with the tasks of a stage. It is all stages for a
+// heterogeneous job. The first task of the first stage of an allocation runs the command.
 func (j *Job) gang(stage int) (first, end int) {
 	if j.Spec.Together {
 		return 0, len(j.Stages)
@@ -144,14 +144,13 @@ func (j *Job) gang(stage int) (first, end int) {
 	return stage, stage + 1
 }
 
-// Finishing reports whether the command of an allocation has ended well, so that the tasks on its other nodes end.
+// Finishing reports whether the command of an allocation has ended well, so that its other tasks end.
 func (j *Job) Finishing(stage int) bool {
 	first, _ := j.gang(stage)
 	return j.Spec.Stages[stage].Allocation && j.Active() && len(j.Stages[first].Tasks) > 0 && j.Stages[first].Tasks[0].Phase == Done
 }
 
-// assembles reports whether the allocation of a stage waits for nodes: it already has slots on some of its nodes, or
-// nodes gather slots for it.
+// assembles reports whether an allocation waits for more nodes: some have slots for it, or gather them.
 func (j *Job) assembles(stage int) bool {
 	for i, end := j.gang(stage); i < end; i++ {
 		if s := &j.Stages[i]; s.Gathering > 0 || s.Nodes > 0 {
@@ -161,7 +160,7 @@ func (j *Job) assembles(stage int) bool {
 	return false
 }
 
-// Count returns three numbers of tasks: all tasks of the job, the running tasks, and the tasks that ended well.
+// Count returns the number of all tasks, of the running tasks, and of the tasks that ended well.
 func (j *Job) Count() (total, running, done int) {
 	for i := range j.Stages {
 		s := &j.Stages[i]
@@ -186,8 +185,8 @@ func (j *Job) CancelledTasks() (n int) {
 	return n
 }
 
-// live reports whether a task of the job can still run. That is so if a stage has not ended, and does not wait,
-// directly or through other stages, for a stage with failed tasks.
+// live reports whether a task of the job can still run: a stage has not ended, and waits for no failed stage, directly
+// or indirectly.
 func (j *Job) live() bool {
 	lost := map[messages.Name]bool{} // stages that never end well
 	for range j.Stages {             // each round adds the stages that wait for a stage found in the round before
@@ -210,9 +209,8 @@ func (j *Job) live() bool {
 	return false
 }
 
-// Began returns how many tasks of the job have had a slot. Tasks that must run again because the site ended their
-// attempts do not count. Tasks that the user requeued do count: otherwise a user could requeue a job and cancel it
-// without paying.
+// Began returns how many tasks of the job have had a slot. Tasks whose attempts the site ended do not count. Tasks that
+// the user requeued do count: otherwise a user could requeue and cancel a job without paying.
 func (j *Job) Began() (n int) {
 	for i := range j.Stages {
 		for k := range j.Stages[i].Tasks {
@@ -234,14 +232,14 @@ type Receipt struct {
 	Tasks  int
 }
 
-// Receipt returns the answer to the job's submission.
+// Receipt returns the answer to the submission.
 func (j *Job) Receipt() Receipt {
 	total, _, _ := j.Count()
 	return Receipt{Job: j.ID, Market: j.Spec.Market, Payer: j.Payer, Held: j.Held, Tasks: total}
 }
 
-// HoldID returns the name of the hold that has the job's credits now. It returns "" if rounds have used the hold up, or
-// if another site's bank guarantees the payment.
+// HoldID returns the name of the hold that has the job's credits now. It is "" if rounds have used the hold up, or if
+// another site's bank guarantees the payment.
 func (j *Job) HoldID() string {
 	switch {
 	case j.Visit != nil, j.Drawn == j.Held:
@@ -272,7 +270,7 @@ func (j *Job) SlotsOf(class messages.Name) int {
 	return n
 }
 
-// Doubt records on which nodes a task failed at once. It stays until the job ends.
+// Doubt records on which nodes a task failed at once.
 type Doubt struct {
 	Nodes  []uint32 // nodes on which it failed, ascending, without repeats
 	Spared int      // attempts that were not counted
@@ -288,8 +286,8 @@ type Visit struct {
 	Until         messages.Time // when it can no longer be charged
 }
 
-// Parked says that no tasks of a job may be claimed, and which account asked for that. Users say that such a job is on
-// hold; in the book, a hold is a sum of credits.
+// Parked says that no tasks of a job may be claimed, and which account asked for that. Users call this "on hold"; in
+// the book, a hold is a sum of credits.
 type Parked struct {
 	By       messages.Name
 	Operator bool // an operator who is not the owner put it on hold: only an operator releases it
@@ -311,13 +309,13 @@ type Leg struct {
 	From, To messages.JobID
 	Amount   messages.Credits
 	Reason   string
-	// Later means that the site keeps the payment until the market has considered the job To. If the job To ends before
-	// that, the site gives the payment back.
+	// Later means that the site keeps the payment until the market has considered the job To. If To ends before that,
+	// the site gives the payment back.
 	Later bool
 }
 
-// Share is a job's share of a class, in millionths: the average over the time in which the job had pending tasks of the
-// class.
+// Share is a job's share of a class, in millionths. It is an average over the time in which the job had pending tasks
+// of the class.
 type Share struct {
 	Class     messages.Name
 	Allocated int64
@@ -325,7 +323,6 @@ type Share struct {
 	Over      messages.Duration
 }
 
-// copy returns a copy of the job that may change while an image has the original.
 func (j *Job) copy() *Job {
 	c := *j
 	c.Stages = slices.Clone(j.Stages)
@@ -342,8 +339,8 @@ func (j *Job) copy() *Job {
 	return &c
 }
 
-// Arrived returns the time since which the job has wanted slots. Time in which the job was on hold, or waited for its
-// begin time or for other jobs, does not count.
+// Arrived returns the time since which the job has wanted slots. Time on hold, or before it could begin, does not
+// count.
 func (j *Job) Arrived() messages.Time { return max(j.Submitted, j.Released, j.Spec.Begin) }
 
 // Away reports whether the job takes no part in its market: it is on hold, and none of its tasks has started.
@@ -381,5 +378,5 @@ func ownersOf(account messages.Name, spec *job.JobSpec) []Owner {
 	return owners
 }
 
-// Owners returns the account and the project whose bounds count the tasks of the job.
+// Owners returns the owners whose bounds count the tasks of the job.
 func (j *Job) Owners() []Owner { return ownersOf(j.Account, j.Spec) }

@@ -51,17 +51,15 @@ func (s *jobs) live(market messages.Name, change int) {
 	}
 }
 
-// stands reports whether a payment may name this number: it is 0 (the site), or the number of a job in the book.
+// stands reports whether the book has a job with this number. 0 is the site.
 func (j *jobs) stands(id messages.JobID) bool { return id == 0 || j.byID.look(id) != nil }
 
-// visits reports whether a job belongs to another site.
 func (j *jobs) visits(id messages.JobID) bool {
 	live := j.byID.look(id).live() // a packed job is never a visiting job
 	return live != nil && live.Visit != nil
 }
 
-// catchUp meters a job for all changes of tariffs that it is not metered for yet. It must be called before any other
-// state of the job changes.
+// catchUp meters a job for all changes of tariffs. It must be called before any other state of the job changes.
 func (u unread) catchUp(j *Job) {
 	if j.metered == 0 {
 		return

@@ -17,10 +17,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// crowd is a book with n of everything that can be numerous. It has n accounts, each with six jobs: a waiting job, a
-// job that waits for a time, a job that waits for another job, a running job, an ended job and a job at another site.
-// It has n nodes, removed nodes, join tokens, quotes, notices and effects. It also has a job with n tasks that were
-// given back, n that run and n that were cancelled.
+// crowd is a book with n of everything that can be numerous: n accounts with six jobs each (one waits, one waits for a
+// time, one for another job, one runs, one has ended, one is at another site), nodes, removed nodes, tokens, quotes,
+// notices and effects. One more job has n tasks that were given back, n that run and n that were cancelled.
 type crowd struct {
 	*Book
 	t       *testing.T
@@ -35,7 +34,6 @@ type crowd struct {
 	remote  []messages.JobID
 }
 
-// do applies a command and returns its result. A refusal fails the test.
 func (w *crowd) do(c *Command) any {
 	w.t.Helper()
 	c.At = w.at
@@ -83,7 +81,6 @@ func (w *crowd) claim(name messages.Name, slots int, job messages.JobID) []agent
 
 func node(i int) messages.Name { return fmt.Sprint("node", i) }
 
-// settling returns a job that has ended and is not settled.
 func (w *crowd) settling() messages.JobID {
 	w.t.Helper()
 	id := w.submit(nil)
@@ -91,7 +88,6 @@ func (w *crowd) settling() messages.JobID {
 	return id
 }
 
-// charging returns the effect that charges a settled job.
 func (w *crowd) charging() uint64 {
 	w.t.Helper()
 	w.do(&Command{Settle: &Settle{Job: w.settling()}})
@@ -143,8 +139,8 @@ func crowded(t *testing.T, n int) *crowd {
 	return w
 }
 
-// kinds has, for each kind of command, a function that returns the i-th command of this kind. The function prepares
-// everything that the command needs, before the command is timed.
+// kinds returns, for each kind of command, the i-th command. It prepares what the command needs before the command is
+// timed.
 var kinds = map[string]func(w *crowd, i int) *Command{
 	"submit": func(w *crowd, i int) *Command { return w.submission(nil) },
 	"submit, to begin": func(w *crowd, i int) *Command {
@@ -308,7 +304,6 @@ var kinds = map[string]func(w *crowd, i int) *Command{
 	"restored": func(w *crowd, i int) *Command { return &Command{Restored: &Restored{Backup: messages.Time(i)}} },
 }
 
-// runs returns a task of the big job that runs on the i-th node.
 func (w *crowd) runs(i int) uint32 {
 	for r := range w.Node(node(i)).Claims {
 		if r.Job == w.big {
@@ -323,8 +318,7 @@ func (w *crowd) cancelTask(index uint32) *Command {
 	return &Command{CancelTasks: &CancelTasks{Job: w.big, By: "operator", Tasks: job.Array{{First: int64(index), Last: int64(index), Step: 1}}}}
 }
 
-// TestEachKindOfCommandCostsNoMoreAmongMore checks that each kind of command takes at most twice as long in a book with
-// ten times as many elements of every kind.
+// Each kind of command may take at most twice as long in a book with ten times as many elements.
 func TestEachKindOfCommandCostsNoMoreAmongMore(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a garbage collection hits commands at random
 	whole(t, 10)
@@ -354,8 +348,7 @@ func TestEachKindOfCommandCostsNoMoreAmongMore(t *testing.T) {
 	}
 }
 
-// cost returns the median time of several commands of a kind. A pause of the machine does not change a median. Each
-// kind has its own jobs and nodes.
+// cost returns the median time of several commands of a kind. A pause of the machine does not change a median.
 func (w *crowd) cost(kind string, at int, tried map[string]bool) float64 {
 	const each = 15
 	var all [each]float64

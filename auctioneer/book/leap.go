@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// leap is called when the clock jumped ahead by a time in which nothing ran. It moves all starting points of slot time
-// ahead by the same time. So no job pays for the skipped time, and this time does not count as run time of tasks.
+// leap moves all starting points of slot time ahead, because the clock jumped by a time in which nothing ran. So no job
+// pays for the skipped time.
 func (c *claims) leap(by messages.Duration) {
 	running := map[*Job]bool{}
 	for _, n := range c.nodes.inOrder {

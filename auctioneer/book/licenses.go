@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// licenses are the licences of the site. A task has its licences from the time when it gets a slot until its claim
-// ends. It keeps them while it is suspended, because its process may keep files open that need them.
+// licenses are the licences of the site. A task has its licences from when it gets a slot until its claim ends. A
+// suspended task keeps them, because its process may keep files open that need them.
 type licenses struct {
 	byName map[messages.Name]*job.LicenseStatus
 	bounds *bounds
@@ -39,7 +39,7 @@ func (l *licenses) status(name messages.Name) *job.LicenseStatus {
 	return s
 }
 
-// count adds a task and its licences to the counts. If by is -1, it subtracts them.
+// count adds a task's licences to the counts. If the argument by is -1, it subtracts them.
 func (l *licenses) count(r messages.TaskRef, by int) {
 	j := l.jobs.own(r.Job)
 	if j == nil {
@@ -55,8 +55,8 @@ func (l *licenses) count(r messages.TaskRef, by int) {
 	}
 }
 
-// licensesOf returns the licences that one task of a stage has. The first task of an allocation has
-// the licences of all its tasks, because it runs the program.
+// licensesOf returns the licences that one task of a stage has. The first task of an allocation has them for all its
+// tasks, because it runs the program.
 func licensesOf(of *job.Stage, index uint32) job.Licenses {
 	if of.Allocation && index > 0 {
 		return nil
@@ -76,8 +76,7 @@ func (l *licenses) free(name messages.Name) int {
 	return 0
 }
 
-// permits returns how many more tasks of a stage may start with the free licences and within the bounds of their
-// owners.
+// permits returns how many more tasks of a stage may start with the free licences and bounds.
 func (l *licenses) permits(j *Job, stage int) int {
 	of, n := &j.Spec.Stages[stage], math.MaxInt
 	for _, x := range of.Licenses {
@@ -90,12 +89,10 @@ func (l *licenses) permits(j *Job, stage int) int {
 	return min(n, most)
 }
 
-// claimable returns how many tasks of a stage could be claimed now, with the free licences and within the bounds.
+// claimable returns how many tasks of a stage could be claimed now, with the free licences and bounds.
 func (l *licenses) claimable(j *Job, stage int) int { return l.bounded(j, stage, j.Claimable(stage)) }
 
-// startable returns the number that claimable returns, plus the tasks for which nodes gather slots, within the same
-// limits. Such a task may start at once on another node; the node that gathers slots for it stops when its agent next
-// reports or claims.
+// startable also counts the tasks for which nodes gather slots, because they may start at once on another node.
 func (l *licenses) startable(j *Job, stage int) int {
 	return l.bounded(j, stage, j.claimable(stage, 0))
 }

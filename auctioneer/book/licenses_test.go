@@ -9,9 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// TestATaskHasItsLicencesUntilItsClaimEnds checks that tasks wait for licences that other tasks have, even while those
-// other tasks are suspended. A lost node must free its tasks' licences. A replica that starts from an image must have
-// the same counts.
+// Tasks wait for licences that other tasks have, even suspended ones. A lost node must free its tasks' licences.
 func TestATaskHasItsLicencesUntilItsClaimEnds(t *testing.T) {
 	s := newSite(t)
 	s.apply(Command{SetLicenses: &SetLicenses{Totals: job.Licenses{{Name: "matlab", Count: 5}}}})
@@ -49,7 +47,6 @@ func TestATaskHasItsLicencesUntilItsClaimEnds(t *testing.T) {
 	}
 }
 
-// TestAnAllocationHasItsLicencesOnce checks that an allocation has its licences once, not once for each of its nodes.
 func TestAnAllocationHasItsLicencesOnce(t *testing.T) {
 	s := newSite(t)
 	s.apply(Command{SetLicenses: &SetLicenses{Totals: job.Licenses{{Name: "matlab", Count: 2}}}})
@@ -71,8 +68,7 @@ func TestAnAllocationHasItsLicencesOnce(t *testing.T) {
 	}
 }
 
-// TestNoTaskWithLicencesIsClaimedAhead checks that a task with licences is not claimed ahead, because it would occupy
-// licences before it has a slot.
+// A task that is claimed ahead would occupy licences before it has a slot.
 func TestNoTaskWithLicencesIsClaimedAhead(t *testing.T) {
 	s := newSite(t)
 	s.apply(Command{SetLicenses: &SetLicenses{Totals: job.Licenses{{Name: "matlab", Count: 9}}}})

@@ -9,7 +9,7 @@ const (
 	RetainWhole = 1_000     // ended jobs of this site whose records stay in the book
 	MaxNodes    = 100_000
 	// defaultAttempts and defaultStarts apply to stages that do not set how often a task may be tried. A task fails
-	// when its program has failed once, or when it could not be started for the third time.
+	// with its first failed attempt, or when it could not be started for the third time.
 	defaultAttempts, defaultStarts = 1, 3
 )
 

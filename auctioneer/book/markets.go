@@ -15,14 +15,13 @@ const (
 	MaxNoteNumbers = 1 << 16
 )
 
-// Note is what a market's mechanism wants to remember about a job or, if Job is 0, about the market. The book keeps it
-// for the mechanism of the next leader, and does not interpret it.
+// Note is what a market's mechanism wants to remember about a job or, if Job is 0, about the market. The book does not
+// interpret it; the next leader's mechanism reads it.
 type Note struct {
 	Job     messages.JobID
 	Numbers []int64
 }
 
-// markets has the site's markets, if an operator has applied markets, and the notes of their mechanisms.
 type markets struct {
 	applied []market.Market // nil means that the markets of the configuration apply
 	version uint64          // number of times that markets were applied
@@ -32,7 +31,7 @@ type markets struct {
 	promises []Promises
 }
 
-// Promises are how many contracts of a market were kept, and how many broken, since the market began.
+// Promises counts the kept and the broken contracts of a market.
 type Promises struct {
 	Market       messages.Name
 	Kept, Broken uint64
@@ -61,10 +60,9 @@ type Applied struct {
 	Reply   market.ApplyReply
 }
 
-// mostApplied is how many requests with a key are remembered, so that a repeated request gets the same answer.
+// mostApplied is how many answers are kept for repeated requests.
 const mostApplied = 64
 
-// answer stores the answer to a request with a key.
 func (m *markets) answer(a *Applied) Applied {
 	if a == nil {
 		return Applied{}
@@ -84,13 +82,12 @@ func (m *markets) replace(applied []market.Market) {
 	maps.DeleteFunc(m.notes, func(name messages.Name, _ map[messages.JobID][]int64) bool { return !m.configures(name) })
 }
 
-// configures reports whether a market is among the applied markets.
 func (m *markets) configures(name messages.Name) bool {
 	return slices.ContainsFunc(m.applied, func(m market.Market) bool { return m.Name == name })
 }
 
-// note stores notes of a market. Each note replaces the earlier note about the same job. If `forget` is true, note
-// first drops all notes of the market.
+// note stores notes of a market. A note replaces the earlier note about the same job; with `forget`, all earlier notes
+// are dropped.
 func (m *markets) note(market messages.Name, notes []Note, forget bool) {
 	known := m.notes[market]
 	if known == nil || forget {

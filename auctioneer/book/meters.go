@@ -6,17 +6,16 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// keptSpells is the number of past tariffs of a market that are kept. Past tariffs are needed because slot time that is
-// counted late has the price of the time when it was used.
+// keptSpells is the number of past tariffs of a market that are kept. Slot time that is counted late has the price of
+// its own time.
 const keptSpells = 16
 
-// A job is metered at the latest after mostUnread changes of tariffs, or after mostUneven changes whose periods are not
-// in the sums; see change.
+// A job is metered after at most mostUnread changes of tariffs, or mostUneven changes whose periods are not in the
+// sums; see change.
 var mostUnread, mostUneven = 1024, 32
 
-// meters adds up what slots cost. Tariffs can change with each decision, while thousands of jobs run. So each change is
-// recorded only once. A job is metered for all recorded changes when a command changes the job, or at the latest after
-// mostUnread changes.
+// meters adds up what slots cost. Tariffs can change with each decision while thousands of jobs run, so each change is
+// recorded only once. A job is metered for all recorded changes when a command changes it, or after mostUnread changes.
 type meters struct {
 	tariffs map[messages.Name][]Tariff                // by market
 	spells  map[messages.Name][]spell                 // by market, the latest last
@@ -27,8 +26,8 @@ type meters struct {
 	clock   *clock
 }
 
-// meter adds the slot time of a stage since the last call to its meter. It must be called before the number of
-// running claims or their price changes.
+// meter adds the slot time of a stage since the last call. Call it before the number of running claims or their price
+// changes.
 func (m *meters) meter(j *Job, stage int) {
 	s := &j.Stages[stage]
 	if j.Active() {
@@ -40,7 +39,7 @@ func (m *meters) meter(j *Job, stage int) {
 	s.Meter.Since = m.clock.now
 }
 
-// enlist adds a started job to the jobs that must be metered for changes of its market's tariffs.
+// enlist adds a started job to the jobs that are metered when tariffs of its market change.
 func (m *meters) enlist(j *Job) {
 	if j.Started == 0 || j.metered != 0 {
 		return
@@ -84,8 +83,8 @@ func (m *meters) known(market messages.Name) messages.Time {
 	return 0
 }
 
-// forgive subtracts the slot time of an attempt that the site ended from a stage's meter, with a proportional part of
-// the cost. The meter must be up to date.
+// forgive subtracts the slot time of an attempt that the site ended, and a proportional part of the cost. The meter
+// must be up to date.
 func (m *meters) forgive(j *Job, stage int, had messages.Duration) {
 	if j.Active() {
 		j.Stages[stage].Meter.forgive(had)
@@ -111,7 +110,6 @@ func (m *meters) setTariffs(market messages.Name, tariffs []Tariff) {
 	m.tariffs[market] = tariffs
 }
 
-// enlistAll enlists all started jobs of a market.
 func (m *meters) enlistAll(market messages.Name) {
 	var began []messages.JobID
 	m.jobs.byID.all(false, func(j *Job) bool {
@@ -125,7 +123,6 @@ func (m *meters) enlistAll(market messages.Name) {
 	}
 }
 
-// catchUpAll meters all jobs of a market for all changes of its tariffs.
 func (m *meters) catchUpAll(market messages.Name) {
 	for id := range m.metered[market] {
 		m.jobs.own(id)
@@ -133,11 +130,10 @@ func (m *meters) catchUpAll(market messages.Name) {
 	delete(m.unread, market)
 }
 
-// used returns what the slots of a job have cost until now, and their total time. The cost uses the tariffs of each
-// time, and is rounded half to even to the microcredit. A job never pays more than its bid for its slot time, unless
-// its market scales prices by length. The bound is needed because, for an attempt that the site ended, only the mean
-// cost of the stage is subtracted. If the price has changed, the remaining cost can be more than the bid for the
-// remaining slot time; see TestNoJobPaysMoreThanItBid.
+// used returns the cost of a job's slots until now, and their total time. The cost is rounded half to even to the
+// microcredit. It is never more than the bid for the slot time, unless the market scales prices by length. This bound
+// is needed because an attempt that the site ended is subtracted at the mean cost of the stage, and the rest can cost
+// more than the bid; see TestNoJobPaysMoreThanItBid.
 func (m *meters) used(j *Job, now messages.Time) (cost messages.Credits, slotTime messages.Duration) {
 	var sum Meter
 	for i := range j.Stages {
@@ -153,7 +149,7 @@ func (m *meters) used(j *Job, now messages.Time) (cost messages.Credits, slotTim
 	return sum.credits(), messages.Duration(sum.Micros) * 1000
 }
 
-// keep drops the tariffs of all markets for which its argument returns false.
+// keep drops the tariffs of all markets for which the function returns false.
 func (m *meters) keep(keep func(market messages.Name) bool) {
 	for name := range m.tariffs {
 		if !keep(name) {
@@ -168,7 +164,6 @@ func (m *meters) keep(keep func(market messages.Name) bool) {
 	}
 }
 
-// stop ends the metering of a job that has ended.
 func (m *meters) stop(j *Job) {
 	for i := range j.Stages {
 		m.meter(j, i)

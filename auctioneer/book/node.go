@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// ToTheirEnd is the value of [Node.Drain] for a node that drains, and whose tasks run to their end.
+// ToTheirEnd as [Node.Drain] means that the node's tasks run to their end.
 const ToTheirEnd = messages.Time(math.MaxInt64)
 
 // Node is a node in the book.
@@ -30,31 +30,27 @@ type Node struct {
 	Drain    messages.Time // when the site ends its tasks, or [ToTheirEnd]; 0 means that it takes work
 
 	Abilities []messages.Name
-	// MostSuspended is how many suspended tasks the node should keep. If it is 0, the node keeps as many as its slots
-	// allow.
+	// MostSuspended is how many suspended tasks the node should keep. 0 means as many as its slots allow.
 	MostSuspended int
-	// Left are the latest sessions that newer sessions replaced. A registration under one of these sessions comes too
-	// late.
+	// Left are the latest replaced sessions. A registration under one of them comes too late.
 	Left   []uint64
 	Health Health
 	// DrainReason is the operator's reason for the drain.
 	DrainReason string
-	// Stopped means that the agent itself ended its last session, so the node is not lost.
+	// Stopped means that the agent itself ended its last session. The node is not lost.
 	Stopped bool
-	// Removed means that an operator removed the node after it was down. The node keeps its position, because tasks
-	// refer to it. A registration brings the node back.
+	// Removed means that an operator removed the node. It keeps its position, because tasks refer to it. A registration
+	// brings it back.
 	Removed bool
 	// Ahead is the number of claims without a slot, by position in Slots: see [Ahead].
 	Ahead []int
-	// Resources are the resources of the whole node, or nil if they are unknown. Labels are words that stages use to
-	// choose nodes.
+	// Resources are the resources of the whole node, or nil if unknown. Stages use the Labels to choose nodes.
 	Resources *job.Resources
-	// Units are the resources of one slot, by position in Slots. The list is empty if slots have no sizes.
+	// Units are the resources of one slot, by position in Slots. Without units, slots have no sizes.
 	Units  []job.Resources
 	Labels []messages.Name
-	// Gatherings are the tasks that the node gathers slots for, at most one for each class: slots of the class that
-	// become free are kept for the task. After the node gave up a gathering, no new gathering begins before the time
-	// Gathered.
+	// Gatherings are the tasks that the node gathers slots for, at most one for each class. No new gathering begins
+	// before the time Gathered.
 	Gatherings []Gathering
 	Gathered   messages.Time
 	// Exchanged is when the last exchange of the node was applied.
@@ -71,10 +67,10 @@ type Node struct {
 	taking  []messages.Name    // classes for which this node is counted in nodes.taking
 }
 
-// keptSessions is the number of replaced sessions of a node that are remembered.
+// keptSessions is how many replaced sessions of a node are remembered.
 const keptSessions = 8
 
-// NodeClaim is a claim, as it is stored with its node.
+// NodeClaim is a claim as its node stores it.
 type NodeClaim struct {
 	Attempt uint32
 	Class   messages.Name
@@ -84,8 +80,7 @@ type NodeClaim struct {
 	Since   messages.Time     // when Halt last changed
 	Paused  messages.Duration // time suspended or gathering before Since
 	Why     job.EndReason     // why it must end, if Leaving
-	// until is the end of the claim's slot time, if the slot time ended before the report of the attempt's end.
-	// Otherwise it is 0.
+	// until is the end of the claim's slot time, if it was before the report of the attempt's end. Otherwise it is 0.
 	until messages.Time
 }
 
@@ -107,7 +102,7 @@ func (n *Node) class(name messages.Name) int {
 func (h *NodeClaim) slots() int { return max(h.Width, 1) }
 
 // Idle returns the number of slots of a class that a new task could get now. It is 0 if a task gathers slots of the
-// class, or if the node takes no new work because of its health.
+// class, or if the node's health forbids new work.
 func (n *Node) Idle(class messages.Name) int {
 	if n.barred() || n.Gathers(class) {
 		return 0
@@ -115,8 +110,7 @@ func (n *Node) Idle(class messages.Name) int {
 	return n.freeSlotsBeside(class, n.Gatherings)
 }
 
-// ahead returns how many more tasks of a class may wait on the node. The argument wanted is the maximum that its agent
-// wants.
+// ahead returns how many more tasks of a class may wait on the node. Its agent wants at most `wanted`.
 func (n *Node) ahead(class messages.Name, wanted int) int {
 	i := n.class(class)
 	if wanted <= 0 || n.barred() || !n.Up || i < 0 || n.Drain != 0 || n.Gathers(class) {
@@ -133,7 +127,7 @@ func (n *Node) waiting(i int) int {
 	return n.Ahead[i]
 }
 
-// wait adds the argument by to the number of claims that wait for a slot of the class.
+// wait adds the argument by to the claims that wait for a slot of the class.
 func (n *Node) wait(class messages.Name, by int) {
 	if i := n.class(class); i >= 0 {
 		n.Ahead = append(n.Ahead, make([]int, max(0, len(n.Slots)-len(n.Ahead)))...)
@@ -141,12 +135,11 @@ func (n *Node) wait(class messages.Name, by int) {
 	}
 }
 
-// freeSlots returns the number of slots of a class that have no task and enough free resources of the node. It is 0 if
-// the node is down or drains. It ignores the node's health, because it is used for tasks that are already on the node.
+// freeSlots returns the number of slots of a class that have no task and enough free resources. It is 0 if the node is
+// down or drains. It ignores the node's health, because it is used for tasks that are already on the node.
 func (n *Node) freeSlots(class messages.Name) int { return n.freeSlotsBeside(class, nil) }
 
-// freeSlotsBeside does the same as freeSlots, but does not count the resources that are kept for the tasks in
-// `gathered`.
+// freeSlotsBeside does the same as freeSlots, without the resources that are kept for the tasks in `gathered`.
 func (n *Node) freeSlotsBeside(class messages.Name, gathered []Gathering) int {
 	i := n.class(class)
 	if !n.Up || i < 0 || n.Drain != 0 {
@@ -155,8 +148,8 @@ func (n *Node) freeSlotsBeside(class messages.Name, gathered []Gathering) int {
 	return max(0, min(n.Slots[i].Slots-n.Used[i], n.unusedResourcesHold(i, gathered)))
 }
 
-// unusedResourcesHold returns how many slots of the class at position i fit into the resources that no task uses. A
-// node that does not report its resources has room for any number.
+// unusedResourcesHold returns how many slots of class i fit into the unused resources. A node that does not report its
+// resources has room for any number.
 func (n *Node) unusedResourcesHold(i int, gathered []Gathering) int {
 	if n.Resources == nil || i >= len(n.Units) {
 		return math.MaxInt32
@@ -185,12 +178,12 @@ func (n *Node) Sold() (sold job.Resources) {
 	return sold
 }
 
-// Offers returns the number of slots of the class at position i that have a task, or could have one.
+// Offers returns how many slots of class i have a task or could have one.
 func (n *Node) Offers(i int) int {
 	return min(n.Slots[i].Slots, n.Used[i]+max(0, n.unusedResourcesHold(i, nil)))
 }
 
-// Free returns the number of slots of a class that have no task. Slots that a task gathers are counted too.
+// Free returns the number of slots of a class without a task. It includes gathered slots.
 func (n *Node) Free(class messages.Name) int { return n.freeSlots(class) }
 
 func (n *Node) use(class messages.Name, by int) {
@@ -199,7 +192,7 @@ func (n *Node) use(class messages.Name, by int) {
 	}
 }
 
-// claimed lists the node's claims in the order of job, stage and index.
+// claimed lists the node's claims by job, stage and index.
 func (n *Node) claimed() []messages.TaskRef {
 	refs := make([]messages.TaskRef, 0, len(n.Claims))
 	for r := range n.Claims {
@@ -209,7 +202,7 @@ func (n *Node) claimed() []messages.TaskRef {
 	return refs
 }
 
-// forgetStops removes ended attempts from the list of attempts that the agent must end.
+// forgetStops removes ended attempts from the attempts that the agent must end.
 func (n *Node) forgetStops(finished []agent.Finished) {
 	if len(n.Stop) == 0 || len(finished) == 0 {
 		return
@@ -221,8 +214,8 @@ func (n *Node) forgetStops(finished []agent.Finished) {
 	n.Stop = slices.DeleteFunc(n.Stop, func(a messages.Attempt) bool { return over[a] })
 }
 
-// leave adds the node's session to its replaced sessions, because a new session begins. So when two agents use the same
-// name, the agent that registers last stops the other agent.
+// leave adds the session to the replaced sessions. So of two agents with the same name, the one that registers last
+// stops the other one.
 func (n *Node) leave(next uint64) {
 	if n.Session == 0 || n.Session == next {
 		return
@@ -230,8 +223,8 @@ func (n *Node) leave(next uint64) {
 	n.Left = append(slices.Clone(n.Left[max(0, len(n.Left)+1-keptSessions):]), n.Session)
 }
 
-// suspendedPerSlot is how many suspended tasks a node may have per slot, if the node does not set a total. The memory
-// of suspended and running tasks must fit on the node together.
+// suspendedPerSlot is the default number of suspended tasks per slot. Suspended and running tasks must fit in the
+// node's memory together.
 const suspendedPerSlot = 4
 
 // SuspendedLimit returns how many suspended tasks the node may have at the same time.
@@ -246,7 +239,7 @@ func (n *Node) SuspendedLimit() int {
 	return suspendedPerSlot * slots
 }
 
-// Suspended returns the number of suspended tasks on the node. Tasks that are about to end do not count.
+// Suspended returns the number of suspended tasks, without tasks that are about to end.
 func (n *Node) Suspended() (count int) {
 	for _, h := range n.Claims {
 		if h.Halt == Suspended && !h.Leaving {
@@ -256,11 +249,10 @@ func (n *Node) Suspended() (count int) {
 	return count
 }
 
-// Halted returns the attempts that the node must not run now, ordered by job, stage and index. The list never
-// changes, and the caller must not change it: after a change the node has a new list.
+// Halted returns the attempts that the node must not run now, ordered by job, stage and index. The caller must not
+// change the list. The list never changes: after a change the node has a new list.
 func (n *Node) Halted() []messages.Attempt { return n.halted }
 
-// set adds or changes a claim.
 func (n *Node) set(r messages.TaskRef, to NodeClaim) {
 	if n.Claims == nil {
 		n.Claims = map[messages.TaskRef]NodeClaim{}
@@ -276,11 +268,11 @@ func (n *Node) drop(r messages.TaskRef) {
 	n.list(r, was, NodeClaim{})
 }
 
-// halts reports whether a claim must not run now. Its agent may have started it already.
+// halts reports whether a claim must not run now. Its agent may already run it.
 func (h *NodeClaim) halts() bool { return h.Halt == Gathers || h.Halt == Suspended }
 
-// list updates the list of halted attempts. The tasks of a gang are halted and released in order. So they are added at
-// the end of the list and removed at its front, which does not copy the list.
+// list updates the list of halted attempts. A gang is halted and released in order. So attempts are added at the end of
+// the list and removed at its front, which does not copy it.
 func (n *Node) list(r messages.TaskRef, was, is NodeClaim) {
 	if was.halts() == is.halts() {
 		return
@@ -302,7 +294,7 @@ func (n *Node) list(r messages.TaskRef, was, is NodeClaim) {
 	}
 }
 
-// Gone reports whether the time of the node's drain is over and the node still has claims.
+// Gone reports whether the node still has claims after the end of its drain.
 func (n *Node) Gone(now messages.Time) bool {
 	return n.Up && n.Drain != 0 && now >= n.Drain && len(n.Claims) > 0
 }
@@ -315,7 +307,7 @@ type nodes struct {
 	taking  map[messages.Name]int // by class: number of nodes that accept its tasks
 }
 
-// find returns a node and its position, or nil if there is no node of this name.
+// find returns a node and its position, or nil if there is none.
 func (s *nodes) find(name messages.Name) (uint32, *Node) {
 	if i, ok := s.names[name]; ok {
 		return i, s.inOrder[i]
@@ -323,7 +315,6 @@ func (s *nodes) find(name messages.Name) (uint32, *Node) {
 	return 0, nil
 }
 
-// add adds a node that is not known yet.
 func (s *nodes) add(n *Node) uint32 {
 	i := uint32(len(s.inOrder))
 	s.inOrder = append(s.inOrder, n)
@@ -335,8 +326,8 @@ func (s *nodes) add(n *Node) uint32 {
 	return i
 }
 
-// remove removes a node that is down from the list. The data for a late message of its agent, and for its next
-// registration, stays.
+// remove removes a node that is down from the list. Its data stay, for a late message or a new registration of its
+// agent.
 func (s *nodes) remove(n *Node) error {
 	if n.Up {
 		return messages.Errorf(messages.Conflict, "node %s is up: stop its agent first, or drain the node", n.Name)
@@ -352,8 +343,8 @@ func (n *Node) takes(class messages.Name) bool {
 	return n.Up && n.Drain == 0 && n.Health.Quarantined == 0 && n.class(class) >= 0
 }
 
-// recount updates taking, the number of nodes that accept tasks of each class. Call it whenever the node n may have
-// begun or stopped to accept work.
+// recount updates taking, the number of nodes that accept tasks of each class. Call it when the node n may have begun
+// or stopped to accept work.
 func (s *nodes) recount(n *Node) {
 	for _, class := range n.taking {
 		if s.taking[class]--; s.taking[class] == 0 {
@@ -369,7 +360,7 @@ func (s *nodes) recount(n *Node) {
 	}
 }
 
-// lastOf returns a class of the node i for which no other node accepts tasks, or "" if there is none.
+// lastOf returns a class that no other node than node i accepts, or "".
 func (s *nodes) lastOf(i uint32) messages.Name {
 	for _, c := range s.inOrder[i].Slots {
 		if !s.elsewhere(c.Class, []uint32{i}) {
@@ -379,8 +370,7 @@ func (s *nodes) lastOf(i uint32) messages.Name {
 	return ""
 }
 
-// elsewhere reports whether a node that is not in the list `but` accepts tasks of a class. The list names no node
-// twice.
+// elsewhere reports whether a node outside the list `but` accepts tasks of a class. The list names no node twice.
 func (s *nodes) elsewhere(class messages.Name, but []uint32) bool {
 	others := s.taking[class]
 	for _, i := range but {
@@ -408,8 +398,7 @@ func (n *Node) Gathers(class messages.Name) bool {
 	return slices.ContainsFunc(n.Gatherings, func(g Gathering) bool { return g.Class == class })
 }
 
-// Examines reports whether a probe of the node is due. If so, the next exchange of the node must be committed even if
-// it is empty.
+// Examines reports whether a probe of the node is due. Then even an empty exchange of the node must be committed.
 func (n *Node) Examines(now messages.Time) bool {
 	h := &n.Health
 	switch {
@@ -423,8 +412,8 @@ func (n *Node) Examines(now messages.Time) bool {
 	return h.doubted() && now.Sub(h.Probed) >= min(leastBetween<<min(h.Passed, 10), mostBetween)
 }
 
-// ProbeClass returns the class of the last task that failed on the node, or the first class of the node if this class
-// is not known. A probe is a task of this class. If the node has no slots, ProbeClass returns "".
+// ProbeClass returns the class of the last task that failed on the node, or else the first class of the node. It is ""
+// if the node has no slots.
 func (n *Node) ProbeClass() messages.Name {
 	if k := len(n.Health.Failures); k > 0 && n.class(n.Health.Failures[k-1].Class) >= 0 {
 		return n.Health.Failures[k-1].Class
@@ -438,15 +427,14 @@ func (n *Node) ProbeClass() messages.Name {
 // barred reports whether the node takes no new work because of its health.
 func (n *Node) barred() bool { return n.Health.Quarantined != 0 || n.Health.Probe.Number != 0 }
 
-// lift ends a quarantine.
 func (n *Node) lift(now messages.Time) {
 	h := &n.Health
 	h.Quarantined, h.Retry, h.Reason, h.Failures, h.Back = 0, 0, "", nil, now
 	h.Probed, h.Passed = 0, 0
 }
 
-// resetHealth allows a probe of the node at once, after its agent has registered again: the node may have been
-// repaired. The result of a probe that was running is ignored.
+// resetHealth allows a probe of the node at once. The node may have been repaired before its agent registered again.
+// The result of a running probe is ignored.
 func (n *Node) resetHealth(now messages.Time) {
 	h := &n.Health
 	h.Probe, h.Probed = Probe{}, 0

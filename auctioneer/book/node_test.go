@@ -8,8 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestAListOfHaltedAttemptsStays changes the halted attempts of a node. A list that a reader got earlier must never
-// change; the node must make a new list.
+// A reader may still use an earlier list of halted attempts. The list must never change; the node must make a new one.
 func TestAListOfHaltedAttemptsStays(t *testing.T) {
 	type reading struct{ list, said []messages.Attempt }
 	for seed := range uint64(50) {

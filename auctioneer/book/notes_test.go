@@ -10,8 +10,6 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestNotesAreKeptForTheNextLeader checks that notes are kept by market and job, also in an image, until they are
-// forgotten.
 func TestNotesAreKeptForTheNextLeader(t *testing.T) {
 	b := New()
 	keep := func(market messages.Name, forget bool, notes ...Note) {
@@ -49,8 +47,6 @@ func TestNotesAreKeptForTheNextLeader(t *testing.T) {
 	expect("other")
 }
 
-// TestMarketsKeepAllTheirFieldsInAnImage checks that an image keeps every field of a market, including fields that
-// were added later.
 func TestMarketsKeepAllTheirFieldsInAnImage(t *testing.T) {
 	b, want := New(), []market.Market{{Name: "fair", Mechanism: market.FairShare, Classes: []messages.Name{"cpu"}, Weights: job.Weights{{Class: "alice", Weight: 2}}}}
 	b.Apply(&Command{ApplyMarkets: &ApplyMarkets{Markets: want}})

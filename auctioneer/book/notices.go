@@ -15,9 +15,8 @@ const (
 	mostNoticeStatus = job.MaxNotify * 8
 )
 
-// Notice is a notification about a job that must be sent. It is not an effect: settlements and payments do not wait
-// for it, so no receiver can delay them, and the book can forget a job whose notifications wait. A notice stays until
-// it is sent or given up.
+// Notice is a notification about a job that must be sent. It stays until it is sent or given up. It is not an effect:
+// settlements and payments do not wait for it, so no receiver can delay them.
 type Notice struct {
 	ID    uint64
 	To    string
@@ -38,7 +37,7 @@ type notices struct {
 	clock    *clock
 }
 
-// event adds the notices that a job wants about the given events.
+// event adds the notices about the given events that a job wants.
 func (s *notices) event(j *Job, events ...string) {
 	for i := range j.Spec.Notify {
 		n := &j.Spec.Notify[i]
@@ -60,8 +59,8 @@ func (s *notices) event(j *Job, events ...string) {
 	}
 }
 
-// warn records that a job will soon have spent its budget, and adds the job's notices about this. It leaves room in the
-// job's list of notices for the notices of its end.
+// warn records that a job will soon have spent its budget, and adds notices about this. It leaves room for the notices
+// of the job's end.
 func (s *notices) warn(c *Warn) {
 	j := s.jobs.own(c.Job)
 	if j == nil || !j.Active() || j.Warned == j.Spec.Budget {
@@ -80,7 +79,6 @@ func (s *notices) enter(n Notice) {
 	s.watch.changed.Notices = true
 }
 
-// notified removes notifications that were delivered or refused.
 func (s *notices) notified(c *Notified) {
 	for _, o := range c.Outcomes {
 		n, waits := s.queue.remove(Notice{ID: o.Notice})
@@ -95,7 +93,6 @@ func (s *notices) notified(c *Notified) {
 	s.watch.changed.Notices = true
 }
 
-// tell records the outcome of a notification in its job.
 func (s *notices) tell(n *Notice, refused string) {
 	j := s.jobs.own(n.Job.Job)
 	if j == nil {

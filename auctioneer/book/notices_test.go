@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// TestNotices ends a job that wants notifications. The notices must be entered at its end, be in an image, and be
-// listed with the job. They must not delay the settlement or the forgetting of the job.
+// The notices are entered at the job's end, and are in an image and with the job. They must not delay the settlement or
+// the forgetting of the job.
 func TestNotices(t *testing.T) {
 	b := New()
 	spec := &job.JobSpec{Budget: messages.Credit, Market: "main", Stages: []job.Stage{{Name: "a", Class: "cpu", Tasks: 1}},
@@ -61,8 +61,8 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-// TestABudgetIsToldOnce warns a job twice for each of its budgets. The job must get one notice for each budget, and
-// must keep room for the notices of its end.
+// A job is warned twice for each of its budgets. It must get one notice for each, and keep room for the notices of its
+// end.
 func TestABudgetIsToldOnce(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("a", mapStage(1))

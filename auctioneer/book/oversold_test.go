@@ -13,8 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// walk takes random steps: jobs are submitted and end; nodes claim tasks, are lost, drain and come back; replicas start
-// from images.
+// walk takes random steps: jobs come and end, nodes claim, are lost, drain and come back, replicas start from images.
 type walk struct {
 	*site
 	rng      *rand.Rand
@@ -54,7 +53,6 @@ func newWalk(t *testing.T, seed uint64, licensed bool) *walk {
 	return w
 }
 
-// bound sets random bounds.
 func (w *walk) bound() {
 	some := func() market.Bound {
 		return market.Bound{Slots: 2 + w.rng.IntN(8), GPUs: w.rng.IntN(3), Tasks: w.rng.IntN(5)}
@@ -149,7 +147,6 @@ func (w *walk) submitNext() {
 	w.jobs = append(w.jobs, w.submit(fmt.Sprint("job", len(w.jobs)), stages...))
 }
 
-// decide suspends some running tasks of a node, and resumes its suspended tasks.
 func (w *walk) decide(name string, n *walked) {
 	d := &Decide{Market: "main"}
 	for _, a := range n.held {
@@ -204,8 +201,6 @@ func (w *walk) exchange(name string, n *walked) {
 	}
 }
 
-// TestNoNodeIsOversold takes random steps in which nodes claim, are lost, drain and come back. No node may ever use
-// more slots than it has.
 func TestNoNodeIsOversold(t *testing.T) {
 	first, end := seeds(t, 40)
 	started, both, resumed, together, lent := 0, 0, 0, 0, 0
@@ -248,8 +243,8 @@ func TestNoNodeIsOversold(t *testing.T) {
 	}
 }
 
-// TestLicencesAreNeverOversold takes random steps. Tasks may never have more licences than the site has. There is one
-// exception: if the operator lowers the number, tasks keep their licences; then no step may raise the number in use.
+// Tasks may never have more licences than the site has. If the operator lowers the number, tasks keep their licences;
+// then no step may raise the number in use.
 func TestLicencesAreNeverOversold(t *testing.T) {
 	first, end := seeds(t, 10)
 	all, waited, over := 0, 0, 0
@@ -276,9 +271,8 @@ func TestLicencesAreNeverOversold(t *testing.T) {
 	}
 }
 
-// TestNobodyHasMoreAtOnceThanItsBound takes random steps. The tasks of an account, or of a project, may never use more
-// than their bound. There is one exception: if the operator lowers a bound, tasks keep what they use; then no step may
-// raise the use.
+// The tasks of an account or a project may never use more than their bound. If the operator lowers a bound, tasks keep
+// what they use; then no step may raise the use.
 func TestNobodyHasMoreAtOnceThanItsBound(t *testing.T) {
 	first, end := seeds(t, 20)
 	full, over := 0, 0

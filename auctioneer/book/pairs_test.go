@@ -10,14 +10,14 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// arrayOf returns the stage of an array. If one of its tasks fails, the other tasks continue.
+// arrayOf returns the stage of an array whose tasks fail independently of one another.
 func arrayOf(last int64) jobmsg.Stage {
 	stage := mapStage(int(last) + 1)
 	stage.Array, stage.OnFailure, stage.Attempts = jobmsg.Array{{First: 0, Last: last, Step: 1}}, jobmsg.GoOn, 1
 	return stage
 }
 
-// wait submits a job with conditions, and returns its number, or the refusal.
+// wait submits a job with conditions, and returns its number or the refusal.
 func (s *site) wait(key string, stage jobmsg.Stage, change func(*jobmsg.JobSpec)) (messages.JobID, error) {
 	spec := &jobmsg.JobSpec{Market: "main", Budget: 100, Stages: []jobmsg.Stage{stage}}
 	change(spec)
@@ -30,9 +30,8 @@ func (s *site) wait(key string, stage jobmsg.Stage, change func(*jobmsg.JobSpec)
 	return 0, nil
 }
 
-// TestTasksOfArraysWaitForOneAnother checks that each task starts when its counterpart in the other array has
-// completed, and not before. If the counterpart did not complete, the task must be cancelled. A book restored from an
-// image must do the same.
+// Each task starts when its counterpart in the other array has completed. If the counterpart did not complete, the task
+// must be cancelled.
 func TestTasksOfArraysWaitForOneAnother(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 1, 9)
@@ -77,8 +76,6 @@ func TestTasksOfArraysWaitForOneAnother(t *testing.T) {
 	}
 }
 
-// TestArraysThatDoNotMatchAreRefused submits jobs that wait task by task for arrays with other indices. They must be
-// refused.
 func TestArraysThatDoNotMatchAreRefused(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 1, 9)
@@ -101,8 +98,8 @@ func TestArraysThatDoNotMatchAreRefused(t *testing.T) {
 	}
 }
 
-// TestOneOfSeveralJobsIsEnough submits jobs for which one of several jobs is enough. The waiting job must start when
-// one of the other jobs has ended as required. It must end when none of them can end as required any more.
+// A job waits for one of several jobs. It must start when one of them has ended as required. It must end when none of
+// them can.
 func TestOneOfSeveralJobsIsEnough(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 1, 9)
@@ -149,8 +146,7 @@ func TestOneOfSeveralJobsIsEnough(t *testing.T) {
 	}
 }
 
-// TestAJobStartsSomeTimeAfterAStart checks a job that waits until some time after the start of another job. The time
-// must count from that start, even if it was before the submission of the waiting job.
+// The time must count from the start of the other job, even if that was before the submission of the waiting job.
 func TestAJobStartsSomeTimeAfterAStart(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 1, 9)

@@ -2,7 +2,6 @@ package book
 
 import "github.com/candor-grid/candor/messages"
 
-// park stops a job from getting tasks, or releases it.
 func (c *claims) park(p *Park) (out Parking, err error) {
 	j := c.jobs.own(p.Job)
 	switch {
@@ -22,8 +21,8 @@ func (c *claims) park(p *Park) (out Parking, err error) {
 	return Parking{State: j.State, Running: running, Changed: j.park(p, c.clock.now)}, nil
 }
 
-// park parks or releases the job, and reports whether that changed anything. An operator can also
-// park what the owner parked; the owner cannot change an operator's parking.
+// park parks or releases the job, and reports whether that changed anything. An operator can also park what the owner
+// parked, but not the other way round.
 func (j *Job) park(c *Park, now messages.Time) bool {
 	was := j.Parked
 	switch operator := c.By != j.Account; {

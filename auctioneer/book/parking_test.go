@@ -20,8 +20,7 @@ func (s *site) park(p Park) (Parking, error) {
 	return Parking{}, nil
 }
 
-// TestParkedJobGetsNoTasks puts a job with a running task on hold. The running task must continue, and no other task of
-// the job may be claimed. After the release, the other tasks must be claimed.
+// The running task must continue, and no other task of the job may be claimed until the release.
 func TestParkedJobGetsNoTasks(t *testing.T) {
 	s := newSite(t)
 	s.register("n", 1, 4)
@@ -45,7 +44,7 @@ func TestParkedJobGetsNoTasks(t *testing.T) {
 	}
 }
 
-// TestOperatorsHold lets an operator put a job on hold. Its owner must not be able to release it.
+// The owner cannot release a job that an operator put on hold.
 func TestOperatorsHold(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("k", mapStage(1))
@@ -63,8 +62,7 @@ func TestOperatorsHold(t *testing.T) {
 	}
 }
 
-// TestParkRefuses checks that some jobs cannot be put on hold: ended jobs, jobs that do not exist, and jobs with a
-// final order or a contract.
+// Ended jobs, missing jobs, and jobs with a final order or a contract cannot be put on hold.
 func TestParkRefuses(t *testing.T) {
 	s := newSite(t)
 	ended, ordered, contracted := s.submit("a", mapStage(1)), s.submit("b", mapStage(1)), s.submit("c", mapStage(1))

@@ -5,8 +5,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Past is what the book keeps of a job whose record is in the archive: enough to answer a repeated submission, and to
-// decide whether jobs that wait for it can begin.
+// Past is what the book keeps of a job whose record is in the archive. It is enough to answer a repeated submission,
+// and to decide about jobs that wait for this job.
 type Past struct {
 	ID      messages.JobID
 	Account messages.Name

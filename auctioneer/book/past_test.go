@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// whole makes new books keep the records of at most n ended jobs of each kind, for one test.
+// whole makes books keep the records of at most n ended jobs of each kind, for one test.
 func whole(t *testing.T, n int) {
 	retainWhole = n
 	t.Cleanup(func() { retainWhole = RetainWhole })
@@ -28,9 +28,8 @@ func (s *site) ended(key string) messages.JobID {
 	return id
 }
 
-// TestRecordsLeaveTheBook checks the data that stay in the book when the records of ended jobs leave it. They must be
-// enough to answer a repeated submission, and to decide about jobs that wait for the ended ones. Each record must be
-// handed over once, in order.
+// What stays in the book must be enough to answer a repeated submission, and to decide about jobs that wait for the
+// ended ones. Each record must be handed over once, in order.
 func TestRecordsLeaveTheBook(t *testing.T) {
 	whole(t, 2)
 	s := newSite(t)
@@ -76,8 +75,7 @@ func TestRecordsLeaveTheBook(t *testing.T) {
 	}
 }
 
-// TestAnImageWithAllRecords loads an image with the records of all jobs. The result must equal a book that has handed
-// over the old records.
+// An image with the records of all jobs must give the same book as one that has handed over the old records.
 func TestAnImageWithAllRecords(t *testing.T) {
 	all := newSite(t)
 	whole(t, 3)

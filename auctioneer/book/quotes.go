@@ -15,7 +15,7 @@ const (
 	MaxSiteQuotes    = MaxQuotes / 16 // quotes of all accounts of one other site; the leader enforces it
 )
 
-// Quote is a menu of contracts that was offered to an account. The result of this command is the quote's ID.
+// Quote is a menu of contracts that was offered to an account. Result: the quote's ID.
 type Quote struct {
 	ID        uint64 // set by the book
 	Account   messages.Name
@@ -41,7 +41,6 @@ func newQuotes() quotes {
 	}}}
 }
 
-// quote stores a quote and returns its number.
 func (s *quotes) quote(q *Quote, now messages.Time) (uint64, error) {
 	for o, ok := s.expiring.first(); ok && o.Expires < now; o, ok = s.expiring.first() {
 		s.expiring.remove(o)
@@ -61,14 +60,13 @@ func (s *quotes) quote(q *Quote, now messages.Time) (uint64, error) {
 	return given.ID, nil
 }
 
-// enter stores a quote that already has its number.
 func (s *quotes) enter(q *Quote) {
 	s.quoted[q.ID] = q
 	s.expiring.add(q)
 	s.count(q, 1)
 }
 
-// count adds a quote to the counts (change 1), or removes it (change −1).
+// count adds `change`, 1 or −1, to the counts for a quote.
 func (s *quotes) count(q *Quote, change int) {
 	if messages.IsVisitor(q.Account) {
 		s.visitors += change
@@ -84,7 +82,6 @@ func (s *quotes) countOpen(q *Quote, change int) {
 	}
 }
 
-// take records that a job has accepted a contract of a quote.
 func (s *quotes) take(q *Quote, job messages.JobID) {
 	s.countOpen(q, -1)
 	q.Job = job
@@ -98,8 +95,8 @@ func (s *quotes) find(id uint64, now messages.Time) *Quote {
 	return nil
 }
 
-// accepted returns the quote whose contract a submission accepts, or nil if the submission names no contract. It
-// returns an error if another job has accepted a contract of this quote.
+// accepted returns the quote whose contract a submission accepts, or nil if it names none. It returns an error if
+// another job has accepted a contract of this quote.
 func (s *quotes) accepted(account messages.Name, id uint64, now messages.Time) (*Quote, error) {
 	if id == 0 {
 		return nil, nil

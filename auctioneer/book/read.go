@@ -36,8 +36,8 @@ func (b *Book) LastJob() messages.JobID { return b.index.lastJob }
 // Backup returns when the latest restored backup began, or 0 if none was restored.
 func (b *Book) Backup() messages.Time { return b.index.backup }
 
-// Listed returns the numbers of an account's jobs, including its jobs at other sites. The account "" means all
-// accounts. The returned list changes when the book changes.
+// Listed returns the numbers of an account's jobs, including jobs at other sites. The account "" means all accounts.
+// The list changes with the book.
 func (b *Book) Listed(account messages.Name) *Numbers { return b.index.listed[account] }
 
 // Pending returns how many jobs of an account have not ended.
@@ -46,15 +46,14 @@ func (b *Book) Pending(account messages.Name) int { return b.index.pending[accou
 // Job returns a job, which the caller must not change, or nil if there is none.
 func (b *Book) Job(id messages.JobID) *Job { return b.jobs.get(id) }
 
-// Packed reports whether a job is stored as bytes. Such a job is Waiting, and [Book.Job] needs some microseconds to
+// Packed reports whether a job is stored as bytes. Such a job is Waiting, and [Book.Job] takes some microseconds to
 // decode it.
 func (b *Book) Packed(id messages.JobID) bool {
 	at := b.jobs.byID.look(id)
 	return at != nil && at.job == nil
 }
 
-// Glance does the same as [Book.Job], but the job and its parts are valid only until the next call with the same spare
-// memory.
+// Glance does the same as [Book.Job], but the job is valid only until the next call with the same spare memory.
 func (b *Book) Glance(id messages.JobID, spare *Spare) *Job { return b.jobs.byID.glance(id, spare) }
 
 // Active returns the number of jobs that have not ended.
@@ -63,8 +62,7 @@ func (b *Book) Active() int { return b.jobs.byID.count + len(b.jobs.past) - len(
 // Jobs calls yield for each job, in no particular order.
 func (b *Book) Jobs(yield func(*Job) bool) { b.jobs.byID.all(true, yield) }
 
-// Ordered calls yield for each job that has a final order to start and has not ended, in no
-// particular order.
+// Ordered calls yield for each active job that has a final order to start, in no particular order.
 func (b *Book) Ordered(yield func(*Job) bool) {
 	for id := range b.jobs.ordered {
 		if !yield(b.jobs.get(id)) {
@@ -76,11 +74,11 @@ func (b *Book) Ordered(yield func(*Job) bool) {
 // Live returns the number of jobs of a market that have not ended.
 func (b *Book) Live(market messages.Name) int { return b.jobs.alive[market] }
 
-// Visiting returns the numbers of jobs of another site: the jobs that have not ended, and all remembered jobs.
+// Visiting returns how many jobs of another site have not ended, and how many are remembered.
 func (b *Book) Visiting(home messages.Name) VisitingCount { return b.visitors.guests[home] }
 
-// Dependable returns an error for a job that can never start, because it waits for a job that does not exist, or for a
-// job that has ended with the wrong outcome.
+// Dependable returns an error for a job that can never start, because a job that it waits for is missing or has ended
+// with the wrong outcome.
 func (b *Book) Dependable(spec *job.JobSpec) error {
 	for _, id := range spec.Predecessors() {
 		if b.jobs.get(id) == nil && b.jobs.past[id] == nil {
@@ -103,7 +101,7 @@ func (b *Book) Dependable(spec *job.JobSpec) error {
 	return b.pairable(spec)
 }
 
-// dependable returns an error if the awaited job has ended with an outcome with which the new job can never start.
+// dependable returns an error if the awaited job has ended with the wrong outcome.
 func (b *Book) dependable(spec *job.JobSpec, id messages.JobID) error {
 	p := b.jobs.past[id]
 	if j := b.jobs.get(id); j != nil && !j.Active() {
@@ -141,8 +139,7 @@ func (b *Book) pairable(spec *job.JobSpec) error {
 // Awaited returns the jobs whose end a job still waits for, and the jobs whose start it still waits for.
 func (b *Book) Awaited(j *Job) (ends, starts []messages.JobID) { return b.dependencies.awaited(j) }
 
-// NextBegin returns the next time at which the begin time of a waiting job comes, or a maintenance window begins or
-// ends, or 0 if there is none.
+// NextBegin returns the next time when a waiting job may begin, or a maintenance window begins or ends, or 0.
 func (b *Book) NextBegin() messages.Time {
 	return messages.Earlier(b.dependencies.nextBegin(), b.windows.turns)
 }
@@ -155,7 +152,7 @@ func (b *Book) Windows() (out []market.Window) {
 	return out
 }
 
-// Nodes returns the nodes in the order of their first registration. The caller must not change them.
+// Nodes returns the nodes by their first registration. The caller must not change them.
 func (b *Book) Nodes() []*Node { return b.nodes.inOrder }
 
 // Node returns a node by name, or nil if there is none.
@@ -164,7 +161,7 @@ func (b *Book) Node(name messages.Name) *Node {
 	return n
 }
 
-// Position returns a node's position in [Book.Nodes]; false if there is no node of that name.
+// Position returns a node's position in [Book.Nodes], or false if there is no such node.
 func (b *Book) Position(name messages.Name) (uint32, bool) {
 	i, ok := b.nodes.names[name]
 	return i, ok
@@ -180,7 +177,7 @@ func (b *Book) MarketsVersion() uint64 { return b.markets.version }
 func (b *Book) Markets() []market.Market { return b.markets.applied }
 
 // AppliedBy returns the answer to the request with this key, if the request was carried out. It returns an error if the
-// key belongs to a request with other content.
+// key belongs to another request.
 func (b *Book) AppliedBy(key string, content [sha256.Size]byte) (a Applied, done bool, err error) {
 	i := slices.IndexFunc(b.markets.answers, func(a Applied) bool { return a.Key == key })
 	if key == "" || i < 0 {
@@ -193,7 +190,7 @@ func (b *Book) AppliedBy(key string, content [sha256.Size]byte) (a Applied, done
 }
 
 // Unchanged returns an error if the markets changed after a check. The argument since is 1 + the markets' version at
-// the check. If it is 0, any version is accepted.
+// the check, or 0 for no check.
 func (b *Book) Unchanged(since uint64) error {
 	if since != 0 && since != b.markets.version+1 {
 		return messages.Errorf(messages.NotLeader, "the markets have just been changed; ask again")
@@ -228,8 +225,8 @@ func (b *Book) Tokens() []messages.TokenState { return slices.Clone(b.tokens.iss
 // Tariffs returns the present tariffs of a market. The caller must not change them.
 func (b *Book) Tariffs(market messages.Name) []Tariff { return b.meters.tariffs[market] }
 
-// Used returns what the slots of a job have cost until now, and their total time. The cost uses the tariffs of each
-// time, and is rounded half to even to the microcredit.
+// Used returns the cost of a job's slots until now, and their total time. The cost uses the tariffs of each time, and
+// is rounded half to even to the microcredit.
 func (b *Book) Used(j *Job, now messages.Time) (cost messages.Credits, slotTime messages.Duration) {
 	return b.meters.used(j, now)
 }
@@ -237,7 +234,7 @@ func (b *Book) Used(j *Job, now messages.Time) (cost messages.Credits, slotTime 
 // EachEffect calls yield for each effect that waits, oldest first.
 func (b *Book) EachEffect(yield func(Effect) bool) { b.effects.waiting.all(yield) }
 
-// Names reports whether the book still has all jobs that an effect names. If not, the effect has nothing left to do.
+// Names reports whether the book still has all jobs that an effect names. If not, the effect has nothing to do.
 func (b *Book) Names(e *Effect) bool {
 	if e.Kind == Release {
 		return true
@@ -270,10 +267,9 @@ func (b *Book) Remote(id messages.JobID) *RemoteJob { return b.remote.remoteJobs
 // Departed returns the number of jobs at a peer that are not over.
 func (b *Book) Departed(peer messages.Name) int { return b.remote.departed[peer] }
 
-// EndUnreachable returns the steps that end some remote jobs: no answer of the other site can change these jobs any
-// more. The bank has already freed the credits that were authorised for these jobs, so they cannot be charged. Without
-// this, jobs at a site that never answers again would stay for ever. The argument lost has the sites that this site
-// parted from: their jobs end too, because their credits were returned.
+// EndUnreachable returns the steps that end remote jobs whose authorisations the bank has freed: they can no longer be
+// charged. Otherwise jobs at a site that never answers again would stay for ever. The argument lost has the sites that
+// this site parted from; their jobs end too.
 func (b *Book) EndUnreachable(now messages.Time, lost map[messages.Name]bool) (out []Step) {
 	for id, r := range b.remote.remoteJobs {
 		parted := lost[r.Peer]
@@ -313,11 +309,10 @@ func (b *Book) RemoteByKey(account messages.Name, key string) *RemoteJob {
 	return b.Remote(b.index.find(account, key))
 }
 
-// Forgotten reports whether there is a job number without a job: the book has forgotten this job, or the number was
-// skipped.
+// Forgotten reports whether a job number has no job: the book has forgotten the job, or skipped the number.
 func (b *Book) Forgotten() bool { return int(b.index.lastJob) > len(b.index.keys) }
 
-// OldestEnd returns when the first of the remembered ended jobs ended, or 0 if no ended job is remembered.
+// OldestEnd returns when the first of the remembered ended jobs ended, or 0.
 func (b *Book) OldestEnd() (at messages.Time) {
 	b.jobs.byID.all(false, func(j *Job) bool {
 		at = messages.Earlier(at, j.Ended)
@@ -332,8 +327,8 @@ func (b *Book) OldestEnd() (at messages.Time) {
 // Visitor returns the visiting job with this home site and number, or nil if there is none.
 func (b *Book) Visitor(v job.Visit) *Job { return b.Job(b.visitors.byVisit[v]) }
 
-// VisitingJob returns a visiting job by its number here, which the caller must not change, or nil if the job is gone,
-// or belongs to this site.
+// VisitingJob returns a visiting job by its number here, or nil if the job is gone or belongs to this site. The caller
+// must not change it.
 func (b *Book) VisitingJob(id messages.JobID) *Job {
 	if b.jobs.visits(id) {
 		return b.Job(id)
@@ -344,8 +339,7 @@ func (b *Book) VisitingJob(id messages.JobID) *Job {
 // Quote returns a valid quote, which the caller must not change, or nil if there is none.
 func (b *Book) Quote(id uint64) *Quote { return b.quotes.find(id, b.clock.now) }
 
-// Past returns what the book keeps of a job whose record has left the book, which the caller must not change, or nil if
-// there is no such job.
+// Past returns what the book keeps of a job whose record has left the book, or nil. The caller must not change it.
 func (b *Book) Past(id messages.JobID) *Past {
 	if p := b.jobs.past[id]; p != nil {
 		return p
@@ -364,8 +358,8 @@ func (b *Book) EachPast(yield func(*Past) bool) {
 	}
 }
 
-// Entered returns a summary of the job that an account submitted under a key, whether its record is in memory or in the
-// archive, or nil if there is no such job.
+// Entered returns a summary of the job that an account submitted under a key, also if its record is in the archive. It
+// returns nil if there is no such job.
 func (b *Book) Entered(account messages.Name, key string) *Past {
 	id := b.index.find(account, key)
 	if j := b.Job(id); j != nil {
@@ -377,8 +371,8 @@ func (b *Book) Entered(account messages.Name, key string) *Past {
 	return b.Past(id)
 }
 
-// Watch starts or stops the collection of changes. At the start all jobs and nodes count as changed. The caller that
-// starts it must take the changes regularly, because they accumulate.
+// Watch starts or stops the collection of changes. At the start all jobs and nodes count as changed. The caller must
+// take the changes regularly, because they accumulate.
 func (b *Book) Watch(on bool) {
 	b.watch = watch{watched: on}
 	if !on {
@@ -394,17 +388,14 @@ func (b *Book) Watch(on bool) {
 	b.watch.changed.Notices = true
 }
 
-// Archive sets the function that gets each record that leaves the book. All replicas pass the records in the same
-// order. After a restart, the records that left the book after the restored image are passed again. The function must
-// not change the record.
+// Archive sets the function that gets each record that leaves the book. The function must not change the record. All
+// replicas pass the records in the same order. After a restart, the records since the restored image are passed again.
 func (b *Book) Archive(f func(Ended)) { b.archive.take = f }
 
-// Claimable returns how many tasks of a job's stage could be claimed now, with the free licences and within the
-// bounds of their owners.
+// Claimable returns how many tasks of a job's stage could be claimed now, with the free licences and bounds.
 func (b *Book) Claimable(j *Job, stage int) int { return b.licenses.claimable(j, stage) }
 
-// Limited reports whether a job has not ended, and licences or bounds limit how many of its tasks run at the same
-// time.
+// Limited reports whether licences or bounds limit how many tasks of an active job run at the same time.
 func (b *Book) Limited(j *Job) bool {
 	if !j.Active() {
 		return false
@@ -420,13 +411,12 @@ func (b *Book) Limited(j *Job) bool {
 // Reached returns the first bound that keeps a task of a stage from starting, or nil if none does.
 func (b *Book) Reached(j *Job, stage int) *Reached { return b.bounds.reached(j, stage) }
 
-// Room returns how many more tasks of a stage, or gangs, fit in the bounds of an account and of the project that
-// pays.
+// Room returns how many more tasks of a stage, or gangs, fit in the bounds of an account and of its project.
 func (b *Book) Room(account messages.Name, spec *job.JobSpec, stage int) int {
 	return b.bounds.room(account, spec, stage)
 }
 
-// Bounds returns the bounds of the markets that have some, ordered by market name.
+// Bounds returns the bounds of the markets, ordered by market name.
 func (b *Book) Bounds() []MarketBounds { return b.bounds.list() }
 
 // FreeLicenses returns how many licences of this name are free.

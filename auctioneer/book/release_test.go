@@ -8,8 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// refusedSubmit returns a submission of alice under a key. alice may have only one job, so the book refuses a second
-// one.
+// refusedSubmit returns a submission of alice under a key. alice may have only one job, so a second one is refused.
 func refusedSubmit(key string, seen uint64) *Command {
 	return &Command{Submit: &Submit{Account: "alice", Key: key, Hold: "job/" + key, Held: 5, Spec: roamSpec(), Most: 1, Seen: seen}}
 }
@@ -23,8 +22,7 @@ func (b *Book) releases() (holds []string) {
 	return holds
 }
 
-// TestARefusedSubmissionFreesItsHold checks that a refused submission frees its hold once, and never frees the hold
-// of a job.
+// A refused submission frees its hold once, and never the hold of a job.
 func TestARefusedSubmissionFreesItsHold(t *testing.T) {
 	b := New()
 	b.must(t, refusedSubmit("a", 1))
@@ -56,7 +54,7 @@ func TestARefusedSubmissionFreesItsHold(t *testing.T) {
 	if err := b.Restore(&image); err != nil || !slices.Equal(b.releases(), []string{"job/b"}) {
 		t.Fatal(err, b.releases())
 	}
-	// Another try of the refused submission found its hold at the bank before the hold was freed.
+	// Another try found the hold at the bank before the refused submission freed it.
 	for i, seen := range []uint64{2, 1} {
 		try := refusedSubmit("b", seen)
 		try.Submit.Most = 0

@@ -18,7 +18,6 @@ type remote struct {
 	clock      *clock
 }
 
-// enter adds a job under a new key.
 func (b *remote) enter(c *EnterRemote) (RemoteReceipt, error) {
 	if len(b.remoteJobs)+len(b.past)-len(b.returned) >= MaxRemoteJobs {
 		return RemoteReceipt{}, messages.Errorf(messages.Exhausted, "%d jobs at other sites have not ended; submit again later", MaxRemoteJobs)
@@ -75,7 +74,7 @@ func (b *remote) step(r *RemoteJob, s *Step) {
 	b.watch.touch(r.ID)
 }
 
-// refused ends a job that the bank or the other site refused. A job that was cancelled before ends as cancelled.
+// refused ends a job that the bank or the other site refused. If it was cancelled before, it ends as cancelled.
 func (b *remote) refused(r *RemoteJob, why *messages.Error) {
 	r.Refused = why
 	if r.Cancelled {
@@ -115,8 +114,7 @@ func (b *remote) stay(r *RemoteJob, state job.State, reason string) {
 	r.Status.State, r.Status.Reason, r.Status.Ended = state, reason, b.clock.now
 }
 
-// recall cancels a job. If the job has not been sent, it ends at once. Otherwise the job is marked as cancelled, and
-// the other site is asked to end it.
+// recall cancels a job. A job that has not been sent ends at once. Otherwise the other site is asked to end it.
 func (b *remote) recall(r *RemoteJob, who messages.Name) any {
 	was := r.Status.State
 	switch {
@@ -133,8 +131,7 @@ func (b *remote) recall(r *RemoteJob, who messages.Name) any {
 	return was
 }
 
-// The method over records that a job is over. If more such jobs are over than the book retains, it drops the oldest
-// ones.
+// The method over records that a job is over. It drops the oldest jobs that the book does not retain.
 func (b *remote) over(r *RemoteJob) {
 	r.Phase = Over
 	if b.departed[r.Peer]--; b.departed[r.Peer] == 0 {

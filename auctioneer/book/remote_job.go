@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// RemoteJob is a job of a user of this site, which another site runs. It has a number among the jobs of this site.
-// Its state is the last state that the other site reported.
+// RemoteJob is a job of a user of this site, which another site runs. It has a number of this site, and the state that
+// the other site reported last.
 type RemoteJob struct {
 	ID        messages.JobID
 	Account   messages.Name
@@ -35,9 +35,9 @@ type RemoteJob struct {
 // RemotePhase is the phase of a job that goes to another site.
 type RemotePhase uint8
 
-// Each phase ends with an answer. Authorising ends with an answer of the bank, and Sending with an answer of the other
-// site. The phase There ends when the other site reports that the job has ended. A job that will not run at the other
-// site is Releasing: the bank is asked to free its authorisation.
+// Each phase ends with an answer. Authorising ends with an answer of the bank, Sending with an answer of the other
+// site, and There with a report that the job has ended. Releasing asks the bank to free the authorisation of a job that
+// will not run.
 const (
 	Authorising RemotePhase = iota
 	Sending

@@ -77,7 +77,7 @@ func TestRoamPhases(t *testing.T) {
 		"Known", s.Away.Known, 10)
 }
 
-// TestRoamCancelledOnItsWay cancels a remote job, and then the other site refuses it. The job must end as cancelled.
+// A remote job is cancelled, and then the other site refuses it. It must end as cancelled.
 func TestRoamCancelledOnItsWay(t *testing.T) {
 	b := New()
 	b.must(t, &Command{EnterRemote: &EnterRemote{Account: "ada", Key: "k", Payer: "ada", Spec: roamSpec(), Peer: "east"}})
@@ -116,7 +116,7 @@ func TestRoamThatIsNotSent(t *testing.T) {
 	}
 }
 
-// TestKeysOfRoams checks that a key belongs to one job, whether it runs here or at another site.
+// A key belongs to one job, whether it runs here or at another site.
 func TestKeysOfRoams(t *testing.T) {
 	b := New()
 	b.must(t, &Command{EnterRemote: &EnterRemote{Account: "ada", Key: "away", Payer: "ada", Spec: roamSpec(), Peer: "east"}})
@@ -147,7 +147,6 @@ func TestVisits(t *testing.T) {
 	}
 }
 
-// TestRoamImages checks that a book restored from an image equals the original, and that both continue in the same way.
 func TestRoamImages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := New()
@@ -224,8 +223,7 @@ func TestRoamsAreForgotten(t *testing.T) {
 	}
 }
 
-// TestUnreachableRemoteJobsEnd checks that remote jobs end when their authorisations have ended: a site that is gone
-// must not keep them for ever.
+// A site that is gone must not keep jobs for ever: they end with their authorisations.
 func TestUnreachableRemoteJobsEnd(t *testing.T) {
 	b := New()
 	enter := func(key string, steps ...Step) *RemoteJob {
@@ -259,8 +257,7 @@ func TestUnreachableRemoteJobsEnd(t *testing.T) {
 	}
 }
 
-// TestARestorationLeavesNumbersOut checks that after a restore jobs get numbers that no job had before. The command for
-// a restored backup must skip numbers only once, even if it is repeated.
+// After a restore, jobs get numbers that no job had before. A repeated command must not skip numbers again.
 func TestARestorationLeavesNumbersOut(t *testing.T) {
 	b := New()
 	enter := func(key string) messages.JobID {

@@ -8,8 +8,7 @@ import (
 )
 
 // requeue ends an attempt of a job that has not ended. The task, or its whole gang, becomes pending again. The argument
-// by says who caused this; it decides whether the job pays for the time of the attempt. A repeated call changes
-// nothing.
+// by decides whether the job pays for the attempt. A repeated call changes nothing.
 func (c *claims) requeue(a messages.Attempt, by blame, why job.EndReason) {
 	node, h, ok := c.claimOf(a)
 	if !ok || h.Leaving || !c.jobs.own(a.Task.Job).Active() {
@@ -25,7 +24,7 @@ func (c *claims) requeue(a messages.Attempt, by blame, why job.EndReason) {
 	c.breakGang(c.jobs.own(a.Task.Job), int(a.Task.Stage), by)
 }
 
-// requeueAll ends running tasks of a job, which then run again, at the request of the owner or an operator.
+// requeueAll ends running tasks of a job, which then run again, for its owner or an operator.
 func (c *claims) requeueAll(r *Requeue) (n int, err error) {
 	j := c.jobs.own(r.Job)
 	switch {
@@ -64,8 +63,8 @@ func (c *claims) requeueAll(r *Requeue) (n int, err error) {
 	return all - j.runs(), nil
 }
 
-// breakGang restarts a gang that has lost a member. All its tasks run again, including tasks that had ended well. The
-// tasks start again when all running tasks of the gang have ended.
+// breakGang restarts a gang that has lost a member. All its tasks run again, even if they had ended well. They start
+// when all running tasks have ended.
 func (c *claims) breakGang(j *Job, stage int, by blame) {
 	if !j.Spec.Stages[stage].Gang || !j.Active() {
 		return
@@ -75,7 +74,6 @@ func (c *claims) breakGang(j *Job, stage int, by blame) {
 	}
 }
 
-// breakStage restarts the tasks of one stage of a gang.
 func (c *claims) breakStage(j *Job, stage int, by blame) {
 	s := &j.Stages[stage]
 	if s.Broken {
@@ -123,7 +121,6 @@ func (c *claims) gather(j *Job, stage int, r messages.TaskRef) {
 	}
 }
 
-// startTogether starts the tasks of one stage of a gang that has all its slots.
 func (c *claims) startTogether(j *Job, stage int) {
 	s := &j.Stages[stage]
 	s.Gathered = 0
@@ -137,8 +134,7 @@ func (c *claims) startTogether(j *Job, stage int) {
 	}
 }
 
-// admitted reports whether all tasks of a stage, if they start now, end before the next maintenance windows of their
-// nodes.
+// admitted reports whether all tasks of a stage, if they start now, end before the next windows of their nodes.
 func (c *claims) admitted(j *Job, stage int) bool {
 	for _, t := range j.Stages[stage].Tasks {
 		if t.Phase == Claimed && !c.nodes.inOrder[t.Node].Admits(&j.Spec.Stages[stage], c.clock.now) {
@@ -148,7 +144,6 @@ func (c *claims) admitted(j *Job, stage int) bool {
 	return true
 }
 
-// halt changes a claim's halt: it suspends or resumes the claim.
 func (c *claims) halt(j *Job, r messages.TaskRef, halt Halt) {
 	node := j.Stages[r.Stage].Tasks[r.Index].Node
 	h := c.nodes.inOrder[node].Claims[r]
@@ -156,7 +151,7 @@ func (c *claims) halt(j *Job, r messages.TaskRef, halt Halt) {
 	c.turn(node, r, h)
 }
 
-// disband makes the tasks of a gang pending again, if the gang has been gathering since d.Since.
+// disband makes the tasks of a gang pending again, if the gang has gathered since d.Since.
 func (c *claims) disband(d *Disband) error {
 	j := c.jobs.own(d.Job)
 	if j == nil || int(d.Stage) >= len(j.Stages) {
@@ -181,7 +176,7 @@ func (c *claims) giveBack(r messages.TaskRef, h NodeClaim, why job.EndReason) {
 	}
 }
 
-// lose makes a task pending again after a failed attempt. All tasks of its gang also become pending.
+// lose makes a task, and all tasks of its gang, pending again after a failed attempt.
 func (c *claims) lose(r messages.TaskRef, h NodeClaim, by blame) {
 	j := c.jobs.own(r.Job)
 	if !h.Leaving {
@@ -191,14 +186,13 @@ func (c *claims) lose(r messages.TaskRef, h NodeClaim, by blame) {
 	c.breakGang(j, int(r.Stage), by)
 }
 
-// suspend takes away the slots of a claim, and of all claims of its gang.
+// suspend takes away the slots of a claim and its gang.
 func (c *claims) suspend(a messages.Attempt) { c.turnAll(a, Goes, Suspended) }
 
-// resume gives a suspended claim, and all claims of its gang, their slots again. It does nothing if a node has too few
-// free slots.
+// resume gives a suspended claim and its gang their slots again. It does nothing if a node has too few free slots.
 func (c *claims) resume(a messages.Attempt) { c.turnAll(a, Suspended, Goes) }
 
-// turnAll changes the halt of a claim and of all claims of its gang, if they all have the halt from.
+// turnAll changes the halt of a claim and its gang, if they all have the halt of the argument from.
 func (c *claims) turnAll(a messages.Attempt, from, to Halt) {
 	if _, _, ok := c.claimOf(a); !ok || !c.jobs.own(a.Task.Job).Active() {
 		return

@@ -2,9 +2,8 @@ package book
 
 import "slices"
 
-// sorted is an ordered set. The elements are in blocks of at most mostInBlock elements, so adding or removing one costs
-// about the same with a million elements as with a thousand. No block is ever empty, and each element of a block is
-// below each element of the next block.
+// sorted is an ordered set of blocks with at most mostInBlock elements. So adding an element costs about the same with
+// a million elements as with a thousand. No block is empty. The elements of a block are below those of the next one.
 type sorted[T any] struct {
 	blocks  [][]T
 	count   int
@@ -32,7 +31,7 @@ func (s *sorted[T]) first() (e T, ok bool) {
 	return s.blocks[0][0], true
 }
 
-// block returns the position of the last block whose first element is at most e, or −1 if there is none.
+// block returns the last block whose first element is at most e, or −1.
 func (s *sorted[T]) block(e T) int {
 	k, found := slices.BinarySearchFunc(s.blocks, e, func(b []T, e T) int { return s.compare(b[0], e) })
 	if found {
@@ -41,8 +40,7 @@ func (s *sorted[T]) block(e T) int {
 	return k - 1
 }
 
-// find returns the block k that has the element, or in which it would be inserted. The result at is the element's
-// position in this block.
+// find returns the block k that has the element, or would have it, and the element's position in this block.
 func (s *sorted[T]) find(e T) (k, at int, found bool) {
 	if k = max(0, s.block(e)); k < len(s.blocks) {
 		at, found = slices.BinarySearchFunc(s.blocks[k], e, s.compare)
@@ -50,7 +48,6 @@ func (s *sorted[T]) find(e T) (k, at int, found bool) {
 	return k, at, found
 }
 
-// add adds an element, unless the set has it.
 func (s *sorted[T]) add(e T) {
 	k, at, found := s.find(e)
 	if found {
@@ -71,7 +68,7 @@ func (s *sorted[T]) add(e T) {
 	}
 }
 
-// remove removes an element, and returns the stored element, or false if the set did not have it.
+// remove removes an element. It returns the stored element, or false if the set did not have it.
 func (s *sorted[T]) remove(e T) (was T, found bool) {
 	k, at, found := s.find(e)
 	if !found {

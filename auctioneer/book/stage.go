@@ -32,26 +32,25 @@ type Stage struct {
 	Broken   bool          // the gang has lost a member, and all members start again
 	Meter    Meter
 
-	// Failed is how many tasks failed in all their attempts before the job ended.
+	// Failed is how many tasks failed in all their attempts.
 	Failed int
-	// Requeued is how many attempts the owner or an operator ended, so that their tasks run again. They are also
-	// counted in Retried.
+	// Requeued is how many attempts the owner or an operator ended. They also count as Retried.
 	Requeued int
 	Lost     int64 // bytes of output of ended attempts that were not kept
 	Cut      int   // number of attempts with lost output
-	// Complete is how many tasks are complete for prices, and CompleteAt is when the last of them was completed.
-	// Delivered is the sum of their slot times, each until its completion.
+	// Complete is how many tasks are complete for prices, and CompleteAt is when the last one was. Delivered is the sum
+	// of their slot times, each until its completion.
 	Complete   int
 	CompleteAt messages.Time
 	Delivered  messages.Duration
-	// Cancelled is how many tasks were cancelled while the job continued. Skipped are the positions of cancelled
-	// tasks that are not in Tasks yet.
+	// Cancelled is how many tasks were cancelled alone. Skipped are the positions of cancelled tasks that are not in
+	// Tasks yet.
 	Cancelled int
 	Skipped   job.Array
-	// Ahead is how many of the claims in Running wait for a slot. Claims that must end are counted too.
+	// Ahead is how many of the claims in Running wait for a slot. It includes claims that must end.
 	Ahead int
 
-	// Nodes is how many nodes gather slots for a task of the stage. Such a task is not claimed yet.
+	// Nodes is how many nodes gather slots for a task of the stage, which is not claimed yet.
 	Nodes int
 
 	gone int // number of cancelled tasks in Again: at most half of it
@@ -103,13 +102,13 @@ func (t *Task) MaxRSS() int64 { return int64(t.Memory) << 10 }
 // tick is the unit of a task's CPU and Paused.
 const tick = messages.Duration(10e6)
 
-// ticks converts a duration to ticks. The result is at most what a task can store, which is more than a year.
+// ticks converts a duration to ticks. The maximum is more than a year.
 func ticks(d messages.Duration) uint32 { return uint32(min(max(d, 0)/tick, math.MaxUint32)) }
 
 // Ender says who ended the first attempt of a task. Attempts that the site ended do not count.
 type Ender uint8
 
-// The values of Ender. NoEnder means that until now only the site has ended attempts of the task.
+// NoEnder means that until now only the site has ended attempts of the task.
 const (
 	NoEnder Ender = iota
 	ByProgram
@@ -122,16 +121,16 @@ func (s *Stage) over() bool { return s.Done+s.Failed+s.Cancelled == s.Total }
 // The method short reports whether a task of the stage failed or was cancelled.
 func (s *Stage) short() bool { return s.Failed+s.Cancelled > 0 }
 
-// OnSlots returns the number of a stage's claims that have a slot and are not about to lose it.
+// OnSlots returns the number of claims that have a slot and are not about to lose it.
 func (s *Stage) OnSlots() int { return s.Running - s.Suspended - s.Leaving - s.Ahead }
 
-// gatherer is an allocation that gathers nodes: a job and its stage, or the first of its stages.
+// gatherer is an allocation that gathers nodes: a job and its first stage.
 type gatherer struct {
 	job   messages.JobID
 	stage int
 }
 
-// tally adds a claim to the counts of its stage. If by is −1, it subtracts the claim.
+// tally adds a claim to the counts of its stage. If the argument by is −1, it subtracts the claim.
 func (s *Stage) tally(h NodeClaim, by int) {
 	switch {
 	case h.Halt == Ahead:
@@ -145,7 +144,7 @@ func (s *Stage) tally(h NodeClaim, by int) {
 	}
 }
 
-// divide splits positions of a stage into tasks that were claimed before, and the rest.
+// divide splits positions of a stage into tasks that were claimed before, and others.
 func (s *Stage) divide(tasks job.Array) (begun []uint32, rest []int64, err error) {
 	if n := tasks.Count(); n == 0 || n > int64(s.Total) {
 		return nil, nil, messages.Errorf(messages.Invalid, "tasks: %d are named, and the stage has %d", n, s.Total)
@@ -163,7 +162,7 @@ func (s *Stage) divide(tasks job.Array) (begun []uint32, rest []int64, err error
 	return begun, rest, nil
 }
 
-// with joins the skipped tasks and the tasks at positions. The result may have more ranges than needed. The run time
+// with joins the skipped tasks and the tasks at positions. The result may have more ranges than needed. The cost
 // depends on the number of ranges and positions, not of tasks.
 func (s *Stage) with(positions []int64) (all job.Array) {
 	slices.Sort(positions)
@@ -188,7 +187,7 @@ func (s *Stage) with(positions []int64) (all job.Array) {
 	return all
 }
 
-// join appends a range to an array. All elements of the array must be before the range.
+// join appends a range to an array. The range must be after all elements of the array.
 func join(all job.Array, r job.Range) job.Array {
 	if r.First == r.Last {
 		return all.With(r.First)
@@ -203,7 +202,7 @@ func join(all job.Array, r job.Range) job.Array {
 	return append(all, r)
 }
 
-// pass appends skipped tasks to Tasks, as cancelled tasks, as long as the next task of the stage is a skipped one.
+// pass appends skipped tasks to Tasks, as long as the next task of the stage is skipped.
 func (s *Stage) pass(now messages.Time) {
 	for len(s.Skipped) > 0 && s.Skipped[0].First == int64(len(s.Tasks)) {
 		s.Tasks = append(s.Tasks, Task{Phase: Failed, Reason: job.EndTaskCancelled, Ended: now})
@@ -218,20 +217,18 @@ func (s *Stage) pass(now messages.Time) {
 	}
 }
 
-// forgetGone removes the cancelled tasks from Again.
 func (s *Stage) forgetGone() {
 	s.Again = slices.DeleteFunc(s.Again, func(index uint32) bool { return s.Tasks[index].Phase != Pending })
 	s.gone = 0
 }
 
-// cancelled ends a task because its user cancelled it.
 func (s *Stage) cancelled(t *Task, now messages.Time) {
 	t.Phase, t.Reason, t.Ended = Failed, job.EndTaskCancelled, now
 	s.Cancelled++
 }
 
 // reopen makes a task incomplete for prices again, because the site caused the failure of its attempt. The argument had
-// is the slot time of that attempt, which no longer counts as delivered.
+// is the slot time of that attempt.
 func (s *Stage) reopen(t *Task, had messages.Duration) {
 	if t.Ender != NoEnder {
 		t.Ender = NoEnder
@@ -240,5 +237,4 @@ func (s *Stage) reopen(t *Task, had messages.Duration) {
 	}
 }
 
-// begun reports whether a task of the stage was claimed or cancelled.
 func (s Stage) begun() bool { return len(s.Tasks)+len(s.Again)+len(s.Skipped)+s.Running > 0 }

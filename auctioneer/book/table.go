@@ -18,8 +18,7 @@ import (
 )
 
 // A site can have a million waiting jobs, and an image captures all of them while commands wait. So the table keeps a
-// job that has not begun as bytes. An image shares its jobs with the table: a chunk or a job is copied before it
-// changes.
+// job that has not begun as bytes. An image shares jobs with the table; they are copied before they change.
 
 const (
 	chunkJobs  = 256
@@ -44,7 +43,7 @@ type chunk struct {
 	slots [chunkJobs]slot
 }
 
-// slot holds a job, in one of two forms; both fields are empty if there is no job.
+// slot holds a job in one of two forms, or no job.
 type slot struct {
 	job    *Job
 	packed string // the job in the encoding of an image; see pack
@@ -81,7 +80,7 @@ type Spare struct {
 	decoder wire.Decoder
 }
 
-// glance does the same as get, but the job and its parts are valid only until the next call with the same spare memory.
+// glance does the same as get, but the job is valid only until the next call with the same spare memory.
 func (t *table) glance(id messages.JobID, spare *Spare) *Job {
 	s := t.look(id)
 	if s == nil || s.job != nil {
@@ -97,7 +96,7 @@ func (t *table) glance(id messages.JobID, spare *Spare) *Job {
 	return &spare.job
 }
 
-// live returns the job of a slot, or nil if the job is packed, or the slot is empty.
+// live returns the job of a slot, or nil if the job is packed or missing.
 func (s *slot) live() *Job {
 	if s == nil {
 		return nil
@@ -105,8 +104,8 @@ func (s *slot) live() *Job {
 	return s.job
 }
 
-// own returns a job that the caller may change, or nil if there is none. A pointer that an earlier command got for the
-// same job may be out of date.
+// own returns a job that the caller may change, or nil. A pointer to the same job from an earlier command may be out of
+// date.
 func (t *table) own(id messages.JobID) *Job {
 	if t.look(id) == nil {
 		return nil
@@ -124,7 +123,7 @@ func (t *table) own(id messages.JobID) *Job {
 	return s.job
 }
 
-// mine returns the chunk of a job number, after copying it if an image shares it.
+// mine returns the chunk of a job number, as a copy if an image shares the chunk.
 func (t *table) mine(id messages.JobID) *chunk {
 	k := id / chunkJobs
 	c, era := t.chunks[k], t.era.Load()
@@ -174,7 +173,7 @@ func (t *table) remove(id messages.JobID) {
 	}
 }
 
-// all calls yield for each job, in no fixed order. If packed is false, it leaves out packed jobs, which have not begun.
+// all calls yield for each job, in no fixed order. If packed is false, it leaves out packed jobs.
 func (t *table) all(packed bool, yield func(*Job) bool) {
 	for _, c := range t.chunks {
 		for i := range c.slots {
@@ -208,8 +207,7 @@ var plain = sync.OnceValue(func() []byte {
 	return data
 })
 
-// The positions of the bytes that stand before the record in a packed job. These bytes say how to complete the record
-// for an image.
+// These bytes stand before the record in a packed job. They say how to complete the record for an image.
 const (
 	alikeAt    = iota // number of last bytes that were removed because plain ends with the same bytes
 	ownerAt           // position of the account and the key
@@ -243,7 +241,7 @@ func (j *Job) pack() string {
 	return string(append(head[:], data...))
 }
 
-// appendRecord appends a packed job's record, in the form of an image.
+// appendRecord appends a packed job's record as an image has it.
 func appendRecord(out []byte, packed string) []byte {
 	record, cut := packed[recordFrom:], int(packed[cutAt])<<8|int(packed[cutAt+1])
 	if cut > 0 {
@@ -256,8 +254,7 @@ func appendRecord(out []byte, packed string) []byte {
 	return append(out, end[len(end)-int(packed[alikeAt]):]...)
 }
 
-// owned returns an account and a key, as they are encoded one after the other in a job's record, if each has at most
-// 255 bytes.
+// owned returns the encoding of an account and a key of at most 255 bytes each.
 func owned(account messages.Name, key string) string {
 	return string(appendText(appendText(make([]byte, 0, 128), account), key))
 }
@@ -274,7 +271,6 @@ func appendText(out []byte, text string) []byte {
 	return append(out, text...)
 }
 
-// shortText splits a record after its first text, which has at most 255 bytes.
 func shortText(record string) (text, rest string) {
 	n, from := int(record[0]&^msgpcode.FixedStrLow), 1
 	if record[0] == msgpcode.Str8 {
@@ -295,7 +291,7 @@ func unpack(packed string) *Job {
 	return j
 }
 
-// keyOf returns the account and key of a job in the form of the index. The result shares memory with the packed job.
+// keyOf returns the account and the key as the index has them. The result shares memory with the packed job.
 func keyOf(packed string, account messages.Name, key string) string {
 	whole := owned(account, key)
 	if at := strings.Index(packed, whole); at >= 0 {

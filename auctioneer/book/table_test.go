@@ -37,8 +37,8 @@ func variousJobs() (out []*Job) {
 	return out
 }
 
-// TestPackedRecords checks that a packed job has the same record as the job, and that the index finds the account and
-// the key of each job. Short keys must be in memory only once.
+// A packed job has the same record as the job, and the index finds its account and key. Short keys must be in memory
+// only once.
 func TestPackedRecords(t *testing.T) {
 	keys := map[string]bool{}
 	for i, j := range variousJobs() {
@@ -70,7 +70,6 @@ func TestPackedRecords(t *testing.T) {
 	}
 }
 
-// TestGlance reads several jobs with the same spare memory. Each must be read correctly.
 func TestGlance(t *testing.T) {
 	s := table{chunks: map[messages.JobID]*chunk{}}
 	jobs := variousJobs()

@@ -13,14 +13,14 @@ import (
 // Tariff is the price of a second on a slot of a class, from now on, in whole microcredits.
 type Tariff struct {
 	Class messages.Name
-	// Price applies to all jobs. With OwnBid, each job pays its own bid instead. With Length, Price applies to a job of
-	// that length. A job of another length pays in proportion to its own length, rounded half to even.
+	// Price applies to all jobs. With OwnBid, each job pays its own bid instead. With Length, Price is for a job of
+	// that length; other jobs pay in proportion to their lengths, rounded half to even.
 	Price  messages.Credits
 	OwnBid bool
 	Length messages.Duration
 	Capped bool // no job pays more than its own bid
-	// Contention means that Price is not a price, but the part of a slot-second in which other accounts competed for
-	// the slot, in millionths.
+	// Contention means that Price is the part of a slot-second in which other accounts competed for the slot, in
+	// millionths.
 	Contention bool
 }
 
@@ -52,7 +52,7 @@ func scaled(price messages.Credits, own, length messages.Duration) messages.Cred
 	return messages.Credits(min(quotient, mostPrice))
 }
 
-// scales reports whether the price for a job can exceed the job's bid, because the price is scaled by the job's length.
+// scales reports whether a job's price, scaled by its length, can exceed its bid.
 func (t *Tariff) scales() bool { return t.Length > 0 && !t.OwnBid && !t.Capped }
 
 // price returns the price of a slot-second of a stage under tariffs, and whether it can exceed the job's bid.
@@ -78,13 +78,13 @@ type spell struct {
 type change struct {
 	spell
 	number uint64 // value of meters.changes
-	// sums has the sum of each class over the unread periods after the first one, up to this one. Periods whose price
-	// depends on a job's length, or is capped by its bid, are not in the sums.
+	// sums has the sum of each class over the unread periods from the second one to this one. It leaves out periods
+	// whose price depends on a job's length, or is capped by its bid.
 	sums   []sum
 	uneven int // number of periods that are not in the sums
 }
 
-// follow computes the sums of this change: the sums of the change before, plus this period.
+// follow adds this period to the sums of the change before.
 func (c *change) follow(before *change) {
 	c.sums, c.uneven = slices.Clone(before.sums), before.uneven
 	if slices.ContainsFunc(c.Tariffs, func(t Tariff) bool { return t.Capped || t.Length > 0 && !t.OwnBid }) {
@@ -108,7 +108,6 @@ func (c *change) follow(before *change) {
 	}
 }
 
-// sum returns the sum of a class.
 func (c *change) sum(class messages.Name) (s sum) {
 	for i := range c.sums {
 		if c.sums[i].class == class {
@@ -145,8 +144,8 @@ func (m *Meter) upTo(now messages.Time, going int, tariffs []Tariff, spec *job.J
 	m.Since = now
 }
 
-// through adds the time from Since to the last change in the list all. If possible, it adds the periods after the first
-// as one sum. Because the numbers are integers, the result is the same.
+// through adds the time from Since to the last change in the list all. It adds the periods after the first as one sum
+// if possible; with integers, the result is the same.
 func (m *Meter) through(all []change, going int, spec *job.JobSpec, stage int) {
 	if len(all) == 0 {
 		return
@@ -170,14 +169,12 @@ func (m *Meter) through(all []change, going int, spec *job.JobSpec, stage int) {
 	m.Since = last.Until
 }
 
-// count adds slot-microseconds of a stage, at the prices of tariffs.
 func (m *Meter) count(micros uint64, tariffs []Tariff, spec *job.JobSpec, stage int) {
 	price, scaled := price(tariffs, spec, stage)
 	m.add(micros, price)
 	m.Scaled = m.Scaled || scaled
 }
 
-// add adds the cost of slot-microseconds at a price.
 func (m *Meter) add(micros uint64, price messages.Credits) {
 	hi, lo := bits.Mul64(uint64(price), micros)
 	m.plus(&Meter{Micros: micros, Hi: hi, Lo: lo})
@@ -191,8 +188,8 @@ func (m *Meter) plus(o *Meter) {
 	m.Scaled = m.Scaled || o.Scaled
 }
 
-// minus subtracts a meter that is part of this one. If an attempt was forgiven, the subtracted cost can be more than
-// the remaining cost; then the result is 0.
+// minus subtracts a meter that is part of this one. The result is 0 if the subtracted cost is more: that can be so
+// after an attempt was forgiven.
 func (m *Meter) minus(o *Meter) {
 	var less uint64
 	m.Micros -= min(o.Micros, m.Micros)
@@ -215,7 +212,6 @@ func (sum *Meter) forgive(had messages.Duration) {
 	sum.Hi = cost.Rsh(cost, 64).Uint64()
 }
 
-// bound limits the cost to a price per slot-second.
 func (m *Meter) bound(price messages.Credits) {
 	if hi, lo := bits.Mul64(uint64(price), m.Micros); m.Hi > hi || m.Hi == hi && m.Lo > lo {
 		m.Hi, m.Lo = hi, lo

@@ -21,8 +21,7 @@ func (s *site) use(id, key string) any {
 	return s.apply(Command{Admit: &Admit{Use: &messages.TokenUse{ID: id, Key: key}}})
 }
 
-// TestTokenIsUsedOnce checks that only the first key that presents a token before its expiry can use the token, and
-// that this key may repeat its request.
+// Only the first key that presents a token before its expiry can use the token. This key may repeat its request.
 func TestTokenIsUsedOnce(t *testing.T) {
 	s := newSite(t)
 	s.token("join-a", 100)
@@ -63,7 +62,7 @@ func TestTokenExpiresAndIsRevoked(t *testing.T) {
 	}
 }
 
-// TestTokensAreBounded checks that expired tokens are removed to make room for new tokens, and that other tokens stay.
+// Expired tokens make room for new ones. Other tokens stay.
 func TestTokensAreBounded(t *testing.T) {
 	s := newSite(t)
 	for i := range MaxTokens {

@@ -22,7 +22,6 @@ type tokens struct {
 	places map[string]int        // position in issued, by identifier
 }
 
-// admit carries out an Admit: it issues, uses or revokes a join token.
 func (s *tokens) admit(c *Admit, now messages.Time) (messages.TokenState, error) {
 	switch {
 	case c.Issue != nil:
@@ -33,7 +32,7 @@ func (s *tokens) admit(c *Admit, now messages.Time) (messages.TokenState, error)
 	return s.revoke(c.Revoke)
 }
 
-// issue stores a new token. If the same token is issued again, nothing changes.
+// issue stores a new token. Issuing it again changes nothing.
 func (s *tokens) issue(t *messages.TokenState, now messages.Time) (messages.TokenState, error) {
 	if i := s.find(t.ID); i >= 0 {
 		return s.issued[i], nil
@@ -57,8 +56,8 @@ func (s *tokens) enter(all []messages.TokenState) {
 	}
 }
 
-// use gives a token to the first key that asks for it. The same key may ask again, because the
-// first answer may have been lost.
+// use gives a token to the first key that asks for it. The same key may ask again, because the answer may have been
+// lost.
 func (s *tokens) use(u *messages.TokenUse, now messages.Time) (messages.TokenState, error) {
 	i := s.find(u.ID)
 	if i < 0 {
@@ -79,7 +78,6 @@ func (s *tokens) use(u *messages.TokenUse, now messages.Time) (messages.TokenSta
 	return t, nil
 }
 
-// revoke marks a token so that it can no longer be used.
 func (s *tokens) revoke(id string) (messages.TokenState, error) {
 	i := s.find(id)
 	if i < 0 {

@@ -36,8 +36,8 @@ func seeds(t *testing.T, usual uint64) (first, end uint64) {
 	return first, first + from("CANDOR_SEEDS", usual)
 }
 
-// twins are two books that apply the same commands. The first book keeps its state. The second one is sometimes
-// restored from an image, or replays the log.
+// twins are two books that apply the same commands. The second book is sometimes restored from an image, or replays the
+// log.
 type twins struct {
 	rng      *rand.Rand
 	at       messages.Time
@@ -70,9 +70,8 @@ const (
 	twinRetain = 2 // low, so that jobs are forgotten
 )
 
-// TestTwins applies random commands to a book: valid, late and absurd commands. After each command, a twin that reached
-// its state in another way must have the same bytes and the same answer. Nothing may panic, and the invariants must be
-// true.
+// TestTwins applies valid, late and absurd commands. A book that reached its state in another way must have the same
+// bytes and answers. Nothing may panic.
 func TestTwins(t *testing.T) {
 	retaining(t, twinRetain)
 	whole(t, twinRetain/2)
@@ -97,7 +96,6 @@ func (w *twins) step() error {
 	return err
 }
 
-// do applies a command to both books, and returns their answer.
 func (w *twins) do(c Command) (answer any, err error) {
 	w.at += messages.Time(w.rng.IntN(4))
 	if w.chance(10) {
@@ -160,8 +158,7 @@ func (w *twins) do(c Command) (answer any, err error) {
 	return one, nil
 }
 
-// writeLate writes an image while later commands change the book. The image must have the bytes that it would have
-// had if it had been written when it was captured.
+// writeLate writes an image while later commands change the book. It must have the bytes of the time of its capture.
 func (w *twins) writeLate(now []byte) error {
 	if w.late == nil {
 		if !w.chance(4) {
@@ -203,7 +200,7 @@ func imageOf(b *Book) []byte {
 	return buf.Bytes()
 }
 
-// sound returns an error that says what is wrong with a book, or nil. The book may have forgotten jobs.
+// sound returns what is wrong with a book, or nil. The book may have forgotten jobs.
 func sound(b *Book) error {
 	for _, check := range []func(*Book) error{claimed, accounted, covered, effective, indexed, counted} {
 		if err := check(b); err != nil {
@@ -327,7 +324,7 @@ func indexed(b *Book) error {
 // chance returns true once in n calls, on average.
 func (w *twins) chance(n int) bool { return w.rng.IntN(n) == 0 }
 
-// job returns the number of a random job, mostly of one of the latest jobs.
+// job returns a random job number, mostly a late one.
 func (w *twins) job() messages.JobID {
 	return messages.JobID(max(0, int(w.one.index.lastJob)+1-w.rng.IntN(10)))
 }
@@ -426,8 +423,7 @@ func (w *twins) change() *Change {
 	return c
 }
 
-// earlier chooses a random job. It returns a list with this job if it was submitted before the job `than`, otherwise an
-// empty list.
+// earlier returns a list with a random job, or an empty list if the job was submitted after the job `than`.
 func (w *twins) earlier(than messages.JobID) []messages.JobID {
 	if id := w.job(); id < than {
 		return []messages.JobID{id}
@@ -483,7 +479,7 @@ func (w *twins) submission() *Submit {
 	return s
 }
 
-// session returns the number of the present session of a node, or sometimes of an earlier or later session.
+// session returns the present session of a node, or sometimes an earlier or later one.
 func (w *twins) session(i int) uint64 {
 	if w.chance(10) {
 		return w.rng.Uint64N(w.sessions[i] + 2)
@@ -547,7 +543,7 @@ func (w *twins) exchange() *Exchange {
 	return x
 }
 
-// passOn gives the slots of some ended tasks to tasks claimed ahead.
+// passOn gives slots of ended tasks to tasks claimed ahead.
 func (w *twins) passOn(x *Exchange) {
 	n := w.one.Node(x.Node)
 	if n == nil {

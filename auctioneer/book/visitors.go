@@ -11,11 +11,11 @@ type visitors struct {
 	guests  map[messages.Name]VisitingCount
 }
 
-// VisitingCount has the number of jobs of another site: the jobs that have not ended, and all remembered jobs. The
-// limits apply to the site as a whole, because a site can invent any number of users.
+// VisitingCount has the number of another site's jobs that have not ended, and of all its remembered jobs. The limits
+// apply to a site as a whole, because a site can invent any number of users.
 type VisitingCount struct{ Pending, Remembered int }
 
-// check returns an error if a visiting job is already here, or if its site has too many jobs.
+// check returns an error if a visiting job is already here, or its site has too many jobs.
 func (v *visitors) check(visit *Visit) error {
 	switch {
 	case visit == nil:
@@ -41,8 +41,7 @@ func (v *visitors) enter(j *Job) {
 	v.countGuest(j, pending, 1)
 }
 
-// countGuest adds the arguments pending and remembered to the counts of the site of a visiting job. It ignores jobs of
-// this site.
+// countGuest adds its arguments to the counts of a visiting job's site. It ignores jobs of this site.
 func (v *visitors) countGuest(j *Job, pending, remembered int) {
 	if j.Visit == nil {
 		return

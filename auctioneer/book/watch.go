@@ -2,7 +2,7 @@ package book
 
 import "github.com/candor-grid/candor/messages"
 
-// Changes lists the jobs and nodes that commands changed since the changes were last taken.
+// Changes lists the jobs and nodes that changed since the changes were last taken.
 type Changes struct {
 	Jobs    []messages.JobID // ascending, each once
 	Nodes   []uint32         // ascending, each once
@@ -12,7 +12,7 @@ type Changes struct {
 	Licenses bool
 	// Bounds means that the bounds of markets have changed.
 	Bounds bool
-	// Owners are the owners, in markets with bounds, whose tasks use more or less than before.
+	// Owners are the owners with bounds whose tasks use more or less than before.
 	Owners []Owner
 }
 

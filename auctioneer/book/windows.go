@@ -10,8 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// windows has the maintenance windows that are not over, in the order of their numbers. Each node also has a list of
-// its own windows.
+// windows has the maintenance windows that are not over, by number. Each node also lists its own windows.
 type windows struct {
 	last  uint32
 	all   []*market.Window
@@ -63,7 +62,6 @@ func (s *windows) add(w market.Window) (market.Window, error) {
 	return w, nil
 }
 
-// enter adds a window to the list, and to the lists of its nodes.
 func (s *windows) enter(w *market.Window) {
 	s.all = append(s.all, w)
 	for _, name := range w.Nodes {
@@ -73,7 +71,7 @@ func (s *windows) enter(w *market.Window) {
 	}
 }
 
-// drop removes a window. Its nodes take tasks again, unless something else prevents it.
+// drop removes a window. Its nodes take tasks again, unless something else prevents them.
 func (s *windows) drop(w *market.Window) {
 	is := func(o *market.Window) bool { return o == w }
 	s.all = slices.DeleteFunc(s.all, is)
@@ -85,7 +83,6 @@ func (s *windows) drop(w *market.Window) {
 	s.settle(w)
 }
 
-// schedule computes the next time at which a window begins or ends.
 func (s *windows) schedule() {
 	s.turns = 0
 	for _, w := range s.all {
@@ -96,7 +93,6 @@ func (s *windows) schedule() {
 	}
 }
 
-// turnDue begins and ends the windows whose time has come.
 func (s *windows) turnDue() {
 	if s.turns == 0 || s.clock.now < s.turns {
 		return
@@ -112,7 +108,7 @@ func (s *windows) turnDue() {
 	s.schedule()
 }
 
-// settle drains the nodes of a window that has begun, and lets the nodes work again after the window.
+// settle drains the nodes of a window that has begun, and lets them work again after it.
 func (s *windows) settle(w *market.Window) {
 	for _, name := range w.Nodes {
 		if i, n := s.nodes.find(name); n != nil && !n.Removed {
@@ -121,8 +117,8 @@ func (s *windows) settle(w *market.Window) {
 	}
 }
 
-// settleNode drains a node if one of its windows has begun, and lets it work again if none has. A drain that an
-// operator ordered stays.
+// settleNode drains a node if one of its windows has begun, or else lets it work again. A drain that an operator
+// ordered stays.
 func (s *windows) settleNode(i uint32, n *Node) {
 	s.watch.touchNode(i)
 	at := slices.IndexFunc(n.windows, func(w *market.Window) bool { return w.From <= s.clock.now && s.clock.now < w.To })
@@ -139,7 +135,7 @@ func (s *windows) settleNode(i uint32, n *Node) {
 	s.nodes.recount(n)
 }
 
-// leave removes a node from its windows that have begun, because an operator lets the node work again.
+// leave removes a node from its present windows, because an operator lets the node work again.
 func (s *windows) leave(n *Node) {
 	for _, w := range slices.Clone(n.windows) {
 		if w.From > s.clock.now {
@@ -157,8 +153,8 @@ func (s *windows) leave(n *Node) {
 	s.schedule()
 }
 
-// FreeUntil returns the time when the next window of the node begins, or [ToTheirEnd] if the node has no window. A time
-// in the past means that a window has begun.
+// FreeUntil returns when the next window of the node begins, or [ToTheirEnd]. A time in the past means that a window
+// has begun.
 func (n *Node) FreeUntil(now messages.Time) messages.Time {
 	until := ToTheirEnd
 	for _, w := range n.windows {
@@ -169,8 +165,8 @@ func (n *Node) FreeUntil(now messages.Time) messages.Time {
 	return until
 }
 
-// Before reports whether a task that starts now, with the given time limit, ends by the time until. A limit of 0 means
-// that the task has no time limit.
+// Before reports whether a task that starts now ends by the time until. A limit of 0 means that the task has no time
+// limit.
 func Before(now messages.Time, limit messages.Duration, until messages.Time) bool {
 	if until == ToTheirEnd {
 		return true
@@ -178,7 +174,7 @@ func Before(now messages.Time, limit messages.Duration, until messages.Time) boo
 	return limit > 0 && limit < messages.Duration(math.MaxInt64)/2 && now.Add(limit) <= until
 }
 
-// Admits reports whether a task of a stage, if it starts now, ends before the node's next window.
+// Admits reports whether a task that starts now ends before the node's next window.
 func (n *Node) Admits(s *job.Stage, now messages.Time) bool {
 	return len(n.windows) == 0 || Before(now, s.TimeLimit, n.FreeUntil(now))
 }

@@ -23,7 +23,7 @@ func limited(tasks int, limit messages.Duration) job.Stage {
 	return s
 }
 
-// window adds a maintenance window for nodes. `from` and `to` are the times from now until it begins and ends.
+// window adds a maintenance window for nodes. The arguments from and to count from now.
 func (s *site) window(from, to messages.Duration, nodes ...messages.Name) market.Window {
 	s.t.Helper()
 	w, ok := s.apply(Command{ChangeWindows: &ChangeWindows{Add: &market.Window{Nodes: nodes, From: s.at.Add(from), To: s.at.Add(to), Reason: "new disks"}}}).(market.Window)
@@ -49,8 +49,8 @@ func (s *site) again() {
 	}
 }
 
-// TestNoTaskPassesTheBeginningOfAWindow checks which tasks start on a node before a maintenance window. When the window
-// begins, the node must drain, and when it ends, the node must take tasks again. The other node must not change.
+// When the window begins, the node must drain. When it ends, the node takes tasks again. The other node must not
+// change.
 func TestNoTaskPassesTheBeginningOfAWindow(t *testing.T) {
 	for _, restored := range []bool{false, true} {
 		t.Run(fmt.Sprint("restored ", restored), func(t *testing.T) {
@@ -97,8 +97,7 @@ func TestNoTaskPassesTheBeginningOfAWindow(t *testing.T) {
 	}
 }
 
-// TestAWindowGivesNotice adds a window with a notice of half an hour. From the window's beginning the node must
-// drain for half an hour, and must then end the task that still runs.
+// A window has a notice of half an hour. The node must drain for half an hour, and then end the task that still runs.
 func TestAWindowGivesNotice(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 2)
@@ -118,9 +117,8 @@ func TestAWindowGivesNotice(t *testing.T) {
 	}
 }
 
-// TestAGangThatGathersTooLongStartsElsewhere: the first task of a gang is claimed early enough, but the last task is
-// claimed so late that the gang would run into a window of the first node. Both tasks must be ended, and the gang must
-// start on the other nodes.
+// The first task of a gang is claimed early, but the last one so late that the gang would run into a window of the
+// first node. Both tasks must be ended, and the gang starts on other nodes.
 func TestAGangThatGathersTooLongStartsElsewhere(t *testing.T) {
 	for _, allocation := range []bool{false, true} {
 		s := newSite(t)
@@ -149,8 +147,8 @@ func TestAGangThatGathersTooLongStartsElsewhere(t *testing.T) {
 	}
 }
 
-// TestAWindowAndAnOperator checks three rules. A drain that an operator ordered outlives a window. A node that an
-// operator lets work again leaves its window. The end of a window does not end a drain by the next window.
+// A drain that an operator ordered outlives a window. A node that an operator lets work again leaves its window. The
+// end of a window does not end a drain by the next window.
 func TestAWindowAndAnOperator(t *testing.T) {
 	s := newSite(t)
 	for i := range 3 {

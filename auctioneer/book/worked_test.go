@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// TestAnAttemptHadWhatItsAgentSays: the end of a task is reported late, because its site was down or had no connection.
-// Slot time, cost and run time must be as the agent says, but at least 0 and at most the time from the claim to now.
+// The end of a task is reported late, because its site had no connection. Slot time, cost and run time are as the agent
+// says, from 0 to the time since the claim.
 func TestAnAttemptHadWhatItsAgentSays(t *testing.T) {
 	const second = 1_000_000
 	for name, c := range map[string]struct {
@@ -63,8 +63,8 @@ func TestAnAttemptHadWhatItsAgentSays(t *testing.T) {
 	}
 }
 
-// TestAnAttemptThatEndedLongAgo: the tariffs have changed too often since an attempt ended. Then the book must subtract
-// the mean cost for the time from the end to its report.
+// The tariffs have changed too often since an attempt ended. The book must subtract the mean cost for the time from the
+// end to its report.
 func TestAnAttemptThatEndedLongAgo(t *testing.T) {
 	const second = 1_000_000
 	w := &timed{site: newSite(t), session: 7}
@@ -90,8 +90,7 @@ func TestAnAttemptThatEndedLongAgo(t *testing.T) {
 	}
 }
 
-// TestAGangRanFromWhenItWasThere checks that the time in which a gang gathers does not count as run time of its
-// tasks.
+// The time in which a gang gathers does not count as run time.
 func TestAGangRanFromWhenItWasThere(t *testing.T) {
 	const second = 1_000_000
 	w := &timed{site: newSite(t), session: 7}
@@ -116,10 +115,9 @@ func TestAGangRanFromWhenItWasThere(t *testing.T) {
 	}
 }
 
-// TestNoJobPaysMoreThanItBid: a task runs from 2 s on, at first for nothing. From 12 s on the price is the job's bid,
-// and two more tasks run on a node that is lost at 22 s. Then the first task ends, and its agent says that it ran for 4
-// s. The time of the two tasks is forgiven at the mean cost, half of the bid. Without a bound, more than the bid would
-// be left to pay for the 4 s. The job must not pay more than its bid.
+// A task runs from 2 s on, at first for nothing. From 12 s on the price is the job's bid, and two more tasks run on a
+// node that is lost at 22 s. Then the first task ends after 4 s, as its agent says. The two tasks are forgiven at the
+// mean cost, half of the bid. Without a bound, the 4 s would cost more than the bid.
 func TestNoJobPaysMoreThanItBid(t *testing.T) {
 	const second = 1_000_000
 	w := &timed{site: newSite(t), session: 7}

@@ -14,11 +14,10 @@ type Instant struct {
 }
 
 // Input is an event that the desk must handle: [Done] or [Heard]. The desk only decides. The code around it, called the
-// shell, does what the desk decided and reports events to it.
+// shell, carries out the decisions and reports events.
 type Input interface{ input() }
 
-// Done is the outcome of a proposal or a request with an ID: the result of the command, or the answer to the request.
-// If the proposal or request was refused, the outcome is an error.
+// Done is the outcome of a proposal or a request with an ID: a result, or an error if it was refused.
 type Done struct {
 	ID     uint64
 	Result any
@@ -35,7 +34,7 @@ func (Done) input()  {}
 func (Heard) input() {}
 
 // Actions are what the shell must do, in the order of the fields. For each action with an ID, the shell later reports a
-// [Done], unless the shell stops before.
+// [Done], unless it stops before.
 type Actions struct {
 	Propose []Proposal
 	Ask     []Request
@@ -49,8 +48,7 @@ type Actions struct {
 type Proposal struct {
 	ID      uint64
 	Command *book.Command
-	// Patience is how long the command may wait for other commands, so that they share one log entry. If it is 0, the
-	// command does not wait.
+	// Patience is how long the command may wait for others, to share a log entry.
 	Patience messages.Duration
 }
 
@@ -60,14 +58,14 @@ type Request struct {
 	To   messages.Name // Bank, Estimator, Observations, Notices, or the Auctioneer of Peer
 	Peer messages.Name
 	Verb string
-	// Body is the request that the verb takes. For Observations it is []job.Observation; the answer is then a number n.
-	// The stream stored the first n observations, and an error belongs to the observation after them.
+	// Body is the request that the verb takes. For Observations it is []job.Observation. Its answer is a number n: the
+	// first n observations were stored, and an error is about the next one.
 	Body   any
 	Reply  any               // a pointer to the value that is filled with the answer and returned; nil for Observations
 	Within messages.Duration // how long to wait for the answer; 0 means no limit
 }
 
-// Observations is the name of the stream where the desk puts observations of ended jobs, for the estimator.
+// Observations names the stream that gets observations of ended jobs, for the estimator.
 const Observations messages.Name = "observations"
 
 // Direction is a directive with the node that gets it.
@@ -76,14 +74,12 @@ type Direction struct {
 	Directive agent.Directive
 }
 
-// Events inform operators and change nothing.
 type (
 	// Decided says that a market has decided.
 	Decided struct{ Market messages.Name }
 	// Committed says that a decision is in the book.
 	Committed struct{ Decision *book.Decide }
-	// Reconfigured says that newly applied markets are in force, and lists the markets that cannot run: their jobs
-	// wait.
+	// Reconfigured says that newly applied markets are in force. It lists the markets that cannot run, whose jobs wait.
 	Reconfigured struct {
 		Markets *Markets
 		Faults  []error
@@ -104,7 +100,7 @@ type (
 		Tasks any
 		Err   error
 	}
-	// Evicted says that ending the remaining tasks of a drained node failed. It will be tried again.
+	// Evicted says that ending the tasks of a drained node failed, and will be tried again.
 	Evicted struct {
 		Node messages.Name
 		Err  error
@@ -114,7 +110,7 @@ type (
 		Job messages.JobID
 		Err error
 	}
-	// Refused says that the bank refused a charge, and that the charge is not tried again.
+	// Refused says that the bank refused a charge. It is not tried again.
 	Refused struct {
 		Charge string        // the transfer, or the other site's authorisation
 		Site   messages.Name // the other site
@@ -132,8 +128,8 @@ type (
 		Effect uint64
 		Job    messages.JobID
 	}
-	// Ran says that a request about a remote job was answered, or will be repeated. Job is 0 if the request was about
-	// all jobs at a peer.
+	// Ran says that a request about a remote job was answered, or will be repeated. Job is 0 for a request about all
+	// jobs at a peer.
 	Ran struct {
 		Job     messages.JobID
 		Peer    messages.Name
@@ -143,8 +139,7 @@ type (
 	}
 	// Sent says that a notification about a job was accepted.
 	Sent struct{ Job messages.JobID }
-	// Unsent says that a notification about a job was not accepted, and whether it will be tried
-	// again.
+	// Unsent says that a notification about a job was not accepted, and whether it will be tried again.
 	Unsent struct {
 		Job  messages.JobID
 		To   string

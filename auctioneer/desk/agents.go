@@ -29,8 +29,8 @@ func (d *Desk) Register(node messages.Name, r *agent.RegisterRequest) (*book.Com
 		Abilities: r.Abilities, Resources: r.Resources, Units: d.units(node, r.Slots), Labels: r.Labels, MostSuspended: r.MostSuspended, Level: r.Level}}, nil
 }
 
-// Registered returns the answer to a registration that is in the book. The argument end has the attempts that the agent
-// must end. Registered renews the node's lease, even if this registration is a repetition.
+// Registered returns the answer to a registration that is in the book, and renews the node's lease. The argument end
+// has the attempts that the agent must end.
 func (d *Desk) Registered(now Instant, node messages.Name, r *agent.RegisterRequest, end []messages.Attempt) agent.RegisterReply {
 	d.nodes.registered(node, r.Session, now.Mono)
 	delete(d.nodes.informed, node)
@@ -71,7 +71,7 @@ func checkNode(node messages.Name, r *agent.RegisterRequest) error {
 }
 
 // MustCommit reports whether an exchange must be committed. An exchange without finished tasks and claims only renews
-// the lease, and needs no commit.
+// the lease.
 func MustCommit(b *book.Book, now messages.Time, node messages.Name, x *agent.Exchange) bool {
 	if len(x.Finished)+len(x.Claims) > 0 {
 		return true
@@ -80,12 +80,12 @@ func MustCommit(b *book.Book, now messages.Time, node messages.Name, x *agent.Ex
 	return n != nil && n.Examines(now)
 }
 
-// DecidingWithin is the longest time that a claim waits for a market to decide about it. It equals the longest pause of
-// a leader between two steps.
+// DecidingWithin is the longest time that a claim waits for a decision. It equals the longest pause of a leader between
+// two steps.
 const DecidingWithin = messages.Duration(500e6)
 
-// AwaitsDecision reports whether an exchange without finished tasks should wait for the next step. That is so if a
-// claim's market directs claims, now allows fewer tasks than the claim asks for, and is about to decide.
+// AwaitsDecision reports whether an exchange without finished tasks should wait for the next step: a claim's market
+// directs claims, is about to decide, and now allows fewer tasks than the claim asks for.
 func (d *Desk) AwaitsDecision(x *agent.Exchange) (wait bool) {
 	if len(x.Finished) > 0 {
 		return false // the market needs these reports before it decides
@@ -98,14 +98,13 @@ func (d *Desk) AwaitsDecision(x *agent.Exchange) (wait bool) {
 	return wait
 }
 
-// Deciding reports whether a decision of a market is being committed. The market makes no other decision until the
-// commit has ended.
+// Deciding reports whether a decision of a market is being committed.
 func (d *Desk) Deciding() bool {
 	return slices.ContainsFunc(d.trading.markets, func(m *traded) bool { return m.deciding })
 }
 
-// AllReserved reports whether an exchange can wait for the next log entry. That is so if the node has no tasks, the
-// exchange only claims, and all tasks that the node could get are reserved for other claims.
+// AllReserved reports whether an exchange can wait for the next log entry: its node has no tasks, it only claims, and
+// all tasks for it are reserved for other claims.
 func (d *Desk) AllReserved(node messages.Name, x *agent.Exchange) (all bool) {
 	if len(x.Finished) > 0 {
 		return false
@@ -120,12 +119,15 @@ func (d *Desk) AllReserved(node messages.Name, x *agent.Exchange) (all bool) {
 	})
 }
 
-// Exchange returns the command for an exchange. The command has the finished tasks, and the claims with the jobs that
-// the leader chose, in order of preference, as far as their tasks fit in the answer. Invalid claims are dropped,
-// because the agent may not know yet that a market was removed. A claim for the first task of a job comes before claims
-// for fewer slots, unless the latter are known to be brief. Later tasks have no such precedence: with it, a job whose
-// tasks take whole nodes would leave nothing to others. The node gathers slots only if it can expect to have enough
-// soon. When the outcome is known, the caller calls Unreserve with the [Ungranted] jobs.
+// Exchange returns the command for an exchange: the finished tasks, and the claims with the jobs that the leader chose,
+// in order of preference, as far as their tasks fit in the answer. Invalid claims are dropped, because the agent may
+// not know yet that a market was removed.
+//
+// A claim for the first task of a job comes before claims for fewer slots, unless those are known to be brief. Later
+// tasks have no such precedence: otherwise a job whose tasks take whole nodes would leave nothing to others. The node
+// gathers slots only if it can expect to have enough soon.
+//
+// When the outcome is known, the caller calls Unreserve with the [Ungranted] jobs.
 func (d *Desk) Exchange(node messages.Name, x *agent.Exchange) *book.Command {
 	out := &book.Exchange{Node: node, Session: x.Session, Seq: x.Seq, Finished: brief(x.Finished), Sent: x.Sent}
 	if len(x.Claims) > 0 {
@@ -153,8 +155,7 @@ func (d *Desk) Exchange(node messages.Name, x *agent.Exchange) *book.Command {
 	return &book.Command{Exchange: out}
 }
 
-// resolve chooses the jobs for a claim. If the exchange also has finished tasks, the claim may use the slots that
-// they free.
+// resolve chooses the jobs for a claim. The claim may use the slots of tasks that ended.
 func (d *Desk) resolve(b *book.Book, m *market.Market, node messages.Name, ended []agent.Finished, c *agent.Claim) book.Claim {
 	var lent messages.Duration
 	if n := b.Node(node); n != nil && d.Level >= 2 {
@@ -172,8 +173,7 @@ func (d *Desk) resolve(b *book.Book, m *market.Market, node messages.Name, ended
 	return claim
 }
 
-// cutOff returns the jobs of the wanted claims that were cut because they do not fit in the answer. Usually there are
-// none.
+// cutOff returns the jobs of the wanted claims that do not fit in the answer. Usually there are none.
 func cutOff(wanted, carried []book.Claim) (ids []messages.JobID) {
 	jobs := 0
 	for i := range wanted {
@@ -201,9 +201,9 @@ func cutOff(wanted, carried []book.Claim) (ids []messages.JobID) {
 	return ids
 }
 
-// Ungranted returns the jobs of an exchange whose reserved tasks were not granted. If the market directs claims, they
-// are the jobs without a granted task. In other markets, they are the jobs after the last job with a granted task,
-// because further tasks of that last job may be reserved for other claims.
+// Ungranted returns the jobs of an exchange whose reserved tasks were not granted. If the market directs claims, these
+// are the jobs without a granted task. Otherwise these are the jobs after the last one with a granted task, because
+// further tasks of that job may be reserved for other claims.
 func Ungranted(x *book.Exchange, grants []agent.Grant) (ids []messages.JobID) {
 	granted := make(map[messages.JobID]bool, len(grants))
 	for i := range grants {
@@ -220,7 +220,7 @@ func Ungranted(x *book.Exchange, grants []agent.Grant) (ids []messages.JobID) {
 	return ids
 }
 
-// Unreserve ends the reservations for jobs that a claim did not get, so that other claims can get tasks of these jobs.
+// Unreserve ends the reservations for jobs that a claim did not get, so that other claims can get them.
 func (d *Desk) Unreserve(ungranted []messages.JobID) {
 	for _, m := range d.trading.markets {
 		for _, id := range ungranted {
@@ -229,11 +229,10 @@ func (d *Desk) Unreserve(ungranted []messages.JobID) {
 	}
 }
 
-// mostDetails is the maximum number of details in one command.
 const mostDetails = 4 * book.MaxKept
 
 // brief shortens the reports of finished tasks for the book. Only the first tasks that did not end well keep their
-// details, in one line each: all details together could exceed the size of a command.
+// details, in one line each: all details could exceed the size of a command.
 func brief(finished []agent.Finished) []agent.Finished {
 	out, details := slices.Clone(finished), 0
 	for i := range out {
@@ -250,8 +249,8 @@ func brief(finished []agent.Finished) []agent.Finished {
 	return out
 }
 
-// Answer returns the answer to an exchange. The argument grants is nil if the exchange was not committed; then Answer
-// returns an error if the node's session is over.
+// Answer returns the answer to an exchange. Without grants (nil) the exchange was not committed; then Answer returns an
+// error if the node's session is over.
 func Answer(b *book.Book, node messages.Name, x *agent.Exchange, grants []agent.Grant) (reply agent.ExchangeReply, err error) {
 	n := b.Node(node)
 	current := n != nil && n.Session == x.Session
@@ -266,8 +265,8 @@ func Answer(b *book.Book, node messages.Name, x *agent.Exchange, grants []agent.
 	return reply, nil
 }
 
-// Inform adds a node's markets to the answer to the node's first exchange with this desk, if an operator has applied
-// markets: other markets may have been in force when the node registered. A repeated answer has the markets too.
+// Inform adds a node's markets to the answer to its first exchange with this desk, if an operator has applied markets:
+// other markets may have been in force when the node registered. A repeated answer has them too.
 func (d *Desk) Inform(node messages.Name, slots []job.ClassSlots, reply *agent.ExchangeReply) {
 	if first, known := d.nodes.informed[node]; known && first != reply.Seq {
 		return
@@ -278,7 +277,7 @@ func (d *Desk) Inform(node messages.Name, slots []job.ClassSlots, reply *agent.E
 	}
 }
 
-// Informs reports whether an operator has applied markets. If so, the desk tells each node its markets.
+// Informs reports whether an operator has applied markets. Then the desk tells each node its markets.
 func (m *Markets) Informs() bool { return m.applied }
 
 // Vector returns the current vector of a market, for an agent that missed a change.

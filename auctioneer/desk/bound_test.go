@@ -34,7 +34,7 @@ func newBounded(t *testing.T, jobs int, width func(i int) int) *bounded {
 	return &bounded{site: s}
 }
 
-// exchange reports the end of the first n running tasks. If claim is true, the exchange also claims tasks.
+// exchange reports the end of the first n running tasks. If claim is true, it also claims tasks.
 func (s *bounded) exchange(n int, claim bool) {
 	s.Helper()
 	s.seq++
@@ -51,8 +51,8 @@ func (s *bounded) exchange(n int, claim bool) {
 	}
 }
 
-// TestAnEndAtABoundCostsNoMoreAmongMoreJobs: an account uses all slots of its bound, and has many jobs that wait. The
-// leader's time for the end of a task must not grow with the number of these jobs.
+// An account uses all slots of its bound, and has many waiting jobs. The leader's time for the end of a task must not
+// grow with their number.
 func TestAnEndAtABoundCostsNoMoreAmongMoreJobs(t *testing.T) {
 	cost := func(jobs int) time.Duration {
 		s := newBounded(t, jobs, func(int) int { return 1 })
@@ -86,8 +86,7 @@ func TestAnEndAtABoundCostsNoMoreAmongMoreJobs(t *testing.T) {
 	t.Errorf("among ten times as many jobs an end costs %.1f times as much", best)
 }
 
-// TestAllJobsAtABoundHaveTheirTurn: the first jobs need more slots than the end of one task frees, but the later jobs
-// fit. The later jobs must start, and in the end all jobs must have run.
+// The first jobs need more slots than the end of one task frees, but later jobs fit. In the end all jobs must have run.
 func TestAllJobsAtABoundHaveTheirTurn(t *testing.T) {
 	const wide, jobs = 2 * shutAtOnce, 3 * shutAtOnce
 	s := newBounded(t, jobs, func(i int) int {

@@ -11,12 +11,12 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// followAtOnce is how many jobs are read at a time, before the book may change again. A new leader must read all
-// jobs, which can be a million.
+// followAtOnce is how many jobs are read before the book may change again. A new leader reads all jobs, maybe a
+// million.
 const followAtOnce = 4096
 
 // follow updates the markets from the book. It reports whether the book has new effects, and whether its notifications
-// have changed. A job that changes in the meantime is followed again.
+// have changed.
 func (d *Desk) follow() (effects, notices bool) {
 	var rest []messages.JobID
 	d.book.Changes(func(b *book.Book, touched book.Changes) {
@@ -71,9 +71,9 @@ func (d *Desk) followSome(b *book.Book, ids []messages.JobID) (rest []messages.J
 	return ids[n:]
 }
 
-// withLimited returns the touched jobs together with the limited jobs whose number of claimable tasks has changed since
-// the desk followed them last, because licences or bounds allow more or fewer tasks. If the free licences have changed,
-// it checks all limited jobs; otherwise only jobs of owners whose use has changed.
+// withLimited adds to the touched jobs the limited jobs whose claimable tasks have changed, because licences or bounds
+// allow more or fewer. If the free licences have changed, it checks all limited jobs; otherwise only jobs of owners
+// whose use has changed.
 func (d *Desk) withLimited(b *book.Book, touched *book.Changes) []messages.JobID {
 	var more []messages.JobID
 	add := func(id messages.JobID) {
@@ -98,15 +98,15 @@ func (d *Desk) withLimited(b *book.Book, touched *book.Changes) []messages.JobID
 	return with(touched.Jobs, more)
 }
 
-// Returns the jobs of both lists, sorted, each once.
+// with returns the jobs of both lists, sorted, each once.
 func with(ids, more []messages.JobID) []messages.JobID {
 	all := slices.Concat(ids, more)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// opens reports whether a node starts or stops taking tasks, or whether its labels and slots may have changed. If it
-// returns true, the jobs that name nodes are followed again.
+// opens reports whether a node starts or stops taking tasks, or may have new labels and slots. Then the jobs that name
+// nodes are followed again.
 func (d *Desk) opens(i uint32, n *book.Node) bool {
 	is := taking{n.Session, n.FreeUntil(d.now.Wall)}
 	if !n.Up || n.Drain != 0 || n.Health.Quarantined != 0 {
@@ -117,8 +117,7 @@ func (d *Desk) opens(i uint32, n *book.Node) bool {
 	return is != was
 }
 
-// Shut reports whether licences or a bound of its owner kept a job from competing. It is about the time when the desk
-// followed the job last.
+// Shut reports whether licences or a bound kept a job from competing when the desk followed it last.
 func (d *Desk) Shut(id messages.JobID) bool {
 	n, limited := d.limited[id]
 	return limited && n == 0
@@ -132,8 +131,7 @@ func claimable(b *book.Book, j *book.Job) (n int) {
 	return n
 }
 
-// followJob tells the market of a job about the job's progress. If the job has ended, followJob begins its
-// settlement.
+// followJob tells a job's market about its progress. If the job has ended, its settlement begins.
 func (d *Desk) followJob(b *book.Book, j *book.Job) {
 	m := d.trading.market(j.Spec.Market)
 	if b.Limited(j) {

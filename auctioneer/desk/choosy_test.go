@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// TestAJobForAClosedNodeBidsForNoSlot: tasks may run on only one node. They must compete for slots only while that node
-// takes tasks. Otherwise other jobs must pay on a site with free slots.
+// Tasks that may run on one node only must compete for slots only while that node takes tasks. Otherwise other jobs
+// must pay on a site with free slots.
 func TestAJobForAClosedNodeBidsForNoSlot(t *testing.T) {
 	s := newSite(t, func(*Config) {})
 	for session, node := range []messages.Name{"n1", "n2"} {

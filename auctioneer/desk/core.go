@@ -20,10 +20,10 @@ type Config struct {
 	Lease messages.Duration
 	// HoldFor is how long the bank keeps a hold that is not extended. 0 means for ever.
 	HoldFor messages.Duration
-	// RemoteFor is the duration for which the desk asks the bank to authorise a remote job.
+	// RemoteFor is how long a remote job is authorised by the bank.
 	RemoteFor messages.Duration
-	// Idle is the longest time between two steps. It is limited because an operator may set the wall clock between two
-	// steps. 0 means that there is no limit, because the wall clock is never set.
+	// Idle is the longest time between two steps, because an operator may set the wall clock between them. 0 means no
+	// limit, for a wall clock that is never set.
 	Idle messages.Duration
 	// Estimator is true if the site has an estimator.
 	Estimator bool
@@ -56,13 +56,12 @@ type core struct {
 	stream bool              // the last two jobs ended shortly after one another
 }
 
-// propose asks for the commit of a command. Later it calls `then` with the outcome.
+// propose asks for the commit of a command, and later calls `then` with the outcome.
 func (c *core) propose(command *book.Command, then func(result any, err error)) {
 	c.proposeWithin(0, command, then)
 }
 
-// proposeWithin does the same as propose, for a command that may wait for other commands, at most for the time
-// `patience`.
+// proposeWithin is propose for a command that may wait for others, at most for the time `patience`.
 func (c *core) proposeWithin(patience messages.Duration, command *book.Command, then func(result any, err error)) {
 	c.out.Propose = append(c.out.Propose, Proposal{c.await(then), command, patience})
 }
@@ -73,8 +72,7 @@ func (c *core) ask(r Request, then func(reply any, err error)) {
 	c.out.Ask = append(c.out.Ask, r)
 }
 
-// ask sends a request whose answer has the type Reply. If `then` is called with an error, its first argument may be
-// nil.
+// ask sends a request whose answer has the type Reply. With an error, the first argument of `then` may be nil.
 func ask[Reply any](c *core, r Request, then func(*Reply, error)) {
 	r.Reply = new(Reply)
 	c.ask(r, func(reply any, err error) {
@@ -94,7 +92,7 @@ func (c *core) await(then func(any, error)) uint64 {
 
 func (c *core) tell(event any) { c.out.Events = append(c.out.Events, event) }
 
-// wakeAt asks for a step at this time of the wall clock at the latest. If at is 0, it does nothing.
+// wakeAt asks for a step at this time of the wall clock at the latest; 0 means none.
 func (c *core) wakeAt(at messages.Time) {
 	if at != 0 {
 		c.wakeIn(at.Sub(c.now.Wall))
@@ -108,7 +106,7 @@ func (c *core) wakeIn(wait messages.Duration) {
 	}
 }
 
-// soon is the pause before a failed proposal is made again, if the wall clock made the proposal due.
+// soon is the pause before a failed proposal that the wall clock made due is made again.
 const soon = messages.Duration(time.Second)
 
 // refused reports whether an error is a refusal that the same request would get again.
@@ -128,14 +126,13 @@ func (c *core) retryAt(fails int) messages.Duration {
 	return c.now.Mono + messages.Duration(retries.Wait(fails, c.rng.Float64()))
 }
 
-// ended is called when a job has ended. It stores the time of this end.
 func (c *core) ended() {
 	if c.end != c.now.Mono { // not if another job ended in the same step
 		c.stream, c.end = c.end != 0 && c.now.Mono-c.end <= SharedWithin, c.now.Mono
 	}
 }
 
-// patience returns how long the command that follows the end of a job may wait for other commands.
+// patience returns how long the command after the end of a job may wait for others.
 func (c *core) patience() messages.Duration {
 	if c.stream {
 		return SharedWithin
@@ -143,7 +140,7 @@ func (c *core) patience() messages.Duration {
 	return 0
 }
 
-// SharedWithin is the longest time that a command waits for other commands, so that they share one log entry: each
-// entry costs each replica a write to its disk. The user of a job waits for the commands that follow the job's end. So
-// these commands wait only if jobs end shortly after one another.
+// SharedWithin is the longest time that a command waits for others, so that they share one log entry: each entry costs
+// each replica a write to its disk. Users wait for these commands, so commands wait only if jobs end shortly after one
+// another.
 const SharedWithin = messages.Duration(10e6)

@@ -6,7 +6,7 @@ import (
 )
 
 // delays tells the book when the begin time of a job or of a maintenance window has come, because the book's clock
-// moves only with commands. If the command is not committed, it is proposed again later.
+// moves only with commands.
 type delays struct {
 	*core
 	busy  bool

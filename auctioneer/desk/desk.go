@@ -24,9 +24,8 @@ type Desk struct {
 	delays       delays
 	warnings     warnings
 	spare        book.Spare // memory for the jobs that are being read
-	// limited has the jobs that have not ended and that licences or bounds limit. For each job, its value says how many
-	// tasks could be claimed when the desk followed the job last. owned has these jobs by owner; some of the jobs may
-	// have ended since then.
+	// limited has the active jobs that licences or bounds limit, with the number of tasks that could be claimed when
+	// the desk followed them last. owned has these jobs by owner; some may have ended since.
 	limited map[messages.JobID]int
 	owned   map[book.Owner]*owned
 	choosy  map[messages.JobID]bool // jobs that have not ended and that name nodes
@@ -59,8 +58,8 @@ func New(c Config, b Book, now Instant) (d *Desk, faults []error) {
 	return d, faults
 }
 
-// reconfigure replaces the desk's markets by the markets of the book. Their vectors continue the numbering of the
-// earlier vectors, and each node is told its markets again. The new markets do not know any jobs and nodes yet.
+// reconfigure replaces the desk's markets by the markets of the book. Their vectors continue the earlier numbers, and
+// each node is told its markets again. The new markets know no jobs and nodes yet.
 func (d *Desk) reconfigure(b *book.Book) {
 	var faults []error
 	d.Markets, faults = openMarkets(&d.Config, b)

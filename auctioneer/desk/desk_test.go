@@ -51,10 +51,8 @@ func newSite(t *testing.T, adjust func(*Config)) *site {
 	return s
 }
 
-// Read implements Book.
 func (s *site) Read(f func(*book.Book)) { f(s.Book) }
 
-// Changes implements Book.
 func (s *site) Changes(f func(*book.Book, book.Changes)) { f(s.Book, s.TakeChanges()) }
 
 func (s *site) apply(c *book.Command) any {
@@ -70,7 +68,7 @@ func (s *site) apply(c *book.Command) any {
 	return s.Book.Apply(c)
 }
 
-// Commits a command, and fails the test if it is refused.
+// must commits a command, and fails the test if it is refused.
 func (s *site) must(c *book.Command) any {
 	s.Helper()
 	result := s.apply(c)
@@ -134,7 +132,6 @@ func (s *site) answer(reply any, err error) {
 	s.step(Done{r.ID, reply, err})
 }
 
-// carriesOut answers all requests like a bank that carries out everything.
 func (s *site) carriesOut() {
 	s.Helper()
 	for len(s.asked) > 0 {
@@ -179,7 +176,6 @@ func (s *site) visit(home messages.Name, n int) messages.JobID {
 		Visit: &book.Visit{Visit: v, Authorisation: v.String(), Until: epoch.Add(clearing.MaxInterval)}}, 1)
 }
 
-// end cancels a job.
 func (s *site) end(id messages.JobID) {
 	s.Helper()
 	s.must(&book.Command{Cancel: &book.Cancel{Job: id, By: s.Job(id).Account}})
@@ -198,7 +194,6 @@ func (s *site) register(node messages.Name, session uint64) {
 	s.step()
 }
 
-// claim lets a node claim tasks of a job.
 func (s *site) claim(node messages.Name, session, seq uint64, id messages.JobID, slots int) []agent.Grant {
 	s.Helper()
 	x := &agent.Exchange{Session: session, Seq: seq, Claims: []agent.Claim{{Market: "main", Class: "cpu", Job: id, Slots: slots}}}
@@ -212,8 +207,7 @@ func (s *site) claim(node messages.Name, session, seq uint64, id messages.JobID,
 
 func usual(*Config) {}
 
-// TestSilentNodesLoseTheirClaims checks that a silent node loses its claims half a lease after its agent has stopped
-// its tasks. Only the monotonic clock counts. Other nodes must keep their claims.
+// A silent node loses its claims half a lease after its agent has stopped its tasks. Only the monotonic clock counts.
 func TestSilentNodesLoseTheirClaims(t *testing.T) {
 	s := newSite(t, usual)
 	id := s.submit("k", 4)
@@ -242,9 +236,8 @@ func TestSilentNodesLoseTheirClaims(t *testing.T) {
 	}
 }
 
-// TestARegistrationThatComesAgainIsHeard repeats a registration in a known session, for a node that is up and for a
-// node that was lost. The registration must renew the lease. This must hold if the desk reads the book before it
-// answers, and if it answers first.
+// A repeated registration must renew the lease, for a node that is up and for a lost one. The desk may read the book
+// before or after it answers.
 func TestARegistrationThatComesAgainIsHeard(t *testing.T) {
 	s := newSite(t, usual)
 	s.register("n1", 7)
@@ -263,8 +256,7 @@ func TestARegistrationThatComesAgainIsHeard(t *testing.T) {
 	}
 }
 
-// TestANewDeskGivesNodesAWholeLease checks that a new desk gives each node a whole lease, and that a change of
-// markets does not begin the leases again.
+// A new desk gives each node a whole lease. A change of markets does not begin the leases again.
 func TestANewDeskGivesNodesAWholeLease(t *testing.T) {
 	s := newSite(t, usual)
 	s.register("n1", 7)
@@ -289,8 +281,8 @@ func TestANewDeskGivesNodesAWholeLease(t *testing.T) {
 	}
 }
 
-// TestALateFirstStepGivesNodesNoMoreTime: a new desk must first commit a leap of the clock, and the log has no room
-// for a while. The silence of nodes must still count from the time when the desk began.
+// A new desk must first commit a leap of the clock, and the log has no room for a while. The silence of nodes must
+// still count from the beginning of the desk.
 func TestALateFirstStepGivesNodesNoMoreTime(t *testing.T) {
 	s := newSite(t, usual)
 	s.register("n1", 7)
@@ -315,8 +307,8 @@ func TestALateFirstStepGivesNodesNoMoreTime(t *testing.T) {
 	}
 }
 
-// TestVectorsOfAMarketThatComesBackAreTaken removes a market and adds it again in the same term. Its vectors must have
-// higher numbers than before, because an agent ignores vectors with smaller numbers.
+// A market is removed and added again in one term. Its vectors must have higher numbers than before, because an agent
+// ignores smaller numbers.
 func TestVectorsOfAMarketThatComesBackAreTaken(t *testing.T) {
 	s := newSite(t, usual)
 	s.register("n1", 7)
@@ -335,8 +327,7 @@ func TestVectorsOfAMarketThatComesBackAreTaken(t *testing.T) {
 	}
 }
 
-// TestANodeIsTakenBackThoughACommitFails lets a commit fail. The command takes back the claims of a lost node. It must
-// be proposed again.
+// A command that takes back the claims of a lost node fails. It must be proposed again.
 func TestANodeIsTakenBackThoughACommitFails(t *testing.T) {
 	s := newSite(t, usual)
 	s.register("n1", 7)
@@ -352,9 +343,8 @@ func TestANodeIsTakenBackThoughACommitFails(t *testing.T) {
 	}
 }
 
-// TestAFullLogIsTriedAtIntervals lets the log refuse all commands for 20 seconds. Three commands must each be proposed
-// several times, with pauses: a decision, the start of a job whose begin time has come, and the leap of a clock that is
-// set ahead.
+// The log refuses all commands for 20 seconds. Each command must be proposed several times, with pauses: a decision,
+// the start of a job, and the leap of a clock.
 func TestAFullLogIsTriedAtIntervals(t *testing.T) {
 	spec := job.JobSpec{Market: "main", Budget: messages.Credit, Rate: messages.Credit / 100, Begin: epoch.Add(2 * second),
 		Stages: []job.Stage{{Name: "s", Class: "cpu", Tasks: 1, Command: []string{"true"}}}}
@@ -409,8 +399,7 @@ func TestAFullLogIsTriedAtIntervals(t *testing.T) {
 	}
 }
 
-// TestAGangIsGivenBackThoughACommitFails lets a commit fail. The command ends a gang whose tasks did not get all their
-// slots in time. It must soon be proposed again.
+// A command that ends a gang fails. It must soon be proposed again.
 func TestAGangIsGivenBackThoughACommitFails(t *testing.T) {
 	s := newSite(t, func(c *Config) {
 		c.Markets[0].Mechanism, c.Markets[0].GangTimeout = market.Backfill, 2*second
@@ -439,8 +428,7 @@ func TestAGangIsGivenBackThoughACommitFails(t *testing.T) {
 	}
 }
 
-// TestDrainedNodesAreEvicted checks that the tasks on a drained node are ended when its drain is over, by the wall
-// clock.
+// The tasks on a drained node are ended when its drain is over, by the wall clock.
 func TestDrainedNodesAreEvicted(t *testing.T) {
 	s := newSite(t, usual)
 	id := s.submit("k", 2)
@@ -456,8 +444,6 @@ func TestDrainedNodesAreEvicted(t *testing.T) {
 	}
 }
 
-// TestLastWords ends tasks in several ways. For each task, it checks the text that the node gets for the last line of
-// the task's output.
 func TestLastWords(t *testing.T) {
 	s := newSite(t, usual)
 	s.register("n1", 7)
@@ -492,8 +478,7 @@ func TestLastWords(t *testing.T) {
 	}
 }
 
-// TestLastWordsOfATimeLimit lets a task of a job reach its time limit. The job's other task must end, and the last line
-// of its output must say why.
+// A task reaches its time limit. The job's other task must end, and the last line of its output must say why.
 func TestLastWordsOfATimeLimit(t *testing.T) {
 	s := newSite(t, usual)
 	s.register("n1", 7)
@@ -508,8 +493,8 @@ func TestLastWordsOfATimeLimit(t *testing.T) {
 	}
 }
 
-// TestAClockThatIsSetDelaysNoDuty starts a desk with a clock that is far behind, so that the next step seems far
-// away. Soon after the clock is set, the desk must make a step.
+// The clock is far behind at first, so the next step seems far away. Soon after the clock is set, the desk must make a
+// step.
 func TestAClockThatIsSetDelaysNoDuty(t *testing.T) {
 	s := newSite(t, func(c *Config) { c.Idle = second })
 	id := s.submit("k", 2)
@@ -526,8 +511,8 @@ func TestAClockThatIsSetDelaysNoDuty(t *testing.T) {
 	}
 }
 
-// TestNobodyPaysForALeapOfTheClock sets the clock ahead by a day while a job runs. The job's budget is enough for an
-// hour. The job must continue and pay only for the time that passed. A real day must end the job.
+// The clock is set ahead by a day while a job runs with a budget for an hour. The job must continue and pay only for
+// the time that passed. A real day must end it.
 func TestNobodyPaysForALeapOfTheClock(t *testing.T) {
 	const day = 24 * 3600 * second
 	s := newSite(t, func(c *Config) {
@@ -553,8 +538,8 @@ func TestNobodyPaysForALeapOfTheClock(t *testing.T) {
 	}
 }
 
-// TestEndsInAStreamWaitForOthers checks that the commands after the ends of jobs wait for other commands if jobs end
-// shortly after one another. After the end of a single job, the command must be committed at once.
+// The commands after the ends of jobs wait for others if jobs end shortly after one another. After the end of a single
+// job, the command must be committed at once.
 func TestEndsInAStreamWaitForOthers(t *testing.T) {
 	s := newSite(t, usual)
 	for i, c := range []struct{ after, settle, pay messages.Duration }{
@@ -586,8 +571,8 @@ func TestEndsInAStreamWaitForOthers(t *testing.T) {
 	}
 }
 
-// TestSettlementIsProposedUntilItIsInTheBook loses proposals of a settlement. The settlement must be proposed again
-// with the same content, because the market returns the shares of a job only once.
+// A lost settlement must be proposed again with the same content, because the market returns the shares of a job only
+// once.
 func TestSettlementIsProposedUntilItIsInTheBook(t *testing.T) {
 	s := newSite(t, usual)
 	id := s.submit("k", 1)
@@ -617,7 +602,6 @@ func TestSettlementIsProposedUntilItIsInTheBook(t *testing.T) {
 	}
 }
 
-// TestAJobOfAMarketThatIsGoneOwesNothing ends a job whose market was removed. The job must owe nothing.
 func TestAJobOfAMarketThatIsGoneOwesNothing(t *testing.T) {
 	s := newSite(t, func(c *Config) { c.Markets[0].Name = "other" })
 	id := s.submit("k", 1)
@@ -629,8 +613,8 @@ func TestAJobOfAMarketThatIsGoneOwesNothing(t *testing.T) {
 	}
 }
 
-// TestWhatFailsIsTriedAgain checks retries on a site where no other events happen, in three cases: the bank is silent,
-// a confirmation is lost, and the stream does not work.
+// Retries must come even if no other events happen: when the bank is silent, a confirmation is lost, or the stream does
+// not work.
 func TestWhatFailsIsTriedAgain(t *testing.T) {
 	s := newSite(t, usual)
 	id := s.submit("k", 1)
@@ -672,8 +656,7 @@ func TestWhatFailsIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestOneBadTransferRefusesNoOther lets the bank refuse a request as a whole. Then each of its transfers must be sent
-// alone.
+// If the bank refuses a request as a whole, each of its transfers must be sent alone.
 func TestOneBadTransferRefusesNoOther(t *testing.T) {
 	s := newSite(t, usual)
 	var ids []messages.JobID
@@ -706,8 +689,8 @@ func TestOneBadTransferRefusesNoOther(t *testing.T) {
 	}
 }
 
-// TestABatchIsSharedFairly checks that charges to a silent site do not fill a batch. The first batch must have the
-// site's own charges, and the next ones the charges of each other site in turn.
+// Charges to a silent site do not fill a batch. The first batch must have the site's own charges, and the next ones the
+// charges of each other site in turn.
 func TestABatchIsSharedFairly(t *testing.T) {
 	s := newSite(t, usual)
 	for i := range 4 * feesAtOnce {
@@ -764,9 +747,8 @@ func TestABatchIsSharedFairly(t *testing.T) {
 	}
 }
 
-// TestHoldsAreExtended checks that the holds of jobs that have not ended are extended once in each quarter of HoldFor,
-// and soon again if the bank did not answer. If the bank refuses to extend one hold, the other holds must still be
-// extended.
+// Holds are extended once in each quarter of HoldFor, and soon again if the bank did not answer. If the bank refuses to
+// extend one hold, the others must still be extended.
 func TestHoldsAreExtended(t *testing.T) {
 	s := newSite(t, func(c *Config) { c.HoldFor = 400 * second })
 	s.submit("a", 1)
@@ -811,8 +793,7 @@ func TestHoldsAreExtended(t *testing.T) {
 	}
 }
 
-// TestHoldsAreExtendedWhenTheClockIsSet sets the site's clock ahead. The holds must be extended by the new time
-// within a minute.
+// The clock is set ahead. The holds must be extended by the new time within a minute.
 func TestHoldsAreExtendedWhenTheClockIsSet(t *testing.T) {
 	s := newSite(t, func(c *Config) { c.HoldFor = 3600 * second })
 	s.submit("a", 1)
@@ -834,8 +815,8 @@ func TestHoldsAreExtendedWhenTheClockIsSet(t *testing.T) {
 	}
 }
 
-// TestANodeThatComesBackDuringItsLossIsLostAgain: a node registers while its loss is being committed, and then falls
-// silent. Its claims must be taken back, even if the desk checks other nodes before that.
+// A node registers while its loss is being committed, and then falls silent. Its claims must be taken back, even if the
+// desk checks other nodes before.
 func TestANodeThatComesBackDuringItsLossIsLostAgain(t *testing.T) {
 	s := newSite(t, func(*Config) {})
 	register := func(node messages.Name, session uint64) {
@@ -870,8 +851,8 @@ func TestANodeThatComesBackDuringItsLossIsLostAgain(t *testing.T) {
 	}
 }
 
-// TestALeaseCountsFromTheAnswer: a node registers after the clock has jumped ahead, and the book learns of the jump
-// three seconds later. If the node then falls silent, its lease must count from the answer to its registration.
+// A node registers after the clock has jumped ahead, and the book learns of the jump three seconds later. The lease
+// must count from the answer to the registration.
 func TestALeaseCountsFromTheAnswer(t *testing.T) {
 	s := newSite(t, func(*Config) {})
 	r := &agent.RegisterRequest{Session: 1, Slots: []job.ClassSlots{{Class: "cpu", Slots: 1}}}
@@ -895,7 +876,7 @@ func TestALeaseCountsFromTheAnswer(t *testing.T) {
 	}
 }
 
-// meddled is a book for which the function meddle is called before each read.
+// meddled is a book that calls the function meddle before each read.
 type meddled struct {
 	*site
 	meddle func()
@@ -908,8 +889,7 @@ func (m *meddled) Read(f func(*book.Book)) {
 	f(m.Book)
 }
 
-// TestANewLeaderReadsInParts ends a job before a new leader has read its part of the jobs. That job must not be in
-// the market, and the other jobs must be.
+// A job ends before a new leader has read its part of the jobs. Only the other jobs must be in the market.
 func TestANewLeaderReadsInParts(t *testing.T) {
 	s := newSite(t, func(*Config) {})
 	last := messages.JobID(0)
@@ -941,8 +921,8 @@ func TestANewLeaderReadsInParts(t *testing.T) {
 	}
 }
 
-// TestClaimsWaitForADecision checks that a claim waits only until its market knows of the last end of a task. In a
-// market that sets weights, no claim may wait.
+// A claim waits only until its market knows of the last end of a task. In a market that sets weights, no claim may
+// wait.
 func TestClaimsWaitForADecision(t *testing.T) {
 	for _, mechanism := range []messages.Name{market.Proportional, market.HighestBid} {
 		s := newSite(t, func(c *Config) { c.Markets[0].Mechanism = mechanism })
@@ -965,8 +945,8 @@ func TestClaimsWaitForADecision(t *testing.T) {
 	}
 }
 
-// TestAWaveIsServedByOneDecision ends all tasks of a market that directs claims together. Then the nodes of these tasks
-// claim, all at the same time, with jobs that they draw from the vector. Each claim must be granted a task.
+// All tasks of a market that directs claims end together. Then their nodes claim at the same time, with jobs that they
+// draw from the vector. Each claim must be granted a task.
 func TestAWaveIsServedByOneDecision(t *testing.T) {
 	const nodes = 700
 	s := newSite(t, func(c *Config) { c.Markets[0].Mechanism = market.HighestBid })
@@ -999,8 +979,8 @@ func TestAWaveIsServedByOneDecision(t *testing.T) {
 	}
 }
 
-// TestVainClaims checks which claims can wait because other claims have reserved all tasks. A claim must not wait if
-// its node has a task, because the report of the task's end would wait too, or if its market directs claims.
+// Claims can wait if other claims have reserved all tasks. A claim must not wait if its node has a task, because the
+// report of the task's end would wait too, or if its market directs claims.
 func TestVainClaims(t *testing.T) {
 	for _, mechanism := range []messages.Name{market.Proportional, market.HighestBid} {
 		s := newSite(t, func(c *Config) { c.Markets[0].Mechanism = mechanism })
@@ -1028,15 +1008,13 @@ func TestVainClaims(t *testing.T) {
 	}
 }
 
-// submitted submits a job, and makes a step so that the desk knows it.
 func (s *site) submitted(key string) messages.JobID {
 	id := s.submit(key, 1)
 	s.step()
 	return id
 }
 
-// TestUngranted checks that reservations end for two kinds of jobs: jobs that a claim did not reach, and jobs for whose
-// tasks the answer had no room.
+// Reservations end for jobs that a claim did not reach, and for jobs whose tasks did not fit in the answer.
 func TestUngranted(t *testing.T) {
 	x := &book.Exchange{Claims: []book.Claim{{Jobs: []messages.JobID{1, 2, 3}}, {Jobs: []messages.JobID{4}}, {Jobs: []messages.JobID{5, 2}}}}
 	grant := func(id messages.JobID) agent.Grant {
@@ -1061,8 +1039,8 @@ func TestUngranted(t *testing.T) {
 	}
 }
 
-// TestABrokenNodesTimeIsGivenBack: a job has ended and was charged, and then the node of a failed attempt goes into
-// quarantine. The bank must be asked to give back the charge for that attempt.
+// A job was charged, and then the node of a failed attempt goes into quarantine. The bank must be asked to give back
+// the charge for the attempt.
 func TestABrokenNodesTimeIsGivenBack(t *testing.T) {
 	s := newSite(t, func(c *Config) {
 		c.Markets = []market.Market{{Name: "main", Mechanism: market.FIFO, Classes: []messages.Name{"cpu"}}}

@@ -1,7 +1,7 @@
 // Package desk is the auctioneer's leader as a state machine: what a leader does on its own, and what it tells agents.
 // It has no mutex, goroutine, clock, log or I/O. The code around it, called the shell, gives it the time and the
-// outcomes of its requests ([Desk.Step]), and carries out its instructions ([Actions]). The live site, the site in
-// virtual time and the site under faults all drive this desk, so a rule such as the end of a lease exists once.
+// outcomes of its requests ([Desk.Step]), and carries out its instructions ([Actions]). The live site, virtual time and
+// the tests with faults all drive this desk.
 //
 // # What it does
 //
@@ -22,9 +22,8 @@
 //
 // # State
 //
-// A desk keeps only soft state in addition to the book: a new leader makes another desk from the book. A node that has
-// sent nothing yet is treated as if it sent something when the desk began, so each node has a whole lease before its
-// claims are taken back.
+// A desk keeps only soft state in addition to the book: a new leader makes another desk from the book. Each node has a
+// whole lease from the beginning of the desk.
 //
 // # Time
 //

@@ -9,8 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// TestErrandsAreRun takes a remote job from phase to phase with the desk's requests. A silent peer must be asked
-// again.
+// The desk's requests take a remote job from phase to phase. A silent peer must be asked again.
 func TestErrandsAreRun(t *testing.T) {
 	s := newSite(t, func(c *Config) { c.RemoteFor = 3600 * second })
 	id := s.must(&book.Command{EnterRemote: &book.EnterRemote{Account: "ada", Key: "k", Digest: []byte("k"), Payer: "ada", Peer: "east",
@@ -45,7 +44,6 @@ func TestErrandsAreRun(t *testing.T) {
 	}
 }
 
-// TestVisitingJobsEndInTime checks that a visiting job ends before its authorisation ends.
 func TestVisitingJobsEndInTime(t *testing.T) {
 	s := newSite(t, usual)
 	id := s.visit("east", 1)

@@ -9,9 +9,8 @@ import (
 )
 
 // holds extends the holds of jobs that have not ended, so that the bank does not free them. In each quarter of HoldFor,
-// it extends the holds that are older than a quarter of HoldFor. It first does so when the desk begins, because the
-// last leader may have been late. If the bank does not answer, it is asked again soon. If the site's clock was set
-// ahead, holds end sooner than planned, so they are extended at once.
+// it extends the holds older than that. It begins at once, because the last leader may have been late. If the bank does
+// not answer, it is asked again soon. If the clock was set ahead, the holds are extended at once.
 type holds struct {
 	*core
 	next   messages.Duration
@@ -21,7 +20,7 @@ type holds struct {
 	last   messages.JobID // the last job that this pass has read
 }
 
-// clockEvery is the longest time between two readings of the wall clock, which may have been set.
+// clockEvery is the longest time between two readings of the wall clock, which may be set.
 const clockEvery = messages.Duration(60e9)
 
 func (h *holds) step() {
@@ -40,7 +39,7 @@ func (h *holds) extend() {
 	h.extendSome()
 }
 
-// extendSome extends holds in parts, one after another: there may be a million, and the bank has other work.
+// extendSome extends holds in parts, one after another: there may be a million.
 func (h *holds) extendSome() {
 	some := h.some()
 	if len(some) == 0 {
@@ -60,7 +59,7 @@ func (h *holds) extendSome() {
 	})
 }
 
-// Returns the extensions for the next holds that are old enough. Jobs are numbered in the order of their submission.
+// some returns the extensions for the next holds that are old enough. Job numbers are in the order of submission.
 func (h *holds) some() (list []money.Transfer) {
 	h.book.Read(func(b *book.Book) {
 		for h.last = range b.Listed("").Above(h.last) {
@@ -80,7 +79,7 @@ func (h *holds) some() (list []money.Transfer) {
 	return list
 }
 
-// Plans the next pass.
+// done plans the next pass.
 func (h *holds) done() {
 	const soon = messages.Duration(1e9)
 	wait := h.HoldFor / 4
@@ -92,7 +91,7 @@ func (h *holds) done() {
 	h.wakeIn(min(wait, clockEvery))
 }
 
-// Extension returns the transfer that moves the end of a hold to a later time. Its identifier is new for each end.
+// Extension returns the transfer that moves the end of a hold. Its identifier is new for each end.
 func Extension(hold string, job messages.JobID, until messages.Time, why string) money.Transfer {
 	return money.Transfer{
 		ID: fmt.Sprintf("%s/until/%d", hold, until), Kind: money.Extend, Pending: hold, Expires: until, Job: job, Reason: why,

@@ -10,8 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// Requests to the estimator, and their intervals. No job waits for the estimator: until it answers, markets use the
-// numbers that jobs declare, or the operator's numbers.
+// No job waits for the estimator. Until it answers, markets use the numbers of jobs or of the operator.
 const (
 	learnEvery  = messages.Duration(60e9)
 	learnAtOnce = 32 // number of jobs of a market in one pass
@@ -21,8 +20,8 @@ const (
 	DrawnTypes = 1000
 )
 
-// lessons asks the estimator for the run times of tasks that are similar to the tasks of a job, and passes the answers
-// to the markets.
+// lessons asks the estimator for the run times of tasks similar to a job's tasks, and passes the answers to the
+// markets.
 type lessons struct {
 	*core
 	trading   *trading
@@ -44,7 +43,6 @@ func (l *lessons) step() {
 	}
 }
 
-// askRuntimes asks the estimator for the run times of jobs, if their market does not know these run times.
 func (l *lessons) askRuntimes(m *traded) {
 	ids := m.Unknown(l.now.Wall, learnAtOnce)
 	l.newcomers = l.newcomers || len(ids) == learnAtOnce
@@ -81,9 +79,9 @@ func RuntimesOf(account messages.Name, spec *job.JobSpec) market.RuntimeRequest 
 	return r
 }
 
-// Together combines the estimates of a job's stages into one: the mean over tasks at each quantile.
-// This assumes that a slow job is slow in all stages. The number of runs and the error are taken from
-// the worst stage. It returns nil if the estimate of a stage is not known.
+// Together combines the estimates of a job's stages: the mean over tasks at each quantile. This assumes that a slow job
+// is slow in all stages. The number of runs and the error are from the worst stage. It returns nil if an estimate is
+// not known.
 func Together(shapes []job.StageShape, stages []market.RuntimeEstimate) *mechanism.Runtimes {
 	if len(stages) != len(shapes) {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// TestAgentsOfTheReleasesBesideAreServed registers agents of several releases. Agents of the release before this one,
-// and of the next release, must be served. An agent of the release after the next one must be refused.
+// Agents of the releases directly before and after this one must be served. An agent of the release after the next one
+// must be refused.
 func TestAgentsOfTheReleasesBesideAreServed(t *testing.T) {
 	s := newSite(t, func(*Config) {})
 	for level, serves := range map[int]bool{0: true, messages.Level: true, messages.Level + 1: true, messages.Level + 2: false} {

@@ -10,8 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestAJobThatWaitsForLicencesBidsForNoSlot checks that a market counts the tasks of a job only while licences are
-// free, so that other jobs get the slots meanwhile.
+// A market counts the tasks of a job only while licences are free, so that other jobs get the slots meanwhile.
 func TestAJobThatWaitsForLicencesBidsForNoSlot(t *testing.T) {
 	s := newSite(t, func(*Config) {})
 	s.must(&book.Command{SetLicenses: &book.SetLicenses{Totals: job.Licenses{{Name: "matlab", Count: 1}}}})
@@ -47,8 +46,7 @@ func TestAJobThatWaitsForLicencesBidsForNoSlot(t *testing.T) {
 	}
 }
 
-// TestAJobWhoseOwnerHasAllOfItsBoundBidsForNoSlot checks that a market counts only as many tasks of a job as the
-// bound allows, also after the bound has changed. The jobs of other owners must not be affected.
+// A market counts only as many tasks of a job as the bound allows, also after the bound has changed.
 func TestAJobWhoseOwnerHasAllOfItsBoundBidsForNoSlot(t *testing.T) {
 	s := newSite(t, func(*Config) {})
 	bound := func(slots int) {

@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Markets are the markets of a site. A value never changes: when markets are applied, the desk gets a new value.
+// Markets are the markets of a site. A value never changes.
 type Markets struct {
 	// Configs are the configurations of the markets. The first market is the default for submissions.
 	Configs []marketmsg.Market
@@ -25,8 +25,7 @@ type Markets struct {
 	applied bool             // an operator applied these markets: they replace the markets of the configuration
 }
 
-// Market returns a market by name, or nil if there is none. The caller must prevent a step of the desk while it uses
-// the market.
+// Market returns a market by name, or nil if there is none. The desk must make no step while the caller uses it.
 func (m *Markets) Market(name messages.Name) *market.Market {
 	for _, live := range m.live {
 		if live.Config.Name == name {
@@ -46,7 +45,7 @@ func (m *Markets) Find(name messages.Name) *marketmsg.Market {
 	return nil
 }
 
-// Missing returns the error for a field that names no market of the site. The error lists the markets.
+// Missing returns the error for a field that names no market of the site.
 func (m *Markets) Missing(field string, name messages.Name) error {
 	names := make([]messages.Name, len(m.Configs))
 	for i := range m.Configs {
@@ -55,8 +54,7 @@ func (m *Markets) Missing(field string, name messages.Name) error {
 	return messages.Errorf(messages.NotFound, "%sthere is no market %q; the site has %s", field, name, spelling.List(names))
 }
 
-// Running lists the markets whose mechanism satisfies the condition, as a part of a sentence, such as "a (fifo) or b
-// (karma)". It returns "" if there is no such market.
+// Running lists the markets whose mechanism satisfies the condition, such as "a (fifo) or b (karma)", or "".
 func (m *Markets) Running(is func(*mechanism.Traits) bool) string {
 	var names []string
 	for i := range m.Configs {
@@ -78,7 +76,7 @@ func (m *Markets) serving(node messages.Name, slots []job.ClassSlots) (out []age
 }
 
 // units returns the resources of one slot of each class on the node, from the first market that sells the class there.
-// It returns nil if no market defines the size of a slot.
+// It is nil if no market defines the size of a slot.
 func (m *Markets) units(node messages.Name, slots []job.ClassSlots) (units []job.Resources) {
 	for i, s := range slots {
 		at := slices.IndexFunc(m.Configs, func(c marketmsg.Market) bool { return Serves(&c, node) && slices.Contains(c.Classes, s.Class) })

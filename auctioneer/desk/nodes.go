@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// nodes sends nodes their directives. It takes back the claims of nodes that are silent, and ends the tasks on nodes
-// whose drain is over.
+// nodes sends directives to nodes. It takes back the claims of silent nodes, and ends the tasks on nodes whose drain is
+// over.
 type nodes struct {
 	*core
 	markets  *Markets
@@ -41,7 +41,7 @@ func newNodes(c *core, m *Markets) nodes {
 	return n
 }
 
-// serve makes the desk tell all nodes their markets, in its next answers.
+// serve makes the desk tell all nodes their markets, in the next answers.
 func (n *nodes) serve(m *Markets) {
 	n.markets, n.told, n.informed = m, map[uint32]uint64{}, map[messages.Name]uint64{}
 }
@@ -53,15 +53,14 @@ func (n *nodes) hear(node messages.Name, at messages.Duration) {
 	}
 }
 
-// registered renews the lease of a node that registered in a session. If the desk answered the registration itself, the
-// lease counts from the answer; the desk then knows the session before it finds the session in the book.
+// registered renews the lease of a node that registered in a session. If the desk answered the registration, the lease
+// counts from the answer.
 func (n *nodes) registered(node messages.Name, session uint64, at messages.Duration) {
 	n.sessions[node] = session
 	n.hear(node, at)
 }
 
-// changed sends a directive to a node that has changed in the book. A registration counts as a message of the node,
-// even if the session was lost before.
+// changed sends a directive to a node that has changed in the book. A registration counts as a message of the node.
 func (n *nodes) changed(b *book.Book, i uint32, node *book.Node) {
 	if !node.Up {
 		delete(n.sessions, node.Name)
@@ -84,13 +83,11 @@ func (n *nodes) changed(b *book.Book, i uint32, node *book.Node) {
 	n.out.Direct = append(n.out.Direct, Direction{node.Name, d})
 }
 
-// leaseEnd returns the time at which the claims of a node are taken back if the node stays silent. That is half a lease
-// after its agent has stopped its tasks.
+// leaseEnd returns when the claims of a silent node are taken back: half a lease after its agent has stopped its tasks.
 func (n *nodes) leaseEnd(node messages.Name) messages.Duration {
 	return n.heard[node] + n.Lease + n.Lease/2
 }
 
-// step takes back the claims of silent nodes, and ends the tasks on nodes whose drain is over.
 func (n *nodes) step() {
 	if n.now.Mono > n.next {
 		n.expire()
@@ -104,7 +101,6 @@ func (n *nodes) step() {
 	n.wakeAt(n.drains)
 }
 
-// expire takes back the claims of silent nodes.
 func (n *nodes) expire() {
 	n.next = math.MaxInt64
 	n.book.Read(func(b *book.Book) {
@@ -169,14 +165,13 @@ func (n *nodes) end(node *book.Node) {
 	})
 }
 
-// stops returns the attempts that a node is told to end now, at most MostStops. The node is told the other attempts
-// after these have ended.
+// stops returns the attempts that a node is told to end now, at most MostStops. The rest follow when these have ended.
 func stops(all []messages.Attempt) []messages.Attempt {
 	return slices.Clone(all[:min(len(all), market.MostStops)])
 }
 
-// lastWords returns a text for each attempt to stop. The text says, in the words of Slurm, why the attempt ends, and
-// becomes the last line of its output. lastWords returns nil if no attempt gets such a line.
+// lastWords returns a text for each attempt to stop, or nil if no attempt gets one. The text becomes the last line of
+// its output. It says in Slurm's words why the attempt ends.
 func lastWords(b *book.Book, n *book.Node, stop []messages.Attempt) (all []string) {
 	for i, a := range stop {
 		j, claim := b.Job(a.Task.Job), n.Claims[a.Task]
@@ -193,7 +188,7 @@ func lastWords(b *book.Book, n *book.Node, stop []messages.Attempt) (all []strin
 	return all
 }
 
-// wordsOf returns the text of the last line for a task of a stage that must end for this reason.
+// wordsOf returns the last line for a task of a stage that must end for this reason.
 func wordsOf(j *book.Job, stage int, why job.EndReason) string {
 	switch {
 	case j.Outcome == job.Failed && j.Reason == job.EndTimeLimit.String(): // another task of the job reached its limit before

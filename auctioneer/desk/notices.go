@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/backoff"
 )
 
-// Notices is the name under which requests send notifications about jobs. The body is a *[book.Notice]; the answer is
-// empty, or an error.
+// Notices names requests that send notifications about jobs. The body is a *[book.Notice]; the answer is empty, or an
+// error.
 const Notices messages.Name = "notices"
 
 const (
@@ -26,8 +26,7 @@ const (
 // noticeRetries are the waiting times between the tries of one notice.
 var noticeRetries = backoff.Backoff{First: 5 * time.Second, Last: 10 * time.Minute}
 
-// notices sends notifications about jobs. Each notice has its own tries, and a host that hangs delays only the notices
-// to this host.
+// notices sends notifications about jobs. Each notice has its own tries: a host that hangs delays only its own notices.
 type notices struct {
 	*core
 	more  bool
@@ -48,8 +47,8 @@ type attempt struct {
 	retry  messages.Duration
 }
 
-// step sends the notices that are due. It reads the queue when the queue has changed,
-// when an answer has come, and when the first retry is due.
+// step sends the notices that are due. It reads the queue when the queue has changed, an answer has come, or a retry is
+// due.
 func (n *notices) step(more bool) {
 	n.more = n.more || more
 	if !n.more && (n.next == 0 || n.now.Mono < n.next) {
@@ -105,7 +104,6 @@ func (n *notices) consider(w *book.Notice) {
 	})
 }
 
-// answered stores the answer to a notice.
 func (n *notices) answered(w *book.Notice, a *attempt, err error) {
 	a.flying, n.more = false, true
 	kind := messages.KindOf(err)

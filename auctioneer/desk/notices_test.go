@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestNoReceiverDelaysAnything lets a receiver hang. Only two notices to this receiver may be sent at the same time.
-// Its job must be settled, and notices for other receivers must be sent. A failed notice must be tried again for a day.
+// A receiver hangs. Only two notices to it may be open at the same time. Its job must be settled, and other receivers
+// must get their notices. A failed notice must be tried again for a day.
 func TestNoReceiverDelaysAnything(t *testing.T) {
 	s := newSite(t, usual)
 	var last messages.JobID

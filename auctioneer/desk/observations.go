@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// observations publishes observations of ended jobs to the estimator's stream, and confirms their effects. Payments
-// and observations do not wait for each other.
+// observations publishes observations of ended jobs to the estimator's stream, and confirms their effects. Payments do
+// not wait for them.
 type observations struct {
 	*core
 	effects bool // the book may have such effects
@@ -18,8 +18,8 @@ type observations struct {
 	retry   messages.Duration
 }
 
-// While the stream is out of service, at most mostObservations observations wait, and none waits longer than
-// observationsKept. Dropped observations are counted. The loss is small, because estimates are only advice.
+// While the stream is out of service, at most mostObservations wait, none longer than observationsKept. Dropped
+// observations are counted. Estimates are only advice.
 const (
 	mostObservations = 10_000
 	observationsKept = messages.Duration(24 * 3600e9)
@@ -72,7 +72,7 @@ func (o *observations) step(more bool) {
 	})
 }
 
-// waiting returns how many observations wait. It counts them only while the stream does not work.
+// waiting returns how many observations wait. It counts only while the stream does not work.
 func (o *observations) waiting(b *book.Book) (n int) {
 	if o.fails == 0 {
 		return 0
@@ -115,8 +115,8 @@ func work(j *book.Job) []job.StageWork {
 	return out
 }
 
-// runtimes returns the run times of a stage's accepted attempts, ascending: all of them, or an evenly spaced selection
-// if there are too many.
+// runtimes returns the run times of a stage's accepted attempts, ascending. If there are too many, it is an evenly
+// spaced selection.
 func runtimes(s *book.Stage) []messages.Duration {
 	var all []messages.Duration
 	for k := range s.Tasks {

@@ -11,9 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestObservationsThatWaitAreBounded takes the stream out of service. If too many observations wait, the oldest ones
-// must be dropped, and after a day all of them. The number of dropped observations must be reported. When the stream
-// works again, the observations that still wait must be sent.
+// The stream is out of service. If too many observations wait, the oldest ones must be dropped and counted, and after a
+// day all of them. When the stream works again, the others must be sent.
 func TestObservationsThatWaitAreBounded(t *testing.T) {
 	s := newSite(t, usual)
 	jobs := mostObservations + 20

@@ -19,9 +19,9 @@ const (
 	feesAtOnce = 32
 )
 
-// payments asks the bank to carry out the effects of the book, oldest first, in batches. A failed effect stays in the
-// book. It is tried again with the same identifier, even if no other event happens at the site. Charges to another site
-// that the bank cannot accept yet do not delay other effects.
+// payments asks the bank to carry out the effects of the book in batches, oldest first. A failed effect is tried again
+// with the same identifier, even if no other event happens. Charges to another site that the bank cannot accept yet do
+// not delay other effects.
 type payments struct {
 	*core
 	effects bool                   // the book may have effects for the bank
@@ -45,13 +45,13 @@ type batch struct {
 	failed    error
 }
 
-// fee is the charge for a job of another site: its effect, and the request to the bank.
+// fee is the charge for a job of another site.
 type fee struct {
 	effect uint64
 	ask    clearing.ChargeRequest
 }
 
-// feeOf returns the charge of an ended job. The charge also releases the rest of the job's hold.
+// feeOf returns the charge of an ended job, which also releases the rest of the hold.
 func feeOf(effect uint64, j *book.Job) fee {
 	return fee{effect, clearing.ChargeRequest{Issuer: j.Visit.Home, ID: j.Visit.Authorisation, Amount: j.Owed, Job: j.ID,
 		Reason: j.Spec.Labels.Labelled("job "+j.Visit.Visit.String()+": "+market.Used(j), clearing.MaxClearingReason)}}
@@ -76,7 +76,7 @@ func (p *payments) step(more bool) {
 }
 
 // nextBatch returns the next effects for the bank, oldest first, without charges to sites that wait. Charges to other
-// sites have their own limit, so they do not take the places of the site's own charges.
+// sites have their own limit, and do not take the places of the site's own.
 func (p *payments) nextBatch(b *book.Book) *batch {
 	w, fees, whole := &batch{}, map[messages.Name][]fee{}, true
 	for e := range b.EachEffect {
@@ -122,7 +122,7 @@ func (p *payments) nextBatch(b *book.Book) *batch {
 	return w
 }
 
-// Returns the end of a hold that is made now, or 0 if it never ends.
+// until returns the end of a hold that is made now, or 0 if it never ends.
 func (c *core) until() messages.Time {
 	if c.HoldFor == 0 {
 		return 0
@@ -130,8 +130,7 @@ func (c *core) until() messages.Time {
 	return c.now.Wall.Add(c.HoldFor)
 }
 
-// fair returns up to n charges. It takes one charge of each site in turn, oldest first. The result all is true if these
-// are all charges.
+// fair returns up to n charges, one of each site in turn, oldest first. The result all is true if there are no more.
 func fair(fees map[messages.Name][]fee, n int) (out []fee, all bool) {
 	sites := slices.Sorted(maps.Keys(fees))
 	for turn := 0; ; turn++ {
@@ -151,8 +150,7 @@ func fair(fees map[messages.Name][]fee, n int) (out []fee, all bool) {
 	}
 }
 
-// forgotten confirms an effect about a job that the book does not have, because it cannot be carried out. A correct
-// book has no such effect.
+// forgotten confirms an effect about a job that the book does not have. A correct book has no such effect.
 func forgotten(e book.Effect) book.Confirmation {
 	return book.Confirmation{Effect: e.ID, Refused: "it is about a job that is no longer in the book"}
 }
@@ -178,8 +176,8 @@ func (p *payments) begin(w *batch) {
 	})
 }
 
-// charged stores the answers to the transfers of a batch. Linked transfers have one common outcome. If the bank refused
-// some of them, the common outcome is the last refusal: it usually belongs to the transfer that the bank could not do.
+// charged stores the answers to the transfers of a batch. Linked transfers have one outcome: the last refusal, which
+// usually belongs to the transfer that the bank could not do.
 func (p *payments) charged(w *batch, results []money.TransferResult) {
 	for i, effect := range w.ids {
 		r, c := results[i], book.Confirmation{Effect: effect}
@@ -199,8 +197,8 @@ func (p *payments) charged(w *batch, results []money.TransferResult) {
 	}
 }
 
-// collected stores the answer to a charge to another site. The bank answers at once, even if it cannot reach the bank
-// of the home site, because it settles with that bank later.
+// collected stores the answer to a charge to another site. The bank answers at once, and settles with the other bank
+// later.
 func (p *payments) collected(w *batch, f fee, err error) {
 	if err != nil && messages.Waits(err) {
 		if p.wait == nil {
@@ -218,7 +216,6 @@ func (p *payments) collected(w *batch, f fee, err error) {
 	w.done.Effects = append(w.done.Effects, c)
 }
 
-// answered confirms a batch when all its requests have been answered.
 func (p *payments) answered(w *batch) {
 	if w.open--; w.open > 0 {
 		return
@@ -227,7 +224,7 @@ func (p *payments) answered(w *batch) {
 }
 
 // confirm commits the outcomes of effects, if there are any. Then it calls `then` with `failed`, the error of the
-// effects without an outcome. If `failed` is nil, it calls `then` with the error of the commit.
+// effects without an outcome, or else with the error of the commit.
 func (c *core) confirm(done *book.Confirm, patience messages.Duration, failed error, then func(error)) {
 	if len(done.Effects) == 0 {
 		then(failed)
@@ -236,7 +233,7 @@ func (c *core) confirm(done *book.Confirm, patience messages.Duration, failed er
 	c.proposeWithin(patience, &book.Command{Confirm: done}, func(_ any, err error) { then(cmp.Or(failed, err)) })
 }
 
-// end ends a batch. If a part of the batch must wait, end plans the next try.
+// end ends a batch, and plans the next try if a part must wait.
 func (p *payments) end(err error) {
 	p.current = nil
 	switch {
@@ -267,8 +264,8 @@ func (c *core) transfer(list []money.Transfer, then func([]money.TransferResult,
 	})
 }
 
-// transferEach is transfer, with one difference: if the bank refuses the request as a whole, each transfer is sent
-// alone. Linked transfers stay together.
+// transferEach is transfer, but if the bank refuses the request as a whole, each transfer is sent alone. Linked
+// transfers stay together.
 func (c *core) transferEach(list []money.Transfer, linked bool, then func([]money.TransferResult, error)) {
 	c.transfer(list, func(results []money.TransferResult, err error) {
 		switch {
@@ -286,7 +283,6 @@ func (c *core) transferEach(list []money.Transfer, linked bool, then func([]mone
 	})
 }
 
-// oneByOne sends the transfers that have no answer yet, one by one.
 func (c *core) oneByOne(list []money.Transfer, answered []money.TransferResult, then func([]money.TransferResult, error)) {
 	if len(answered) == len(list) {
 		then(answered, nil)

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// settlements computes what ended jobs owe, and proposes each amount until the book has it. Each amount is computed
-// only once, because a job's shares are removed when they are read.
+// settlements computes what ended jobs owe, and proposes each amount until the book has it. It computes an amount only
+// once, because a job's shares are removed when they are read.
 type settlements struct {
 	*core
 	dues    market.Dues
@@ -26,7 +26,7 @@ type unsettled struct {
 	at     messages.Duration
 }
 
-// withAgain adds to an ascending list the jobs whose settlement must begin again.
+// withAgain adds the jobs whose settlement must begin again to an ascending list.
 func (s *settlements) withAgain(jobs []messages.JobID) []messages.JobID {
 	if len(s.again) == 0 {
 		return jobs
@@ -37,7 +37,7 @@ func (s *settlements) withAgain(jobs []messages.JobID) []messages.JobID {
 	return slices.Compact(jobs)
 }
 
-// begin settles an ended job and returns true. If the settlement began before, begin returns false.
+// begin settles an ended job. It returns false if the settlement began before.
 func (s *settlements) begin(b *book.Book, j *book.Job, m *traded) bool {
 	if s.pending[j.ID] {
 		return false
@@ -52,8 +52,7 @@ func (s *settlements) begin(b *book.Book, j *book.Job, m *traded) bool {
 	return true
 }
 
-// step settles the ended jobs whose price is known, and repeats proposals that were not
-// committed.
+// step settles the ended jobs whose price is known, and repeats proposals that were not committed.
 func (s *settlements) step() {
 	for _, settle := range s.dues.Due(s.now.Wall) {
 		s.commit(unsettled{settle: settle})

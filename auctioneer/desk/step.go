@@ -1,7 +1,7 @@
 package desk
 
-// Step handles the inputs and returns the actions. If markets were applied, they take effect after the step, and the
-// actions have a [Reconfigured] event.
+// Step handles the inputs and returns the actions. Markets that were applied take effect after the step, with a
+// [Reconfigured] event.
 func (d *Desk) Step(now Instant, in ...Input) Actions {
 	d.now, d.out = now, Actions{Next: -1}
 	for _, i := range in {
@@ -39,7 +39,7 @@ func (d *Desk) Step(now Instant, in ...Input) Actions {
 	return d.take()
 }
 
-// take returns the actions of this step, and begins an empty list for the next step.
+// take returns the actions of this step, and begins an empty list.
 func (d *Desk) take() Actions {
 	out := d.out
 	d.out = Actions{}

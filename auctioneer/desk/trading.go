@@ -15,7 +15,7 @@ type trading struct {
 	markets []*traded
 	slots   *market.Slots
 	gangs   market.Gangs
-	// gone has the numbers of the last vectors of markets that were removed in this term.
+	// gone has the last vector numbers of markets that were removed in this term.
 	gone map[messages.Name]uint64
 }
 
@@ -36,8 +36,8 @@ func newTrading(c *core, m *Markets) trading {
 	return t
 }
 
-// follow continues the numbering of the vectors of the earlier markets in the same term. Agents ignore a vector with a
-// smaller number, even if its market was removed and added again.
+// follow continues the numbers of earlier vectors in the same term, even for a market that was removed and added again.
+// Agents ignore a vector with a smaller number.
 func (t *trading) follow(before *trading) {
 	t.gone = maps.Clone(before.gone)
 	if t.gone == nil {
@@ -66,8 +66,7 @@ func (t *trading) market(name messages.Name) *traded {
 	return nil
 }
 
-// setSlots updates the markets from what nodes offer. It reports whether maintenance windows have changed which
-// tasks can start.
+// setSlots updates the markets from what nodes offer. It reports whether windows have changed which tasks can start.
 func (t *trading) setSlots() (windows bool) {
 	for i, m := range t.markets {
 		slots, idle := t.slots.Of(i)
@@ -77,8 +76,8 @@ func (t *trading) setSlots() (windows bool) {
 	return windows
 }
 
-// step lets each market with a change decide, and publishes the vectors that are due. A market does not decide again
-// before its last decision is committed. If the commit failed, it waits longer.
+// step lets each market with a change decide, and publishes the vectors that are due. A market waits until its last
+// decision is committed, and longer if the commit failed.
 func (t *trading) step() {
 	for _, m := range t.markets {
 		switch {
@@ -99,7 +98,7 @@ func (t *trading) step() {
 	t.disband()
 }
 
-// decide lets a market decide, and proposes the part of the decision that must be durable.
+// decide lets a market decide, and proposes the durable part of the decision.
 func (t *trading) decide(m *traded) {
 	decision := m.Decide(t.now.Wall, t.book.Read)
 	t.tell(Decided{m.Config.Name})
@@ -139,8 +138,8 @@ func (t *trading) disband() {
 	t.wakeAt(t.gangs.Next())
 }
 
-// openMarkets opens the applied markets, or else the markets of the configuration. A market that fails to open is left
-// out: another version of this program may have accepted it.
+// openMarkets opens the applied markets, or else those of the configuration. A market that fails to open is left out:
+// another version of this program may have accepted it.
 func openMarkets(c *Config, b *book.Book) (*Markets, []error) {
 	m, configs, faults := &Markets{Version: b.MarketsVersion()}, c.Markets, []error(nil)
 	if applied := b.Markets(); len(applied) > 0 {

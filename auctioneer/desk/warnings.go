@@ -12,22 +12,20 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// warnings finds the jobs that will soon have spent their budgets, in markets that end such jobs. The owner gets a
-// notice, and running tasks get their early signals.
+// warnings finds jobs that will soon have spent their budgets, in markets that end such jobs. The owner gets a notice,
+// and running tasks get their early signals.
 type warnings struct {
 	*core
 	asked map[messages.JobID]bool // jobs for which a warning is being committed
 }
 
-// The budget of a job is checked again after half of the time that remains until its warning, because prices can rise.
-// These are the shortest and the longest time between two checks.
+// A budget is checked again after half of the time until its warning, because prices can rise.
 const (
 	soonestLook = messages.Duration(time.Second)
 	latestLook  = messages.Duration(30 * time.Second)
 )
 
-// look warns the owner of a job if the budget is about to end. It returns the time of the next check, or 0 if there is
-// none.
+// look warns the owner of a job if the budget is about to end. It returns the time of the next check, or 0.
 func (w *warnings) look(b *book.Book, j *book.Job, m *market.Market) messages.Time {
 	before := notice(j)
 	if before == 0 || j.Started == 0 || j.Warned == j.Spec.Budget || w.asked[j.ID] || registry.Of(m).Owes != mechanism.ForTime {
@@ -47,7 +45,7 @@ func (w *warnings) look(b *book.Book, j *book.Job, m *market.Market) messages.Ti
 	return now.Add(min(max((left-before)/2, soonestLook), latestLook))
 }
 
-// notice returns how long before the end of its budget a job wants to be told, or 0 if it does not want to be told.
+// notice returns how long before the end of its budget a job wants to be told, or 0 for never.
 func notice(j *book.Job) (before messages.Duration) {
 	for i := range j.Spec.Stages {
 		if s := j.Spec.Stages[i].Signal; s != nil {
@@ -62,8 +60,7 @@ func notice(j *book.Job) (before messages.Duration) {
 	return before
 }
 
-// warn commits a warning, and then sends the early signals for the job's running tasks. A task that starts later
-// gets no signal.
+// warn commits a warning, and sends the early signals for the running tasks. A task that starts later gets none.
 func (w *warnings) warn(id messages.JobID) {
 	w.asked[id] = true
 	w.propose(&book.Command{Warn: &book.Warn{Job: id}}, func(_ any, err error) {
@@ -80,7 +77,6 @@ func (w *warnings) warn(id messages.JobID) {
 	})
 }
 
-// signal asks the nodes of a job's running tasks to send the tasks their early signals.
 func (w *warnings) signal(b *book.Book, j *book.Job) {
 	by := map[uint32][]agent.Warning{}
 	var nodes []uint32 // in the order of the tasks

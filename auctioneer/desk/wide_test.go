@@ -12,7 +12,7 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// narrowAndWide is a site with a node of four slots, a job with tasks of one slot each, and a job with tasks of several
+// narrowAndWide is a site with a node of four slots, a job with tasks of one slot, and a job with tasks of several
 // slots.
 type narrowAndWide struct {
 	*site
@@ -38,7 +38,7 @@ func newNarrowAndWide(t *testing.T, width int, limit time.Duration) *narrowAndWi
 	return s
 }
 
-// submit submits a job of single tasks with a time limit; 0: they have none.
+// submit submits a job of single tasks with a time limit, or without one for 0.
 func (s *narrowAndWide) submit(limit time.Duration) messages.JobID {
 	s.Helper()
 	spec := job.JobSpec{Market: "main", Budget: 10, Utility: &job.Utility{Weights: job.Weights{{Class: "cpu", Weight: 1}}},
@@ -64,9 +64,8 @@ func (s *narrowAndWide) exchange(ended []agent.Grant, claims ...agent.Claim) []a
 	return s.must(s.desk.Exchange("n1", x)).([]agent.Grant)
 }
 
-// TestAWideTaskGetsRoomBeforeNarrowTasks: an agent with four free slots draws a narrow job three times and then a job
-// whose task needs all four slots. The wide task must get them. In an earlier version the narrow tasks came first, and the
-// wide task waited until they had ended.
+// An agent with four free slots draws a narrow job three times, and then a job whose task needs all four slots. The
+// wide task must get them, although it was drawn last.
 func TestAWideTaskGetsRoomBeforeNarrowTasks(t *testing.T) {
 	s := newNarrowAndWide(t, 4, 0)
 	got := s.exchange(nil, agent.Claim{Job: s.narrow, Slots: 3}, agent.Claim{Job: s.wide, Slots: 1})
@@ -75,9 +74,8 @@ func TestAWideTaskGetsRoomBeforeNarrowTasks(t *testing.T) {
 	}
 }
 
-// TestANodeGathersOnlyIfItHasRoomSoon lets three narrow tasks run for a while. Then the node has one free slot and
-// claims a wide task. It may collect slots for this task only if enough of the narrow tasks are expected to end within
-// an hour. In an earlier version the node collected slots for an hour in any case.
+// Three narrow tasks run, and the node claims a wide task for its free slot. The node may gather slots for it only if
+// enough of the narrow tasks are expected to end within an hour.
 func TestANodeGathersOnlyIfItHasRoomSoon(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -108,9 +106,9 @@ func TestANodeGathersOnlyIfItHasRoomSoon(t *testing.T) {
 	}
 }
 
-// TestShortTasksUseGatheredSlots: tasks that have run for 20 minutes have three slots of a node, and the fourth is gathered
-// for a task that needs all four. The node is expected to have them 20 minutes later. Until then, tasks may use the
-// fourth slot if their time limit ends before, and the wide job does not pay for the slot while they do.
+// Tasks that have run for 20 minutes have three slots of a node, and the fourth is gathered for a wide task. The node
+// expects its slots 20 minutes later. Until then, short tasks may use the fourth slot, and the wide job does not pay
+// for it.
 func TestShortTasksUseGatheredSlots(t *testing.T) {
 	const minute = time.Minute
 	for _, c := range []struct {
@@ -159,8 +157,8 @@ func TestShortTasksUseGatheredSlots(t *testing.T) {
 	}
 }
 
-// TestAnAllocationWaitsForItsOrder: in a backfill market, the tasks of the first job need all slots. A node that draws the
-// second job, which is an allocation, must not claim a task of it.
+// In a backfill market, the tasks of the first job need all slots. A node that draws the second job, an allocation,
+// must not claim a task of it.
 func TestAnAllocationWaitsForItsOrder(t *testing.T) {
 	s := &narrowAndWide{site: newSite(t, func(c *Config) { c.Markets[0].Mechanism = marketmsg.Backfill })}
 	s.must(&book.Command{Register: &book.Register{Node: "n1", Session: 1, Slots: []job.ClassSlots{{Class: "cpu", Slots: 4}}}})

@@ -10,9 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestTasksThatWouldRunIntoMaintenanceBidForNoSlot: all nodes of a class have a maintenance window. A task must compete
-// for slots only as long as it would end, by its time limit, before the window begins. It must compete again when a
-// node without a window registers, and after the window.
+// All nodes of a class have a maintenance window. A task must compete for slots only as long as it would end before the
+// window. It must compete again when a node without a window registers, and after the window.
 func TestTasksThatWouldRunIntoMaintenanceBidForNoSlot(t *testing.T) {
 	const hour = messages.Duration(time.Hour)
 	s := newSite(t, func(c *Config) { c.Lease = 100 * hour })

@@ -11,15 +11,15 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// Arrival is a visiting job that is not in the book yet. The bank of its home site guarantees the payment.
+// Arrival is a visiting job that is not in the book yet.
 type Arrival struct {
 	book.Visit
 	authorisation clearing.SignedAuthorisation
 	refused       bool // the bank refused the authorisation
 }
 
-// Known returns the visiting job that an earlier copy of this request entered, or nil if there is none. It returns an
-// error if the number belongs to another job.
+// Known returns the visiting job of an earlier copy of this request, or nil. It returns an error if the number belongs
+// to another job.
 func Known(b *book.Book, home messages.Name, r *clearing.PeerSubmitRequest, digest []byte) (*book.Job, error) {
 	v := job.Visit{Home: home, Job: r.Job}
 	j := b.Visitor(v)
@@ -43,7 +43,7 @@ func Arrive(site, home messages.Name, r *clearing.PeerSubmitRequest) (*Arrival, 
 		Visit: book.Visit{Visit: job.Visit{Home: home, Job: r.Job}, Authorisation: a.ID, Until: a.Ends()}}, nil
 }
 
-// Timely returns an error for a job that cannot end and be charged before its authorisation ends.
+// Timely returns an error for a job that cannot end and be charged within its authorisation.
 func (a *Arrival) Timely(now messages.Time, m *market.Market, spec *job.JobSpec) error {
 	by := LastCall(now, a.Until)
 	switch {
@@ -57,7 +57,7 @@ func (a *Arrival) Timely(now messages.Time, m *market.Market, spec *job.JobSpec)
 	return nil
 }
 
-// Accept returns the request that asks this site's bank to accept the authorisation, for this job only.
+// Accept returns the request to this site's bank to accept the authorisation, for this job only.
 func (a *Arrival) Accept() *clearing.AcceptRequest {
 	return &clearing.AcceptRequest{Purpose: a.Visit.Visit.String(), Authorisation: a.authorisation, Firm: true}
 }
@@ -65,10 +65,9 @@ func (a *Arrival) Accept() *clearing.AcceptRequest {
 // Accepted takes the bank's answer.
 func (a *Arrival) Accepted(err error) { a.refused = err != nil && !messages.Passing(err) }
 
-// Decline returns the charge that gives back the authorisation of a refused job, because this site's bank may have
-// accepted the authorisation in an earlier try. It returns false if the bank itself refused the authorisation: then no
-// charge is needed. Such a charge could even do harm. If it arrived late, it could give back the authorisation of a
-// later try, which the bank accepted.
+// Decline returns the charge that gives back the authorisation of a refused job, because the bank may have accepted it
+// in an earlier try. It returns false if the bank refused the authorisation: a late charge could then give back the
+// authorisation of a later try, which the bank accepted.
 func (a *Arrival) Decline(b *book.Book, why error) (*clearing.ChargeRequest, bool) {
 	if messages.Passing(why) || a.refused || b.Visitor(a.Visit.Visit) != nil {
 		return nil, false

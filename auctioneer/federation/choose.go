@@ -12,8 +12,8 @@ import (
 )
 
 // Choose returns the position of the best offer for a job that is submitted now, and a clause that says why. The
-// position is −1 if the job can take none of the offers. Choose also sets, in each offer, the worth of completion at
-// the offered time. Among equally good offers, it chooses the first.
+// position is −1 if the job can take none. Choose also sets, in each offer, the worth of completion at its time. Among
+// equally good offers, it chooses the first.
 func Choose(spec *job.JobSpec, now messages.Time, offers []clearing.Offer) (best int, why string) {
 	worth, valued := worthOf(spec)
 	if valued {
@@ -27,8 +27,8 @@ func Choose(spec *job.JobSpec, now messages.Time, offers []clearing.Offer) (best
 	return chooseEarliest(spec, offers)
 }
 
-// worthOf returns a function for the worth of completion at a time, in credits, for a job that is submitted now. It
-// returns false if the job does not say what its completion is worth.
+// worthOf returns a function for the worth, in credits, of completion at a time. It returns false if the job does not
+// say it.
 func worthOf(spec *job.JobSpec) (worth func(at, now messages.Time) float64, valued bool) {
 	switch {
 	case spec.Valuation != nil:
@@ -52,7 +52,6 @@ func worthOf(spec *job.JobSpec) (worth func(at, now messages.Time) float64, valu
 	return nil, false
 }
 
-// affordable reports whether the job's budget allows an offer.
 func affordable(spec *job.JobSpec, o *clearing.Offer) bool {
 	return max(o.Price, o.Budget) <= spec.Budget
 }
@@ -92,8 +91,8 @@ func chooseEarliest(spec *job.JobSpec, offers []clearing.Offer) (best int, why s
 	return best, fmt.Sprintf("completion, expected at %v, is the earliest of %s within the budget", offers[best].Completion, count(len(offers)))
 }
 
-// earlier reports whether offer a is better than offer b: a completes earlier; or at the same time for a lower price;
-// or at the same time for the same price with more free slots. An unknown time counts as later than all known times.
+// earlier reports whether offer a is better than offer b: an earlier completion, then a lower price, then more free
+// slots. An unknown time counts as later than all known times.
 func earlier(a, b *clearing.Offer) bool {
 	switch {
 	case a.Completion == b.Completion:

@@ -66,7 +66,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestChooseIsBest checks that no other offer within the budget has a larger surplus than the chosen one.
+// No other offer within the budget may have a larger surplus than the chosen one.
 func TestChooseIsBest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := &job.JobSpec{Budget: messages.Credits(rapid.Int64Range(1, 20).Draw(t, "budget")) * c,
@@ -91,8 +91,7 @@ func TestChooseIsBest(t *testing.T) {
 	})
 }
 
-// TestExpectSaysHowFullAMarketIs checks the number of free slots in an offer. If the job uses several classes, the
-// offer must have the smallest of their numbers.
+// If the job uses several classes, the offer must have the smallest of their numbers of free slots.
 func TestExpectSaysHowFullAMarketIs(t *testing.T) {
 	prices := []marketmsg.ClassPrice{{Class: "cpu", Slots: 8, Idle: 3, Pending: 5}, {Class: "gpu", Slots: 2, Idle: 2}}
 	market := &marketmsg.Market{Name: "main", Mechanism: marketmsg.Proportional, Classes: []messages.Name{"cpu", "gpu", "tape"}}
@@ -146,8 +145,7 @@ func TestExpect(t *testing.T) {
 	}
 }
 
-// TestExpectCountsSlots checks the offer for a task of four slots: the task must pay for four slots, and must be
-// expected to start at once only if one node has four idle slots.
+// A task of four slots must pay for four slots, and is expected to start at once only if one node has four idle slots.
 func TestExpectCountsSlots(t *testing.T) {
 	reserve := messages.Price(c / 10)
 	market := &marketmsg.Market{Name: "main", Mechanism: marketmsg.FIFO, Classes: []messages.Name{"cpu"}, Reserve: &reserve}

@@ -21,13 +21,13 @@
 //	             bank takes back what it set aside for a job that does not run → Over
 //
 // [Errands] sends the errands of all remote jobs. Each destination gets rounds of limited size, one round at a time, so
-// a silent peer does not delay requests to other peers. After a failure, a destination gets no requests for some time,
-// which doubles with each failure. Errands also follows the jobs at each peer: it asks for the changes since a cursor.
-// A peer that has forgotten the cursor returns all jobs. Errands then asks one by one for the jobs that should be at
-// the peer and that the peer did not return.
+// a silent peer does not delay requests to other peers. After a failure, a destination gets no requests for a time that
+// doubles with each failure. Errands also follows the jobs at each peer: it asks for the changes since a cursor. A peer
+// that has forgotten the cursor returns all jobs. Errands then asks one by one for the jobs that should be at the peer
+// and that the peer did not return.
 //
-// While there are jobs at peers, the bank is asked at intervals which peers the site has parted from (has ended
-// business with). Jobs at such a peer, and jobs of such a peer here, end as PeerLost.
+// While there are jobs at peers, the bank is asked at intervals with which peers the site has ended business. Jobs at
+// such a peer, and jobs of such a peer here, end as PeerLost.
 //
 // The job limits what a peer can report about it ([Heard], [Screened]), and texts, numbers and times are made fit for
 // display ([Tame]). So a peer can do harm only with the jobs that it was given.

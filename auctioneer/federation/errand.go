@@ -13,8 +13,8 @@ import (
 type Errand uint8
 
 // Authorise, Conclude and Release go to the bank; Send and Recall go to the peer. Conclude tells the bank that the job
-// has ended, as the peer has reported. This limits the time in which the peer can still charge for the job. The errand
-// inquire asks the peer about a job that is missing from its list of all jobs.
+// has ended, which limits the time in which the peer can charge for it. The errand inquire asks the peer about a job
+// that is missing from its list.
 const (
 	Authorise Errand = iota
 	Send
@@ -51,9 +51,9 @@ func Next(r *book.RemoteJob) (Errand, bool) {
 	return 0, false
 }
 
-// request returns the request of an errand. The bank may have given an authorisation although its reply was lost. So if
-// a job must be released and its authorisation is not known, the first request asks the bank for the authorisation once
-// more. The argument sought is true if that was already done.
+// request returns the request of an errand. The bank may have given an authorisation although its reply was lost. So
+// before a job without a known authorisation is released, the bank is asked once more. The argument sought is true if
+// that was already done.
 func (e Errand) request(r *book.RemoteJob, authorisedFor messages.Duration, sought bool) Request {
 	q := Request{Peer: e.to(r), Job: r.ID, Within: errandWithin}
 	byNumber := &job.JobRequest{Job: r.ID}
@@ -76,8 +76,8 @@ func (e Errand) request(r *book.RemoteJob, authorisedFor messages.Duration, soug
 	return q
 }
 
-// step returns the change that follows from the answer to an errand, or nil if nothing changes. An error means that the
-// errand must be sent again.
+// step returns the change that follows from the answer to an errand, or nil. An error means that the errand must be
+// sent again.
 func (e Errand) step(r *book.RemoteJob, q *Request, reply any, err error) (*book.Step, error) {
 	switch kind := messages.KindOf(err); {
 	case e == Recall && (err == nil || kind == messages.Ended || kind == messages.NotFound):
@@ -104,7 +104,7 @@ func (e Errand) step(r *book.RemoteJob, q *Request, reply any, err error) (*book
 	return said(r, reply)
 }
 
-// Returns the step for an answer without an error.
+// said returns the step for an answer without an error.
 func said(r *book.RemoteJob, reply any) (*book.Step, error) {
 	switch reply := reply.(type) {
 	case *clearing.SignedAuthorisation:
@@ -132,7 +132,7 @@ func Portable(spec *job.JobSpec) error {
 	return nil
 }
 
-// waits returns the name of the first field that names jobs for which the job waits, or "" if there is none.
+// waits returns the first field that names jobs for which the job waits, or "".
 func waits(spec *job.JobSpec) string {
 	switch {
 	case len(spec.AfterJobs) > 0:

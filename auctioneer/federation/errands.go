@@ -22,12 +22,11 @@ const (
 	bank messages.Name = "" // the name of the destination for errands to the site's own bank
 )
 
-// retries are the waiting times after failures. They are short, so that the site soon gets the news of a peer whose
-// connection was interrupted. No event shortens a wait: otherwise a busy site could overload a peer that does not
-// answer.
+// retries are the waiting times after failures. They are short, because a connection may be interrupted only briefly.
+// No event shortens a wait: otherwise a busy site could overload a peer that does not answer.
 var retries = backoff.Backoff{First: 50 * time.Millisecond, Last: 4 * time.Second}
 
-// Request is a request that is sent once. [Errands.Answered] gets its answer or error, at the latest after Within.
+// Request is a request that is sent once. [Errands.Answered] gets its answer or error after at most Within.
 type Request struct {
 	ID     uint64
 	Peer   messages.Name // the peer whose auctioneer is asked; "" means the site's own bank
@@ -39,7 +38,7 @@ type Request struct {
 }
 
 // Errands sends the errands of all remote jobs, follows the jobs at each peer, and ends jobs whose authorisations end.
-// Its state is an index of the book, and a list of the peers that did not answer. This state can be lost without harm.
+// Its state is an index of the book, and can be lost without harm.
 type Errands struct {
 	authorisedFor messages.Duration
 	rng           *rand.Rand
@@ -54,12 +53,12 @@ type Errands struct {
 	looking       bool                    // the bank is being asked for these peers
 	look          messages.Duration       // when to ask the bank again
 
-	// signed has authorisations that the bank signed a second time, because the peer refused the first one. A nil entry
-	// means that the bank must be asked to sign again.
+	// signed has authorisations that the bank signed again, because the peer refused the first one. With a nil entry,
+	// the bank must still be asked.
 	signed map[messages.JobID]*clearing.SignedAuthorisation
 }
 
-// The type asked is a request that has no answer yet, or whose answer is not committed yet.
+// The type asked is a request whose answer has not come or is not committed yet.
 type asked struct {
 	Request
 	errand Errand
@@ -98,7 +97,7 @@ func (e *Errands) destination(name messages.Name) *destination {
 	return e.destinations[name]
 }
 
-// Changed takes the numbers of jobs that changed in the book, ascending. The jobs may be of any kind.
+// Changed takes the numbers of jobs of any kind that changed in the book, ascending.
 func (e *Errands) Changed(b *book.Book, ids []messages.JobID) {
 	for _, id := range ids {
 		if r := b.Remote(id); r != nil {
@@ -111,7 +110,7 @@ func (e *Errands) Changed(b *book.Book, ids []messages.JobID) {
 	}
 }
 
-// note updates the index for a remote job. If r is nil because the book forgot the job, note does nothing.
+// note updates the index for a remote job, unless the book forgot it (nil).
 func (e *Errands) note(r *book.RemoteJob) {
 	if r == nil {
 		return
@@ -140,8 +139,8 @@ func (e *Errands) note(r *book.RemoteJob) {
 	}
 }
 
-// next returns the errand of [Next] or, if the job needs it, one of two other errands: inquire, or a second request for
-// the authorisation. It returns false if there is no errand.
+// next returns the errand of [Next], or, if the job needs it, inquire or a second request for the authorisation. It
+// returns false if there is no errand.
 func (e *Errands) next(r *book.RemoteJob) (Errand, bool) {
 	if errand, is := Next(r); is {
 		if again, refused := e.signed[r.ID]; errand == Send && refused && again == nil {
@@ -213,8 +212,8 @@ func (e *Errands) ask(errand Errand, q Request) Request {
 	return q
 }
 
-// Wake returns when the next request is due if no other event happens, or false if no request will be due. The request
-// that asks which peers the site has parted from does not count, because it needs no wake-up of its own.
+// Wake returns when the next request is due, or false if none will be. The request that asks about ended business does
+// not count.
 func (e *Errands) Wake() (at messages.Duration, known bool) {
 	sooner := func(t messages.Duration) {
 		if !known || t < at {
@@ -232,8 +231,8 @@ func (e *Errands) Wake() (at messages.Duration, known bool) {
 	return at, known
 }
 
-// Answered takes the answer to a request. If Answered returns a command, the caller must commit the command and then
-// call [Errands.Committed] with the same identifier.
+// Answered takes the answer to a request. If it returns a command, the caller must commit the command and then call
+// [Errands.Committed] with the same identifier.
 func (e *Errands) Answered(now messages.Duration, b *book.Book, id uint64, reply any, err error) *book.Command {
 	a := e.asked[id]
 	if a == nil {
@@ -256,7 +255,8 @@ func (e *Errands) Answered(now messages.Duration, b *book.Book, id uint64, reply
 	return &book.Command{Advance: &book.Advance{Steps: steps}}
 }
 
-// parted takes the bank's answer about the peers that this site has parted from. Without an answer nothing changes.
+// parted takes the bank's answer about the peers with which this site has ended business. Without an answer nothing
+// changes.
 func (e *Errands) parted(id uint64, reply any) {
 	delete(e.asked, id)
 	e.looking = false
@@ -270,12 +270,12 @@ func (e *Errands) parted(id uint64, reply any) {
 	}
 }
 
-// Committed reports that the command of an answer was committed, or the error with which it failed.
+// Committed reports that the command of an answer was committed, or failed with an error.
 func (e *Errands) Committed(now messages.Duration, b *book.Book, id uint64, err error) {
 	e.done(now, b, id, err)
 }
 
-// answer returns the steps that follow from the answer to an errand, or an error if the errand must be sent again.
+// answer returns the steps that follow from the answer to an errand. An error means that the errand must be sent again.
 func (e *Errands) answer(b *book.Book, a *asked, reply any, err error) ([]book.Step, error) {
 	d := e.destination(a.Peer)
 	r := b.Remote(a.Job)
@@ -302,9 +302,8 @@ func (e *Errands) answer(b *book.Book, a *asked, reply any, err error) ([]book.S
 	return []book.Step{*step}, nil
 }
 
-// signAgain asks the bank to sign an authorisation again after the peer refused the first one. The first authorisation
-// may have waited here until the peer stopped trusting the key that signed it. The peer's answer to the second
-// authorisation is final.
+// signAgain asks the bank to sign an authorisation again after the peer refused the first one. It may have waited here
+// until the peer stopped trusting its key. The peer's second answer is final.
 func (e *Errands) signAgain(r *book.RemoteJob, a *asked, reply any, err error) (again bool) {
 	switch _, before := e.signed[r.ID]; {
 	case r.Phase != book.Sending:
@@ -322,7 +321,7 @@ func (e *Errands) signAgain(r *book.RemoteJob, a *asked, reply any, err error) (
 	return false
 }
 
-// Ends a request whose answer was committed, or failed.
+// done ends a request whose answer was committed, or failed.
 func (e *Errands) done(now messages.Duration, b *book.Book, id uint64, err error) {
 	a := e.asked[id]
 	if a == nil {
@@ -354,7 +353,7 @@ func (d *destination) blame(err error) {
 	}
 }
 
-// Trouble returns a sentence for users that says why a peer did not answer, or "" if it answered.
+// Trouble tells users why a peer did not answer, or returns "".
 func (e *Errands) Trouble(peer messages.Name) string {
 	if d := e.destinations[peer]; d != nil {
 		return d.trouble
@@ -372,8 +371,8 @@ func (e *Errands) Open() bool {
 	return len(e.queued)+len(e.underWay)+len(e.visiting) > 0
 }
 
-// Ending returns commands that end two kinds of jobs: visiting jobs whose authorisations end soon or whose home site
-// was parted from, and remote jobs that their peers can no longer be asked about.
+// Ending returns commands that end visiting jobs whose authorisations end soon or with whose home site business has
+// ended, and remote jobs about which the peer can no longer be asked.
 func (e *Errands) Ending(now messages.Time, b *book.Book) (out []*book.Command) {
 	late := map[messages.Name]*book.Decide{}
 	for _, id := range slices.Sorted(maps.Keys(e.visiting)) {

@@ -72,7 +72,6 @@ func (t *trip) sends(peer messages.Name) messages.JobID {
 	return p.Job
 }
 
-// arrived commits a remote job that has arrived at its peer.
 func (t *trip) arrived(peer messages.Name) messages.JobID {
 	t.Helper()
 	id := t.sends(peer)
@@ -81,7 +80,7 @@ func (t *trip) arrived(peer messages.Name) messages.JobID {
 	return id
 }
 
-// due returns the requests that are due. They must have these verbs.
+// due returns the requests that are due, which must have these verbs.
 func (t *trip) due(verbs ...string) []Request {
 	t.Helper()
 	list := slices.DeleteFunc(t.Due(t.now, t.book), func(q Request) bool {
@@ -100,7 +99,7 @@ func (t *trip) due(verbs ...string) []Request {
 	return list
 }
 
-// answers answers a request, and commits the steps that follow.
+// answers answers a request, and commits the steps.
 func (t *trip) answers(q Request, reply any, err error) {
 	if c := t.Answered(t.now, t.book, q.ID, reply, err); c != nil {
 		t.do(c)
@@ -122,7 +121,7 @@ var (
 	forbid = messages.Errorf(messages.Invalid, "no")
 )
 
-// TestAJobGoesAndEnds takes a job from phase to phase with its errands. The peer's reports must be in the book.
+// A job goes from phase to phase with its errands. The peer's reports must be in the book.
 func TestAJobGoesAndEnds(t *testing.T) {
 	tr := newTrip(t)
 	id := tr.sends("east")
@@ -152,8 +151,7 @@ func TestAJobGoesAndEnds(t *testing.T) {
 	}
 }
 
-// TestASilentPeerKeepsNobodyWaiting checks that a silent peer gets requests at growing intervals, and that other
-// peers do not wait for it.
+// A silent peer gets requests at growing intervals. Other peers do not wait for it.
 func TestASilentPeerKeepsNobodyWaiting(t *testing.T) {
 	tr := newTrip(t)
 	for _, peer := range []messages.Name{"east", "north"} {
@@ -186,8 +184,7 @@ func TestASilentPeerKeepsNobodyWaiting(t *testing.T) {
 	}
 }
 
-// TestRoundsAreBoundedAndFair checks that errands to one destination are sent in rounds, and that failed errands do not
-// delay the other errands.
+// Errands to one destination are sent in rounds. Failed errands do not delay others.
 func TestRoundsAreBoundedAndFair(t *testing.T) {
 	tr := newTrip(t)
 	for range atOnce + 5 {
@@ -231,9 +228,8 @@ func TestRefused(t *testing.T) {
 	tr.due()
 }
 
-// TestAnAuthorisationIsSignedAgain: a job waits here while the bank's key is rotated, and its peer trusts only the new
-// key. The bank must sign the authorisation again. If the peer also refuses the second authorisation, or the bank does
-// not sign again, the job must be refused.
+// A job waits while the bank's key is rotated, and its peer trusts only the new key. The bank must sign the
+// authorisation again. If the peer refuses that too, or the bank does not sign, the job must be refused.
 func TestAnAuthorisationIsSignedAgain(t *testing.T) {
 	by := func(key string) *clearing.SignedAuthorisation {
 		return &clearing.SignedAuthorisation{Signature: []byte(key)}
@@ -276,8 +272,7 @@ func TestAnAuthorisationIsSignedAgain(t *testing.T) {
 	}
 }
 
-// TestCancelledBeforeItIsSent cancels a job while the bank is being asked. The job must not be sent, and the credits
-// that the bank set aside must be released.
+// A job is cancelled while the bank is asked. It must not be sent, and its credits must be released.
 func TestCancelledBeforeItIsSent(t *testing.T) {
 	tr := newTrip(t)
 	id := tr.sends("east")
@@ -292,8 +287,7 @@ func TestCancelledBeforeItIsSent(t *testing.T) {
 	tr.is(id, book.Over, "CancelledByUser")
 }
 
-// TestCancelledWhileItIsSent cancels a job while it is being sent. The request to end the job must be repeated until
-// the peer has answered the request.
+// A job is cancelled while it is sent. The request to end it must be repeated until the peer has answered.
 func TestCancelledWhileItIsSent(t *testing.T) {
 	tr := newTrip(t)
 	id := tr.sends("east")
@@ -311,8 +305,7 @@ func TestCancelledWhileItIsSent(t *testing.T) {
 	tr.due()
 }
 
-// TestWhatIsNotCommittedIsAskedAgain makes the log full. The requests whose answers could not be committed must be sent
-// again.
+// The log is full. Requests whose answers could not be committed must be sent again.
 func TestWhatIsNotCommittedIsAskedAgain(t *testing.T) {
 	tr := newTrip(t)
 	full := messages.Errorf(messages.Exhausted, "the disk is almost full")
@@ -339,8 +332,7 @@ func TestWhatIsNotCommittedIsAskedAgain(t *testing.T) {
 	}
 }
 
-// TestAWalkFindsAForgottenJob: a peer returns all its jobs, page by page, but leaves some out. The peer must be asked
-// for each missing job by number.
+// A peer returns all its jobs, page by page, but leaves some out. It must be asked for each missing job by number.
 func TestAWalkFindsAForgottenJob(t *testing.T) {
 	tr := newTrip(t)
 	told, forgotten, late := tr.arrived("east"), tr.arrived("east"), tr.arrived("east")
@@ -378,7 +370,7 @@ func TestAWalkFindsAForgottenJob(t *testing.T) {
 	tr.due()
 }
 
-// TestAStrangeAnswerDecidesNothing checks that an answer of the wrong type changes nothing.
+// An answer of the wrong type changes nothing.
 func TestAStrangeAnswerDecidesNothing(t *testing.T) {
 	tr := newTrip(t)
 	id := tr.sends("east")
@@ -392,8 +384,8 @@ func TestAStrangeAnswerDecidesNothing(t *testing.T) {
 	}
 }
 
-// TestJobsAtALostPeerEnd checks that jobs at a peer which the site has parted from end at once, whether the peer took
-// them or not. A job that was already cancelled must end as cancelled.
+// Jobs end at once when business with their peer ends, whether the peer took them or not. A job that was already
+// cancelled must end as cancelled.
 func TestJobsAtALostPeerEnd(t *testing.T) {
 	tr := newTrip(t)
 	there, sent, cancelled, other := tr.arrived("east"), tr.sends("east"), tr.arrived("east"), tr.arrived("north")
@@ -421,9 +413,8 @@ func TestJobsAtALostPeerEnd(t *testing.T) {
 	tr.is(other, book.There, "")
 }
 
-// TestARefusedJobIsRecalled: a peer refused a job, but runs it because an earlier request came late. The peer must be
-// asked to end the job before the authorisation is released. If the peer stays silent, the site must give up at some
-// time.
+// A peer refused a job, but runs it because an earlier request came late. It must be asked to end the job before the
+// authorisation is released. If it stays silent, the site must give up at some time.
 func TestARefusedJobIsRecalled(t *testing.T) {
 	tr := newTrip(t)
 	ends := clearing.Authorisation{Issued: now, Interval: messages.Duration(time.Hour)}

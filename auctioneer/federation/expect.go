@@ -21,13 +21,12 @@ type Outlook struct {
 	Prices   []market.ClassPrice
 	Tariffs  []market.SlotTariff   // empty if the market has no tariffs
 	Estimate *market.EstimateReply // nil if the estimator did not answer
-	// Places has, for each stage, how many tasks could start now, each with all its slots idle on one node. It is nil
-	// if these numbers are unknown.
+	// Places has, for each stage, how many tasks could start now, each on one node. It is nil if that is unknown.
 	Places []int
 }
 
-// Expect returns an offer for a job whose defaults are filled in, from a market that sells no contracts. The offer is
-// an estimate, not a promise.
+// Expect returns an offer for a job with defaults, from a market that sells no contracts. It is an estimate, not a
+// promise.
 func Expect(spec *job.JobSpec, s *Outlook) clearing.Offer {
 	o := clearing.Offer{Site: s.Site, Market: s.Market.Name, Mechanism: s.Market.Mechanism}
 	basis := s.complete(spec, &o)
@@ -53,7 +52,7 @@ func Expect(spec *job.JobSpec, s *Outlook) clearing.Offer {
 	return o
 }
 
-// widths returns a phrase that says how many slots the tasks of a job take, or "" if each task takes one slot.
+// widths says how many slots the tasks of a job take, or returns "" if each takes one slot.
 func (s *Outlook) widths(spec *job.JobSpec) (text string) {
 	for i := range spec.Stages {
 		if st := &spec.Stages[i]; st.Slots() > 1 {
@@ -63,7 +62,7 @@ func (s *Outlook) widths(spec *job.JobSpec) (text string) {
 	return text
 }
 
-// slotHour returns the present price of an hour on the most expensive slot that the job needs, or 0 if the slots cost
+// slotHour returns the present price of an hour on the most expensive slot that the job needs. It is 0 if slots cost
 // nothing, or the market has no price for time.
 func (s *Outlook) slotHour(spec *job.JobSpec) (most messages.Credits) {
 	if registry.Of(s.Market).Owes != mechanism.ForTime {
@@ -76,8 +75,8 @@ func (s *Outlook) slotHour(spec *job.JobSpec) (most messages.Credits) {
 	return most
 }
 
-// Computes the idle slots minus the waiting tasks for each class of the job, and returns the smallest number. It uses
-// only numbers that the market discloses.
+// free returns the idle slots minus the waiting tasks: the smallest number of all classes of the job. It uses only
+// numbers that the market discloses.
 func (s *Outlook) free(spec *job.JobSpec) int {
 	least := math.MaxInt
 	for i := range spec.Stages {
@@ -91,7 +90,7 @@ func (s *Outlook) free(spec *job.JobSpec) int {
 	return least
 }
 
-// complete sets the expected completion time of the offer, and returns a sentence that explains it.
+// complete sets the expected completion time of the offer, and explains it in a sentence.
 func (s *Outlook) complete(spec *job.JobSpec, o *clearing.Offer) string {
 	e := s.Estimate
 	switch {
@@ -113,8 +112,7 @@ func (s *Outlook) complete(spec *job.JobSpec, o *clearing.Offer) string {
 	return "no estimate of the time"
 }
 
-// room reports whether the first tasks of a job would get a slot at once, so that no wait is
-// expected.
+// room reports whether the first tasks of a job would get a slot at once.
 func (s *Outlook) room(spec *job.JobSpec) bool {
 	need := map[messages.Name]int{}
 	for i := range spec.Stages {
@@ -143,7 +141,7 @@ func (s *Outlook) class(name messages.Name) *market.ClassPrice {
 	return &s.Prices[i]
 }
 
-// queue returns a phrase about the present queue in the classes that the job uses.
+// queue describes the present queue in the classes of the job.
 func (s *Outlook) queue(spec *job.JobSpec) string {
 	text := ""
 	for i := range s.Prices {
@@ -165,8 +163,7 @@ func (s *Outlook) queue(spec *job.JobSpec) string {
 	return text
 }
 
-// price returns what the job would cost at the market's present prices, and a clause that explains
-// the number.
+// price returns what the job would cost at present prices, and a clause that explains it.
 func (s *Outlook) price(spec *job.JobSpec) (messages.Credits, string) {
 	switch t := registry.Of(s.Market); t.Owes {
 	case mechanism.ForTime:
@@ -185,7 +182,7 @@ func (s *Outlook) price(spec *job.JobSpec) (messages.Credits, string) {
 	}
 }
 
-// Returns the smaller of two bounds; 0 means no bound.
+// least returns the smaller of two bounds; 0 means no bound.
 func least(a, b messages.Credits) messages.Credits {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -207,7 +204,7 @@ func (s *Outlook) slotCost(spec *job.JobSpec) (messages.Credits, bool) {
 	return messages.Credits(math.Ceil(min(total, messages.MaxCredits.Float()) * float64(messages.Credit))), true
 }
 
-// taskSeconds returns the expected run time of a task of a stage, in seconds, or 0 if it is unknown.
+// taskSeconds returns the expected run time of a stage's task in seconds, or 0.
 func (s *Outlook) taskSeconds(spec *job.JobSpec, stage int) float64 {
 	if e := s.Estimate; e != nil && stage < len(e.Stages) && e.Stages[stage].Spread.Mean > 0 {
 		return e.Stages[stage].Spread.Mean.Std().Seconds()

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// Explain adds to an answer the reason for the state of a remote job, as far as this site knows the reason without the
-// peer. The argument err is the error of the question to the peer about the job.
+// Explain adds to an answer the reason for the state of a remote job, as far as this site knows it. The argument err is
+// the error of the question to the peer.
 func Explain(reply *market.WhyReply, r *book.RemoteJob, now messages.Time, err error) {
 	switch {
 	case r.Refused != nil && r.Status.Reason == "RefusedByBank":
@@ -49,8 +49,8 @@ func unreachable(peer messages.Name, err error) string {
 	return fmt.Sprintf("%s says: %s", peer, text)
 }
 
-// Chosen returns the reason why the auctioneer chose the site of a remote job, as the end of a sentence, or "" if the
-// user chose it.
+// Chosen returns why the auctioneer chose the site of a remote job, as the end of a sentence, or "" if the user chose
+// it.
 func Chosen(r *book.RemoteJob) string {
 	if r.Chosen == "" {
 		return ""
@@ -58,8 +58,7 @@ func Chosen(r *book.RemoteJob) string {
 	return "; the job is there because " + r.Chosen
 }
 
-// Expected returns the names, the classes and the numbers of tasks of a job's stages. It is used when nothing but the
-// job's description is known.
+// Expected returns the names, classes and numbers of tasks of a job's stages, from its description alone.
 func Expected(spec *job.JobSpec) []job.StageStatus {
 	out := make([]job.StageStatus, len(spec.Stages))
 	for i := range spec.Stages {
@@ -69,8 +68,8 @@ func Expected(spec *job.JobSpec) []job.StageStatus {
 	return out
 }
 
-// OwnContract replaces the contract's name in a job by its name at the peer. It returns an error if another site
-// offered the contract.
+// OwnContract replaces a contract's name by its name at the peer. It returns an error if another site offered the
+// contract.
 func OwnContract(spec *job.JobSpec, peer messages.Name) error {
 	site, own, foreign := strings.Cut(spec.Contract, "/")
 	switch {

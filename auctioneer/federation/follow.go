@@ -31,8 +31,8 @@ func (e *Errands) changes(b *book.Book, a *asked, reply any, err error) (steps [
 	return steps, nil
 }
 
-// followed continues after a page of changes was committed. At the end of a pass through all jobs, it asks one by one
-// for the jobs that the peer did not return.
+// followed continues after a page of changes was committed. After all jobs, it asks one by one for those that the peer
+// did not return.
 func (e *Errands) followed(now messages.Duration, b *book.Book, d *destination, page *clearing.PeerJobsReply, err error) {
 	d.follows = false
 	d.news.after(now, err, e.rng)
@@ -63,8 +63,8 @@ func (e *Errands) followed(now messages.Duration, b *book.Book, d *destination, 
 	d.seen = nil
 }
 
-// Heard returns a peer's report about a remote job, in which impossible values are corrected. A peer is trusted only
-// with the state of the job itself.
+// Heard returns a peer's report about a remote job, with impossible values corrected. A peer is trusted only with the
+// state of the job itself.
 func Heard(said *job.JobSummary, r *book.RemoteJob) *job.JobSummary {
 	s := *said
 	s.State = min(s.State, job.Discarded)
@@ -86,9 +86,8 @@ const (
 	maxOffers    = 256 // maximum number of offers from one peer
 )
 
-// Screened returns the possible offers of a peer. It drops an offer if the job would complete in the past (with a
-// margin for different clocks), or after its authorisation could end. It adds the site's name to the names of the
-// contracts.
+// Screened returns the possible offers of a peer, with the site's name in the names of contracts. It drops an offer if
+// the job would complete in the past (with a margin for different clocks), or after its authorisation could end.
 func Screened(site messages.Name, offers []clearing.Offer, now messages.Time) []clearing.Offer {
 	offers = slices.DeleteFunc(offers[:min(len(offers), maxOffers)], func(o clearing.Offer) bool {
 		never := o.Completion != 0 && (o.Completion < now.Add(-clearing.MaxClockSkew) || o.Completion > now.Add(clearing.MaxInterval))

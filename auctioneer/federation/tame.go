@@ -17,8 +17,7 @@ const (
 )
 
 // Tame limits the values in the peer's answer to which reply points, so that terminals, JSON and browsers can show it.
-// Texts become printable and short, numbers finite, and times lie between 1970 and 9999. Bytes, such as the text of a
-// log, do not change. [Heard] limits the description of a job further.
+// Texts become printable and short, numbers finite, and times lie between 1970 and 9999. Bytes do not change.
 func Tame(reply any) { tame(reflect.ValueOf(reply)) }
 
 func tame(v reflect.Value) {

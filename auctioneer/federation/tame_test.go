@@ -11,8 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// TestTame checks that no answer of a peer changes a cursor, or has an invalid number, an impossible time or an
-// endless text.
+// No answer of a peer may change a cursor, or have an invalid number, an impossible time or an endless text.
 func TestTame(t *testing.T) {
 	said := &job.JobDetail{
 		JobSummary: job.JobSummary{Started: -5, Ended: math.MaxInt64, Charged: math.MinInt64},

@@ -18,8 +18,8 @@ const (
 	pageOfJobs  = 256 // jobs in one answer
 )
 
-// Visits stores which visiting jobs changed and when, and which are entering the book. This state can be lost: a peer
-// that follows its jobs then sees a new epoch, and gets all jobs.
+// Visits stores which visiting jobs changed and when, and which are entering the book. It can be lost: a peer then sees
+// a new epoch, and gets all jobs.
 type Visits struct {
 	epoch    uint64                                      // epoch of the cursors
 	last     uint64                                      // number of the last change
@@ -29,14 +29,14 @@ type Visits struct {
 	polls    map[messages.Name]int
 }
 
-// NewVisits returns the visits of a new leader. The argument epoch must differ from the epoch of every other leader.
+// NewVisits returns the visits of a new leader. The argument epoch must differ from that of every other leader.
 func NewVisits(epoch uint64) *Visits {
 	return &Visits{epoch: epoch, changed: map[messages.Name]map[messages.JobID]uint64{}, homes: map[messages.JobID]messages.Name{},
 		entering: map[messages.Name]map[messages.JobID]bool{}, polls: map[messages.Name]int{}}
 }
 
-// Changed takes the numbers of jobs that changed in the book, ascending. The jobs may be of any kind. It reports
-// whether a visiting job is among them.
+// Changed takes the numbers of jobs of any kind that changed in the book, ascending. It reports whether a visiting job
+// is among them.
 func (v *Visits) Changed(b *book.Book, ids []messages.JobID) (visiting bool) {
 	for _, id := range ids {
 		if j := b.VisitingJob(id); j == nil {
@@ -59,9 +59,9 @@ func put[V any](m map[messages.Name]map[messages.JobID]V, name messages.Name, id
 	m[name][id] = value
 }
 
-// Begin reserves a visiting job for one request until [Visits.End]: otherwise one request could give back an
+// Begin reserves a visiting job for one request until [Visits.End]. Otherwise a request could give back an
 // authorisation that the bank has just accepted for another request. Each peer can reserve only a limited number of
-// jobs at the same time.
+// jobs.
 func (v *Visits) Begin(visit job.Visit) error {
 	if v.entering[visit.Home][visit.Job] || len(v.entering[visit.Home]) >= maxEntering {
 		return messages.Errorf(messages.Unavailable, "job %v: is being accepted; ask again", visit)
@@ -96,9 +96,9 @@ func (v *Visits) Polled(home messages.Name) {
 	}
 }
 
-// Since prepares the answer to a peer that asks for news of the jobs that it sent to this site. It returns the jobs
-// that changed after the peer's cursor, in the order of their changes, and the new cursor. If no job changed, the
-// answer should wait, unless the cursor is from another epoch.
+// Since prepares the answer to a peer that asks for news of its jobs here. It returns the jobs that changed after the
+// peer's cursor, in the order of their changes, and the new cursor. If no job changed, the answer should wait, unless
+// the cursor is from another epoch.
 func (v *Visits) Since(home messages.Name, r clearing.PeerJobsRequest) (ids []messages.JobID, reply clearing.PeerJobsReply, ready bool) {
 	reply.Epoch, reply.Whole = v.epoch, r.Epoch != v.epoch
 	if reply.Whole {
@@ -121,14 +121,13 @@ func (v *Visits) Since(home messages.Name, r clearing.PeerJobsRequest) (ids []me
 	return ids, reply, len(ids) > 0 || reply.Whole
 }
 
-// LastCall returns the time by which a visiting job must end. The argument came is when the job arrived, and until is
-// when its authorisation ends. The time from LastCall to until is for charging the job. It is a tenth of the time from
-// came to until, at most ten minutes.
+// LastCall returns when a visiting job must end. The argument came is when the job arrived, and until is when its
+// authorisation ends. The rest is for charging the job: a tenth of that time, at most ten minutes.
 func LastCall(came, until messages.Time) messages.Time {
 	return until.Add(-min(max(0, until.Sub(came))/10, messages.Duration(10*time.Minute)))
 }
 
-// Outward returns a visiting job as its home site knows it: with its number and its owner's name there.
+// Outward returns a visiting job as its home site knows it, with its number and owner there.
 func Outward(s job.JobSummary) job.JobSummary {
 	s.Job, s.Account = s.Visit.Job, Owner(s.Account)
 	s.Visit, s.Payer = nil, s.Account
@@ -141,7 +140,7 @@ func Owner(visitor messages.Name) messages.Name {
 	return name
 }
 
-// HomeOf returns the name of the site whose auctioneer is the caller.
+// HomeOf returns the site whose auctioneer is the caller.
 func HomeOf(caller messages.Name) (messages.Name, error) {
 	home, is := strings.CutPrefix(caller, "$")
 	switch {

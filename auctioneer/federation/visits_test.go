@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// TestHeard checks that a peer's report can change only the peer's own job, and only to possible values.
+// A peer's report can change only its own job, and only to possible values.
 func TestHeard(t *testing.T) {
 	r := &book.RemoteJob{Spec: &job.JobSpec{Budget: 5, Stages: []job.Stage{{Tasks: 3}}}}
 	for name, said := range map[string]job.JobSummary{
@@ -85,7 +85,7 @@ func (h *hosts) do(at messages.Time, c *book.Command) {
 	h.errands.Changed(h.book, changed)
 }
 
-// visit commits a job of a peer. The job's authorisation ends after the time for_.
+// visit commits a job of a peer. Its authorisation ends after the time for_.
 func (h *hosts) visit(home messages.Name, for_ time.Duration) *book.Job {
 	h.last++
 	v := job.Visit{Home: home, Job: 100 + h.last}
@@ -95,7 +95,7 @@ func (h *hosts) visit(home messages.Name, for_ time.Duration) *book.Job {
 	return h.book.Visitor(v)
 }
 
-// TestEnding checks that visiting jobs end before their authorisations end, and that no other jobs end.
+// Visiting jobs end before their authorisations end. No other jobs end.
 func TestEnding(t *testing.T) {
 	h := newHosts(t)
 	short, long := h.visit("east", time.Minute), h.visit("east", time.Hour)
@@ -116,8 +116,7 @@ func TestEnding(t *testing.T) {
 	}
 }
 
-// TestSince checks that a peer gets each change once, in order and in pages, and that it gets all jobs in a new
-// epoch.
+// A peer gets each change once, in order and in pages. In a new epoch it gets all jobs.
 func TestSince(t *testing.T) {
 	h := newHosts(t)
 	if _, r, ready := h.Since("east", clearing.PeerJobsRequest{Epoch: 7}); ready || r.Whole || r.Next != 0 {
@@ -142,8 +141,7 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// TestTake checks that only one request at a time can enter a job, and that no peer can use all places for such
-// requests.
+// Only one request at a time can enter a job, and no peer can use all places for such requests.
 func TestTake(t *testing.T) {
 	v := NewVisits(7)
 	for i := range messages.JobID(maxEntering) {
@@ -178,7 +176,7 @@ func TestPoll(t *testing.T) {
 	}
 }
 
-// TestDecline checks that an authorisation is given back only if the bank may have accepted it in an earlier try.
+// An authorisation is given back only if the bank may have accepted it in an earlier try.
 func TestDecline(t *testing.T) {
 	h := newHosts(t)
 	taken := h.visit("east", time.Hour).Visit.Visit
@@ -212,8 +210,8 @@ func TestDecline(t *testing.T) {
 	}
 }
 
-// TestANumberThatIsGivenAgain: a site uses the number of a visiting job again, as after the restore of a backup. The
-// answer must not name the earlier job, even if the two jobs have the same content.
+// A site uses the number of a visiting job again, as after the restore of a backup. The answer must not name the
+// earlier job, even with the same content.
 func TestANumberThatIsGivenAgain(t *testing.T) {
 	h := newHosts(t)
 	j := h.visit("west", time.Hour)

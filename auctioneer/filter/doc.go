@@ -20,11 +20,11 @@
 //
 // If the program is missing, ends with another exit code, writes anything else or does not end within 5 s, the job is
 // refused: a broken program must not let jobs pass that break a rule of the site. The error tells the operator what to
-// do. The processes that the program has started end with it.
+// do.
 //
 // # Cost
 //
-// At most 8 programs run at the same time. At most 64 submissions can be with the filter, running or waiting. The site
-// tells the users of further submissions to submit again later. Other requests do not wait for the filter. A client that
-// repeats its submission while the program runs gets the answer of this program.
+// At most 8 programs run at the same time. At most 64 submissions can be with the filter, running or waiting. Other
+// users must submit again later. Other requests do not wait for the filter. A client that repeats its submission while
+// the program runs gets the answer of this program.
 package filter

@@ -18,8 +18,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// Limits of the program. The program must end within 5 s. An error is kept for a moment, for a client that asks again before it has
-// heard of the error.
+// The program must end within 5 s. An error is kept for a moment, for a client that asks again before it has heard of
+// it.
 const (
 	mostAtOnce = 8
 	mostAsked  = 64
@@ -45,7 +45,7 @@ type answer struct {
 	err  error
 }
 
-// New returns the filter of a site, or nil if there is no program.
+// New returns the filter of a site, or nil without a program.
 func New(site messages.Name, program string) *Filter {
 	if program == "" {
 		return nil
@@ -53,9 +53,9 @@ func New(site messages.Name, program string) *Filter {
 	return &Filter{program: program, site: site, asked: make(chan struct{}, mostAsked), running: make(chan struct{}, mostAtOnce), within: 5 * time.Second, open: map[string]*answer{}}
 }
 
-// Ask asks the program about a job of an account. It returns the job that the site takes, and the changes that the
-// program made, such as "market: main → gpu". Clients repeat a submission that was not answered for a second or two. All
-// repetitions have the same id, and get the answer of one program.
+// Ask asks the program about a job of an account. It returns the job that the site takes, and the changes, such as
+// "market: main → gpu". Clients repeat a submission without an answer. All repetitions have the same id, and get the
+// answer of one program.
 func (f *Filter) Ask(ctx context.Context, account messages.Name, id string, spec *jobmsg.JobSpec) (*jobmsg.JobSpec, []string, error) {
 	job, err := wire.Marshal(spec, wire.JSON)
 	if err != nil {
@@ -91,8 +91,7 @@ func (f *Filter) Ask(ctx context.Context, account messages.Name, id string, spec
 	return changed, differences(job, after), nil
 }
 
-// shared returns what the program writes about a submission. If the program is asked about the same submission already,
-// it waits for that answer.
+// shared returns what the program writes about a submission. Repetitions of a submission wait for the same answer.
 func (f *Filter) shared(ctx context.Context, account messages.Name, id string, job []byte) ([]byte, error) {
 	id = account + " " + id
 	f.mu.Lock()
@@ -123,7 +122,6 @@ func (f *Filter) shared(ctx context.Context, account messages.Name, id string, j
 	return a.text, a.err
 }
 
-// run runs the program.
 func (f *Filter) run(ctx context.Context, account messages.Name, job []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.within)
 	defer cancel()
@@ -140,7 +138,7 @@ func (f *Filter) run(ctx context.Context, account messages.Name, job []byte) ([]
 	return text, nil
 }
 
-// broken returns the error for a program that does not work. The error says what an operator must do.
+// broken returns the error for a program that does not work. It says what an operator must do.
 func (f *Filter) broken(format string, args ...any) error {
 	host, _ := os.Hostname()
 	return messages.Errorf(messages.Internal, "the site takes no jobs now: its filter %s on host %s %s; tell an operator, who mends the program or removes submit_filter from the configuration",
@@ -193,7 +191,7 @@ func compare(path string, x, y any, out *[]string) {
 	}
 }
 
-// word returns a JSON value as text. A string has no quotes.
+// word returns a JSON value as text, without quotes.
 func word(v any) string {
 	switch v := v.(type) {
 	case nil:

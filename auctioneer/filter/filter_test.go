@@ -30,9 +30,8 @@ func writes(t *testing.T, script string, mode os.FileMode) *Filter {
 	return New("west", path)
 }
 
-// TestAskTakesEachAnswer lets the program give each kind of answer: the job as it is, another job, a refusal, and an
-// invalid answer. After an invalid answer, the job must be refused, and the error must say what is wrong with the
-// program.
+// The program gives each kind of answer. After an invalid answer, the job must be refused, and the error must say what
+// is wrong with the program.
 func TestAskTakesEachAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
 		script, err string
@@ -71,8 +70,8 @@ func TestAskTakesEachAnswer(t *testing.T) {
 	}
 }
 
-// TestAHangingProgramEnds checks that a program that hangs is ended, together with all processes that it started.
-// Submissions that wait too long must be told to try again. Only a limited number of submissions may wait.
+// A program that hangs is ended with all processes that it started. Submissions that wait too long must be told to try
+// again. Only a limited number may wait.
 func TestAHangingProgramEnds(t *testing.T) {
 	f := writes(t, "#!/bin/sh\nsleep 60 &\nsleep 60\n", 0o755)
 	f.within = 300 * time.Millisecond
@@ -97,9 +96,8 @@ func TestAHangingProgramEnds(t *testing.T) {
 	}
 }
 
-// TestARepeatedSubmissionIsAskedAboutOnce repeats a submission while the program runs, as clients do. All repetitions
-// must get the answer of one program, each with a job of its own. After a failure, a late repetition must get the error
-// at once.
+// A submission is repeated while the program runs, as clients do. All repetitions must get the answer of one program,
+// each with a job of its own. After a failure, a late repetition must get the error at once.
 func TestARepeatedSubmissionIsAskedAboutOnce(t *testing.T) {
 	dir := t.TempDir()
 	f := writes(t, "#!/bin/sh\necho run >> "+dir+"/runs\nwhile [ ! -e "+dir+"/go ]; do sleep 0.01; done\nsed 's/sort/other/'\n", 0o755)

@@ -9,10 +9,10 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// holds returns the market for a job that names no market. It prefers a market that takes the account's jobs and has the
-// classes that the job names, and a class for each shape that the job asks for. Among such markets it prefers the default market of the account or of its
-// project, and otherwise the first. If there is no such market, it returns the first market that takes the account's
-// jobs. If no market takes the account's jobs, it returns the site's first market, which then refuses the job.
+// holds returns the market for a job that names no market. It must take the account's jobs, and have the classes and
+// shapes that the job names. Among several, it is the default market of the account or its project, or else the first.
+// If there is none, it is the first market that takes the account's jobs. If none does, it is the site's first market,
+// which then refuses the job.
 func (r *Rules) holds(account messages.Name, spec *job.JobSpec) messages.Name {
 	best, name := -1, messages.Name("")
 	for i := range r.Configs {
@@ -42,8 +42,8 @@ func (r *Rules) noClass(account messages.Name, spec *job.JobSpec, m *market.Mark
 		func(o *market.Market) bool { return slices.Contains(o.Classes, class) })
 }
 
-// elsewhere adds to the error about a job's market that another market has what the job needs, if there is one. If this
-// market does not take the job, the error is PermissionDenied.
+// elsewhere adds to an error that another market has what the job needs. If that market does not take the job, the
+// error is PermissionDenied.
 func (r *Rules) elsewhere(account messages.Name, spec *job.JobSpec, err error, has func(*market.Market) bool) error {
 	var shut messages.Name
 	for k := range r.Configs {
@@ -79,7 +79,7 @@ func (r *Rules) checkAccess(account messages.Name, spec *job.JobSpec, m *market.
 	return messages.Errorf(messages.PermissionDenied, "market: market %s takes no jobs of %s; %s", m.Name, payers(account, spec), advice)
 }
 
-// payers names the account of a job, and its project if it has one.
+// payers names the account of a job, and its project.
 func payers(account messages.Name, spec *job.JobSpec) string {
 	if spec.Project == "" {
 		return account

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestMarketsTakeTheJobsOfWhomTheyName checks which markets take a job, for accounts and projects of this site and of
-// other sites. A job that names no market must go to a market that takes it.
+// Accounts and projects of any site may submit to the markets that take them. A job that names no market must go to a
+// market that takes it.
 func TestMarketsTakeTheJobsOfWhomTheyName(t *testing.T) {
 	of := func(name messages.Name, allow, deny, usual []messages.Name) market.Market {
 		return market.Market{Name: name, Mechanism: market.Proportional, Classes: []messages.Name{"cpu"}, Allow: allow, Deny: deny, DefaultFor: usual}
@@ -56,8 +56,8 @@ func TestMarketsTakeTheJobsOfWhomTheyName(t *testing.T) {
 	}
 }
 
-// TestAClassLeadsToTheMarketThatHasIt checks jobs that name a class of another market than the first. Without a market,
-// such a job must go to the market that has the class, if this market takes the job. An error must name this market.
+// A job names a class of another market than the first. It must go to that market, if the market takes it. An error
+// must name the market.
 func TestAClassLeadsToTheMarketThatHasIt(t *testing.T) {
 	r := &intake.Rules{Site: "here", Markets: &desk.Markets{Configs: []market.Market{
 		{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"cpu"}},
@@ -85,8 +85,8 @@ func TestAClassLeadsToTheMarketThatHasIt(t *testing.T) {
 	}
 }
 
-// TestAShapeLeadsToTheMarketThatHasIt checks a job that asks for a GPU without naming a class. The error must name the
-// market that has GPUs, also if this market does not take the job.
+// A job asks for a GPU without naming a class. The error must name the market that has GPUs, even if this market does
+// not take the job.
 func TestAShapeLeadsToTheMarketThatHasIt(t *testing.T) {
 	unit := func(class messages.Name, r job.Resources) []job.ClassUnit {
 		return []job.ClassUnit{{Class: class, Unit: r}}

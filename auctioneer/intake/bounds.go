@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// checkBounds returns an error for tasks that need more than a bound of the market allows. The bound may be that of the
-// account, or of the project that pays.
+// checkBounds returns an error for tasks that need more than a bound allows, of the account or of the project that
+// pays.
 func checkBounds(account messages.Name, spec *job.JobSpec, m *market.Market) error {
 	for i := range spec.Stages {
 		who := "a task takes"

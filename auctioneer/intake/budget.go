@@ -12,17 +12,17 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// assumedTime is the run time of a task that the assumed budget pays for, if the job gives no run time.
+// assumedTime is how long an assumed budget pays for a task without a run time.
 const assumedTime = messages.Duration(time.Hour)
 
-// Assume sets the budget of a job without a budget, from its market. The job's other defaults must be filled in.
+// Assume sets the budget of a job without one. The job's other defaults must be filled in.
 func (r *Rules) Assume(spec *job.JobSpec) (said string, err error) {
 	return assumeBudget(spec, r.Find(spec.Market), true)
 }
 
-// assumeBudget gives a job without a budget the default budget of its market, and returns a sentence about it. If the
-// market has no default, the budget is the job's own value, or the cost of its slots for the time that it asks for. The
-// argument placed is true if the widths of the tasks are final, because their nodes are known.
+// assumeBudget gives a job without a budget the default of its market, and says so in a sentence. Without a default,
+// the budget is the job's own value, or the cost of its slots for the time that it asks for. The argument placed is
+// true if the widths of the tasks are final, because their nodes are known.
 func assumeBudget(spec *job.JobSpec, m *market.Market, placed bool) (said string, err error) {
 	t, tasks := registry.Of(m), spec.TaskCount()
 	switch {
@@ -52,8 +52,8 @@ func assumeBudget(spec *job.JobSpec, m *market.Market, placed bool) (said string
 	return said, nil
 }
 
-// asksFor returns the slot time that all tasks of a job ask for, in slot-seconds, and whether the job gives a run time
-// for each of them. For a task without a run time, it uses the argument otherwise, but at most the market's time limit.
+// asksFor returns the slot-seconds that all tasks of a job ask for, and whether each has a run time. For a task without
+// one, it uses the argument otherwise, but at most the market's time limit.
 func asksFor(spec *job.JobSpec, m *market.Market, placed bool, otherwise messages.Duration) (seconds float64, stated bool) {
 	stated = true
 	for i := range spec.Stages {
@@ -95,7 +95,7 @@ func checkBudget(spec *job.JobSpec, m *market.Market) error {
 	return messages.Errorf(messages.Invalid, "budget: %s, and no task can run in that time; name a larger budget", buys(spec.Budget, price))
 }
 
-// buys returns a sentence that says how much slot time a budget buys at a price for a slot-second.
+// buys says how much slot time a budget buys at a price for a slot-second.
 func buys(budget, price messages.Credits) string {
 	verb := "buy"
 	if budget == messages.Credit {
@@ -104,9 +104,9 @@ func buys(budget, price messages.Credits) string {
 	return fmt.Sprintf("%s %s %s of slot time at %s an hour", budget.Words(), verb, span(budget.Float()/price.Float()), (3600 * price).Words())
 }
 
-// Buys returns a sentence that says how long the job's slots can run on its budget. If slots have no price, it says
-// what the job pays for. It uses the lowest possible price. In markets where bids decide the price, the present price
-// would disclose the bids of other accounts. The result short is true if the time is shorter than the job asks for.
+// Buys says how long the job's slots can run on its budget, or what the job pays for if slots have no price. It uses
+// the lowest possible price: where bids decide the price, the present price would disclose other bids. The result short
+// is true if the time is shorter than the job asks for.
 func Buys(s *Submission) (said string, short bool) {
 	t := registry.Of(s.Market)
 	price := s.Market.ReservePrice()

@@ -14,9 +14,8 @@ import (
 
 const hour = messages.Duration(time.Hour)
 
-// TestAJobThatSaysNothingOfMoneyHasABudget checks the assumed budget of a job: the price of its slots times the time
-// that it asks for. The expected amounts were computed by hand, with one credit for a slot-hour, or the reserve
-// price.
+// The assumed budget is the price of a job's slots times the time that it asks for. The expected amounts were computed
+// by hand, with one credit for a slot-hour, or the reserve price.
 func TestAJobThatSaysNothingOfMoneyHasABudget(t *testing.T) {
 	hundredth, nothing := messages.Price(messages.Credit/100), messages.Price(0)
 	for name, c := range map[string]struct {
@@ -54,8 +53,7 @@ func TestAJobThatSaysNothingOfMoneyHasABudget(t *testing.T) {
 	}
 }
 
-// TestASlotIsPaidForAsOftenAsATaskTakesIt checks that a task whose shape takes three slots costs three times as much as
-// a task with one slot.
+// A task whose shape takes three slots costs three times as much as a task with one slot.
 func TestASlotIsPaidForAsOftenAsATaskTakesIt(t *testing.T) {
 	r, _ := shaped(t, market.Proportional)
 	unit := r.Configs[0].Units[0]
@@ -68,8 +66,7 @@ func TestASlotIsPaidForAsOftenAsATaskTakesIt(t *testing.T) {
 	}
 }
 
-// TestAWholeNodeIsPaidForWhole checks the budget of a task that takes a whole node: the number of slots of the node is
-// known only when the job is placed.
+// The number of slots of a whole node is known only when the job is placed.
 func TestAWholeNodeIsPaidForWhole(t *testing.T) {
 	r, b := shaped(t, market.Proportional)
 	q := request("k")
@@ -84,8 +81,6 @@ func TestAWholeNodeIsPaidForWhole(t *testing.T) {
 	}
 }
 
-// TestBuysSaysHowLongABudgetLasts checks the sentence about how long a budget lasts, and whether that is shorter than
-// the job asks for.
 func TestBuysSaysHowLongABudgetLasts(t *testing.T) {
 	r := rules()
 	two := messages.Price(2 * messages.Credit)

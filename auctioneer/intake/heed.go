@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// bidFields are the fields of a bid that some mechanisms read and other mechanisms ignore. The budget is not among
-// them, because every mechanism reads it. Neither is the length, because every market's estimates and offers read it.
+// bidFields are the fields of a bid that only some mechanisms read. Every mechanism reads the budget, and every
+// market's estimates read the length.
 var bidFields = []struct {
 	name  string
 	given func(*job.JobSpec) bool
@@ -30,8 +30,8 @@ var bidFields = []struct {
 	{"utility", func(s *job.JobSpec) bool { return s.Utility != nil }},
 }
 
-// Heeds returns an error for a job whose bid has fields that its market ignores, because its user probably meant
-// another market. A job that may go to any site is not checked, because its value decides the site.
+// Heeds returns an error for a bid with fields that its market ignores, because its user probably meant another market.
+// A job that may go to any site is not checked, because its value decides the site.
 func Heeds(spec *job.JobSpec, m *market.Market, markets *desk.Markets) error {
 	traits := registry.Of(m)
 	for _, f := range bidFields {
@@ -48,8 +48,8 @@ func Heeds(spec *job.JobSpec, m *market.Market, markets *desk.Markets) error {
 	return nil
 }
 
-// Chained returns a warning for a job that waits for other jobs, in a market where each job pays
-// for the waiting that it avoids. It returns "" for other jobs and markets.
+// Chained warns about a job that waits for other jobs, in a market where each job pays for the waiting that it avoids.
+// Otherwise it returns "".
 func Chained(s *Submission) string {
 	if s.Market.Price != market.PricePivot || len(s.Spec.Predecessors()) == 0 {
 		return ""
@@ -57,8 +57,7 @@ func Chained(s *Submission) string {
 	return fmt.Sprintf("in market %s each job of a chain pays for its own place in the order: submit one job with a stage for each step, and name the previous stage in `after`; such a job pays only once and far less", s.Market.Name)
 }
 
-// Unenforced returns a warning for each memory limit of the job that some or all of the possible nodes do not
-// enforce.
+// Unenforced warns about each memory limit of the job that some of the possible nodes do not enforce.
 func Unenforced(b *book.Book, s *Submission) (warnings []string) {
 	for i := range s.Spec.Stages {
 		stage := &s.Spec.Stages[i]

@@ -50,8 +50,8 @@ func entered(t *testing.T, b *book.Book, s *intake.Submission) book.Receipt {
 	return receipt
 }
 
-// TestAllocationsWaitForTheUpgrade: while replicas may run the release before, jobs on several nodes are refused in markets
-// where that release does not know them.
+// While replicas may run the release before, jobs on several nodes are refused in markets where that release does not
+// know them.
 func TestAllocationsWaitForTheUpgrade(t *testing.T) {
 	for _, c := range []struct {
 		market  messages.Name
@@ -72,8 +72,7 @@ func TestAllocationsWaitForTheUpgrade(t *testing.T) {
 	}
 }
 
-// TestPrepareFillsInWhatIsLeftOut checks the defaults of a submission, and that the deposit is held in addition to
-// the budget.
+// The deposit is held in addition to the budget.
 func TestPrepareFillsInWhatIsLeftOut(t *testing.T) {
 	s := prepared(t, "alice", request("k"))
 	if st := s.Spec.Stages[0]; s.Spec.Market != "share" || st.Class != "cpu" || s.Payer != "alice" {
@@ -90,7 +89,6 @@ func TestPrepareFillsInWhatIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestPrepareRefusesWhatTheMarketHasNoRoomFor submits jobs that exceed the market's limits. They must be refused.
 func TestPrepareRefusesWhatTheMarketHasNoRoomFor(t *testing.T) {
 	for want, spoil := range map[string]func(*job.JobSpec){
 		`no market "none"`:   func(s *job.JobSpec) { s.Market = "none" },
@@ -113,8 +111,8 @@ func TestPrepareRefusesWhatTheMarketHasNoRoomFor(t *testing.T) {
 	}
 }
 
-// TestKnown checks that a repeated request returns the same job. A different request with the same key must be refused.
-// A job above the limit on the account's jobs must also be refused.
+// A repeated request returns the same job. A different request with the same key, or a job above the account's limit,
+// must be refused.
 func TestKnown(t *testing.T) {
 	b, r := book.New(), rules()
 	s := prepared(t, "alice", request("k"))
@@ -141,8 +139,7 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// TestJudged checks the refusal of a submission. If other markets were applied after it was prepared, the answer must
-// ask to try again instead of refusing.
+// If other markets were applied after a submission was prepared, the answer must ask to try again instead of refusing.
 func TestJudged(t *testing.T) {
 	b, r := book.New(), rules()
 	r.Version = b.MarketsVersion()
@@ -156,8 +153,7 @@ func TestJudged(t *testing.T) {
 	}
 }
 
-// TestHoldFindsOutWhetherAnEarlierOneHasLapsed checks that a submission is not accepted on the hold of an earlier try
-// if that hold has expired.
+// A submission is not accepted on the hold of an earlier try if that hold has expired.
 func TestHoldFindsOutWhetherAnEarlierOneHasLapsed(t *testing.T) {
 	s := prepared(t, "alice", request("k"))
 	list := s.Hold(epoch)
@@ -186,8 +182,8 @@ func TestHoldFindsOutWhetherAnEarlierOneHasLapsed(t *testing.T) {
 	}
 }
 
-// TestAgree checks that only the account that got a quote can accept its contract, only for the quoted work, and only
-// while the quote is valid.
+// Only the account that got a quote can accept its contract, only for the quoted work, and only while the quote is
+// valid.
 func TestAgree(t *testing.T) {
 	b, q := book.New(), request("k")
 	q.Spec.Market, q.Spec.Contract = "menu", "q1-1"
@@ -224,8 +220,7 @@ func TestAgree(t *testing.T) {
 	}
 }
 
-// TestABidThatTheMarketIgnoresIsRefused checks that the error says what the market wants, and which markets read the
-// field.
+// The error says what the market wants, and which markets read the field.
 func TestABidThatTheMarketIgnoresIsRefused(t *testing.T) {
 	spoil := map[string]func(*job.JobSpec){
 		"rate":     func(s *job.JobSpec) { s.Rate = 1 },
@@ -272,7 +267,6 @@ func TestABidThatTheMarketIgnoresIsRefused(t *testing.T) {
 	}
 }
 
-// TestALimitOnMemoryThatNobodyEnforcesIsSaid checks that a job gets a warning if no node enforces its memory limit.
 func TestALimitOnMemoryThatNobodyEnforcesIsSaid(t *testing.T) {
 	b := book.New()
 	node := func(name messages.Name, abilities ...messages.Name) {
@@ -301,9 +295,8 @@ func TestALimitOnMemoryThatNobodyEnforcesIsSaid(t *testing.T) {
 	}
 }
 
-// TestAJobWithoutABidHasThatOfItsMarket checks the default budget of a market: it must be multiplied by the number of
-// tasks, and a repeated request must count as the same request. Without a default, the budget pays for the slots of
-// each task for an hour.
+// The default budget of a market must be multiplied by the number of tasks. A repeated request must count as the same.
+// Without a default, the budget pays for the slots of each task for an hour.
 func TestAJobWithoutABidHasThatOfItsMarket(t *testing.T) {
 	r := rules()
 	r.Configs[0].DefaultBudget = 2 * messages.Credit
@@ -324,8 +317,7 @@ func TestAJobWithoutABidHasThatOfItsMarket(t *testing.T) {
 	}
 }
 
-// TestAnUnknownMarketIsSaidOfAJobWithoutABudget submits a job without a budget to an unknown market. The error must
-// name the market, and not say that the budget of 0 is too small.
+// The error must name the market, and not say that the budget of 0 is too small.
 func TestAnUnknownMarketIsSaidOfAJobWithoutABudget(t *testing.T) {
 	for _, budget := range []messages.Credits{0, messages.Credit} {
 		q := request("k")
@@ -337,8 +329,7 @@ func TestAnUnknownMarketIsSaidOfAJobWithoutABudget(t *testing.T) {
 	}
 }
 
-// TestAChainIsToldWhatItPays checks that a job which waits for other jobs gets a warning in a market where each job
-// pays for the waiting that it avoids.
+// A job that waits for other jobs gets a warning in a market where each job pays for the waiting that it avoids.
 func TestAChainIsToldWhatItPays(t *testing.T) {
 	pivot := &market.Market{Name: "spot", Price: market.PricePivot}
 	for name, c := range map[string]struct {

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// checkLicenses returns an error for licences that the site never has enough of. It also refuses licences in markets
-// that promise start times: a licence may not be free at that time.
+// checkLicenses returns an error for licences that the site never has enough of. It refuses licences in markets that
+// promise start times, when a licence may not be free.
 func checkLicenses(site job.Licenses, spec *job.JobSpec, m *market.Market) error {
 	for i := range spec.Stages {
 		s := &spec.Stages[i]

@@ -16,7 +16,7 @@ import (
 // DefaultQuote is how long a menu is valid if its market sets no time.
 const DefaultQuote = messages.Duration(5 * time.Minute)
 
-// MenuKey is the secret from which the seeds of menus are computed: 32 random bytes. Each leader makes a new key.
+// MenuKey is the secret for the seeds of menus: 32 random bytes. Each leader makes a new key.
 type MenuKey []byte
 
 // NewMenuKey returns a random key.
@@ -26,10 +26,10 @@ func NewMenuKey() MenuKey {
 	return k
 }
 
-// Seed returns the random seed of a market's menus for a class of valuations. It is the same for all users and all
-// declarations, and changes only after the time for which menus are valid. So asking again does not help a bidder.
-// The seed must not depend on anything that bidders can change, such as the jobs of the market: otherwise a bidder
-// could ask, submit a job that costs nothing, and ask again.
+// Seed returns the random seed of a market's menus for a class of valuations. It is the same for all users and
+// declarations, and changes only after the time for which menus are valid. So asking again does not help a bidder. It
+// must not depend on anything that bidders can change, such as the jobs of the market. Otherwise a bidder could submit
+// a job that costs nothing, and ask again.
 func (k MenuKey) Seed(m *market.Market, spec *job.JobSpec, now messages.Time) uint64 {
 	h := hmac.New(sha256.New, k)
 	name := func(s string) {

@@ -9,8 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestWhereTimesArePromisedNoTaskWaitsForAnother checks that a market which promises times refuses a job whose tasks
-// wait for tasks of another array.
+// A market that promises times refuses a job whose tasks wait for tasks of another array.
 func TestWhereTimesArePromisedNoTaskWaitsForAnother(t *testing.T) {
 	for mechanism, refused := range map[messages.Name]bool{market.FIFO: false, "reservation": true, "deadline": true} {
 		r, b := shaped(t, mechanism)

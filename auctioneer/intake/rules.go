@@ -24,20 +24,18 @@ type Rules struct {
 	MostMemory map[messages.Name]int64 // maximum memory of a task in bytes, by class; a class without an entry has no limit
 	Deposit    messages.Credits        // credits that are held in addition to the budget
 	Pending    int                     // maximum number of an account's jobs that have not ended; 0 means no limit
-	// Earlier is true as long as replicas of the site may run the release of level 1. In a market that directs claims,
-	// such a replica would start the tasks of an allocation one by one.
+	// Earlier is true while replicas may run the release of level 1. Where a market directs claims, such a replica
+	// would start the tasks of an allocation one by one.
 	Earlier bool
-	// Notify returns an error for notifications that the site does not send. If Notify is nil, the site sends no
-	// notifications.
+	// Notify returns an error for notifications that the site does not send. If it is nil, the site sends none.
 	Notify func([]job.Notify) error
-	// Filter asks the site's program about a new job, which may change or refuse it. It returns sentences about what
-	// was changed. It is nil if the site has no such program.
+	// Filter asks the site's program about a new job, which may change or refuse it. It says what was changed. It is
+	// nil without a program.
 	Filter func(*Submission) (said []string, err error)
 }
 
-// Prepare makes all checks of a request that need no state, and fills in defaults. A submission that is refused here
-// still has the account, the key and the digest for [book.Book.Known]: when the same submission first came, other rules
-// may have accepted it.
+// Prepare makes all checks of a request that need no state, and fills in defaults. A refused submission still has the
+// account, key and digest for [book.Book.Known]: earlier rules may have accepted it.
 func (r *Rules) Prepare(account messages.Name, q *job.SubmitRequest) (*Submission, error) {
 	digest, err := DigestOf(q)
 	if err != nil {
@@ -73,8 +71,7 @@ func (r *Rules) Prepare(account messages.Name, q *job.SubmitRequest) (*Submissio
 	return s, nil
 }
 
-// assumeBid gives a job without a budget or rate the default of its market, and returns sentences
-// about it.
+// assumeBid gives a job without a budget or rate the default of its market, and says so.
 func (r *Rules) assumeBid(account messages.Name, spec *job.JobSpec) (said []string, err error) {
 	m := r.Find(cmp.Or(spec.Market, r.holds(account, spec)))
 	if m == nil && spec.Budget == 0 { // a missing market is reported before a missing budget
@@ -111,7 +108,7 @@ func (r *Rules) checkNotify(list []job.Notify) error {
 	return r.Notify(list)
 }
 
-// Complete fills in what the description of an account's job leaves to the site, and checks it against the market.
+// Complete fills in what a description leaves to the site, and checks it against the market.
 func (r *Rules) Complete(account messages.Name, spec *job.JobSpec) error {
 	spec.Market = cmp.Or(spec.Market, r.holds(account, spec))
 	m := r.Find(spec.Market)
@@ -124,7 +121,7 @@ func (r *Rules) Complete(account messages.Name, spec *job.JobSpec) error {
 	return r.complete(account, spec, m)
 }
 
-// complete does the work of Complete, for a market that takes the job.
+// complete is Complete for a market that takes the job.
 func (r *Rules) complete(account messages.Name, spec *job.JobSpec, m *market.Market) error {
 	if err := checkLimits(spec, m); err != nil {
 		return err
@@ -155,7 +152,7 @@ func (r *Rules) complete(account messages.Name, spec *job.JobSpec, m *market.Mar
 	return checkUtility(spec, m)
 }
 
-// Returns the smaller of two limits; 0 means no limit.
+// least returns the smaller of two limits; 0 means no limit.
 func least(a, b messages.Duration) messages.Duration {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -184,8 +181,8 @@ func checkLimits(spec *job.JobSpec, m *market.Market) error {
 	return nil
 }
 
-// checkUtility returns an error for a utility function that names a class that the market does not have, or that gives
-// no weight to a class of the job's tasks.
+// checkUtility returns an error for a utility function with a class that the market does not have, or without weight
+// for a class of the job.
 func checkUtility(spec *job.JobSpec, m *market.Market) error {
 	if spec.Utility == nil {
 		return nil
@@ -204,8 +201,8 @@ func checkUtility(spec *job.JobSpec, m *market.Market) error {
 	return nil
 }
 
-// Known returns the answer to a submission that was committed before, or nil if the submission is new, and the book has
-// room for it.
+// Known returns the answer to a submission that was committed before. It returns nil if the submission is new and the
+// book has room for it.
 func (r *Rules) Known(b *book.Book, s *Submission) (*book.Receipt, error) {
 	if known, err := b.Known(s.Account, s.Key, s.Digest); known != nil || err != nil {
 		return known, err
@@ -255,14 +252,14 @@ func (r *Rules) fits(b *book.Book, s *Submission) error {
 	return nil
 }
 
-// Judged returns the argument why, which is the refusal by these rules. If markets have been applied since these rules
-// were made, it returns an error that asks the client to try again instead.
+// Judged returns the argument why, the refusal by these rules. If markets have been applied since, it asks the client
+// to try again instead.
 func (r *Rules) Judged(b *book.Book, why error) error {
 	return cmp.Or(b.Unchanged(r.Version+1), why)
 }
 
 // Visible returns a job that the caller may see and cancel. If only the archive has the job, the error has the kind
-// Ended. A caller who may not see the job gets the same error as for a job that does not exist.
+// Ended. A caller who may not see the job gets the same error as for a missing job.
 func (r *Rules) Visible(b *book.Book, caller messages.Name, id messages.JobID) (*book.Job, error) {
 	j := b.Job(id)
 	sees := func(owner messages.Name) bool { return owner == caller || slices.Contains(r.Operators, caller) }

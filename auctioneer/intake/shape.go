@@ -15,8 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// shape computes how many slots a task of a stage takes. A task that asks for a whole node gets its
-// width later, in [Place].
+// shape computes how many slots a task of a stage takes. For a whole node, [Place] does so later.
 func (r *Rules) shape(account messages.Name, spec *job.JobSpec, m *market.Market, i int) error {
 	s := &spec.Stages[i]
 	fits := func(o *market.Market) bool { return smallest(o, s) != "" }
@@ -40,9 +39,8 @@ func (r *Rules) shape(account messages.Name, spec *job.JobSpec, m *market.Market
 	return nil
 }
 
-// smallest returns the class whose slots are the smallest that fit a stage's resources: the fewest GPUs, then
-// processors, then memory. Among equal classes it returns the first. It returns "" if no class fits, or the stage
-// asks for no resources.
+// smallest returns the class with the smallest slots that fit a stage's resources: the fewest GPUs, then processors,
+// then memory, then the first. It is "" if no class fits, or the stage asks for no resources.
 func smallest(m *market.Market, s *job.Stage) (class messages.Name) {
 	var least job.Resources
 	for _, c := range m.Classes {
@@ -75,9 +73,8 @@ func widens(m *market.Market, i int, s *job.Stage) error {
 	return nil
 }
 
-// Place returns an error for a stage that no node of the market can run, even if all nodes were up. It sets the
-// resources that a stage does not ask for to the resources of the stage's slots. It looks at nodes only for stages with
-// requirements on nodes.
+// Place returns an error for a stage that no node of the market can run, even if all were up. It sets the resources
+// that a stage does not ask for to those of its slots. It looks at nodes only for stages with requirements on nodes.
 func Place(b *book.Book, account messages.Name, spec *job.JobSpec, m *market.Market) error {
 	if err := checkLicenses(b.TotalLicenses(), spec, m); err != nil {
 		return err
@@ -128,7 +125,7 @@ func Place(b *book.Book, account messages.Name, spec *job.JobSpec, m *market.Mar
 	return cmp.Or(even(spec, m), together(b, spec, m), checkBounds(account, spec, m), checkBudget(spec, m))
 }
 
-// Returns an error for a heterogeneous job that needs more slots of a class at once than all nodes of the market have.
+// together returns an error for a heterogeneous job that needs more slots of a class at once than the market has.
 func together(b *book.Book, spec *job.JobSpec, m *market.Market) error {
 	if !spec.Together {
 		return nil
@@ -154,7 +151,8 @@ func together(b *book.Book, spec *job.JobSpec, m *market.Market) error {
 	return nil
 }
 
-// Checks that a job's tasks take equal numbers of slots of a class, if the market's mechanism needs that.
+// even returns an error if a job's tasks take different numbers of slots of a class, and the market's mechanism needs
+// equal ones.
 func even(spec *job.JobSpec, m *market.Market) error {
 	for i := range spec.Stages {
 		s := &spec.Stages[i]
@@ -171,7 +169,7 @@ func even(spec *job.JobSpec, m *market.Market) error {
 	return nil
 }
 
-// required returns a text with everything that a stage requires of its nodes.
+// required lists what a stage requires of its nodes.
 func required(s *job.Stage) string {
 	var all []string
 	some := func(names []messages.Name) string { return strings.Join(names[:min(len(names), 3)], ",") }
@@ -207,8 +205,7 @@ func fill(s *job.Stage, unit job.Resources) {
 	}
 }
 
-// Returns the name of the first field of a stage that only a class with a defined slot size can fulfil, or "" if there
-// is none.
+// asked returns the first field of a stage that only a class with a defined slot size can fulfil, or "".
 func asked(s *job.Stage) string {
 	switch {
 	case s.CPUs != 0:

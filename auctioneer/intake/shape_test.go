@@ -140,8 +140,7 @@ func TestWhatNoNodeHoldsIsRefused(t *testing.T) {
 	}
 }
 
-// TestTheSmallestClassIsChosen submits a job that names no market and no class. The job must get, among the classes
-// whose slots fit its shape, the class with the fewest GPUs.
+// The job names no market and no class. It must get the class with the fewest GPUs among those that fit its shape.
 func TestTheSmallestClassIsChosen(t *testing.T) {
 	r := rules()
 	r.Configs = []market.Market{
@@ -165,8 +164,7 @@ func TestTheSmallestClassIsChosen(t *testing.T) {
 	}
 }
 
-// TestTheDefaultBudgetIsThatOfTheMarket submits a job that names no market. It must get the default budget of the
-// market that it goes to: the first market that has slots of the shape of the job.
+// A job that names no market must get the default budget of the first market with slots of its shape.
 func TestTheDefaultBudgetIsThatOfTheMarket(t *testing.T) {
 	r, _ := shaped(t, market.Proportional)
 	gpu := r.Configs[0]
@@ -182,8 +180,7 @@ func TestTheDefaultBudgetIsThatOfTheMarket(t *testing.T) {
 	}
 }
 
-// TestLicencesThatASiteNeverHasAreRefused checks that a job is refused if it would wait for its licences for ever, or
-// if its market promises times.
+// A job is refused if it would wait for its licences for ever, or if its market promises times.
 func TestLicencesThatASiteNeverHasAreRefused(t *testing.T) {
 	for want, c := range map[string]struct {
 		has       job.Licenses
@@ -214,7 +211,7 @@ func TestLicencesThatASiteNeverHasAreRefused(t *testing.T) {
 	}
 }
 
-// TestAJobThatNeedsMoreThanItsBoundIsRefused checks that a job is refused if it would wait for its bound for ever.
+// A job is refused if it would wait for its bound for ever.
 func TestAJobThatNeedsMoreThanItsBoundIsRefused(t *testing.T) {
 	for want, c := range map[string]struct {
 		bounds  market.AtOnce

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// MayHold returns an error for a job that must not be put on hold, because the prices of other jobs depend on it.
+// MayHold returns an error for a job that must not be put on hold, because other prices depend on it.
 func (r *Rules) MayHold(j *book.Job) error {
 	if m := r.Find(j.Spec.Market); j.Active() && j.Parked == nil && m != nil && registry.Of(m).Stays {
 		return messages.Errorf(messages.Conflict,
@@ -18,8 +18,7 @@ func (r *Rules) MayHold(j *book.Job) error {
 	return nil
 }
 
-// Change returns the command that changes the description of a job. If the rate changes, it calls admit to ask the
-// market.
+// Change returns the command that changes the description of a job. If the rate changes, it asks the market with admit.
 func (r *Rules) Change(j *book.Job, q *job.ChangeRequest, admit func(*job.JobSpec) error) (*book.Change, error) {
 	c := &book.Change{Job: q.Job, Key: q.Key, Budget: q.Budget, Version: j.Changes}
 	if q.Key != "" && q.Key == j.ChangeKey { // this change was made before
@@ -76,7 +75,7 @@ func (r *Rules) mayChange(j *book.Job, q *job.ChangeRequest) error {
 	return nil
 }
 
-// described returns the new description of a job, without the new budget, or nil if the description does not change.
+// described returns the new description of a job, without the budget, or nil for no change.
 func (r *Rules) described(j *book.Job, q *job.ChangeRequest, admit func(*job.JobSpec) error) (*job.JobSpec, error) {
 	if q.Name == "" && q.Rate == 0 && q.TimeLimit == 0 && q.MaxRunning == nil && q.Comment == nil && q.Waits == nil {
 		return nil, nil

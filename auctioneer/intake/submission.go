@@ -41,8 +41,7 @@ type Submission struct {
 	most     int           // limit on the account's pending jobs, with this job included; 0 means no limit
 }
 
-// reassume computes the assumed budget again if a task asks for a whole node: the number of slots is known only when
-// the node is known.
+// reassume computes the assumed budget again for a task that asks for a whole node, whose slots are known only now.
 func (s *Submission) reassume() (err error) {
 	if s.unpaid && slices.ContainsFunc(s.Spec.Stages, func(g job.Stage) bool { return g.TakesNode() }) {
 		s.Said[len(s.Said)-1], err = assumeBudget(s.Spec, s.Market, true)
@@ -50,7 +49,7 @@ func (s *Submission) reassume() (err error) {
 	return err
 }
 
-// DigestOf returns a digest of a request. It tells whether two requests with the same key have the same content.
+// DigestOf returns a digest of a request, to compare requests with the same key.
 func DigestOf(r *job.SubmitRequest) ([]byte, error) {
 	encoded, err := wire.Marshal(&r.Spec, wire.Msgpack)
 	if err != nil {
@@ -60,13 +59,12 @@ func DigestOf(r *job.SubmitRequest) ([]byte, error) {
 	return digest[:], nil
 }
 
-// Judged does the same as [Rules.Judged], for the rules that prepared the submission.
+// Judged is [Rules.Judged] for the rules that prepared the submission.
 func (s *Submission) Judged(b *book.Book, why error) error {
 	return cmp.Or(b.Unchanged(s.version+1), why)
 }
 
-// Visiting marks the submission as a job of another site. The other site's authorisation pays for it, so the bank holds
-// nothing.
+// Visiting marks the submission as a job of another site, whose authorisation pays for it. The bank holds nothing.
 func (s *Submission) Visiting(v *book.Visit) {
 	s.Visit, s.hold, s.Deposit = v, "", 0
 	s.Spec.Notify = nil // the home site sends the notifications
@@ -91,9 +89,9 @@ func (s *Submission) Admit(now messages.Time, m *market.Market) error {
 	return m.Admit(now, m.Bid(0, s.Account, now, &spec, s.contract))
 }
 
-// Hold returns the transfers that set the budget aside until a time (0: for ever). The hold's identifier is made from
-// the user's key. If `until` is not 0, the second transfer is an extension of the hold. The extension fails if an
-// earlier try made the hold and the hold has expired since.
+// Hold returns the transfers that set the budget aside until a time; 0 means for ever. The hold's identifier is made
+// from the user's key. If `until` is not 0, the second transfer extends the hold. It fails if an earlier try made the
+// hold and the hold has expired since.
 func (s *Submission) Hold(until messages.Time) []money.Transfer {
 	list := []money.Transfer{{ID: s.hold, Kind: money.Hold, Debit: s.Payer, Credit: money.SiteAccount, Amount: s.Held(), Member: s.Account,
 		Expires: until, Reason: "budget of " + s.Spec.Title() + " (market " + s.Spec.Market + ")"}}
@@ -118,16 +116,16 @@ func (s *Submission) Secured(results []money.TransferResult) error {
 	return nil
 }
 
-// AsksUtility returns the request that asks the estimator what the job is worth. The result asks is false if there is
-// no need to ask the estimator.
+// AsksUtility returns the request that asks the estimator what the job is worth. The result asks is false if that is
+// not needed.
 func (s *Submission) AsksUtility() (r marketmsg.UtilityRequest, asks bool) {
 	t := registry.Of(s.Market)
 	return marketmsg.UtilityRequest{Account: s.Account, Name: s.Spec.Name, Market: s.Spec.Market, Classes: classes(s.Spec)},
 		s.Spec.Utility == nil && t.Reads("utility")
 }
 
-// Assume fills in the utility function that the user left out. It uses the estimator's function if the estimator has
-// answered and its function fits the job, and the default otherwise.
+// Assume fills in the utility function that the user left out: the estimator's function if it fits the job, and the
+// default otherwise.
 func (s *Submission) Assume(u *marketmsg.UtilityReply) {
 	if _, asks := s.AsksUtility(); !asks {
 		return
@@ -193,8 +191,7 @@ func (s *Submission) Agree(b *book.Book, now messages.Time) error {
 	return nil
 }
 
-// WorkOf returns a digest of everything that a quote depends on: the fields that the market plans with, and the
-// declared valuation.
+// WorkOf returns a digest of all that a quote depends on: the fields that the market plans with, and the valuation.
 func WorkOf(spec *job.JobSpec) []byte {
 	work := job.JobSpec{Market: spec.Market, Length: spec.Length, Valuation: spec.Valuation}
 	for i := range spec.Stages {

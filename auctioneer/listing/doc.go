@@ -1,4 +1,3 @@
-// Package listing selects the jobs of one page from all jobs that a caller may see: it filters and
-// sorts them, and continues where an earlier page ended. It is pure, and keeps at most one page of
-// jobs.
+// Package listing selects the jobs of one page: it filters and sorts them, and continues where an earlier page ended.
+// It is pure, and keeps at most one page of jobs.
 package listing

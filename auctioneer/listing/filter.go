@@ -73,8 +73,8 @@ func (f *filter) fits(j *job.JobSummary) bool {
 		(f.Name == "" || matches(f.Name, j.Name))
 }
 
-// matches reports whether a name matches a pattern: * stands for any text, and ? for any one character. For each part
-// between two *, it takes the first occurrence. That is enough: no backtracking is needed.
+// matches reports whether a name matches a pattern: * stands for any text, and ? for any one character. Taking the
+// first occurrence of each part between two * is enough; no backtracking is needed.
 func matches(pattern, name string) bool {
 	parts := strings.Split(pattern, "*")
 	first, last := parts[0], parts[len(parts)-1]

@@ -50,7 +50,7 @@ func numbers(r job.JobsReply) (ids []int) {
 	return ids
 }
 
-// TestNamedJobsAreLookedForWhereTheyCanBe checks that archive files without any of the requested jobs are not read.
+// Archive files without any of the requested jobs are not read.
 func TestNamedJobsAreLookedForWhereTheyCanBe(t *testing.T) {
 	p, err := New(&job.JobsRequest{Jobs: []messages.JobID{7, 30}})
 	if err != nil {
@@ -99,7 +99,7 @@ func TestWhichJobsFit(t *testing.T) {
 	}
 }
 
-// TestPagesJoin checks that all pages together have each job once, for every order and page size.
+// All pages together have each job once, for every order and page size.
 func TestPagesJoin(t *testing.T) {
 	for _, by := range job.JobSortings {
 		for _, sort := range []string{by, "-" + by} {
@@ -138,7 +138,6 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestAPageIsBounded checks the size of a page, however many jobs there are and however long their names are.
 func TestAPageIsBounded(t *testing.T) {
 	var many []job.JobSummary
 	for i := range 20_000 {

@@ -32,13 +32,12 @@ type Page struct {
 	found   []place
 }
 
-// place is a job's position in the requested order: a number or a text. If two jobs have the same number or text, the
-// newer job comes first.
+// place is a job's position in the requested order. With the same number or text, the newer job comes first.
 type place struct {
 	number int64
 	text   string
 	job    messages.JobID
-	// archived is the job, if it comes from the archive; nil otherwise.
+	// archived is the job, if it comes from the archive, or nil.
 	archived *job.JobSummary
 }
 
@@ -62,8 +61,7 @@ func New(r *job.JobsRequest) (p *Page, err error) {
 	return p, err
 }
 
-// Add adds a job, if it matches. The caller must add the newest jobs first. It returns true if the answer needs no more
-// jobs.
+// Add adds a job, if it matches, newest first. It returns true if the answer needs no more jobs.
 func (p *Page) Add(j *job.JobSummary) (full bool) {
 	if !p.fits(j) {
 		return false
@@ -83,7 +81,7 @@ func (p *Page) enter(at place) {
 	}
 }
 
-// AddArchived adds a job of the archive. Such jobs come after all other jobs, in any order.
+// AddArchived adds a job of the archive, in any order. Such jobs come after all others.
 func (p *Page) AddArchived(j *job.JobSummary) {
 	if !p.fits(j) {
 		return
@@ -95,7 +93,7 @@ func (p *Page) AddArchived(j *job.JobSummary) {
 }
 
 // Wants reports whether the page can have archived jobs with numbers from oldest to newest. The argument submitted is
-// when the first of them was submitted, and ended is when the last of them ended.
+// when the first was submitted, and ended is when the last ended.
 func (p *Page) Wants(oldest, newest messages.JobID, submitted, ended messages.Time) bool {
 	if p.jobs != nil && !slices.ContainsFunc(p.Jobs, func(id messages.JobID) bool { return id >= oldest && id <= newest }) {
 		return false
@@ -122,8 +120,8 @@ func (p *Page) Lists(s job.State) bool { return p.states == nil || slices.Contai
 // newestFirst reports whether Add gets the jobs in the order of the answer.
 func (p *Page) newestFirst() bool { return p.by == "job" && p.reverse }
 
-// cut removes jobs that cannot be in the page. It keeps one job more than the page has, which shows that there is a
-// next page. A job that was archived in the meantime may have been added twice.
+// cut removes jobs that cannot be in the page. It keeps one more job, which shows that there is a next page. A job that
+// was archived meanwhile may have been added twice.
 func (p *Page) cut() {
 	slices.SortFunc(p.found, p.compare)
 	p.found = slices.CompactFunc(p.found, func(a, b place) bool { return a.job == b.job })

@@ -12,8 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestAUsedUpBudgetIsNothing checks that the mechanism sees the part of a budget that is left after payments to other
-// jobs, even if nothing is left.
+// The mechanism sees the rest of a budget after payments to other jobs, even if nothing is left.
 func TestAUsedUpBudgetIsNothing(t *testing.T) {
 	m := New(mechanism.Manner{}, market.Market{Name: "main", Classes: []messages.Name{"cpu"}}, nil)
 	j := &book.Job{ID: 1, Held: 100, Spec: &job.JobSpec{Market: "main", Budget: 100, Stages: []job.Stage{{Name: "s", Class: "cpu"}}}, Stages: make([]book.Stage, 1)}
@@ -26,8 +25,8 @@ func TestAUsedUpBudgetIsNothing(t *testing.T) {
 	}
 }
 
-// TestCrowdsWithoutSharesAreSampled: before the first allocation, more jobs bid than a vector can have. Each job must
-// be in the vector with the same probability.
+// Before the first allocation, more jobs bid than a vector can have. Each job must be in the vector with the same
+// probability.
 func TestCrowdsWithoutSharesAreSampled(t *testing.T) {
 	m := New(mechanism.Manner{}, market.Market{Name: "main", Classes: []messages.Name{"cpu"}}, nil)
 	const jobs = MostJobs + 476

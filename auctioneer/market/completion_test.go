@@ -8,9 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestSharesEndWithCompletion: the tasks of a job count as complete for prices, and run again later, while other jobs
-// have the slots. The shares of the job must count only until the completion, so that the later time cannot lower its
-// utility below the minimum.
+// The tasks of a job are complete for prices, and run again later, while other jobs have the slots. The shares of the
+// job must count only until the completion. Otherwise the later time could lower its utility below the minimum.
 func TestSharesEndWithCompletion(t *testing.T) {
 	const second = 1_000_000
 	for _, complete := range []bool{false, true} {

@@ -11,9 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestACrowdIsDrawnByItsShares adds and removes thousands of jobs. The jobs that Substitute draws must follow the
-// shares of four groups of budgets, and must never be jobs that are gone. When the old draws have expired, new jobs
-// must also be drawn. The view of the mechanism must have each job once.
+// Thousands of jobs come and go. The draws must follow the shares of four groups of budgets, and never name jobs that
+// are gone. When the old draws have expired, new jobs must also be drawn.
 func TestACrowdIsDrawnByItsShares(t *testing.T) {
 	m, err := Open(market.Market{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"cpu"}})
 	if err != nil {
@@ -79,8 +78,7 @@ func TestACrowdIsDrawnByItsShares(t *testing.T) {
 	}
 }
 
-// TestAJobTakenInAnewIsCountedOnce changes the bid of a job, so that the market removes the job and adds it again. The
-// job must be counted once.
+// The bid of a job changes, so the market removes the job and adds it again. The job must be counted once.
 func TestAJobTakenInAnewIsCountedOnce(t *testing.T) {
 	m, err := Open(market.Market{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"cpu"}})
 	if err != nil {

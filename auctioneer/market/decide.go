@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// Decide makes the mechanism decide. It returns the part of the decision that must be committed, or nil if nothing must
-// be committed. It reads the book only if the mechanism is attentive; see [mechanism.Manner].
+// Decide makes the mechanism decide. It returns the part of the decision that must be committed, or nil. It reads the
+// book only if the mechanism is attentive; see [mechanism.Manner].
 func (m *Market) Decide(now messages.Time, read func(func(*book.Book))) (d *book.Decide) {
 	now = asOf(now, m.Wake())
 	if !m.manner.Attentive {
@@ -48,8 +48,8 @@ func (m *Market) retariff(read func(func(*book.Book))) (d *book.Decide) {
 	return d
 }
 
-// asOf returns the time for which a market decides. That is now, or the time wake at which the market asked to be
-// woken, if this time has just passed.
+// asOf returns the time for which a market decides: now, or the time wake at which it asked to be woken, if that has
+// just passed.
 func asOf(now, wake messages.Time) messages.Time {
 	const lateness = messages.Duration(100 * time.Millisecond)
 	if wake != 0 && wake <= now && now.Sub(wake) <= lateness {
@@ -58,9 +58,9 @@ func asOf(now, wake messages.Time) messages.Time {
 	return now
 }
 
-// settleOn repeats the mechanism's decision until every task that it resumes has a slot on its node, and every task of
-// several slots that it starts has a node. This ends, because each round except the last removes a task from the front
-// of its node (see stuck.go), or finds that a task has no node.
+// settleOn repeats the mechanism's decision until each task that it resumes has a slot on its node, and each task of
+// several slots that it starts has a node. This ends, because each round but the last removes a task from the front of
+// its node (see stuck.go), or finds that a task has no node.
 func (m *Market) settleOn(b *book.Book, now messages.Time) *book.Decide {
 	p := &m.plan
 	p.begin(m, b, now)
@@ -114,7 +114,6 @@ func (p *plan) decide() *book.Decide {
 	return d
 }
 
-// copied returns a copy of a list of attempts; nil if it is empty.
 func copied(list []messages.Attempt) []messages.Attempt {
 	return append([]messages.Attempt(nil), list...)
 }
@@ -129,15 +128,14 @@ func discarding(now messages.Time, m *Market, job *mechanism.Job) book.Discardin
 	return d
 }
 
-// starting returns the final order to start a job, with the job's price.
 func starting(now messages.Time, m *Market, job *mechanism.Job, s mechanism.Directive) book.Starting {
 	out := book.Starting{Job: job.Job, Order: book.Order{Class: m.Config.Classes[s.Class], Slots: max(s.Slots, 1), At: cmp.Or(s.At, now)}}
 	out.Fixed, out.Legs = split(job.Job, m.Settle(now, job, mechanism.End{State: jobmsg.Completed, Tasks: job.Tasks, Done: job.Tasks}))
 	return out
 }
 
-// split divides payments into two parts. The part fixed is what a job owes to the site with its charge, and the part
-// legs is paid at once. A job receives a payment only when its market has considered the job.
+// split divides payments: what a job owes to the site with its charge (`fixed`), and what is paid at once (`legs`). A
+// job receives a payment only when its market has considered it.
 func split(id messages.JobID, payments []mechanism.Payment) (fixed *book.Fixed, legs []book.Leg) {
 	for _, p := range payments {
 		if p.From == id && p.To == 0 && !p.Now {

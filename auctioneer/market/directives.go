@@ -11,7 +11,7 @@ type Orders struct {
 	Tariffs    []mechanism.Tariff // by class; empty if the mechanism does not charge by time
 }
 
-// directives are the last orders of a mechanism, and the numbers of claims that they allow.
+// directives are the last orders of a mechanism, and how many claims they allow.
 type directives struct {
 	manner  mechanism.Manner
 	orders  Orders
@@ -20,8 +20,8 @@ type directives struct {
 	roster  *roster
 }
 
-// permit computes how many tasks of the given jobs may be claimed. It returns the next time at which one of these
-// numbers changes even if nothing happens, or the argument wake if that is earlier.
+// permit computes how many tasks of the jobs may be claimed. It returns the next time when one of these numbers changes
+// by itself, or the argument wake if that is earlier.
 func (s *directives) permit(now, wake messages.Time, jobs []*entry) messages.Time {
 	s.named = s.named[:0]
 	for _, d := range s.orders.Directives {
@@ -80,7 +80,7 @@ func (s *directives) direct(now messages.Time) {
 // Orders returns the decisions of the last allocation. The result is valid until the next allocation.
 func (s *directives) Orders() Orders { return s.orders }
 
-// touched returns the jobs that have changed, and the jobs that a directive of the last allocation names.
+// touched returns the jobs that have changed, and those that a directive of the last allocation names.
 func (s *directives) touched() []*entry {
 	if !s.manner.Directs {
 		return nil

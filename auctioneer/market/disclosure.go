@@ -23,7 +23,7 @@ func (m *Market) SeenBy(account messages.Name, operator bool) Seen {
 	return Seen{Market: m, account: account, tells: registry.Of(&m.Config).Tells, all: operator}
 }
 
-// Reports whether the account may see everything about a job.
+// own reports whether the account may see everything about a job.
 func (s Seen) own(e *entry) bool { return s.all || e.job.Account == s.account }
 
 // listed reports whether the account may see that a job exists.
@@ -51,8 +51,8 @@ func (s Seen) Prices() []market.ClassPrice {
 	return out
 }
 
-// sealed reports whether the price or the demand of a class would reveal the bid of a single other account. Usually the
-// waiting jobs determine the price. If each job pays its own bid, the running jobs determine it.
+// sealed reports whether the price or the demand of a class would reveal the bid of one other account. Waiting jobs
+// determine the price, or running jobs if each pays its own bid.
 func (s Seen) sealed(k int) bool {
 	if s.all || s.tells == mechanism.Queue {
 		return false
@@ -62,8 +62,8 @@ func (s Seen) sealed(k int) bool {
 	return s.tells == mechanism.Secret || waiting == 1 || ownBid && running == 1
 }
 
-// Told reports whether everybody may see the price and the demand of a class, including the accounts that have jobs in
-// the class. All users of another site count as one account.
+// Told reports whether everybody may see the price and the demand of a class, even the accounts that have jobs in it.
+// All users of another site count as one account.
 func (m *Market) Told(k int) bool {
 	switch registry.Of(&m.Config).Tells {
 	case mechanism.Queue:
@@ -85,15 +85,13 @@ func (m *Market) Told(k int) bool {
 			note(&runs, messages.Participant(e.job.Account))
 		}
 	}
-	// If there is only one account, the price would reveal its bid. If there are two, each could compute the bid of the
-	// other account.
+	// One account's bid is the price. Of two accounts, each could compute the bid of the other.
 	few := func(accounts []messages.Name) bool { return len(accounts) == 1 || len(accounts) == 2 }
 	ownBid := k < len(m.orders.Tariffs) && m.orders.Tariffs[k].Basis == mechanism.OwnBid
 	return !few(waits) && !(ownBid && few(runs))
 }
 
-// UsedBy returns, for each account with jobs, the number of slots on which its jobs run. The number is 0 if its jobs
-// only wait.
+// UsedBy returns on how many slots the jobs of each account run. It is 0 if its jobs only wait.
 func (m *Market) UsedBy() map[messages.Name]int {
 	used := map[messages.Name]int{}
 	for _, e := range m.members() {
@@ -104,8 +102,7 @@ func (m *Market) UsedBy() map[messages.Name]int {
 	return used
 }
 
-// Returns the number of other accounts with waiting tasks in a class, and the number with running tasks. It counts only
-// up to two.
+// others returns how many other accounts have waiting and running tasks in a class. It counts only up to two.
 func (s Seen) others(k int) (waiting, running int) {
 	waits, runs := mechanism.Rivals{Of: s.account}, mechanism.Rivals{Of: s.account}
 	for _, e := range s.members() {
@@ -126,8 +123,8 @@ func suspended(e *entry, k int) int {
 	return e.Suspended[k]
 }
 
-// Top returns at most limit jobs with their shares: the jobs with the largest budgets. If budgets are not disclosed,
-// it returns the jobs that came first.
+// Top returns the jobs with the largest budgets and their shares, at most limit. If budgets are not disclosed, it
+// returns the jobs that came first.
 func (s Seen) Top(now messages.Time, limit int) []market.JobShare {
 	listed := slices.DeleteFunc(slices.Clone(s.members()), func(e *entry) bool { return !s.listed(e) })
 	if s.all || s.tells != mechanism.Queue {
@@ -152,8 +149,8 @@ func (s Seen) Top(now messages.Time, limit int) []market.JobShare {
 	return out
 }
 
-// Next returns, for each class, the job that would get the next free slot: the job with the largest weight among the
-// jobs with waiting tasks.
+// Next returns, for each class, the job that would get the next free slot: the largest weight among the jobs with
+// waiting tasks.
 func (s Seen) Next() (out []market.NextJob) {
 	for k, c := range s.classes {
 		var best *entry

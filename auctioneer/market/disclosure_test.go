@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestToldToEverybody checks when a history discloses the price of a class to everybody: only if the market would show
-// the price at that time to an account without a job, and to each account with a bid.
+// A history discloses the price of a class to everybody only if the market would show it to an account without a job,
+// and to each account with a bid.
 func TestToldToEverybody(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	accounts := []messages.Name{"alice", "bob", "carol", "dave", "erin@west", "frank@west", "grace@west"}

@@ -5,8 +5,7 @@
 // In a market that directs claims, the mechanism's directives say what agents may claim, instead of weights; see
 // [Manner]. A node keeps a bounded number of suspended tasks. If a decision would suspend more, the tasks that ran
 // least since they were claimed are ended and run again from their beginning. Slots and prices stay as the mechanism
-// decided, and as little work as possible is lost. The bound is four tasks for each slot, unless the node sets another
-// bound.
+// decided. The bound is four tasks for each slot, unless the node sets another one.
 //
 // A mechanism counts slots over all nodes, but a task of several slots needs all of them on one node. In markets where
 // better jobs take slots from worse jobs, a decision also chooses the node; see house.go.

@@ -10,22 +10,21 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Jobs are drawn in advance: drawnAhead jobs at a time, or one for each drawnOf jobs of the market if that is more. So
-// the cost of a draw hardly depends on the number of waiting jobs. If more than MostJobs jobs bid, the draws are used
-// for the time drawnFor, although the shares may have changed since. With fewer jobs, each decision discards the draws.
+// Jobs are drawn in advance: at least drawnAhead jobs, or one for each drawnOf jobs of the market. So the cost of a
+// draw hardly depends on the number of waiting jobs. If more than MostJobs jobs bid, the draws are used for the time
+// drawnFor. With fewer jobs, each decision discards them.
 const (
 	drawnAhead = 256
 	drawnOf    = 256
 	drawnFor   = messages.Duration(100e6)
 )
 
-// draws chooses jobs for claims, if the job that the agent drew has no claimable task left.
+// draws chooses jobs for claims whose drawn job has no claimable task left.
 type draws struct {
 	ahead [][]messages.JobID // by class: the jobs that were drawn and not used yet
 	drawn []messages.Time    // by class: when they were drawn
 	// reserved says, by class and job, how many tasks are reserved for claims that are not in the book yet. Without
-	// reservations, many nodes that claim by the same vector would choose the same task, and all but one would get
-	// nothing.
+	// reservations, many nodes with the same vector would choose the same task.
 	reserved []map[messages.JobID]int
 	sum      []int // sum of reserved, by class
 	roster   *roster
@@ -39,7 +38,7 @@ func newDraws(s *roster) draws {
 	return d
 }
 
-// Returns how many tasks of a job could be claimed and are not reserved.
+// free returns how many tasks of a job could be claimed and are not reserved.
 func (d *draws) free(id messages.JobID, k int) int {
 	return max(0, d.roster.Pending(id, k)-d.reserved[k][id])
 }
@@ -54,15 +53,14 @@ func (d *draws) reserve(id messages.JobID, k, wanted int) (lacks int) {
 	return wanted - n
 }
 
-// TooFewUnreserved reports whether the market must decide again before a claim can get all its tasks. That is so if
-// the market directs claims and too few of the allowed tasks are not reserved.
+// TooFewUnreserved reports whether the market must decide again before a claim can get all its tasks: the market
+// directs claims, and too few of the allowed tasks are not reserved.
 func (m *Market) TooFewUnreserved(c *agentmsg.Claim) bool {
 	k := m.Class(c.Class)
 	return m.manner.Directs && k >= 0 && m.open[k]-m.sum[k] < c.Slots
 }
 
-// AllReserved reports whether all tasks of a claim's class are reserved, in a market that does not
-// direct claims.
+// AllReserved reports whether all tasks of a claim's class are reserved, in a market that does not direct claims.
 func (m *Market) AllReserved(c *agentmsg.Claim) bool {
 	k := m.Class(c.Class)
 	return !m.manner.Directs && k >= 0 && m.open[k] <= m.sum[k]
@@ -76,12 +74,11 @@ func (d *draws) Unreserve(id messages.JobID) {
 	}
 }
 
-// ReserveClaim chooses the jobs of a claim, in order of preference. The first is the job that the agent drew. If this
-// job has too little work, other jobs follow, drawn by their shares. If the market directs claims, a job whose tasks
-// are all reserved for other claims is left out. Otherwise this claim could take a reserved task, and the claim with
-// the reservation would get nothing. If a decision chose a node for a task of several slots, only that node can claim
-// the task, and the task comes first in its claim. If lent is not 0, the slots are gathered for another
-// task, and only jobs whose tasks end within this time get them; see [Lent].
+// ReserveClaim chooses the jobs of a claim, in order of preference. The first is the job that the agent drew. If it has
+// too little work, other jobs follow, drawn by their shares. If the market directs claims, a job is left out when all
+// its tasks are reserved for other claims. Only the node that a decision chose for a task of several slots can claim
+// the task, and the task comes first in its claim. If lent is not 0, the slots are gathered for another task, and only
+// tasks that end within this time get them; see [Lent].
 func (m *Market) ReserveClaim(b *book.Book, node messages.Name, c *agentmsg.Claim, lent messages.Duration, rng *rand.Rand) book.Claim {
 	const mostSubstitutes = 16
 	k := m.Class(c.Class)
@@ -121,8 +118,7 @@ func (m *Market) ReserveClaim(b *book.Book, node messages.Name, c *agentmsg.Clai
 	return claim
 }
 
-// admits reports whether some task of a job, if it starts on a node now, ends before the node's next maintenance
-// window.
+// admits reports whether a task of a job that starts on a node now ends before the node's next window.
 func (m *Market) admits(b *book.Book, n *book.Node, id messages.JobID, k int) bool {
 	if len(n.Windows()) == 0 {
 		return true
@@ -131,8 +127,8 @@ func (m *Market) admits(b *book.Book, n *book.Node, id messages.JobID, k int) bo
 	return j != nil && slices.ContainsFunc(j.Spec.Stages, func(s job.Stage) bool { return s.Class == m.classes[k] && n.Admits(&s, b.Now()) })
 }
 
-// Substitute draws a job with pending tasks in class k, in proportion to the shares, for a claim whose drawn job has no
-// tasks left. It returns 0 if there is no such job. Jobs are drawn in advance.
+// Substitute draws a job with pending tasks in class k, in proportion to the shares, for a claim whose job has no tasks
+// left. It returns 0 if there is none.
 func (d *draws) Substitute(k int, rng *rand.Rand) messages.JobID {
 	for drawn := 0; d.roster.open[k] > d.sum[k]; drawn++ {
 		for n := len(d.ahead[k]); n > 0; n = len(d.ahead[k]) {
@@ -154,8 +150,8 @@ func (d *draws) Substitute(k int, rng *rand.Rand) messages.JobID {
 	return 0
 }
 
-// addUnreserved adds all jobs with tasks that the mechanism allows and that are not reserved. Draws from the same
-// shares are nearly equal, so they could miss such a job each time.
+// addUnreserved adds all jobs with unreserved tasks that the mechanism allows. Draws from the same shares are nearly
+// equal, and could miss such a job each time.
 func (d *draws) addUnreserved(k int) {
 	for _, e := range d.roster.bidders(k) {
 		if e.most != nil && d.free(e.job.Job, k) > 0 {
@@ -181,10 +177,10 @@ func (d *draws) clear(now messages.Time) {
 }
 
 // systematic draws n places from the jobs with claimable tasks of a class, in proportion to their shares. The shares
-// are laid end to end, and the places are evenly spaced on them: the first at u spaces, with u in [0, 1). A job with
-// the part s of all shares gets ⌊ns⌋ or ⌈ns⌉ places, and ns on average. The function place is called with the jobs in
-// their order. If no job has a share yet, all jobs count equally. The roster keeps its jobs in parts, and parts without
-// a place are skipped. So the cost is O(n + parts), plus O(jobs) for each part that has changed.
+// are laid end to end, with the places evenly spaced on them, the first at u spaces, u in [0, 1). A job with the part s
+// of all shares gets ⌊ns⌋ or ⌈ns⌉ places, and ns on average. `place` is called in the order of the jobs. If no job has
+// a share yet, all jobs count equally. Parts of the roster without a place are skipped. So the cost is O(n + parts),
+// plus O(jobs) for each part that has changed.
 func (s *roster) systematic(k, n int, u float64, place func(*entry)) {
 	sum, pull, total := func(p *part) float64 { return p.pull(k, len(s.classes)) }, func(e *entry) float64 { return e.pull(k) }, 0.0
 	for _, p := range s.number.order {

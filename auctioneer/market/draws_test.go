@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// places is a simple version of systematic, over a list of all jobs. The test compares systematic with it.
+// places is a simple systematic, over a list of all jobs.
 func places(bidders []*entry, k, n int, u float64) (out []messages.JobID) {
 	pull, total := func(e *entry) float64 { return e.pull(k) }, 0.0
 	for _, e := range bidders {
@@ -32,9 +32,8 @@ func places(bidders []*entry, k, n int, u float64) (out []messages.JobID) {
 	return out
 }
 
-// TestPlacesPassOverParts compares systematic with places after random changes. The results may differ only by
-// rounding: both must have the same number of places, in the order of the jobs, and for each job the numbers of places
-// may differ by at most one.
+// Both must have the same number of places, in the order of the jobs. Because of rounding, the numbers of places of a
+// job may differ by one.
 func TestPlacesPassOverParts(t *testing.T) {
 	for _, name := range []messages.Name{market.Proportional, market.HighestBid} {
 		m, err := Open(market.Market{Name: "main", Mechanism: name, Classes: []messages.Name{"cpu", "gpu"}})
@@ -87,9 +86,8 @@ func TestPlacesPassOverParts(t *testing.T) {
 	}
 }
 
-// TestReservedTasks: many nodes with the same vector claim tasks of the same job, before any claim is committed. Each
-// claim must reserve tasks that no other claim has. The reservations must end when the job changes, or when a claim did
-// not get tasks of the job.
+// Many nodes with the same vector claim tasks of the same job, before any claim is committed. Each claim must reserve
+// its own tasks. The reservations end when the job changes, or when a claim did not get tasks.
 func TestReservedTasks(t *testing.T) {
 	const jobs = 100
 	m, b, rng := newMarket(), book.New(), rand.New(rand.NewPCG(1, 1))

@@ -7,11 +7,10 @@ import (
 	agentmsg "github.com/candor-grid/candor/messages/agent"
 )
 
-// ReserveFreedSlots gives the slots of ended tasks to the best waiting job, in the log entry that reports their ends.
-// It chooses the job that the next decision would choose. Until that decision no other job may get the slots. The
-// exchange that reports the ends has a claim for these slots. ReserveFreedSlots returns false if only a decision can
+// ReserveFreedSlots gives the slots of ended tasks to the job that the next decision would choose, in the log entry
+// that reports the ends. Until that decision no other job may get the slots. It returns false if only a decision can
 // tell which job is next: after ends that change the chances of other jobs, or if a suspended task of the node comes
-// before the best waiting job.
+// first.
 func (m *Market) ReserveFreedSlots(b *book.Book, node uint32, ended []agentmsg.Finished, c *agentmsg.Claim) (claim book.Claim, ok bool) {
 	line, lined := m.mech.(mechanism.Lining)
 	k := m.Class(c.Class)
@@ -32,7 +31,7 @@ func (m *Market) ReserveFreedSlots(b *book.Book, node uint32, ended []agentmsg.F
 	return book.Claim{Class: c.Class, Slots: n, Jobs: []messages.JobID{id}, Most: []int{e.running()[k] + m.reserved[k][id]}}, true
 }
 
-// Reports whether all tasks ended well, and their jobs have only one stage, so that nothing else can start.
+// plain reports whether all tasks ended well, and their jobs have only one stage, so that nothing else can start.
 func plain(b *book.Book, ended []agentmsg.Finished) bool {
 	for i := range ended {
 		f := &ended[i]

@@ -12,8 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// passOn ends a running task, and gives its slot to the next job in the same log entry. It reports whether
-// ReserveFreedSlots found a next job.
+// passOn ends a running task and gives its slot to the next job. It reports whether ReserveFreedSlots found one.
 func (f *floor) passOn(c claim) bool {
 	ended := []agentmsg.Finished{{Attempt: c.Attempt, Outcome: agentmsg.Exited}}
 	name := f.book.Nodes()[c.node].Name
@@ -30,9 +29,8 @@ func (f *floor) passOn(c claim) bool {
 	return ok
 }
 
-// TestTheNextInLineIsWhomADecisionChooses submits random bids and ends random tasks, one or several before each
-// decision. No decision may take back a slot that was passed on. When the market is stable, the state must be the same
-// as if each slot had been given by a decision.
+// Random bids come and random tasks end before each decision. No decision may take back a slot that was passed on. At
+// rest, the state must be as if each slot had been given by a decision.
 func TestTheNextInLineIsWhomADecisionChooses(t *testing.T) {
 	passed, left, beside := 0, 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -71,9 +69,8 @@ func TestTheNextInLineIsWhomADecisionChooses(t *testing.T) {
 	}
 }
 
-// TestNobodyIsNextWhereOnlyADecisionKnows checks the cases in which no job may be next: after the failure of a task
-// that may run again, after the end of a task in a stage that other stages wait for, and when all tasks of the next job
-// are reserved.
+// No job may be next after the failure of a task that may run again, after the end of a task in a stage that others
+// wait for, and when all tasks of the next job are reserved.
 func TestNobodyIsNextWhereOnlyADecisionKnows(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newFloor(rt, market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}}, 1, 2)
@@ -110,8 +107,7 @@ type lining struct{ mechanism.Mechanism }
 
 func (lining) Next(int) messages.JobID { return 12345 }
 
-// TestAnUnknownJobIsNotNext: the mechanism names a next job that is not in the market. The market must then name no
-// next job.
+// The mechanism names a job that is not in the market. The market must then name no next job.
 func TestAnUnknownJobIsNotNext(t *testing.T) {
 	m := New(mechanism.Manner{Directs: true, Order: func(x, y *mechanism.Job) int { return 0 }}, market.Market{Name: "spot", Classes: []messages.Name{"cpu"}}, lining{})
 	if _, ok := m.ReserveFreedSlots(book.New(), 0, nil, &agentmsg.Claim{Class: "cpu", Slots: 1}); ok {

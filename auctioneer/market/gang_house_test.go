@@ -11,10 +11,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestGangsHaveTheirNodes submits random bids of single tasks, of tasks of several slots and of allocations, ends random
-// jobs, and loses nodes. The market must come to rest. Then all tasks of an allocation run on different nodes, or all are
-// suspended, or none has slots. No allocation waits while enough nodes have the slots that it needs, free or with worse
-// bids, and none is suspended while all its nodes have the slots free.
+// Random bids of single tasks, tasks of several slots and allocations come; jobs end, and nodes are lost. At rest, all
+// tasks of an allocation run on different nodes, or all are suspended, or none has slots. No allocation waits while
+// enough nodes have slots for it, free or with worse bids. None is suspended while its slots are free.
 func TestGangsHaveTheirNodes(t *testing.T) {
 	for _, preemption := range []string{market.PreemptSuspend, market.PreemptRequeue, market.PreemptCancel} {
 		t.Run(preemption, func(t *testing.T) {
@@ -105,7 +104,7 @@ func (f *floor) checkGangs(rt *rapid.T, seen map[string]int) {
 	}
 }
 
-// nodesWithRoom returns the number of nodes on which a bid could have so many slots.
+// nodesWithRoom returns how many nodes have `width` slots that are free or have worse bids.
 func (f *floor) nodesWithRoom(rate messages.Credits, width int) (can int) {
 	going := f.claims(book.Goes)
 	for at, n := range f.book.Nodes() {
@@ -128,8 +127,8 @@ type asked struct {
 	gang               bool
 }
 
-// runs plays a world: the jobs arrive one after another, and the market comes to rest after each. It reports whether the
-// last job runs then. reads says as what the market reads a bid.
+// runs plays a world: jobs arrive, and the market comes to rest after each. It reports whether the last job runs then.
+// The argument reads says as what the market reads a bid.
 func runs(rt *rapid.T, nodes, slots int, jobs []asked, reads func(rate int) int) bool {
 	f := newFloor(rt, market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}}, nodes, slots)
 	f.rng = rand.New(rand.NewPCG(1, 1))
@@ -143,9 +142,9 @@ func runs(rt *rapid.T, nodes, slots int, jobs []asked, reads func(rate int) int)
 	return s.Running > s.Suspended
 }
 
-// TestABetterBidOfAGangIsNoWorse plays random worlds. An allocation that runs at once must also run at once with a higher
-// bid, on fewer nodes, or with fewer slots on each. So there is a smallest bid with which it runs, and if that were the
-// price, no false bid would gain: see doc.go of package highestbid. A market that misreads high bids must fail this test.
+// An allocation that runs at once must also run at once with a higher bid, on fewer nodes, or with fewer slots on each.
+// So there is a smallest bid with which it runs; at that price, no false bid would gain (see doc.go of package
+// highestbid). A market that misreads high bids must fail this test.
 func TestABetterBidOfAGangIsNoWorse(t *testing.T) {
 	honest := func(rate int) int { return rate }
 	misread := func(rate int) int { return 1 + (rate*5)%13 }

@@ -21,8 +21,8 @@ type gang struct {
 // gathering says when a gang began to gather, and how long it may gather.
 type gathering struct{ since, until messages.Time }
 
-// Gangs has the gangs that are gathering: some of their tasks are claimed, and the other tasks must be claimed before a
-// deadline. Its zero value is ready to use.
+// Gangs has the gangs that gather: some of their tasks are claimed, and the others must be before a deadline. Its zero
+// value is ready to use.
 type Gangs struct{ gather map[gang]gathering }
 
 // Put updates which gangs of a job gather now.
@@ -44,8 +44,8 @@ func (g *Gangs) Put(m *Market, j *book.Job) {
 	}
 }
 
-// Late returns the commands that end the gathering of gangs whose deadline has passed, ordered by job. Late returns the
-// same command again after a while, in case the first one was lost.
+// Late returns the commands that end gangs whose deadline has passed, ordered by job. It returns a command again after
+// a while, in case it was lost.
 func (g *Gangs) Late(now messages.Time) (out []*book.Disband) {
 	for k, n := range g.gather {
 		if n.until <= now {
@@ -60,7 +60,7 @@ func (g *Gangs) Late(now messages.Time) (out []*book.Disband) {
 	return out
 }
 
-// Again makes Late return a command again at the given time, because it was not committed.
+// Again makes Late return a command again at the given time.
 func (g *Gangs) Again(d *book.Disband, at messages.Time) {
 	k := gang{d.Job, d.Stage}
 	if n, gathers := g.gather[k]; gathers && n.since == d.Since {

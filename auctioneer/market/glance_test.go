@@ -11,8 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestBidsKeepNoGlance makes bids from several jobs that are read with the same spare memory. A bid must stay correct
-// after other jobs have been read.
+// Several jobs are read with the same spare memory. A bid must stay correct after other jobs have been read.
 func TestBidsKeepNoGlance(t *testing.T) {
 	m, err := Open(market.Market{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"cpu", "gpu"}})
 	if err != nil {

@@ -12,14 +12,12 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// A mechanism counts slots over all nodes, but a task of several slots needs all of them on one
-// node. In a market where better jobs take slots from worse ones (mechanism.Manner.Displaces), the
-// plan chooses the node:
+// A mechanism counts slots over all nodes, but a task of several slots needs all of them on one node. In a market where
+// better jobs take slots from worse ones (mechanism.Manner.Displaces), the plan chooses the node:
 //
 //   - If the free slots of some nodes are enough, counting also the slots of tasks that are about
 //     to end, it chooses the node with the fewest slots left over.
-//   - Otherwise it chooses the node on which the tasks with the worst bids lose their slots: these tasks are ended or
-//     suspended. In exchange, the best of the tasks that the mechanism wanted to end keep as many slots on other nodes.
+//   - Otherwise it chooses the node on which the tasks with the worst bids lose their slots. In exchange, the best of the tasks that the mechanism wanted to end keep as many slots on other nodes.
 //   - If no node can run the task, the plan tells the mechanism (mechanism.Job.Nowhere), which then
 //     decides again without the task. The next decision tries again.
 //
@@ -39,15 +37,15 @@ type tenant struct {
 	job *entry
 }
 
-// lodging has a plan's numbers about one class on one node, for placing tasks of several slots.
+// lodging has numbers about one class on one node, for placing tasks of several slots.
 type lodging struct {
 	room    int      // slots that are free, or that the plan takes away from tenants
 	leaving int      // slots of tasks that are about to end
 	tenants []tenant // claims that keep their slots in this plan, worst first
 }
 
-// house chooses nodes for the tasks of several slots that start or resume, beginning with the best job. Suspended tasks
-// of one slot are resumed in the same order of jobs.
+// house chooses nodes for tasks of several slots that start or resume, the best job first. Suspended tasks of one slot
+// are resumed in the same order.
 func (p *plan) house(directives []mechanism.Directive, jobs []*entry) {
 	p.homes, p.shifted, p.wide = p.homes[:0], 0, p.wide[:0]
 	clear(p.lodgings)
@@ -86,8 +84,8 @@ func (p *plan) house(directives []mechanism.Directive, jobs []*entry) {
 	}
 }
 
-// lodgeAll chooses a node for each task of a gang that has no slots yet, each task on a different node. It returns false
-// if too few nodes can run a task. Room that is made for one task is never taken from another.
+// lodgeAll chooses different nodes for the tasks of a gang that have no slots yet. It returns false if too few nodes
+// can run a task. Room that is made for one task is never taken from another.
 func (p *plan) lodgeAll(e *entry, of *job.Stage, class int) bool {
 	for _, a := range p.gathers(e) {
 		p.apart = append(p.apart, p.nodeOf(a))
@@ -108,7 +106,7 @@ func (p *plan) lodgeAll(e *entry, of *job.Stage, class int) bool {
 	return true
 }
 
-// gathers returns the attempts of a gang that have slots while the gang waits for others.
+// gathers returns the attempts of a waiting gang that have slots.
 func (p *plan) gathers(e *entry) (out []messages.Attempt) {
 	j := p.book.Job(e.job.Job)
 	for i := 0; j != nil && i < len(j.Stages); i++ {
@@ -174,8 +172,8 @@ func (p *plan) rehouse(d mechanism.Directive, e *entry) {
 	}
 }
 
-// inTheWay returns how many of the worst tenants of its node must lose their slots so that a suspended claim can
-// resume. It returns −1 if the claim cannot resume.
+// inTheWay returns how many of the worst tenants of its node must lose their slots for a suspended claim, or −1 if it
+// cannot resume.
 func (p *plan) inTheWay(e *entry, c *claim, class int) int {
 	if !p.waits(c) || !p.market.opens(p.book.Nodes()[c.node]) {
 		return -1
@@ -184,7 +182,7 @@ func (p *plan) inTheWay(e *entry, c *claim, class int) int {
 	return l.displaced(p.market, e, l.room, c.width)
 }
 
-// stage returns the first stage of a class with a task to start, or nil if there is none.
+// stage returns the first stage of a class with a task to start, or nil.
 func (p *plan) stage(e *entry, class int) *job.Stage {
 	j := p.book.Job(e.job.Job)
 	if j == nil {
@@ -229,8 +227,8 @@ func (p *plan) lodging(node uint32, class int) *lodging {
 	return l
 }
 
-// displaced returns how many of the worst tenants must lose their slots so that a job gets width slots. It returns −1
-// if the tenants that are worse than the job have too few slots. The argument room is the number of free slots.
+// displaced returns how many of the worst tenants must lose their slots to give a job width slots, or −1 if worse
+// tenants than the job have too few. The argument room is the number of free slots.
 func (l *lodging) displaced(m *Market, e *entry, room, width int) int {
 	for k := 0; ; k++ {
 		switch {
@@ -243,9 +241,9 @@ func (l *lodging) displaced(m *Market, e *entry, room, width int) int {
 	}
 }
 
-// Reports whether node x, which would lose its j worst tenants, is a better choice than node y, which would lose k. A
-// node that loses no tenant is better than a node that loses tenants. If neither loses a tenant, the node with fewer
-// slots left over is better. Otherwise the better node is the one whose best displaced tenant is worse.
+// better reports whether node x, which would lose its j worst tenants, is a better choice than node y, which would lose
+// k. A node that loses no tenant is better. If neither loses one, fewer slots left over are better. Otherwise the node
+// whose best displaced tenant is worse is better.
 func (p *plan) better(x *lodging, j int, y *lodging, k, width int) bool {
 	switch {
 	case j == 0 || k == 0:
@@ -256,8 +254,7 @@ func (p *plan) better(x *lodging, j int, y *lodging, k, width int) bool {
 }
 
 // take gives width slots of a node to a task. The argument room is the number of free slots. The other slots come from
-// the first tenants in the list, which are ended or suspended; the best of these tenants stay if their slots are not
-// needed.
+// the first tenants in the list, which are ended or suspended; the best of them stay if their slots are not needed.
 func (p *plan) take(node uint32, class, tenants, width, room int) {
 	l := p.lodging(node, class)
 	at := p.place(&claim{node: node}, class)
@@ -286,7 +283,7 @@ func (p *plan) take(node uint32, class, tenants, width, room int) {
 	at.freed -= int32(width)
 }
 
-// breakUp takes away the slots of the other tasks of a gang, after one of its tasks has lost its slots.
+// breakUp takes away the slots of a gang's other tasks, after one of its tasks has lost its slots.
 func (p *plan) breakUp(lost tenant, class int) {
 	for _, c := range p.claimed(lost.job, class) {
 		if c.Attempt == lost.Attempt {
@@ -301,8 +298,8 @@ func (p *plan) breakUp(lost tenant, class int) {
 	}
 }
 
-// lose takes away the slots of a claim. The field Preemption of the market decides whether the job is cancelled, or the
-// task starts again later, or the task is suspended.
+// lose takes away the slots of a claim. The market's Preemption decides whether the job is cancelled, or the task
+// starts again, or the task is suspended.
 func (p *plan) lose(c *claim, at *place) {
 	switch p.market.Config.Preemption {
 	case market.PreemptCancel:
@@ -317,15 +314,14 @@ func (p *plan) lose(c *claim, at *place) {
 	p.suspend = append(p.suspend, c.Attempt)
 }
 
-// Lowers the number of slots that a job may have. So a job that lost slots does not claim other slots before the next
-// decision.
+// least lowers the number of slots that a job may have, so that it does not claim others before the next decision.
 func (m *Market) least(e *entry, class, slots int) {
 	e.most[class] -= slots
 	m.count(e)
 }
 
-// nowhere is called when the nodes have room for only `housed` slots of a job's pending tasks. If the job may run on
-// any node, there is also no room for later jobs whose tasks are at least as wide.
+// nowhere is called when only `housed` slots of a job's pending tasks have room. If the job may run on any node, later
+// jobs whose tasks are at least as wide have no room either.
 func (m *Market) nowhere(e *entry, of *job.Stage, class, housed int) {
 	m.stray(e, class, housed)
 	if of.NamesNodes() || e.job.Gang() {
@@ -338,7 +334,7 @@ func (m *Market) nowhere(e *entry, of *job.Stage, class, housed int) {
 	}
 }
 
-// stray is called when the nodes have room for only `housed` slots of a job's pending tasks.
+// stray is called when only `housed` slots of a job's pending tasks have room.
 func (m *Market) stray(e *entry, class, housed int) {
 	if e.job.Nowhere == nil {
 		e.job.Nowhere = make([]int, len(m.classes))
@@ -348,9 +344,8 @@ func (m *Market) stray(e *entry, class, housed int) {
 	m.change(e)
 }
 
-// bar marks the jobs whose tasks no node can start now. On each node, the tasks need more slots than the node has, or
-// would run into a maintenance window. Other jobs then do not wait behind these jobs. This is for markets in which no
-// job takes slots from other jobs.
+// bar marks the jobs whose tasks no node can start now, because they need more slots than the node has, or would run
+// into a window. Other jobs then do not wait behind them. This is for markets without preemption.
 func (p *plan) bar() {
 	for _, e := range p.market.wides {
 		for k := range p.market.classes {
@@ -362,8 +357,8 @@ func (p *plan) bar() {
 	}
 }
 
-// atHome returns the jobs that have a task of several slots for which a decision chose this node, and that fit in its
-// free slots now. The result spare is the number of free slots that none of these tasks needs.
+// atHome returns the jobs with a task of several slots for which a decision chose this node, and that fit in its free
+// slots. The result spare is how many free slots these tasks leave.
 func (m *Market) atHome(b *book.Book, node messages.Name, class int) (jobs []messages.JobID, spare int) {
 	at, known := b.Position(node)
 	if len(m.plan.homes) == 0 || !known {
@@ -384,7 +379,7 @@ func (m *Market) atHome(b *book.Book, node messages.Name, class int) (jobs []mes
 	return jobs, max(spare, 0)
 }
 
-// seek clears the record of jobs without a node, so that the next decision looks for nodes for them again.
+// seek makes the next decision look again for nodes for jobs that had none.
 func (m *Market) seek() {
 	for _, e := range m.astray {
 		if e.job.Nowhere = nil; !e.gone {

@@ -13,9 +13,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestWideTasksHaveTheirNodes submits random bids of random widths and ends random tasks. The market must reach a
-// stable state. Then no node may have enough free slots for a task that waits, or that is suspended on this node, and
-// no node may gather slots. No node may run worse tasks on the slots that a better waiting task needs.
+// Random bids of random widths come, and random tasks end. At rest, no node may have enough free slots for a waiting
+// task, or a task that is suspended on it. No node may gather slots, or run worse tasks on slots that a better waiting
+// task needs.
 func TestWideTasksHaveTheirNodes(t *testing.T) {
 	for _, preemption := range []string{market.PreemptSuspend, market.PreemptRequeue, market.PreemptCancel} {
 		t.Run(preemption, func(t *testing.T) {
@@ -54,7 +54,6 @@ func (f *floor) slots(c claim) int {
 	return f.book.Job(c.Task.Job).Spec.Stages[c.Task.Stage].Slots()
 }
 
-// checkHouses checks the nodes of a stable market, and returns how many tasks of several slots are suspended.
 func (f *floor) checkHouses(rt *rapid.T) (suspended int) {
 	going, halted := f.claims(book.Goes), f.claims(book.Suspended)
 	for at, n := range f.book.Nodes() {
@@ -90,8 +89,8 @@ func (f *floor) checkHouses(rt *rapid.T) (suspended int) {
 	return suspended
 }
 
-// TestTheWorstTasksMakeRoom: on two nodes with the same slots, the tasks of the worst bids must make room for a task
-// of two slots. If some slots are free, the node that has them must be used.
+// On two nodes with the same slots, the tasks of the worst bids must make room for a task of two slots. Free slots must
+// be used first.
 func TestTheWorstTasksMakeRoom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newFloor(rt, market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}}, 2, 2)
@@ -122,9 +121,8 @@ func TestTheWorstTasksMakeRoom(t *testing.T) {
 	})
 }
 
-// TestAJobThatNoNodeHoldsKeepsNobodyWaiting: in a market without preemption, the job with the best bid waits until a
-// node has enough free slots for its task. If each node that is up has too few slots in total, the other jobs must not
-// wait.
+// In a market without preemption, the best bid waits until a node has enough free slots. If each node that is up has
+// too few slots in total, other jobs must not wait.
 func TestAJobThatNoNodeHoldsKeepsNobodyWaiting(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		algorithm := rapid.SampledFrom([]string{"NPHB", "WSPT", "WSEPT"}).Draw(rt, "algorithm")

@@ -18,7 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// stall is a book and a market with one node. It takes jobs from their submission to the bank's charge.
+// stall is a book and a market with one node.
 type stall struct {
 	testing.TB
 	book      *book.Book
@@ -91,7 +91,6 @@ func (s *stall) follow() {
 	s.confirm()
 }
 
-// confirm confirms all effects, as if the bank accepted every request.
 func (s *stall) confirm() {
 	done := &book.Confirm{}
 	for e := range s.book.EachEffect {
@@ -109,7 +108,7 @@ func (s *stall) confirm() {
 }
 
 // balanced fails the test unless a round of payments is one chain of linked transfers that pays out as much as it takes
-// in, apart from the payments from and to the site.
+// in. Payments from and to the site do not count.
 func (s *stall) balanced(round []money.Transfer, legs []book.Leg) {
 	s.Helper()
 	sum := messages.Credits(0)
@@ -172,9 +171,8 @@ func (s *stall) turn() {
 	s.now = s.now.Add(1e9)
 }
 
-// TestEveryMechanismTakesJobsToTheirEnd runs jobs with every mechanism. Admitted jobs must end and be settled within
-// their budgets, and the bank must be asked for what they owe. In the middle of the run, a new leader opens the market
-// from the book, and must continue.
+// With every mechanism, admitted jobs must end and be settled within their budgets, and the bank must be asked for what
+// they owe. In the middle, a new leader opens the market from the book.
 func TestEveryMechanismTakesJobsToTheirEnd(t *testing.T) {
 	for _, name := range registry.Names(nil) {
 		if name == market.ContractMenu {
@@ -226,7 +224,6 @@ func TestEveryMechanismTakesJobsToTheirEnd(t *testing.T) {
 	}
 }
 
-// TestReports checks that the reports for users agree with the market's present state.
 func TestReports(t *testing.T) {
 	m := newMarket()
 	put(m, 0, 1, 30, 2, 0)
@@ -264,8 +261,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestQuotes checks that a market with contracts returns a menu of contracts for a bid, and that other markets refuse
-// the request.
+// A market with contracts returns a menu for a bid. Other markets refuse the request.
 func TestQuotes(t *testing.T) {
 	declared := job.Valuation{Class: job.Sigmoidal, Max: 40, Mu: 60, Delta: 30}
 	s := newStall(t, market.Market{Mechanism: market.ContractMenu, Prior: []job.Valuation{declared}}, 4)
@@ -283,8 +279,7 @@ func TestQuotes(t *testing.T) {
 	}
 }
 
-// TestMechanismsOfMarkets checks that a configuration with an unknown mechanism, or with parameters that the
-// mechanism refuses, gets an error that names the field.
+// An unknown mechanism, or parameters that it refuses, get an error that names the field.
 func TestMechanismsOfMarkets(t *testing.T) {
 	for text, m := range map[string]market.Market{
 		`mechanism: "lottery" is not one`: {Mechanism: "lottery"},
@@ -300,8 +295,6 @@ func TestMechanismsOfMarkets(t *testing.T) {
 	}
 }
 
-// TestRunTimesAreAskedForAgain checks that the market asks for the run times of a job again when the known run times
-// are old.
 func TestRunTimesAreAskedForAgain(t *testing.T) {
 	m := New(mechanism.Manner{Plans: true}, market.Market{Name: "main", Classes: []messages.Name{"cpu"}}, new(byBudget))
 	put(m, 1, 1, 30, 2, 0)
@@ -329,9 +322,8 @@ func TestRunTimesAreAskedForAgain(t *testing.T) {
 	}
 }
 
-// TestVectorsGoOut checks that a vector is published when weights have changed or there is new work, and is later
-// repeated as a reminder. The first vector of a publisher that continues the numbers of an earlier publisher must be
-// complete.
+// A vector is published when weights have changed or there is new work, and repeated as a reminder. The first vector of
+// a publisher that continues earlier numbers must be complete.
 func TestVectorsGoOut(t *testing.T) {
 	m, rng := newMarket(), rand.New(rand.NewPCG(1, 2))
 	p, now := NewPublisher(3, m), messages.Time(1e9)
@@ -357,8 +349,8 @@ func TestVectorsGoOut(t *testing.T) {
 	}
 }
 
-// TestAPriceOfOneBidIsSealed checks that the price of a single bid is shown only to operators and to its bidder. If at
-// least two accounts bid, other accounts may see the price, but not the names of the bidders.
+// The price of a single bid is shown only to operators and to its bidder. With two or more bidders, other accounts see
+// the price, but no names.
 func TestAPriceOfOneBidIsSealed(t *testing.T) {
 	m := newMarket()
 	m.Config.Mechanism = market.Proportional

@@ -17,8 +17,8 @@ type Market struct {
 	mech   mechanism.Mechanism
 	stale  bool          // the jobs or slots have changed since the last allocation
 	wake   messages.Time // when to allocate even if nothing changes; 0 means that only a change needs an allocation
-	// tariffs are the present tariffs, as they were last put into the book. They are used only for mechanisms that are
-	// not attentive; see [mechanism.Manner].
+	// tariffs are the tariffs that were last put into the book. They are used only for mechanisms that are not
+	// attentive; see [mechanism.Manner].
 	tariffs []book.Tariff
 	roster
 	directives
@@ -31,7 +31,7 @@ type Market struct {
 	front []waiter        // memory for the front of a node
 }
 
-// New returns a market without jobs and slots for a mechanism. The argument manner says how the mechanism is used.
+// New returns a market without jobs and slots. The argument manner says how the mechanism is used.
 func New(manner mechanism.Manner, config market.Market, mech mechanism.Mechanism) *Market {
 	m := &Market{Config: config, mech: mech, stale: true, roster: newRoster(config.Classes), lots: map[uint32]*lot{}}
 	m.directives = directives{manner: manner, roster: &m.roster}
@@ -39,8 +39,8 @@ func New(manner mechanism.Manner, config market.Market, mech mechanism.Mechanism
 	return m
 }
 
-// Bid returns the bid that a job's description declares. Equal account names share memory. The argument contract is the
-// contract that spec.Contract names.
+// Bid returns the bid that a job's description declares. The argument contract is the one that spec.Contract names.
+// Equal account names share memory.
 func (m *Market) Bid(id messages.JobID, account messages.Name, at messages.Time, spec *job.JobSpec, contract *job.Contract) *mechanism.Bid {
 	bid := &mechanism.Bid{
 		Job: id, Account: unique.Make(account).Value(), Arrived: at, Budget: spec.Budget,
@@ -97,7 +97,7 @@ func (m *Market) SetSlots(now messages.Time, slots, idle []int) {
 	}
 }
 
-// SetWindows stores the result of [Slots.Windows]. It reports whether this changes which tasks can start now.
+// SetWindows stores the result of [Slots.Windows], and reports whether this changes which tasks can start now.
 func (m *Market) SetWindows(free []messages.Time, closings [][]mechanism.Closing) (changed bool) {
 	for i := range m.view.Classes {
 		var all []mechanism.Closing
@@ -142,8 +142,8 @@ func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.J
 	m.count(e)
 }
 
-// Completed is called when a running job becomes complete for prices. It stores the job's cost and slot time at that
-// time. Only the first call has an effect.
+// Completed stores the cost and slot time of a running job when it becomes complete for prices. Only the first call has
+// an effect.
 func (m *Market) Completed(id messages.JobID, used func() (messages.Credits, messages.Duration)) {
 	if e := m.number.get(id); e != nil && e.job.Complete && e.job.Whole == nil {
 		accrued, received := used()
@@ -151,7 +151,7 @@ func (m *Market) Completed(id messages.JobID, used func() (messages.Credits, mes
 	}
 }
 
-// reenter replaces a job after its bid has changed. The job keeps its past shares.
+// reenter replaces a job whose bid has changed. The job keeps its past shares.
 func (m *Market) reenter(now messages.Time, was *entry, bid *mechanism.Bid, p Progress) {
 	m.remove(now, was)
 	m.add(now, mechanism.Job{Bid: bid, Accrued: was.job.Accrued, Received: was.job.Received, Lacked: was.job.Lacked, Whole: was.job.Whole}, p, m.manner)
@@ -166,7 +166,7 @@ func (m *Market) reenter(now messages.Time, was *entry, bid *mechanism.Bid, p Pr
 	m.stale = true
 }
 
-// Remove removes a job and returns it with its average shares, or nil if the market does not have it.
+// Remove removes a job and returns it with its average shares, or nil if there is none.
 func (m *Market) Remove(now messages.Time, id messages.JobID) (*mechanism.Job, []job.ClassShare) {
 	e := m.number.get(id)
 	if e == nil {
@@ -184,13 +184,13 @@ func (m *Market) Settle(now messages.Time, job *mechanism.Job, end mechanism.End
 	return m.mech.Settle(&m.view, job, end)
 }
 
-// Stale reports whether Allocate has something to decide at this time.
+// Stale reports whether Allocate has something to decide.
 func (m *Market) Stale(now messages.Time) bool { return m.stale || m.wake != 0 && now >= m.wake }
 
-// Wake returns the time to allocate again even if nothing changes, or 0 if Allocate is needed only after a change.
+// Wake returns when to allocate even without a change, or 0 for never.
 func (m *Market) Wake() messages.Time { return m.wake }
 
-// Allocate makes the mechanism decide. An incremental mechanism gets only the changes since the last allocation.
+// Allocate makes the mechanism decide. An incremental mechanism gets only the changes since the last time.
 func (m *Market) Allocate(now messages.Time) {
 	m.look(now)
 	if mech, ok := m.mech.(mechanism.Incremental); ok {
@@ -225,8 +225,8 @@ func (m *Market) look(now messages.Time) {
 	m.view.Now = now
 }
 
-// Charge gives the mechanism the cost and the total time of each job's slots until now. An incremental mechanism gets
-// these numbers only for the jobs that it asks about.
+// Charge tells the mechanism the cost and the total time of each job's slots until now. An incremental mechanism is
+// told only about the jobs that it asks for.
 func (m *Market) Charge(used func(messages.JobID) (messages.Credits, messages.Duration)) {
 	for _, e := range m.ongoing {
 		e.charged = false
@@ -250,7 +250,7 @@ func (m *Market) Charge(used func(messages.JobID) (messages.Credits, messages.Du
 	}
 }
 
-// Stalled makes the market decide again in the next step, because its last decision was not committed.
+// Stalled makes the market decide again, because its last decision was not committed.
 func (m *Market) Stalled() { m.stale, m.tariffs = true, nil }
 
 // Quote returns the menu of contracts for a job. It returns an error if the mechanism sells no contracts.

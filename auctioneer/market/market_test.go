@@ -81,8 +81,7 @@ func (a *agent) take(t interface{ Fatalf(string, ...any) }, v agentmsg.Vector) {
 	}
 }
 
-// TestChangesAddUpToTheWhole: an agent applies the published changes. Its weights must have the proportions of the
-// market's shares, within the threshold.
+// An agent applies the published changes. Its weights must have the proportions of the shares, within the threshold.
 func TestChangesAddUpToTheWhole(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m, rng := newMarket(), rand.New(rand.NewPCG(1, 2))
@@ -118,9 +117,9 @@ func TestChangesAddUpToTheWhole(t *testing.T) {
 	})
 }
 
-// TestDeparturesAreNoDecision removes jobs. The shares of the other jobs keep their proportions, so the market needs no
-// new decision, and the next vector may name only the removed jobs. A job that comes back must have its old weight. A
-// new job must have a weight in proportion to the other weights. Only the new job may need a decision.
+// When jobs leave, the shares of the others keep their proportions. So the market needs no new decision, and the next
+// vector may name only the removed jobs. A job that comes back must have its old weight. A new job must have a weight
+// in proportion to the others.
 func TestDeparturesAreNoDecision(t *testing.T) {
 	m, rng := newMarket(), rand.New(rand.NewPCG(1, 2))
 	p, a := NewPublisher(3, m), &agent{}
@@ -181,8 +180,7 @@ func TestSharesAreAveragedWhileWorkIsPending(t *testing.T) {
 	}
 }
 
-// TestWhatAJobLacks checks Lacked. It must count only the time after the job's first slot, and only slots that the job
-// could use.
+// Lacked must count only the time after the job's first slot, and only slots that the job could use.
 func TestWhatAJobLacks(t *testing.T) {
 	const second = messages.Time(1e6)
 	m := newMarket()
@@ -219,10 +217,9 @@ func TestAllocatesOnlyWhenBiddersOrSlotsChange(t *testing.T) {
 	}
 }
 
-// TestSampleMatchesShares: more jobs wait than a vector can have. The expected weight of each job must be its share.
-// The test draws 500 samples of 2,000 jobs in 4 groups of budgets. A chi-squared test of the groups' weights would be
-// too weak for a systematic sample. So each job's mean is checked against ⌊ns⌋ and ⌈ns⌉, and each group's mean
-// against its share.
+// More jobs wait than a vector can have. The expected weight of each job must be its share. The test draws 500 samples
+// of 2,000 jobs in 4 groups of budgets. A chi-squared test would be too weak for a systematic sample. So each job's
+// mean is checked against ⌊ns⌋ and ⌈ns⌉, and each group's mean against its share.
 func TestSampleMatchesShares(t *testing.T) {
 	m := newMarket()
 	const jobs, draws = 2000, 500

@@ -10,10 +10,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// mostNotes is the maximum number of notes in one decision, so that its command stays small.
+// mostNotes is the maximum number of notes in one decision.
 const mostNotes = 4000
 
-// remember adds to a decision the notes that the mechanism wants to keep.
+// remember adds the notes that the mechanism wants to keep to a decision.
 func (m *Market) remember(d *book.Decide) *book.Decide {
 	mech, ok := m.mech.(mechanism.Remembering)
 	if !ok {
@@ -40,8 +40,7 @@ func (m *Market) Committed() {
 	}
 }
 
-// Recall restores the mechanism's memory from its committed notes. If the last notes of an earlier leader were not
-// committed, the state of the jobs in the book tells the rest.
+// Recall restores the mechanism's memory from its committed notes, and from the state of the jobs in the book.
 func (m *Market) Recall(b *book.Book) {
 	mech, ok := m.mech.(mechanism.Remembering)
 	if !ok {
@@ -54,7 +53,7 @@ func (m *Market) Recall(b *book.Book) {
 	mech.Recall(notes, rivals(b, m.Config.Name), func(id messages.JobID) mechanism.Past { return m.past(b, id) })
 }
 
-// Returns the outcome of a job. A job that the book forgot counts as ended long ago.
+// past returns the outcome of a job. A job that the book forgot counts as ended long ago.
 func (m *Market) past(b *book.Book, id messages.JobID) mechanism.Past {
 	j := b.Job(id)
 	if j == nil {
@@ -68,8 +67,7 @@ func (m *Market) past(b *book.Book, id messages.JobID) mechanism.Past {
 }
 
 // rivals returns, in ascending order, a market's jobs that compete or wait for their settlement. It also returns the
-// settled jobs that ended after one of these jobs was submitted, then the jobs that ended after one of those was
-// submitted, and so on.
+// settled jobs that ended after one of these was submitted, then those that ended after one of those was, and so on.
 func rivals(b *book.Book, market messages.Name) (out []messages.JobID) {
 	var settled []*book.Job
 	since := messages.Time(math.MaxInt64)

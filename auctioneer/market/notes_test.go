@@ -12,7 +12,7 @@ import (
 )
 
 // bid enters a job in a market with deadlines. The job needs units · 10 s of slot time, and must end within a number of
-// such units, counted from the beginning of the next unit.
+// such units after the next unit begins.
 func (f *floor) bid(value messages.Credits, units, within int) messages.JobID {
 	const unit = messages.Duration(10e9)
 	f.keys++
@@ -24,8 +24,8 @@ func (f *floor) bid(value messages.Credits, units, within int) messages.JobID {
 	return messages.JobID(f.keys)
 }
 
-// decide lets the market decide. If lost is true, the leader is lost before the decision is committed, and a new leader
-// takes over. If relieved is true, a new leader takes over after the commit.
+// decide lets the market decide. With `lost`, the leader is lost before the commit, with `relieved` after it, and a new
+// leader takes over.
 func (f *floor) decide(lost, relieved bool) {
 	f.look()
 	d := f.t.Decide(f.now, func(read func(*book.Book)) { read(f.book) })
@@ -45,9 +45,8 @@ func (f *floor) decide(lost, relieved bool) {
 	f.t = live
 }
 
-// TestLeaderLostWithItsNotes: two jobs of two units compete for one slot, and must end within three units. Leaders are
-// lost at all possible times, with and without their decisions committed. The winner must always pay the bid of the
-// other job.
+// Two jobs of two units compete for one slot, and must end within three units. Leaders are lost at all possible times.
+// The winner must always pay the bid of the other job.
 func TestLeaderLostWithItsNotes(t *testing.T) {
 	gaps := 0
 	rapid.Check(t, func(rt *rapid.T) {

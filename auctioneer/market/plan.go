@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// plan computes from a market's directives which attempts on which nodes start, stop, suspend and resume. A market
-// uses the same plan each time, so that its lists are allocated once.
+// plan computes which attempts on which nodes start, stop, suspend and resume. A market reuses its plan, so that its
+// lists are allocated once.
 type plan struct {
 	market  *Market
 	book    *book.Book // nil between decisions
@@ -50,7 +50,6 @@ type place struct {
 	wanted bool  // suspended tasks should resume here
 }
 
-// begin prepares the plan before a market decides.
 func (p *plan) begin(m *Market, b *book.Book, now messages.Time) {
 	p.market, p.book, p.now = m, b, now
 	if n := len(b.Nodes()) * len(m.classes); n > len(p.places) {
@@ -58,7 +57,6 @@ func (p *plan) begin(m *Market, b *book.Book, now messages.Time) {
 	}
 }
 
-// end cleans up after a market has decided.
 func (p *plan) end() {
 	for _, at := range p.used {
 		p.places[at] = place{}
@@ -102,7 +100,7 @@ func (p *plan) draw() {
 	}
 }
 
-// disband ends the gangs that have some of their slots, and by this decision do not get the others.
+// disband ends the gangs that have some slots and do not get the others by this decision.
 func (p *plan) disband(directives []mechanism.Directive) {
 	for _, e := range p.market.wides {
 		if !e.job.Gang() || slices.ContainsFunc(directives, func(d mechanism.Directive) bool { return d.Job == e.job.Job && d.Action == mechanism.Start }) {
@@ -114,8 +112,8 @@ func (p *plan) disband(directives []mechanism.Directive) {
 	}
 }
 
-// Chooses the tasks that lose their slots. If tasks of several slots have already taken slots from other tasks, the
-// jobs that the mechanism wants to suspend lose that many fewer slots. The worst of these jobs lose their slots first.
+// free chooses the tasks that lose their slots, the worst jobs first. Jobs that the mechanism wants to suspend lose
+// fewer slots if tasks of several slots have already taken some from others.
 func (p *plan) free(directives []mechanism.Directive, jobs []*entry) {
 	var order []int
 	owed := -p.shifted
@@ -156,7 +154,7 @@ type claim struct {
 	ran     messages.Duration // time that it has run
 }
 
-// latest compares running claims. The newest claims come first, because they lose their slots first.
+// latest puts the newest of running claims first, because they lose their slots first.
 func latest(x, y claim) int {
 	return cmp.Or(cmp.Compare(y.claimed, x.claimed), x.Task.Compare(y.Task))
 }
@@ -173,8 +171,7 @@ func (p *plan) claimed(e *entry, class int) []claim {
 	return e.claims[class]
 }
 
-// read updates the lists of a job's claims from the book. Claims that did not change keep their order; the other claims
-// are read again.
+// read updates the lists of a job's claims from the book. Unchanged claims keep their order.
 func (p *plan) read(e *entry) {
 	r := e.own()
 	r.known = true
@@ -208,9 +205,9 @@ func (p *plan) read(e *entry) {
 	}
 }
 
-// stood reports whether a claim has not changed since it was read. If so, it marks the task in stands. A node's version
-// rises with each claim that is suspended or resumed. It does not rise when a claim must end, or when a task that
-// waited on the node for its slot starts.
+// stood reports whether a claim has not changed since it was read, and marks its task in stands if so. A node's version
+// rises with each claim that is suspended or resumed, but not when a claim must end, or when a task that waited on the
+// node for its slot starts.
 func (p *plan) stood(j *book.Job, c *claim) bool {
 	s := &j.Stages[c.Task.Stage]
 	t := &s.Tasks[c.Task.Index]
@@ -220,7 +217,7 @@ func (p *plan) stood(j *book.Job, c *claim) bool {
 	return same
 }
 
-// look appends the running claims of a stage, except those of tasks that the function stood has marked.
+// look appends the running claims of a stage, without tasks that the function stood has marked.
 func (p *plan) look(j *book.Job, stage int, list []claim) []claim {
 	s, nodes, stands := &j.Stages[stage], p.book.Nodes(), p.stands[p.stages[stage]:]
 	goes := s.Suspended+s.Gathering+s.Leaving+s.Ahead == 0 // if there are no such claims, the node is not needed
@@ -242,7 +239,7 @@ func (p *plan) look(j *book.Job, stage int, list []claim) []claim {
 	return list
 }
 
-// merge sorts a list whose first claims are already sorted. The argument first is the number of these claims.
+// merge sorts a list whose first claims (as many as the argument first) are already sorted.
 func (p *plan) merge(list []claim, first int) {
 	p.added = append(p.added[:0], list[first:]...)
 	slices.SortFunc(p.added, latest)
@@ -257,8 +254,8 @@ func (p *plan) merge(list []claim, first int) {
 	}
 }
 
-// freeSlots chooses the tasks of a job that lose their slots: at most `most` slots. It takes tasks on nodes where
-// suspended tasks should resume, and then the tasks that were claimed last. It returns how many slots become free.
+// freeSlots chooses the tasks of a job that lose their slots, at most `most` slots. It takes tasks where suspended
+// tasks should resume, and then the tasks claimed last. It returns how many slots become free.
 func (p *plan) freeSlots(d mechanism.Directive, e *entry, most int) (freed int) {
 	running := p.claimed(e, d.Class)
 	left := cmp.Or(d.Slots, math.MaxInt)
@@ -325,7 +322,7 @@ func (p *plan) hasRoom(c *claim, class int) bool {
 	return p.waits(c) && at.idle+at.freed >= int32(c.width)
 }
 
-// waits reports whether a claim is still suspended, as it was when the market visited its node.
+// waits reports whether a claim is still suspended since the market visited its node.
 func (p *plan) waits(c *claim) bool {
 	h := p.book.Nodes()[c.node].Claims[c.Task]
 	return h.Attempt == c.Number && h.Halt == book.Suspended && !h.Leaving

@@ -9,10 +9,9 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// The size of the answer to an exchange is limited before anything is committed. Otherwise an answer that is too large
-// would be refused at each repetition, until the node has lost its lease. An attempt takes at most 26 bytes and a grant
-// 41 bytes. So the parts of the answer that these limits bound take at most half of wire.MaxPayload; the other half is
-// for the node's markets.
+// The answer to an exchange is limited before anything is committed. A larger answer would be refused at each
+// repetition, until the node has lost its lease. An attempt takes at most 26 bytes and a grant 41 bytes. So these parts
+// take at most half of wire.MaxPayload; the other half is for the node's markets.
 const (
 	// MostClaims is the maximum number of claims that a node may have. All of them may be suspended.
 	MostClaims = 1 << 15
@@ -27,7 +26,7 @@ const (
 	perFile      = 64  // bytes of a file without its name and digest
 )
 
-// CutToReply shortens a list of claims so that the answer to one exchange has room for them. The node claims the rest
+// CutToReply shortens a list of claims so that the answer to an exchange has room for them. The node claims the rest
 // after the next vector.
 func CutToReply(b *book.Book, node messages.Name, claims []book.Claim) []book.Claim {
 	n := b.Node(node)
@@ -54,8 +53,8 @@ type classOf struct {
 	class messages.Name
 }
 
-// fit appends the part of a claim that there is room for, usually all of it. If only some stages of a job fit, the
-// claim asks for as many slots as those stages can use.
+// fit appends the part of a claim that fits, usually all. If only some stages of a job fit, the claim asks for as many
+// slots as those stages can use.
 func (r *room) fit(b *book.Book, c *book.Claim, out []book.Claim) []book.Claim {
 	whole := book.Claim{Class: c.Class, Slots: min(c.Slots, r.slots), Ahead: c.Ahead, Fits: c.Fits, Lent: c.Lent}
 	for at, id := range c.Jobs {
@@ -88,8 +87,8 @@ func (r *room) fit(b *book.Book, c *book.Claim, out []book.Claim) []book.Claim {
 	return out
 }
 
-// Returns for how many slots (at most `slots`) the answer has room for the programs of a job, whichever stages of the
-// class are granted. It also returns the number of bytes that these programs add.
+// most returns for how many slots (at most `slots`) the answer has room for the programs of a job, whichever stages of
+// the class are granted. It also returns the number of bytes of these programs.
 func (r *room) most(j *book.Job, class messages.Name, slots int) (fit, size int) {
 	sizes := programSizes(j, class, r.shares)
 	before := r.seen[classOf{j.ID, class}]
@@ -146,8 +145,8 @@ func envSize(e job.Env) (n int) {
 
 func sharesEnv(n *book.Node) bool { return slices.Contains(n.Abilities, agentmsg.AbilitySharedEnv) }
 
-// Programs returns the programs of granted tasks, one for each stage. A program that does not fit is left out, and
-// the agent reports its tasks as stopped before they began. All programs that [CutToReply] allowed fit.
+// Programs returns the programs of granted tasks, one for each stage. A program that does not fit is left out, and its
+// tasks count as stopped before they began. All programs that [CutToReply] allowed fit.
 func Programs(b *book.Book, node messages.Name, grants []agentmsg.Grant) (out []agentmsg.Program) {
 	left := mostPrograms
 	n := b.Node(node)

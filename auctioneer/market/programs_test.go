@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// heavy returns a job with stages of one class: the largest possible one, or a small one.
+// heavy returns a job with stages of one class: the largest possible job, or a small one.
 func heavy(rng *rand.Rand) *job.JobSpec {
 	s := &job.JobSpec{Market: "main", Budget: 1}
 	text := func(most int) string { return strings.Repeat("x", 1+rng.IntN(most)) }
@@ -38,8 +38,8 @@ func heavy(rng *rand.Rand) *job.JobSpec {
 	return s
 }
 
-// TestWhatFitsCanBeAnswered cuts claims so that they fit in an answer. Whatever tasks are then granted, the answer must
-// have all their programs, and its encoding must be small enough. At least one task must be granted.
+// Claims are cut to fit in an answer. Whatever tasks are then granted, the answer must have all their programs and fit.
+// At least one task must be granted.
 func TestWhatFitsCanBeAnswered(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -81,8 +81,7 @@ func TestWhatFitsCanBeAnswered(t *testing.T) {
 	}
 }
 
-// TestClaimsStayInTheirMarket: another market has the same class. Its jobs must not be claimed, even if the mechanism
-// does not direct claims.
+// Another market has the same class. Its jobs must not be claimed, even if the mechanism does not direct claims.
 func TestClaimsStayInTheirMarket(t *testing.T) {
 	b := book.New()
 	b.Apply(&book.Command{Submit: &book.Submit{Account: "alice", Key: "k", Spec: &job.JobSpec{Market: "other", Budget: 1,

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Progress is the progress of a job, as a mechanism needs it. Slices are by class.
+// Progress is the progress of a job, by class, as a mechanism needs it.
 type Progress struct {
 	Started   messages.Time
 	Pending   []int             // slots of tasks that could be claimed on a node that takes tasks, or that wait for a slot on a node
@@ -19,18 +19,17 @@ type Progress struct {
 	Done      int               // number of tasks that have ended in any way
 	Complete  bool              // all tasks are complete for prices
 	Budget    *messages.Credits // the rest of the budget; nil means the declared budget
-	// Ordered is the number of slots that a final order gives the job from OrderedAt on. It is nil if there is no such
-	// order. The mechanism treats these slots as taken.
+	// Ordered is how many slots a final order gives the job from OrderedAt on, or nil. The mechanism treats these slots
+	// as taken.
 	Ordered   []int
 	OrderedAt messages.Time
 	Changes   int // number of changes of the job's description
-	// Closes is when the first of the tasks in Pending can no longer start, because all nodes that may run it have
-	// maintenance windows. If it is 0, that never happens.
+	// Closes is when the first pending task can no longer start, because all nodes for it have maintenance windows, or
+	// 0 for never.
 	Closes messages.Time
 }
 
-// ProgressOf returns the progress of a job of the book. Tasks that no node may start now, because each node drains
-// or has a maintenance window, do not compete for slots.
+// ProgressOf returns the progress of a job of the book. Tasks that no node may start now do not compete for slots.
 func (m *Market) ProgressOf(b *book.Book, j *book.Job, now messages.Time) Progress {
 	classes := len(m.Config.Classes)
 	counts := make([]int, 2*classes)
@@ -81,8 +80,8 @@ func (m *Market) ProgressOf(b *book.Book, j *book.Job, now messages.Time) Progre
 	return p
 }
 
-// addWhole adds an allocation to the progress of a job, for a mechanism to which all slots of an allocation are one unit.
-// Until all its tasks have their slots, the allocation waits for all of them.
+// addWhole adds an allocation to a job's progress, for a mechanism that treats its slots as one unit. Until all its
+// tasks have their slots, the allocation waits for all of them.
 func (m *Market) addWhole(p *Progress, b *book.Book, j *book.Job, i int, now messages.Time) {
 	s, of := &j.Stages[i], &j.Spec.Stages[i]
 	k, slots := m.Class(of.Class), s.Total*of.Slots()
@@ -109,9 +108,9 @@ func (m *Market) opens(n *book.Node) bool {
 	return n.Up && n.Drain == 0 && n.Health.Quarantined == 0 && (len(m.Config.Nodes) == 0 || slices.Contains(m.Config.Nodes, n.Name))
 }
 
-// freeFor returns the time until which some node may run tasks of a stage: the latest beginning of a next
-// maintenance window. It looks at single nodes only if the stage names nodes. It returns [book.ToTheirEnd] if a node
-// has no window, and 0 if no node takes tasks of the stage.
+// freeFor returns the time until which some node may run tasks of a stage: the latest beginning of a next maintenance
+// window. It looks at single nodes only if the stage names nodes. It is [book.ToTheirEnd] if a node has no window, and
+// 0 if no node takes such tasks.
 func (m *Market) freeFor(b *book.Book, of *job.Stage, class int, now messages.Time) messages.Time {
 	switch {
 	case of.NamesNodes():
@@ -122,7 +121,7 @@ func (m *Market) freeFor(b *book.Book, of *job.Stage, class int, now messages.Ti
 	return m.freeUntil[class]
 }
 
-// freeOn does the same as freeFor. It looks at each node on which a task of the stage fits.
+// freeOn does the same as freeFor, for the nodes on which a task of the stage fits.
 func (m *Market) freeOn(b *book.Book, of *job.Stage, now messages.Time) (free messages.Time) {
 	for _, n := range b.Nodes() {
 		if m.opens(n) && slices.ContainsFunc(n.Slots, func(s job.ClassSlots) bool { return s.Class == of.Class && s.Slots >= of.Slots() }) && n.Suits(of) {
@@ -134,8 +133,8 @@ func (m *Market) freeOn(b *book.Book, of *job.Stage, now messages.Time) (free me
 	return free
 }
 
-// Reports whether p has the same numbers of slots, and the same Complete, as the job's progress. It does not compare
-// the other fields. Done and Started change only together with these numbers.
+// same reports whether p has the same slots and the same Complete as the job's progress. Done and Started change only
+// together with these.
 func (e *entry) same(p *Progress) bool {
 	return slices.Equal(e.pending(), p.Pending) && slices.Equal(e.running(), p.Running) && slices.Equal(e.Ahead, p.Ahead) &&
 		slices.Equal(e.Suspended, p.Suspended) && slices.Equal(e.Ordered, p.Ordered) && e.job.Complete == p.Complete
@@ -146,8 +145,8 @@ func (e *entry) progress() Progress {
 		Budget: e.Budget, Ordered: e.Ordered, OrderedAt: e.OrderedAt, Changes: int(e.changes)}
 }
 
-// lend makes the given bid and progress of another job share the lists of this job where the lists are equal, to save
-// memory. Most waiting jobs have equal lists. The lists never change.
+// lend makes another job's bid and progress share equal lists with this job, to save memory. Most waiting jobs have
+// equal lists. The lists never change.
 func (e *entry) lend(bid *mechanism.Bid, p *Progress) {
 	if slices.Equal(e.job.Weights, bid.Weights) {
 		bid.Weights = e.job.Weights
@@ -157,8 +156,8 @@ func (e *entry) lend(bid *mechanism.Bid, p *Progress) {
 	}
 }
 
-// pending returns the slots of tasks that could be claimed, by class. If the job has a final order to start, the
-// numbers differ from those that the mechanism sees.
+// pending returns the slots of claimable tasks, by class. For a job with a final order, the mechanism sees other
+// numbers.
 func (e *entry) pending() []int {
 	if e.Ordered != nil {
 		return e.rest.Pending
@@ -166,7 +165,7 @@ func (e *entry) pending() []int {
 	return e.job.Pending
 }
 
-// running returns the slots of claimed tasks, by class, without tasks that are suspended or about to end.
+// running returns the slots of claimed tasks, by class, that are not suspended or about to end.
 func (e *entry) running() []int {
 	if e.Ordered != nil {
 		return e.rest.Running

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// MostJobs is the maximum number of jobs of one class in a vector. It bounds the memory of an agent and the cost
-	// of publishing. If more jobs wait, the vector has a systematic sample of them: the expected weight of each job
-	// equals its share. A new sample is drawn every ResampleAfter.
+	// MostJobs is the maximum number of jobs of one class in a vector. It bounds the memory of an agent and the cost of
+	// publishing. If more jobs wait, the vector has a systematic sample: the expected weight of each job equals its
+	// share. A new sample is drawn every ResampleAfter.
 	MostJobs      = 1024
 	ResampleAfter = messages.Duration(1e9)
 	// changeThreshold is the smallest relative change of a weight that is published.
@@ -22,8 +22,7 @@ const (
 	leastScale = 1e-12
 )
 
-// Publisher computes the vectors of a market under one term. It remembers the last vector, so that it publishes only
-// changes.
+// Publisher computes the vectors of a market under one term. It remembers the last vector, to publish only changes.
 type Publisher struct {
 	term, seq uint64
 	classes   []published
@@ -35,8 +34,8 @@ type Publisher struct {
 type published struct {
 	jobs    []agentmsg.JobWeight
 	sampled messages.Time // when the sample was drawn; 0 if the vector has all jobs
-	// left has the last weights of jobs that have no claimable task but are still in the market. If such a job gets a
-	// claimable task again, its weight need not be published again.
+	// left has the last weights of jobs without a claimable task. If such a job gets a claimable task, its weight need
+	// not be published again.
 	left map[messages.JobID]float32
 }
 
@@ -45,16 +44,15 @@ func NewPublisher(term uint64, m *Market) *Publisher {
 	return &Publisher{term: term, classes: make([]published, len(m.Config.Classes))}
 }
 
-// Continue makes the next vector complete, with the number seq + 1. It is used when vectors of this term up to seq
-// were published before, and agents cannot apply changes to them.
+// Continue makes the next vector complete, with the number seq + 1. It is used when agents cannot apply changes to the
+// earlier vectors of this term.
 func (p *Publisher) Continue(seq uint64) { p.seq, p.whole = seq, true }
 
 // Seq returns the number of the last vector.
 func (p *Publisher) Seq() uint64 { return p.seq }
 
-// Next returns the next vector: the changes since the last vector, or the complete vector if that is not longer. If no
-// weight has changed, Next returns a vector only if the argument announce is true, to tell agents how much work there
-// is.
+// Next returns the next vector: the changes since the last one, or the complete vector if that is not longer. If no
+// weight has changed, Next returns a vector only with the argument announce, to tell agents how much work there is.
 func (p *Publisher) Next(m *Market, now messages.Time, rng *rand.Rand, announce bool) (v agentmsg.Vector, ok bool) {
 	whole, changes := 0, 0
 	delta, same := p.header(m), make([]bool, len(p.classes))
@@ -138,14 +136,13 @@ func (s *roster) sample(k int, rng *rand.Rand) []agentmsg.JobWeight {
 	return out
 }
 
-// weight returns a share as a published weight. The weight is positive even if the share is 0 or too small.
+// weight returns a share as a published weight, which is positive even for a share of 0.
 func weight(share float64) float32 {
 	return float32(max(share, math.SmallestNonzeroFloat32*(1<<24)))
 }
 
-// rescale scales the new weights so that the jobs in both lists have the same sum as before. If the only change is that
-// some jobs left, the shares of the other jobs grow in proportion. After scaling, their weights are unchanged, and
-// agents keep the jobs that they have already drawn. Both lists are ordered by job.
+// rescale scales the new weights so that the jobs in both lists have the same sum as before. So when jobs leave, the
+// weights of the others do not change, and agents keep the jobs that they have drawn. Both lists are ordered by job.
 func rescale(is, was []agentmsg.JobWeight) {
 	now, before := 0.0, 0.0
 	for _, j := range is {
@@ -166,8 +163,8 @@ func rescale(is, was []agentmsg.JobWeight) {
 }
 
 // difference returns the changes between two lists: new and changed weights, and weight 0 for jobs without a claimable
-// task. The result same is true if the only changes are jobs that left, or that came back with their earlier weights.
-// Both lists are ordered by job.
+// task. The result same is true if jobs only left, or came back with their earlier weights. Both lists are ordered by
+// job.
 func (p *published) difference(m *Market, is []agentmsg.JobWeight) (out []agentmsg.JobWeight, same bool) {
 	const mostLeft = 4 * MostJobs
 	if p.left == nil || len(p.left) > mostLeft {
@@ -202,8 +199,7 @@ func differs(was, is float32) bool {
 	return math.Abs(float64(is-was)) > changeThreshold*float64(was)
 }
 
-// merged returns what agents know after they apply changes. A weight that changed too little to be published stays
-// the same.
+// merged returns what agents know after they apply changes. A weight that changed too little stays the same.
 func merged(held, next published, changes []agentmsg.JobWeight) published {
 	out := make([]agentmsg.JobWeight, 0, len(next.jobs))
 	was := held.jobs
@@ -223,7 +219,7 @@ func merged(held, next published, changes []agentmsg.JobWeight) published {
 }
 
 // Due returns the market's next vector, if one should be sent now. The argument nodes is the number of receivers. Call
-// Due after every step, and at Wake.
+// Due after each step, and at Wake.
 func (p *Publisher) Due(m *Market, now messages.Time, nodes int, rng *rand.Rand) (v agentmsg.Vector, ok bool) {
 	pending := m.Claimable()
 	announce, due := p.pace.due(now, pending)
@@ -235,7 +231,7 @@ func (p *Publisher) Due(m *Market, now messages.Time, nodes int, rng *rand.Rand)
 	return v, ok
 }
 
-// Reallocated makes the next call of Due compare the weights.
+// Reallocated makes the next Due compare the weights.
 func (p *Publisher) Reallocated() { p.pace.reallocated = true }
 
 // Wake returns when to call Due again even if nothing changes, or 0 for never.
@@ -262,8 +258,8 @@ const (
 	fanOutCost  = 50 * time.Microsecond // estimated time to send a vector to one node
 )
 
-// due returns announce, which says whether to publish even if no weight changed, and due, which says whether to publish
-// at all. The argument pending is the number of pending tasks in classes with idle slots.
+// due returns two answers. The result announce says whether to publish even if no weight changed. The result due says
+// whether to publish at all. The argument pending is the number of pending tasks in classes with idle slots.
 func (p *pace) due(now messages.Time, pending int) (announce, due bool) {
 	if pending == 0 {
 		p.pending, p.next = 0, 0
@@ -290,7 +286,7 @@ func (p *pace) sent(now messages.Time, pending, nodes int, published bool) {
 	p.notBefore = now.Add(messages.Duration(nodes) * messages.Duration(fanOutCost))
 }
 
-// wake returns the earliest time at which due can return true if nothing changes, or 0 for never.
+// wake returns the earliest time when due can return true without a change, or 0 for never.
 func (p *pace) wake() messages.Time {
 	if p.next == 0 && !p.reallocated {
 		return 0

@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// roster has the jobs and the slots of a market, in the form for the mechanism, with the present shares.
+// roster has the jobs and slots of a market as the mechanism needs them, with the present shares.
 type roster struct {
 	classes []messages.Name
 	view    mechanism.View
@@ -33,8 +33,7 @@ type roster struct {
 	astray  []*entry // jobs with tasks that have no node, by the last decision
 }
 
-// entry is a job of the market. A million jobs may wait, so the fields that waiting jobs do not use are in a separate
-// struct, rest.
+// entry is a job of the market. A million jobs may wait, so the fields that a waiting job does not use are in rest.
 type entry struct {
 	job     mechanism.Job
 	ledger  []account // by class
@@ -46,8 +45,7 @@ type entry struct {
 	*rest         // may be shared with other jobs: call own before a change
 }
 
-// rest has the fields that a waiting job does not need, or that it needs only in a market that directs claims or plans
-// with run times.
+// rest has the fields that a waiting job needs only in a market that directs claims or plans with run times.
 type rest struct {
 	Ahead, Suspended, Ordered []int // the fields of [Progress]
 	Pending, Running          []int // the same, for a job with Ordered
@@ -61,10 +59,10 @@ type rest struct {
 	ordered                   bool          // the market has an order, so the suspended tasks that are not in front are stuck
 }
 
-// nothing is an empty rest. All jobs share it until the method own gives a job its own rest.
+// nothing is an empty rest. A job shares it until the method own gives it its own.
 var nothing = new(rest)
 
-// Returns a rest that belongs only to this job and may be changed.
+// own returns a rest that belongs only to this job and may be changed.
 func (e *entry) own() *rest {
 	if e.rest == nothing {
 		e.rest = new(rest)
@@ -81,7 +79,7 @@ type account struct {
 	counted             int     // the job's part of roster.open
 }
 
-// numbers finds jobs by number. It is efficient if the numbers are mostly consecutive.
+// numbers finds jobs by number. It is efficient for mostly consecutive numbers.
 type numbers struct {
 	parts map[messages.JobID]*part // the key is a job number divided by partJobs
 	order []*part                  // in the order of their numbers
@@ -132,14 +130,14 @@ func (n *numbers) remove(id messages.JobID) {
 	}
 }
 
-// position returns a part's position in the order, or the position at which to insert it.
+// position returns a part's position in the order, or where to insert it.
 func (n *numbers) position(p *part) int {
 	at, _ := slices.BinarySearchFunc(n.order, p.first, func(p *part, first messages.JobID) int { return cmp.Compare(p.first, first) })
 	return at
 }
 
-// stale is called when a job's pull may have changed. It adds bidding to the number of classes in which the job bids. A
-// removed job has no pull.
+// stale is called when a job's pull may have changed. The argument bidding is added to the number of classes in which
+// the job bids. A removed job has no pull.
 func (n *numbers) stale(e *entry, bidding int) {
 	if p := n.parts[e.job.Job/partJobs]; p != nil {
 		p.pulls = nil
@@ -147,7 +145,7 @@ func (n *numbers) stale(e *entry, bidding int) {
 	}
 }
 
-// pull returns, for a class, the sum of the pulls (weights in the draw) of the part's jobs with claimable tasks.
+// pull returns the sum of the pulls (weights in the draw) of the part's jobs with claimable tasks in a class.
 func (p *part) pull(k, classes int) float64 {
 	if p.bidding == 0 {
 		return 0
@@ -223,15 +221,14 @@ func (s *roster) remove(now messages.Time, e *entry) {
 	}
 }
 
-// A job that has left the market can stay in the list for a while. If the list has more than fewJobs jobs, up to one in
-// mostLeft may be such a job.
+// The list has more than fewJobs jobs: then up to one in mostLeft may have left the market already.
 const (
 	fewJobs  = 4096
 	mostLeft = 64
 )
 
-// tidy removes the jobs that are gone from the list. If the argument some is true, a long list may keep a few of them:
-// tidy then removes them only if they are more than one in mostLeft.
+// tidy removes the jobs that are gone from the list. If the argument some is true, a long list may keep up to one in
+// mostLeft.
 func (s *roster) tidy(some bool) {
 	if n := len(s.jobs); s.left == 0 || some && n > fewJobs && s.left < n/mostLeft {
 		return
@@ -253,7 +250,6 @@ func (s *roster) members() []*entry {
 	return s.jobs
 }
 
-// change adds a job to the list of jobs that have changed since the last allocation.
 func (s *roster) change(e *entry) {
 	if !e.told {
 		e.told = true
@@ -269,7 +265,7 @@ func (s *roster) forgetChanges() {
 	s.changed, s.told, s.gone = reuse(s.changed), reuse(s.told), reuse(s.gone)
 }
 
-// reuse returns an empty list that uses the same memory; nil if the list was much longer than usual.
+// reuse returns an empty list in the same memory, or nil if the list was much longer than usual.
 func reuse[T any](list []T) []T {
 	if cap(list) > fewJobs {
 		return nil
@@ -285,7 +281,7 @@ func (s *roster) enforce(now messages.Time, e *entry, share []float64) {
 	s.number.stale(e, 0)
 }
 
-// rescale sets, for each class, the factor by which all shares are multiplied. If scale is nil, all factors are 1.
+// rescale sets the factor of all shares of each class. If scale is nil, all factors are 1.
 func (s *roster) rescale(now messages.Time, scale []float64) {
 	s.advance(now)
 	for k := range s.scale {
@@ -335,7 +331,7 @@ func (s *roster) integrate(e *entry, now messages.Time) {
 	}
 }
 
-// position returns a job's position among the jobs, or the position at which to insert it.
+// position returns a job's position among the jobs, or where to insert it.
 func (s *roster) position(id messages.JobID) int {
 	if n := len(s.jobs); n == 0 || s.jobs[n-1].job.Job < id {
 		return n
@@ -348,7 +344,7 @@ func (s *roster) shares(e *entry) []job.ClassShare {
 	out := make([]job.ClassShare, len(e.ledger))
 	for k, a := range e.ledger {
 		out[k] = job.ClassShare{Class: s.classes[k], Now: a.share * s.scale[k]}
-		// If the mechanism directs claims, its weights are not shares: the best waiting job has the whole weight.
+		// If the mechanism directs claims, its weights are not shares: the best waiting job has all the weight.
 		if slots := s.view.Classes[k].Slots; (e.job.Pending[k] == 0 || e.most != nil) && slots > 0 {
 			out[k].Now = float64(e.job.Running[k]) / float64(slots)
 		}
@@ -363,7 +359,6 @@ func (s *roster) shares(e *entry) []job.ClassShare {
 // Class returns the position of a class in the market, or -1 if the market does not have it.
 func (s *roster) Class(name messages.Name) int { return slices.Index(s.classes, name) }
 
-// count updates the market's sums of claimable tasks for a job.
 func (s *roster) count(e *entry) {
 	for k := range e.ledger {
 		was, is := e.ledger[k].counted, e.open(k)
@@ -378,7 +373,6 @@ func (s *roster) count(e *entry) {
 	}
 }
 
-// open returns how many slots the claimable tasks of a class need.
 func (e *entry) open(k int) int {
 	switch {
 	case e.most == nil && e.Ahead != nil:
@@ -418,7 +412,7 @@ func (s *roster) Pending(id messages.JobID, k int) int {
 	return 0
 }
 
-// Returns how many slots of class k a job may have. It returns 0 if the mechanism does not direct.
+// most returns how many slots of class k a job may have, or 0 if the mechanism does not direct.
 func (s *roster) most(id messages.JobID, k int) int {
 	if e := s.number.get(id); e != nil && e.most != nil {
 		return e.most[k]
@@ -426,7 +420,7 @@ func (s *roster) most(id messages.JobID, k int) int {
 	return 0
 }
 
-// Charged sets what a job owes for its slots so far, and the slot time that it has had.
+// Charged sets what a job owes for its slots so far, and their time.
 func (s *roster) Charged(id messages.JobID, cost messages.Credits, slotTime messages.Duration) {
 	if e := s.number.get(id); e != nil && e.job.Started != 0 {
 		e.job.Accrued, e.job.Received = cost, slotTime
@@ -455,7 +449,7 @@ func (s *roster) Started() int {
 	return n
 }
 
-// Tasks returns how many tasks of the jobs have a slot, how many are suspended, and how many could start now.
+// Tasks returns how many tasks have a slot, are suspended, and could start now.
 func (s *roster) Tasks() (running, suspended, waiting int) {
 	for _, e := range s.members() {
 		width := max(e.job.Alone, 1)
@@ -464,8 +458,7 @@ func (s *roster) Tasks() (running, suspended, waiting int) {
 	return running, suspended, waiting
 }
 
-// Oldest returns the earliest arrival among jobs that never had a slot and can start a task; 0 if
-// there is no such job.
+// Oldest returns the earliest arrival of a job that never had a slot and can start a task, or 0.
 func (s *roster) Oldest() (first messages.Time) {
 	for _, e := range s.members() {
 		if e.job.Started == 0 && mechanism.Sum(e.pending()) > 0 {

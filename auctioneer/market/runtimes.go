@@ -7,11 +7,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// relearn is the time after which a job's expected run times are asked for again.
+// relearn is how long a job's expected run times are used before they are asked for again.
 const relearn = messages.Duration(time.Minute)
 
-// Unknown returns at most limit jobs whose run times the estimator should be asked for, if the mechanism plans with
-// run times. After the time relearn, a job is returned again.
+// Unknown returns up to limit jobs whose run times the estimator should be asked for, if the mechanism plans with them.
+// It returns a job again after the time relearn.
 func (m *Market) Unknown(now messages.Time, limit int) (ids []messages.JobID) {
 	if !m.manner.Plans {
 		return nil

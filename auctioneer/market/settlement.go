@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Settlement computes what an ended job owes. Some mechanisms can compute it only later.
+// Settlement computes what an ended job owes. Some mechanisms can do so only later.
 type Settlement struct {
 	At     messages.Time // when the mechanism can compute it
 	market *Market
@@ -45,8 +45,7 @@ func (m *Market) Settlement(now messages.Time, b *book.Book, j *book.Job) *Settl
 	return s
 }
 
-// putOff asks the mechanism for the time at which it can compute the settlement, and reports whether this time is later
-// than now.
+// putOff asks the mechanism when it can compute the settlement, and reports whether that is later than now.
 func (s *Settlement) putOff(now messages.Time) bool {
 	if s.said {
 		return s.At > now
@@ -57,8 +56,8 @@ func (s *Settlement) putOff(now messages.Time) bool {
 	return s.At > now
 }
 
-// settledBefore returns the charge of a job whose price was decided together with its start. If the job could not
-// start as promised, it owes nothing.
+// settledBefore returns the charge of a job whose price was decided with its start. If it could not start as promised,
+// it owes nothing.
 func settledBefore(j *book.Job) (messages.Credits, string) {
 	switch f := j.Fixed; {
 	case f == nil:
@@ -70,7 +69,7 @@ func settledBefore(j *book.Job) (messages.Credits, string) {
 	}
 }
 
-// Settle returns the command with what the job owes, computed for the settlement's time.
+// Settle returns the command with what the job owes.
 func (s *Settlement) Settle() *book.Settle {
 	if s.said {
 		return s.settle
@@ -94,7 +93,7 @@ func (s *Settlement) Settle() *book.Settle {
 // Dues are the settlements that wait until their mechanism can compute them.
 type Dues struct{ waiting []*Settlement }
 
-// Settle settles a job at once if its price is known. It returns nil if the settlement must wait.
+// Settle settles a job whose price is known. It returns nil if the settlement must wait.
 func (d *Dues) Settle(now messages.Time, s *Settlement) *book.Settle {
 	if s.At > now {
 		d.waiting = append(d.waiting, s)

@@ -21,7 +21,7 @@ type offer struct {
 	windows []*market.Window
 }
 
-// offerOf returns the offer of a node. A node that drains or is in quarantine offers only the slots that have tasks.
+// offerOf returns the offer of a node. A node that drains or is in quarantine offers only slots that have tasks.
 func offerOf(node *book.Node) *offer {
 	n := &offer{name: node.Name}
 	if !node.Up {
@@ -65,7 +65,7 @@ type marketSlots struct {
 	idle   []int
 }
 
-// NewSlots returns an empty count of slots for these markets. The configurations must not change.
+// NewSlots returns an empty count for these markets. The configurations must not change.
 func NewSlots(markets []market.Market) *Slots {
 	s := &Slots{nodes: map[uint32]*offer{}}
 	for i := range markets {
@@ -84,7 +84,7 @@ func NewSlots(markets []market.Market) *Slots {
 // Nodes returns the number of nodes, including nodes that are down.
 func (s *Slots) Nodes() int { return len(s.nodes) }
 
-// Set updates the count for the node at a position of the book.
+// Set updates the count for the node at a position in the book.
 func (s *Slots) Set(i uint32, node *book.Node) {
 	if was := s.nodes[i]; was != nil {
 		s.add(was, -1)
@@ -109,9 +109,9 @@ func (s *Slots) add(n *offer, sign int) {
 	}
 }
 
-// Windows returns two lists by class of a market. The list free has the time until which at least one node may run
-// tasks: each node may run tasks until its next maintenance window begins, and the latest of these times counts. The
-// list closings has the slots that windows will take away. Both are nil if no node has a window.
+// Windows returns two lists by class. The list free has the time until which at least one node may run tasks: the
+// latest beginning of a next maintenance window. The list closings has the slots that windows will take away. Both are
+// nil if no node has a window.
 func (s *Slots) Windows(market int) (free []messages.Time, closings [][]mechanism.Closing) {
 	if s.windows == 0 {
 		return nil, nil
@@ -157,7 +157,7 @@ func joined(all []mechanism.Closing) (out []mechanism.Closing) {
 	return out
 }
 
-// Of returns the numbers of slots of a market's classes: all slots, and idle slots.
+// Of returns the numbers of slots and of idle slots of a market's classes.
 func (s *Slots) Of(market int) (slots, idle []int) {
 	return s.markets[market].slots, s.markets[market].idle
 }

@@ -13,8 +13,8 @@ import (
 
 const second = messages.Duration(1e9)
 
-// TestGangsAreLateInTurn: a gang gathers for longer than its market allows. The command that disbands it must be
-// returned, and again after a while in case the first one was lost, but never if the gang is complete.
+// A gang gathers too long. The command that disbands it must come, and again in case it was lost, but never for a
+// complete gang.
 func TestGangsAreLateInTurn(t *testing.T) {
 	m := New(mechanism.Manner{}, market.Market{Name: "main", Classes: []messages.Name{"cpu"}, GangTimeout: 5 * second}, new(byBudget))
 	spec := &job.JobSpec{Stages: []job.Stage{{Gang: true}, {}, {Gang: true}}}
@@ -53,8 +53,7 @@ func TestGangsAreLateInTurn(t *testing.T) {
 	}
 }
 
-// TestSlotsFollowNodes checks the counted slots of each market. A node that drains must count only the slots that
-// have tasks, and a node that is down must count none.
+// A node that drains must count only the slots that have tasks, and a node that is down none.
 func TestSlotsFollowNodes(t *testing.T) {
 	s := NewSlots([]market.Market{{Classes: []messages.Name{"cpu", "gpu"}}, {Classes: []messages.Name{"cpu"}, Nodes: []messages.Name{"b"}}})
 	node := func(name messages.Name, used int) *book.Node {
@@ -82,7 +81,6 @@ func TestSlotsFollowNodes(t *testing.T) {
 	}
 }
 
-// TestDuesWait checks that a settlement is made at once if its price is known, and otherwise when its time has come.
 func TestDuesWait(t *testing.T) {
 	settlement := func(id messages.JobID, at messages.Time) *Settlement {
 		return &Settlement{At: at, said: true, settle: &book.Settle{Job: id}}

@@ -10,12 +10,10 @@ import (
 
 // A suspended task continues on its own node, so it waits for a slot of that node only. The front of a node is the set
 // of its suspended tasks that may get a slot there: as many as the node has free slots, with the best bids. The other
-// suspended tasks are stuck: their bids count like the bids of waiting tasks, but no task loses a slot for a stuck
-// task, and no slot is kept free for it. A decision looks only at nodes where something changed, so its cost depends on
-// the changes, not on the number of suspended tasks.
+// suspended tasks are stuck: their bids count like those of waiting tasks, but no task loses a slot for them, and no
+// slot is kept free. A decision looks only at nodes where something changed.
 //
-// If the order of jobs can change over time although nothing happens, no task is stuck, and the front has all suspended
-// tasks of a node.
+// If the order of jobs can change over time, no task is stuck, and the front has all suspended tasks of a node.
 
 // waiter is a suspended task on its node.
 type waiter struct {
@@ -31,10 +29,10 @@ type lot struct {
 	front   []waiter
 }
 
-// Visit tells the market that something has changed on a node. The argument node is the node's position in the book.
+// Visit tells the market that something has changed on the node at this position in the book.
 func (m *Market) Visit(b *book.Book, node uint32) { m.visit(b, node, false) }
 
-// visit does the work of [Market.Visit]. If anew is true, the jobs of the node's suspended tasks may also have changed.
+// visit is [Market.Visit]. If anew is true, the jobs of the node's suspended tasks may also have changed.
 func (m *Market) visit(b *book.Book, node uint32, anew bool) {
 	n := b.Nodes()[node]
 	if !m.manner.Directs || n.Version == 0 { // no task was ever suspended there
@@ -72,7 +70,7 @@ func (m *Market) visit(b *book.Book, node uint32, anew bool) {
 	l.front = append(l.front[:0], is...)
 }
 
-// oneList reports whether a and b are the same list in memory. A list of halted attempts never changes.
+// oneList reports whether a and b are the same list in memory. Such a list never changes.
 func oneList(a, b []messages.Attempt) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
@@ -81,8 +79,8 @@ func (w waiter) same(x waiter) bool {
 	return w.Attempt == x.Attempt && w.since == x.since && w.job == x.job
 }
 
-// turnAway removes a suspended task from the front of its node, because the node has no slot for it. The task stays out
-// of the front until something changes on the node.
+// turnAway removes a suspended task from the front of its node, because the node has no slot for it, until something
+// changes on the node.
 func (m *Market) turnAway(e *entry, class int, c claim) {
 	l := m.lots[c.node]
 	l.front = slices.DeleteFunc(l.front, func(w waiter) bool { return w.Attempt == c.Attempt })
@@ -101,8 +99,8 @@ func (m *Market) read(l *lot, n *book.Node, node uint32) {
 	slices.SortFunc(l.waiting, func(x, y waiter) int { return cmp.Or(m.compare(x.job, y.job), longest(x.claim, y.claim)) })
 }
 
-// frontOf appends the front of a node's class: as many of the best suspended tasks as there are free slots. If no slot
-// is free, the front is the best suspended task, if its job comes before the job of a task that runs on the node.
+// frontOf appends the front of a node's class: the best suspended tasks, as many as there are free slots. If no slot is
+// free, it is the best suspended task, if its job comes before the job of a running task.
 func (m *Market) frontOf(l *lot, n *book.Node, k int, front []waiter) []waiter {
 	room, first := n.Idle(m.classes[k]), true
 	for _, w := range l.waiting {
@@ -119,7 +117,7 @@ func (m *Market) frontOf(l *lot, n *book.Node, k int, front []waiter) []waiter {
 	return front
 }
 
-// Returns how many slots of a class on the node belong to jobs that come after job e.
+// behind returns how many slots of a class on the node belong to jobs that come after job e.
 func (m *Market) behind(e *entry, n *book.Node, k int) (slots int) {
 	for r, h := range n.Claims {
 		if h.Halt == book.Goes && !h.Leaving && h.Class == m.classes[k] {
@@ -138,7 +136,7 @@ func (m *Market) compare(x, y *entry) int {
 	return m.manner.Order(&x.job, &y.job)
 }
 
-// longest compares suspended claims: the longest suspended come first.
+// longest puts the longest suspended claims first.
 func longest(x, y claim) int {
 	return cmp.Or(cmp.Compare(x.since, y.since), x.Task.Compare(y.Task))
 }
@@ -160,7 +158,7 @@ func (e *entry) leaveFront(class int, a messages.Attempt) {
 	e.countStuck()
 }
 
-// countStuck counts the slots of the suspended tasks that are in no front. A gang resumes as a whole, or not at all.
+// countStuck counts the slots of the suspended tasks in no front. A gang resumes as a whole.
 func (e *entry) countStuck() {
 	if e.Suspended == nil || !e.ordered {
 		e.job.Stuck = nil
@@ -181,7 +179,6 @@ func (e *entry) countStuck() {
 	}
 }
 
-// visitNew visits the nodes of jobs that already had suspended tasks when they were added.
 func (m *Market) visitNew(b *book.Book) {
 	var nodes []uint32
 	for _, e := range m.unseen {

@@ -9,11 +9,11 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// A suspended task keeps its memory, so the number of suspended tasks of a node is bounded
-// (book.Node.SuspendedLimit). If a decision would exceed the bound, the suspended tasks that have run least since
-// they were claimed are requeued: they end, and run again from their beginning. So every job has the slots and the
-// price that the mechanism decided, and the least work is lost. The owner has paid for the lost work, as in a market
-// that always requeues. In a market with deadlines, such a job is usually late and owes nothing.
+// A suspended task keeps its memory, so their number on a node is bounded (book.Node.SuspendedLimit). If a decision
+// would exceed the bound, the suspended tasks that have run least since they were claimed are requeued: they end, and
+// run again from their beginning. So every job has the slots and the price that the mechanism decided, and the least
+// work is lost. The owner has paid for the lost work, except in a market with deadlines, where such a job is usually
+// late and owes nothing.
 
 // bound requeues suspended tasks on nodes that would have more than their bound.
 func (p *plan) bound() {
@@ -37,7 +37,7 @@ func (p *plan) bound() {
 	}
 }
 
-// requeueLeast requeues suspended tasks of the market on a node: the `over` tasks that have run least.
+// requeueLeast requeues the `over` suspended tasks of the market on a node that have run least.
 func (p *plan) requeueLeast(node uint32, over int) {
 	var kept []claim
 	for r, h := range p.book.Nodes()[node].Claims {

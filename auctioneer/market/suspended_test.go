@@ -13,9 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestNodesKeepNoMoreThanTheirBound submits random bids and ends random tasks. No node may have more suspended tasks
-// than its bound. The tasks that are ended to keep the bound must be those that have run for the shortest time, and the
-// slots must still go to the best bids.
+// Random bids come and random tasks end. No node may have more suspended tasks than its bound. The tasks that have run
+// least must be ended for it, and the slots must still go to the best bids.
 func TestNodesKeepNoMoreThanTheirBound(t *testing.T) {
 	requeued := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -63,10 +62,9 @@ func (f *floor) checkSuspended(rt *rapid.T) {
 	}
 }
 
-// TestNoSlotIsIdleForSuspendedTasks submits random bids and ends random tasks. When the market is stable, no slot may
-// be free while a task waits that could use it, and no task may be suspended where a lower bid runs. In an earlier
-// version, a decision gave up after four rounds if suspended tasks were on full nodes, and left the slots idle that it
-// had planned for these tasks.
+// Random bids come and random tasks end. At rest, no slot may be free while a task waits that could use it, and no task
+// may be suspended where a lower bid runs. In an earlier version, a decision gave up after four rounds and left slots
+// idle.
 func TestNoSlotIsIdleForSuspendedTasks(t *testing.T) {
 	full := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -117,8 +115,8 @@ func (f *floor) checkIdle(rt *rapid.T) (wait int) {
 	return wait
 }
 
-// TestWhatRanLeastBeginsAgain checks which tasks begin again if a node would exceed its bound: the tasks that have run
-// for the shortest time, whether they were suspended before or now.
+// If a node would exceed its bound, the tasks that have run least begin again, whether they were suspended before or
+// now.
 func TestWhatRanLeastBeginsAgain(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newFloor(rt, market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}}, 1, 1)
@@ -140,9 +138,7 @@ func TestWhatRanLeastBeginsAgain(t *testing.T) {
 	})
 }
 
-// TestAJobTakenInAnewIsSeenAsItIs changes the bid of a job with suspended tasks. The mechanism must see the job once,
-// with its new bid. In an earlier version, the mechanism saw the old bid after the new one, so that the job waited
-// behind lower bids.
+// The bid of a job with suspended tasks changes. The mechanism must see the job once, with its new bid.
 func TestAJobTakenInAnewIsSeenAsItIs(t *testing.T) {
 	m, err := Open(market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}})
 	if err != nil {
@@ -163,8 +159,7 @@ func TestAJobTakenInAnewIsSeenAsItIs(t *testing.T) {
 	}
 }
 
-// TestASlotThatIsFreedIsOfItsClass: a task of one class leaves its slot. No suspended task of another class on this
-// node may resume.
+// A task leaves its slot. No suspended task of another class on this node may resume.
 func TestASlotThatIsFreedIsOfItsClass(t *testing.T) {
 	m, err := Open(market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu", "gpu"}})
 	if err != nil {

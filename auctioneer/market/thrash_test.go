@@ -87,7 +87,7 @@ func (f *floor) look() {
 	f.read()
 }
 
-// settle lets the market decide and the nodes claim until nothing changes. It fails the test if that never happens.
+// settle lets the market decide and the nodes claim until nothing changes.
 func (f *floor) settle() {
 	for round := 0; ; round++ {
 		f.look()
@@ -113,7 +113,6 @@ func (f *floor) settle() {
 	}
 }
 
-// losing returns the running attempts that lose their slots by a decision.
 func (f *floor) losing(d *book.Decide) []messages.Attempt {
 	lost := slices.Clone(d.Suspend)
 	for _, c := range f.claims(book.Goes) {
@@ -179,7 +178,7 @@ func (f *floor) claim() (any bool) {
 }
 
 // claims returns the claims of a job that are halted in this way and not about to end, ordered by stage and index. A
-// plan must find the same claims.
+// plan must find the same.
 func claims(b *book.Book, j *book.Job, halt book.Halt) (out []claim) {
 	for i := range j.Stages {
 		for k := 0; k < len(j.Stages[i].Tasks) && !j.Finishing(i); k++ {
@@ -192,7 +191,7 @@ func claims(b *book.Book, j *book.Job, halt book.Halt) (out []claim) {
 	return out
 }
 
-// read compares the claims as the market keeps them from decision to decision with the claims in the book.
+// read compares the claims that the market keeps with the claims in the book.
 func (f *floor) read() {
 	p := &f.t.plan
 	p.begin(f.t, f.book, f.now)
@@ -206,7 +205,6 @@ func (f *floor) read() {
 	}
 }
 
-// claims returns the claims of all jobs that are halted in this way.
 func (f *floor) claims(halt book.Halt) (out []claim) {
 	for j := range f.book.Jobs {
 		if j.Active() {
@@ -217,8 +215,8 @@ func (f *floor) claims(halt book.Halt) (out []claim) {
 	return out
 }
 
-// check checks that a job which takes slots pays for them: from then on the price of a slot must be at least the bid of
-// each job that lost a slot.
+// check checks that a job which takes slots pays for them: the price of a slot must be at least the bid of each job
+// that lost one.
 func (f *floor) check(lost []messages.Attempt) {
 	if len(lost) == 0 || f.width > 0 { // a job of several slots may take slots of better tasks than necessary, because it needs them together
 		return
@@ -237,9 +235,9 @@ func (f *floor) finish(c claim) {
 	f.apply(book.Command{Exchange: &book.Exchange{Node: name, Session: f.book.Node(name).Session, Seq: f.seq[name], Finished: []agentmsg.Finished{{Attempt: c.Attempt}}}})
 }
 
-// TestNoThrash submits random bids and ends random tasks. After each event the market must reach a stable state. The
-// number of suspensions may be at most the number of slots that jobs asked for. A job may not be suspended more often
-// than better bids asked for slots. A bid that takes a slot must pay at least the bid that it displaced.
+// Random bids come and random tasks end. The market must come to rest after each event. There may be at most as many
+// suspensions as slots that jobs asked for. A job may not be suspended more often than better bids asked for slots. A
+// bid that takes a slot must pay at least the bid that it displaced.
 func TestNoThrash(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}}

@@ -27,9 +27,8 @@ func Release(hold string) money.Transfer {
 // maxReason is the maximum length of a reason that a bank accepts, in bytes.
 const maxReason = 512
 
-// Used returns the text of a job's charge in a statement: the reason of the charge, what ended the
-// job or attempts of its tasks, and what its tasks used. The text is cut to the length that a bank
-// accepts.
+// Used returns the text of a job's charge in a statement: the reason, what ended the job or attempts, and what its
+// tasks used. The text is cut to the length that a bank accepts.
 func Used(j *book.Job) string {
 	text := j.Why
 	if j.Cause != "" {
@@ -47,8 +46,8 @@ func Used(j *book.Job) string {
 	return j.Why
 }
 
-// usage returns a text about the time and memory that the job's tasks used. It has the slot time only if a task takes
-// several slots: otherwise slot time equals run time.
+// usage describes the time and memory that the job's tasks used. It has the slot time only if a task takes several
+// slots: otherwise slot time equals run time.
 func usage(j *book.Job) string {
 	var cpu, slots messages.Duration
 	var memory int64
@@ -72,8 +71,8 @@ func usage(j *book.Job) string {
 	return text
 }
 
-// Raise returns the transfers that raise a budget, as one linked set: the job's hold is freed, and a new hold of the
-// whole amount is made, which lasts until the time expires.
+// Raise returns the transfers that raise a budget, as one linked set: the job's hold is freed, and a hold of the whole
+// amount is made until the time expires.
 func Raise(j *book.Job, expires messages.Time) (out []money.Transfer) {
 	hold, amount := j.RaisedTo()
 	if old := j.HoldID(); old != "" {
@@ -83,9 +82,9 @@ func Raise(j *book.Job, expires messages.Time) (out []money.Transfer) {
 		Member: j.Account, Expires: expires, Job: j.ID, Reason: "raised budget of " + j.Spec.Title() + " (market " + j.Spec.Market + ")"})
 }
 
-// Round returns the transfers for payments between jobs, as one linked set. It takes from each payer's hold, which
-// leaves a smaller hold until the time expires, and pays the receivers through the site's account. Amounts that are
-// paid later stay in the site's account.
+// Round returns the transfers for payments between jobs, as one linked set. It takes from each payer's hold, leaves a
+// smaller hold until the time expires, and pays the receivers through the site's account. Amounts that are paid later
+// stay there.
 func Round(b *book.Book, e *book.Effect, expires messages.Time) (out []money.Transfer) {
 	due, gain := map[messages.JobID]messages.Credits{}, map[messages.JobID]messages.Credits{}
 	pays, gets := map[messages.JobID]string{}, map[messages.JobID]string{} // for each job: the reason of its first leg

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestTheReasonOfAChargeStays: an attempt ends after its job. The transfer of the charge must not change, because the
-// leader may send it to the bank again. The reason must name an attempt that ended before the job.
+// An attempt ends after its job. The transfer of the charge must not change, because the leader may send it again. The
+// reason must name an attempt that ended before the job.
 func TestTheReasonOfAChargeStays(t *testing.T) {
 	used := func(ended messages.Time) string {
 		j := &book.Job{Ended: 100, Why: "job 1", Spec: &job.JobSpec{Stages: []job.Stage{{Name: "s"}}}, Stages: []book.Stage{{Tasks: make([]book.Task, 1)}}}
@@ -27,8 +27,8 @@ func TestTheReasonOfAChargeStays(t *testing.T) {
 	}
 }
 
-// TestEachLineOfARoundHasItsReason: a job pays taxes and gets a part of them back. Its statement must give the reason
-// of each line, and a receiver must not see why another job paid.
+// A job pays taxes and gets a part of them back. Its statement must give the reason of each line. A receiver must not
+// see why another job paid.
 func TestEachLineOfARoundHasItsReason(t *testing.T) {
 	b := book.New()
 	for _, account := range []messages.Name{"bob", "carol"} {

@@ -7,8 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// TestAChargeTellsTheSlotTimeOfWideTasks checks that a task of four slots pays for four slots, and that the statement
-// says so.
+// A task of four slots pays for four slots, and the statement says so.
 func TestAChargeTellsTheSlotTimeOfWideTasks(t *testing.T) {
 	for width, want := range map[int]string{0: "at the posted price; used 2s of processor time", 4: "at the posted price; used 40s of slot time (a task takes up to 4 slots, and is charged for slots that are kept for it), 2s of processor time"} {
 		j := &book.Job{Why: "at the posted price", Spec: &job.JobSpec{Stages: []job.Stage{{Name: "s", Class: "cpu", Width: width}}}, Stages: []book.Stage{{SlotTime: 40e9, CPU: 2e9}}}

@@ -9,19 +9,18 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// MostForked is the maximum number of jobs in a market. Above this number, what-if questions about the market are not
-// answered.
+// MostForked is the largest number of jobs in a market for which what-if questions are answered.
 const MostForked = 20_000
 
 // Fork is a copy of a market in which one job has another bid. A new instance of the mechanism decides on the same
-// view. A fork never changes the market, and the market may decide at the same time.
+// view. The market does not change, and may decide at the same time.
 type Fork struct {
 	market *Market
 	job    messages.JobID
 }
 
-// Bids returns the field of a bid that decides how much a job gets: market.TermBudget or market.TermRate. If
-// users may not ask what another bid would change, it returns "" and the reason.
+// Bids returns the field of a bid that decides how much a job gets: market.TermBudget or market.TermRate. If users may
+// not ask about other bids, it returns "" and the reason.
 func Bids(m *market.Market) (term, why string) {
 	switch t := registry.Of(m); {
 	case t.Unasked != "":
@@ -35,8 +34,8 @@ func Bids(m *market.Market) (term, why string) {
 	}
 }
 
-// Fork copies the market as it is now, and raises one job's bid in the copy. If the result may not be disclosed, it
-// returns nil and the reason.
+// Fork copies the market, and raises one job's bid in the copy. If the result may not be disclosed, it returns nil and
+// the reason.
 func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) (*Fork, string) {
 	term, why := Bids(&s.Config)
 	e := s.number.get(id)
@@ -59,8 +58,8 @@ func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) 
 	for k := range s.view.Classes {
 		f.view.Classes[k].Closings = s.view.Classes[k].Closings
 	}
-	// All bids are allocated at once to save time, because the leader waits. The lists of a Progress do not change, so
-	// the fork shares them.
+	// All bids are allocated at once, because the leader waits. The fork shares the lists of a Progress, which do not
+	// change.
 	bids := make([]mechanism.Bid, len(s.jobs))
 	f.jobs, f.view.Jobs = make([]*entry, 0, len(s.jobs)), make([]*mechanism.Job, 0, len(s.jobs))
 	for i, o := range s.jobs {
@@ -79,13 +78,13 @@ func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) 
 	return &Fork{f, id}, ""
 }
 
-// With returns a fork in which the bid is higher by the amount more. Call With before one of the two forks decides.
+// With returns a fork whose bid is higher by the amount more. Call it before one of the two forks decides.
 func (f *Fork) With(now messages.Time, more messages.Credits) *Fork {
 	g, _ := f.market.SeenBy("", true).Fork(now, f.job, more) // the first Fork would have returned the error
 	return g
 }
 
-// raise raises a field of a bid, the budget or the rate, by the amount more.
+// raise raises the budget or the rate of a bid by the amount more.
 func raise(bid *mechanism.Bid, p *Progress, term string, more messages.Credits) {
 	switch {
 	case term == market.TermRate:
@@ -98,8 +97,7 @@ func raise(bid *mechanism.Bid, p *Progress, term string, more messages.Credits) 
 	}
 }
 
-// hides reports whether the outcome of a higher bid would disclose the bid of the only other
-// account.
+// hides reports whether the outcome of a higher bid would disclose the bid of the only other account.
 func (s Seen) hides(e *entry) bool {
 	if s.all {
 		return false
@@ -112,8 +110,8 @@ func (s Seen) hides(e *entry) bool {
 	return mechanism.OneRival(&s.view, &e.job)
 }
 
-// Decide makes the mechanism decide, and returns what the job gets. If the market would not accept the bid, it
-// returns an error.
+// Decide makes the mechanism decide, and returns what the job gets. It returns an error if the market would not accept
+// the bid.
 func (f *Fork) Decide(now messages.Time) (out market.BidOutcome, err error) {
 	m := f.market
 	if m.mech, err = registry.Make(m.Config); err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// crowded returns a market with waiting and running jobs that has decided.
 func crowded(t interface{ Fatal(...any) }, config market.Market, jobs int, draw func(what string, least, most int) int) *Market {
 	m, err := Open(config)
 	if err != nil {
@@ -44,8 +43,8 @@ func crowded(t interface{ Fatal(...any) }, config market.Market, jobs int, draw 
 	return m
 }
 
-// TestForkIsTheMarket checks three rules. With the present bid, a fork makes the same decision as the market. A higher
-// bid never gets less. The market itself does not change.
+// With the present bid, a fork makes the same decision as the market. A higher bid never gets less. The market itself
+// does not change.
 func TestForkIsTheMarket(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		config := market.Market{Name: "m", Classes: []messages.Name{"cpu"},
@@ -94,8 +93,7 @@ func TestForkIsTheMarket(t *testing.T) {
 	})
 }
 
-// BenchmarkFork measures a question in a market of 20,000 jobs: the copy, during which the leader waits, and the
-// decision on it.
+// BenchmarkFork measures the copy of a market of 20,000 jobs, during which the leader waits, and the decision.
 func BenchmarkFork(b *testing.B) {
 	for _, mechanism := range []messages.Name{market.Proportional, market.HighestBid} {
 		m := crowded(b, market.Market{Name: "m", Classes: []messages.Name{"cpu"}, Mechanism: mechanism}, MostForked, func(_ string, _, most int) int { return most })

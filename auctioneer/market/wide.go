@@ -11,8 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Widest returns the number of slots of the widest single task among the jobs of a claim, or 1 if no job has a task of
-// several slots.
+// Widest returns how many slots the widest single task among the jobs of a claim has, or 1.
 func (m *Market) Widest(c *book.Claim) int {
 	width := 1
 	for _, id := range c.Jobs {
@@ -23,9 +22,9 @@ func (m *Market) Widest(c *book.Claim) int {
 	return width
 }
 
-// ordered reports whether a node may claim a task of a job. If the market directs claims, it may claim a task of an
-// allocation only if the decision gave the job the slots. The book does not check this: an allocation may use more slots
-// than a claim says, because all its tasks start together.
+// ordered reports whether a node may claim a task of a job. If the market directs claims, an allocation needs a
+// decision that gave it the slots. The book does not check this: an allocation may use more slots than a claim says,
+// because its tasks start together.
 func (m *Market) ordered(b *book.Book, id messages.JobID, k int) bool {
 	e, j := m.number.get(id), b.Job(id)
 	if !m.manner.Directs || e == nil || j == nil || !e.job.Gang() {
@@ -35,8 +34,8 @@ func (m *Market) ordered(b *book.Book, id messages.JobID, k int) bool {
 	return slices.ContainsFunc(j.Spec.Stages, func(s job.Stage) bool { return s.Class == m.classes[k] && s.Slots() <= left })
 }
 
-// Brief reports whether the tasks of the first job of a claim are known to end within [book.GatherFor], by their time
-// limits or by the tasks that have ended.
+// Brief reports whether the tasks of a claim's first job are known to end within [book.GatherFor], by their time limits
+// or by tasks that have ended.
 func Brief(b *book.Book, c *book.Claim) bool {
 	if len(c.Jobs) == 0 || b.Job(c.Jobs[0]) == nil {
 		return true
@@ -58,20 +57,19 @@ func Fresh(b *book.Book, c *book.Claim) bool {
 	return len(c.Jobs) > 0 && b.Job(c.Jobs[0]) != nil && b.Job(c.Jobs[0]).Started == 0
 }
 
-// HasRoomSoon reports whether a node can be expected to have free slots for a task of width slots within
-// [book.GatherFor], so that it is worth gathering slots for the task. The argument ended has tasks that have ended, and
-// whose slots are not free in the book yet.
+// HasRoomSoon reports whether it is worth gathering slots: the node is expected to have width slots free within
+// [book.GatherFor]. The argument ended has tasks whose slots are not free in the book yet.
 func HasRoomSoon(b *book.Book, now messages.Time, n *book.Node, class messages.Name, width int, ended []agentmsg.Finished) bool {
 	in, known := roomIn(b, now, n, class, width, ended)
 	return !known || in <= book.GatherFor
 }
 
-// roomIn returns how long after the time `at` a node can be expected to have free slots for a task of width slots. known
-// is false if the tasks that the node runs do not have so many slots.
+// roomIn returns how long after the time `at` a node is expected to have width slots free. known is false if its
+// running tasks do not have so many slots.
 //
-// How long a task will still run is not known. It is expected to run for as long again as it had run at the time `at`, but
-// not beyond its time limit: run times of tasks differ by orders of magnitude, and a task that has run for hours rarely
-// ends within minutes. Slots of tasks that started later count as free. The cost is O(n log n) for a node with n claims.
+// A task is expected to run for as long again as it had run at the time `at`, but not beyond its time limit. Run times
+// differ by orders of magnitude: a task that has run for hours rarely ends within minutes. Slots of tasks that started
+// later count as free. The cost is O(n log n) for n claims.
 func roomIn(b *book.Book, at messages.Time, n *book.Node, class messages.Name, width int, ended []agentmsg.Finished) (in messages.Duration, known bool) {
 	type end struct {
 		in    messages.Duration
@@ -99,13 +97,13 @@ func roomIn(b *book.Book, at messages.Time, n *book.Node, class messages.Name, w
 	return in, lacks <= 0
 }
 
-// ending is the time that a task may need to end after it has exceeded its time limit.
+// ending is how long a task may take to end after its time limit.
 const ending = messages.Duration(30 * time.Second)
 
 // Lent returns for how long other tasks may use the slots that a node gathers for a task: until it is expected to have
-// gathered enough. The run times of tasks are judged as they were when the gathering began. So the expected time never
-// moves away while short tasks use the slots. 0: the node gathers no slots of the class, or is about to stop. Negative:
-// it lends none.
+// gathered enough. Run times are judged as they were when the gathering began, so the time never moves away while short
+// tasks use the slots. It is 0 if the node gathers no slots of the class or is about to stop, and negative if it lends
+// none.
 func Lent(b *book.Book, now messages.Time, n *book.Node, class messages.Name) messages.Duration {
 	i := slices.IndexFunc(n.Gatherings, func(g book.Gathering) bool { return g.Class == class })
 	if i < 0 {
@@ -122,7 +120,6 @@ func Lent(b *book.Book, now messages.Time, n *book.Node, class messages.Name) me
 	return -1
 }
 
-// endsWithin reports whether a job has tasks of a class whose time limit is at most `limit`.
 func endsWithin(b *book.Book, id messages.JobID, class messages.Name, limit messages.Duration) bool {
 	j := b.Job(id)
 	return j != nil && slices.ContainsFunc(j.Spec.Stages, func(s job.Stage) bool {

@@ -11,8 +11,8 @@
 //	                  of the timestamp, a dot and the body
 //
 // Each account has its own secret, derived from the site's secret and the account's name. So a receiver that can check
-// one account's notifications cannot forge another's. "candor user secret" prints the secret of an account; the printed
-// text is the HMAC's key.
+// one account's notifications cannot forge another's. "candor user secret" prints the secret of an account, which is
+// the HMAC's key as text.
 //
 // An answer of 2xx accepts the notification. After 408, 429 or 5xx, or no answer in time, the notification is sent
 // again, for up to a day. Any other answer refuses it. Redirects are not followed.
@@ -20,6 +20,5 @@
 // # What cannot be reached
 //
 // Only hosts in the configuration are called, by https, or by http on loopback. If a host's name resolves to an address
-// that is not public, the host is called only if the configuration lists the address or a network that contains it. The
-// address is checked when the connection is made.
+// that is not public, the host is called only if the configuration lists the address or a network that contains it.
 package notify

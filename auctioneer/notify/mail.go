@@ -34,7 +34,6 @@ func (s *Sender) mail(ctx context.Context, to string, w *Word) error {
 	return nil
 }
 
-// deliver sends the notification to the relay with SMTP.
 func (s *Sender) deliver(conn net.Conn, to string, w *Word) error {
 	host, _, _ := net.SplitHostPort(s.rules.SMTP)
 	c, err := smtp.NewClient(conn, host)
@@ -90,7 +89,7 @@ func (s *Sender) letter(to string, w *Word) []byte {
 	return b.Bytes()
 }
 
-// replied returns the kind of an error from the relay. Codes 5xx are final.
+// replied returns the kind of the relay's error. Codes 5xx are final.
 func replied(err error) messages.Kind {
 	if e, ok := errors.AsType[*textproto.Error](err); ok && e.Code >= 500 {
 		return messages.PermissionDenied

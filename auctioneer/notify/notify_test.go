@@ -20,7 +20,6 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// secretFile creates a file with a secret, with the given mode.
 func secretFile(t *testing.T, mode os.FileMode) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "secret")
@@ -48,7 +47,7 @@ func notice(to string) *book.Notice {
 		State: job.Failed, Reason: "TaskFailed", ExitCode: 3, Tasks: 4, Done: 3, Charged: messages.Credit, Budget: 2 * messages.Credit}}
 }
 
-// TestWebhook checks that the signature fits the body, and that a repeated notification has the same identifier.
+// The signature fits the body, and a repeated notification has the same identifier.
 func TestWebhook(t *testing.T) {
 	type call struct {
 		header http.Header
@@ -75,8 +74,7 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
-// TestReceiversOfOneAccountForgeNothingForAnother checks that the secret of ada's webhooks signs only ada's
-// notifications, and that the site's own secret signs none.
+// The secret of ada's webhooks signs only ada's notifications. The site's own secret signs none.
 func TestReceiversOfOneAccountForgeNothingForAnother(t *testing.T) {
 	signatures := make(chan string, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -102,7 +100,7 @@ func TestReceiversOfOneAccountForgeNothingForAnother(t *testing.T) {
 	}
 }
 
-// TestWhatAReceiverAnswers checks for each status code whether the notification is sent again.
+// Each status code says whether the notification is sent again.
 func TestWhatAReceiverAnswers(t *testing.T) {
 	followed := false
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -144,7 +142,7 @@ func TestWhatAReceiverAnswers(t *testing.T) {
 	}
 }
 
-// TestWhoCanBeCalled checks that only listed hosts are called, and no address that is not public unless it is listed.
+// Only listed hosts are called, and only public or listed addresses.
 func TestWhoCanBeCalled(t *testing.T) {
 	r := Rules{Hosts: []string{"hooks.example.org", "127.0.0.1:80", "10.0.0.7", "localhost:81"}, Networks: []string{"192.168.7.0/24"}}
 	for to, want := range map[string]string{
@@ -178,8 +176,7 @@ func TestWhoCanBeCalled(t *testing.T) {
 	}
 }
 
-// TestANameThatLeadsInside checks that a name which resolves to a private address is refused when the connection is
-// made.
+// A name that resolves to a private address is refused when the connection is made.
 func TestANameThatLeadsInside(t *testing.T) {
 	called := false
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called = true }))
@@ -287,7 +284,6 @@ func TestWhatARelayAnswers(t *testing.T) {
 	}
 }
 
-// TestASecretThatOthersRead checks that a file of a secret is refused if other users can read it.
 func TestASecretThatOthersRead(t *testing.T) {
 	for mode, want := range map[os.FileMode]messages.Kind{0o644: messages.PermissionDenied, 0o640: messages.PermissionDenied} {
 		_, err := New("west", Rules{Hosts: []string{"h"}, SecretFile: secretFile(t, mode)})

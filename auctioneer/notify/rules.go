@@ -96,7 +96,7 @@ func (r *Rules) allows(n *job.Notify) error {
 	return nil
 }
 
-// webhook parses the URL of a webhook, and returns an error if the site may not call it.
+// webhook returns the URL of a webhook, or an error if the site may not call it.
 func (r *Rules) webhook(to string) (*url.URL, error) {
 	if len(r.Hosts) == 0 {
 		return nil, messages.Errorf(messages.Invalid, "notify: this site calls no webhooks; leave out notify, or ask the operator to allow webhooks")

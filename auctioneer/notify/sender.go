@@ -46,7 +46,7 @@ func ReadSecret(file string) (Secret, error) {
 	return Secret(secret), err
 }
 
-// secretIn reads a file that only its owner may read; "" if path is "".
+// secretIn reads a file that only its owner may read. It returns "" if path is "".
 func secretIn(field, path string) (string, error) {
 	if path == "" {
 		return "", nil
@@ -69,8 +69,7 @@ func secretIn(field, path string) (string, error) {
 	return secret, nil
 }
 
-// Send tries once to send a notification. Errors of the kinds Invalid and PermissionDenied are final; after other
-// errors the notification can be sent again.
+// Send tries once to send a notification. Errors of the kinds Invalid and PermissionDenied are final.
 func (s *Sender) Send(ctx context.Context, n *book.Notice) error {
 	if s == nil {
 		return messages.Errorf(messages.PermissionDenied, "the site no longer sends notifications about jobs")

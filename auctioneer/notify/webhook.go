@@ -21,8 +21,7 @@ import (
 // patience is how long a receiver may take to accept one notification.
 const patience = 10 * time.Second
 
-// newClient returns a client that follows no redirects, and connects only to addresses that the
-// rules allow.
+// newClient returns a client that follows no redirects, and connects only to allowed addresses.
 func (s *Sender) newClient() *http.Client {
 	transport := &http.Transport{
 		Proxy:             nil, // a proxy would connect to addresses that dial does not check
@@ -33,7 +32,7 @@ func (s *Sender) newClient() *http.Client {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// dial connects to one of the host's addresses that the rules allow.
+// dial connects to one of the host's allowed addresses.
 func (s *Sender) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -100,7 +99,7 @@ func (s Secret) Of(account messages.Name) []byte {
 	return []byte(hex.EncodeToString(mac.Sum(nil)))
 }
 
-// sign returns the signature of a body. The argument stamp is the time when it is sent.
+// sign returns the signature of a body that is sent at the time stamp.
 func sign(secret []byte, stamp string, body []byte) string {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(stamp + "."))

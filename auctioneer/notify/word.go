@@ -18,7 +18,7 @@ type Word struct {
 	job.JobSummary
 }
 
-// title returns one line that says what happened to the job.
+// title says in one line what happened to the job.
 func (w *Word) title() string {
 	name := w.Job.String()
 	if w.Name != "" {

@@ -9,8 +9,8 @@
 // accepted. Only the leader has the buckets. A new leader begins with full buckets, so an account gains at most one
 // burst when the leader changes.
 //
-// A submission of a new job counts, and its dry run counts too. A repeated request with the key of an existing job does
-// not count: a user who got no answer must be able to ask again.
+// A submission of a new job counts, and so does its dry run. A repeated request with a known key does not: a user who
+// got no answer must be able to ask again.
 //
 // # Pending jobs
 //
@@ -21,8 +21,8 @@
 //
 // A site may require a deposit in addition to the budget. It is an amount for each job, held with the budget and
 // returned when the job ends. The exception: the deposit is kept if the owner cancels the job within Window of its
-// submission, before any task was started. The deposit pays for the harm of such a bid: the bid needlessly changed
-// prices and shares, or the positions of other jobs in a timetable.
+// submission, before any task was started. The deposit pays for the harm of such a bid, which needlessly changed
+// prices, shares or a timetable.
 //
 // The deposit does not depend on the bid, so it does not change the best bid. Let u(b, v) be an account's gain from bid
 // b with value v if it does not cancel, D the deposit, and q the probability that it will cancel in time for reasons of
@@ -37,6 +37,5 @@
 //
 // # Connections
 //
-// The number of an account's open connections has nothing to do with jobs, and the auctioneer does not see it. Package
-// deploy/identity/connections limits it.
+// Package deploy/identity/connections limits an account's open connections, which the auctioneer does not see.
 package quota

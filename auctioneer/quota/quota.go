@@ -72,11 +72,9 @@ func (r *Rules) Validate() error {
 	return errors.Join(found...)
 }
 
-// Window returns the time after a submission in which the owner loses the deposit by cancelling a job that has not
-// started.
+// Window returns how long after a submission the owner loses the deposit by cancelling a job that has not started.
 func (r *Rules) Window() messages.Duration { return cmp.Or(r.DepositWindow, defaultWindow) }
 
-// burst returns Burst or its default.
 func (r *Rules) burst() int64 {
 	if r.Burst > 0 {
 		return int64(r.Burst)
@@ -91,12 +89,12 @@ type Buckets struct {
 	next int // number of accounts at which sweep runs next
 }
 
-// When there are sweepFrom accounts, those with full buckets are removed. This happens again each time the number of
-// remaining accounts has doubled.
+// When there are sweepFrom accounts, those with full buckets are removed. This is repeated when the number of the
+// others has doubled.
 const sweepFrom = 1024
 
-// Take takes a token of an account at the time now. If the account has no token, Take returns in `again` the time at
-// which the account will have one. If now is before the time of an earlier call, the time of the earlier call is used.
+// Take takes a token of an account at the time now. Without a token, it returns in `again` when there will be one. If
+// now is before the time of an earlier call, that time is used.
 func (b *Buckets) Take(r *Rules, now messages.Time, account messages.Name) (ok bool, again messages.Time) {
 	if r.PerSecond == 0 {
 		return true, 0

@@ -14,8 +14,7 @@ import (
 
 const second = messages.Time(1_000_000)
 
-// TestBucket compares a bucket with values that were computed by hand, for two submissions a second and a burst of
-// three.
+// The values were computed by hand, for two submissions a second and a burst of three.
 func TestBucket(t *testing.T) {
 	r := Rules{PerSecond: 2, Burst: 3}
 	var b Buckets
@@ -44,7 +43,7 @@ func TestBucket(t *testing.T) {
 	}
 }
 
-// slow is a token bucket as it is usually described: it counts its tokens, which it gets at a constant rate.
+// slow is a token bucket as it is usually described: it counts its tokens.
 type slow struct {
 	tokens, rate, burst float64
 	last                messages.Time
@@ -60,8 +59,8 @@ func (s *slow) take(now messages.Time) bool {
 	return true
 }
 
-// TestBucketAgainstDripping compares the bucket with slow for random requests. A refusal must return the first time at
-// which a request is accepted. In any period, no more may be accepted than a burst plus what the rate allows.
+// The bucket is compared with slow for random requests. A refusal must return the first time at which a request is
+// accepted. In any period, no more may be accepted than a burst plus what the rate allows.
 func TestBucketAgainstDripping(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := Rules{PerSecond: rapid.SampledFrom([]float64{0.5, 1, 2, 4, 10, 1000}).Draw(rt, "rate"), Burst: rapid.IntRange(1, 6).Draw(rt, "burst")}
@@ -103,7 +102,6 @@ func (b *Buckets) copy() *Buckets {
 	return c
 }
 
-// TestBucketsAreForgotten checks that only accounts that asked recently are remembered.
 func TestBucketsAreForgotten(t *testing.T) {
 	r := Rules{PerSecond: 1}
 	var b Buckets

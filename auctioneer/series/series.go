@@ -10,14 +10,13 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// Unknown stands for a secret value. If one value of a step is unknown, the mean of the step is unknown, so that no
-// mean reveals the secret.
+// Unknown stands for a secret value. A step with such a value has an unknown mean, so that no mean reveals the secret.
 const Unknown = -1
 
 // MaxValue is the largest value. Larger values are stored as MaxValue.
 const MaxValue = 1 << 50
 
-// Step is the length of the steps of a series, and the number of steps that are kept.
+// Step is the length of a series' steps, and how many are kept.
 type Step struct {
 	Every messages.Duration
 	Keep  int
@@ -39,8 +38,7 @@ type ring struct {
 	next    int // position of the next bucket, once the ring has Keep buckets
 }
 
-// New returns a series of samples with width values each. The argument steps begins with the shortest steps and ends
-// with the longest.
+// New returns a series of samples with width values each. The argument steps begins with the shortest.
 func New(width int, steps ...Step) *Series {
 	s := &Series{width: width}
 	for _, step := range steps {
@@ -52,8 +50,8 @@ func New(width int, steps ...Step) *Series {
 // Width returns the number of values in a sample.
 func (s *Series) Width() int { return s.width }
 
-// Add adds a sample. If somebody set the clock back, a sample can be earlier than the last step. It is then added to
-// the last step.
+// Add adds a sample. If the clock was set back, a sample can be earlier than the last step; it is then added to that
+// step.
 func (s *Series) Add(at messages.Time, values []int64) {
 	for i := range s.rings {
 		s.rings[i].add(at, values[:s.width])
@@ -104,8 +102,8 @@ type Row struct {
 	Values []int64
 }
 
-// Since returns the rows from an instant until now. It uses the shortest steps that reach back to the instant. If no
-// steps reach back so far, it uses the longest steps.
+// Since returns the rows from an instant until now, in the shortest steps that reach back to it, or else in the longest
+// steps.
 func (s *Series) Since(from, now messages.Time) (step messages.Duration, rows []Row) {
 	at := slices.IndexFunc(s.rings, func(r ring) bool { return now.Sub(from) <= r.Span() })
 	if at < 0 {
@@ -150,9 +148,8 @@ func (s *Series) Part(from messages.Time) []market.PastSteps {
 	return part
 }
 
-// Merge adds a part of the same series from another replica: the steps that are later than the last step of this
-// series, and the last step itself if the part has more samples of it. It returns false if the part does not have the
-// form of this series.
+// Merge adds a part of the same series from another replica: the later steps, and the last step itself if the part has
+// more samples of it. It returns false if the part has another form.
 func (s *Series) Merge(part []market.PastSteps) bool {
 	if len(part) != len(s.rings) {
 		return false

@@ -11,7 +11,7 @@ import (
 
 const second = messages.Duration(time.Second)
 
-// means computes the expected rows in a slow, simple way: from all samples, each time.
+// means computes the expected rows from all samples, each time.
 func means(samples []Row, step Step, from messages.Time, width int) (rows []Row) {
 	every := messages.Time(step.Every.Std().Microseconds())
 	for _, s := range samples {

@@ -15,8 +15,8 @@ import (
 const MaxVisits = 10_000
 
 // accepted is an authorisation of another site that this site may charge, has charged or gave up. The entry is kept
-// until the authorisation ends. Until then, a different authorisation with the same identifier is refused. Its fields
-// are exported for the image only.
+// until the authorisation ends. Until then, a different authorisation with the same identifier is refused. Fields are
+// exported for the image only.
 type accepted struct {
 	Owner string // the account that it binds, with its site: "west/alice"
 	Until messages.Time
@@ -42,8 +42,8 @@ const (
 	revoked         // given up because the issuer asked
 )
 
-// acceptedKey returns a key that identifies an authorisation among the authorisations of all sites, for example
-// "west/alice/1". Names of sites have no slash.
+// acceptedKey returns a key that identifies an authorisation among those of all sites, for example "west/alice/1".
+// Names of sites have no slash.
 func acceptedKey(issuer messages.Name, id string) string { return issuer + "/" + id }
 
 // acceptor accepts authorisations of other sites, and charges them.
@@ -99,7 +99,6 @@ func (ac *acceptor) remembers(p *peer) *Rejected {
 	return nil
 }
 
-// remember adds an authorisation to the register and counts it for its peer.
 func (ac *acceptor) remember(a accepted) {
 	ac.accepted.add(a)
 	p := ac.peers.byName[a.Issuer]
@@ -113,7 +112,7 @@ func (ac *acceptor) remember(a accepted) {
 }
 
 // timely returns a refusal for an authorisation that has ended, by this bank's clock or by the latest time that the
-// issuer signed. It also refuses an authorisation whose time of issue is further in the future than clocks may differ.
+// issuer signed. It also refuses an authorisation that was issued further in the future than clocks may differ.
 func (ac *acceptor) timely(p *peer, a *clearing.Authorisation) *Rejected {
 	now := max(ac.money.books.Now(), p.Heard)
 	if a.Ends() <= now {
@@ -125,7 +124,7 @@ func (ac *acceptor) timely(p *peer, a *clearing.Authorisation) *Rejected {
 	return nil
 }
 
-// Returns the answer to a request to accept an authorisation that was accepted before.
+// Returns the answer to a request that was accepted before.
 func (k *accepted) again(purpose string, a *clearing.Authorisation) (*clearing.ClearingReply, *Rejected) {
 	switch {
 	case k.Closed == revoked:
@@ -140,8 +139,8 @@ func (k *accepted) again(purpose string, a *clearing.Authorisation) (*clearing.C
 	return &clearing.ClearingReply{}, nil
 }
 
-// charge charges an authorisation, once and at most its amount, and instructs the issuer's bank to pay. The amount
-// stays reserved until that bank confirms; then the payee gets it.
+// charge charges an authorisation, once and at most its amount, and instructs the issuer's bank to pay. The payee gets
+// the amount when that bank confirms.
 func (ac *acceptor) charge(r *clearing.ChargeRequest) (*clearing.ClearingReply, *Rejected) {
 	p, err := ac.peers.find(r.Issuer)
 	if err != nil {
@@ -184,8 +183,8 @@ func (k *accepted) chargeAgain(r *clearing.ChargeRequest) (*clearing.ClearingRep
 	return nil, reject(Recharged, messages.Conflict, "authorisation %q was charged, released or given up before: it can be once", clip(r.ID))
 }
 
-// capture reserves the charged amount until the issuer's bank answers, however long that takes. A charge of 0
-// releases the amount at once.
+// capture reserves the charged amount until the issuer's bank answers, however long that takes. A charge of 0 releases
+// the amount at once.
 func (ac *acceptor) capture(p *peer, a *accepted, r *clearing.ChargeRequest) (item, *Rejected) {
 	it := item{
 		Instruction: clearing.Instruction{Kind: clearing.InstructCharge, ID: r.ID, Amount: r.Amount, Job: r.Job, Reason: r.Reason},
@@ -208,19 +207,17 @@ func (ac *acceptor) capture(p *peer, a *accepted, r *clearing.ChargeRequest) (it
 	return it, err
 }
 
-// chargeID returns the identifier of the ledger's transfer for a charge. The ledger remembers this identifier for ever.
-// It is made from the content of the charge and not from the number, because a peer that was rebuilt or restored may
-// use the same numbers again.
+// chargeID returns the identifier of the ledger's transfer for a charge. The identifier is made from the content of the
+// charge, because a restored peer may use the same numbers again.
 func (p *peer) chargeID(r *clearing.ChargeRequest) string {
 	sum := sha256.Sum256([]byte(fmt.Sprint(acceptedKey(r.Issuer, r.ID), "\x00", int64(r.Amount), "\x00", int64(p.Began), "\x00", p.Incarnation)))
 	return fmt.Sprintf("%scharge/%x", TransferPrefix, sum[:16])
 }
 
-// chargeOf returns the number of an authorisation's unanswered charge, or 0 if there is none.
 func (p *peer) chargeOf(id string) uint64 { return p.numbers[chargeKey(id)] }
 
-// expire removes an authorisation that ended. If it was not charged, expire releases it, so that its home bank does
-// not have to wait until the margin is over.
+// expire removes an authorisation that ended. If it was not charged, expire also releases it. Then its home bank need
+// not wait until the margin is over.
 func (ac *acceptor) expire(a *accepted) {
 	p := ac.peers.byName[a.Issuer]
 	if a.Closed == open {
@@ -231,7 +228,7 @@ func (ac *acceptor) expire(a *accepted) {
 	p.remembered--
 }
 
-// release gives up an authorisation of the peer that was not charged. From then on, a charge of it is refused.
+// release gives up an authorisation that was not charged. From then on, a charge of it is refused.
 func (ac *acceptor) release(p *peer, i *clearing.Instruction) *Rejected {
 	key := acceptedKey(p.Name, i.ID)
 	a := ac.accepted.find(key)

@@ -21,7 +21,6 @@ func Again(site messages.Name) func(*ledger.Ledger) ledger.Settler {
 	return func(l *ledger.Ledger) ledger.Settler { return New(site, l, proof.Verified) }
 }
 
-// bare reports whether the command only sets the time.
 func (c *Command) bare() bool {
 	verb, _ := c.request()
 	found := c.found()
@@ -33,8 +32,7 @@ func (c *Command) found() Command {
 	return Command{Silent: c.Silent, Incarnation: c.Incarnation, Since: c.Since, Compared: c.Compared, Known: c.Known}
 }
 
-// hear tells the journal the cause of a command that no request caused. The journal writes the cause before the records
-// that follow from it. hear reports whether a peer signed the command.
+// hear tells the journal the cause of a command that no request caused. It reports whether a peer signed the command.
 func (s *State) hear(c *Command) (signed bool) {
 	var from messages.Name
 	var verb string

@@ -16,8 +16,8 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// TestStatementsThatAreRefused sends authorisations that were altered, are for another site, are from strangers, or
-// are too late. Each must be refused with the right reason.
+// TestStatementsThatAreRefused sends authorisations that were altered, are for another site, are from strangers, or are
+// too late.
 func TestStatementsThatAreRefused(t *testing.T) {
 	east, west := pair(t)
 	north := newSide(t, "north")
@@ -67,7 +67,8 @@ func TestStatementsThatAreRefused(t *testing.T) {
 }
 
 // TestStatementEndsByTheClockThatIsAhead: an authorisation has ended by the issuer's clock, and the clock of the other
-// bank is behind. That bank must refuse the authorisation if a message of the issuer carried a time after the end.
+// bank is behind. The other bank must refuse the authorisation once a message of the issuer carried a time after the
+// end.
 func TestStatementEndsByTheClockThatIsAhead(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -94,8 +95,6 @@ func TestClockThatWasFarAhead(t *testing.T) {
 	west.must(accepting(a))
 }
 
-// TestChargesThatAreRefused checks that a site cannot charge more than was authorised, charge twice, or charge
-// another site's authorisation.
 func TestChargesThatAreRefused(t *testing.T) {
 	east, west := pair(t)
 	north := newSide(t, "north")
@@ -176,7 +175,7 @@ func TestAmountBeyondTheType(t *testing.T) {
 }
 
 // TestMessagesThatAreRefused sends messages between banks that are altered, addressed to another site, repeated, or
-// skip numbers. Each must be refused with the right reason.
+// skip numbers.
 func TestMessagesThatAreRefused(t *testing.T) {
 	east, west := pair(t)
 	for _, key := range []string{"a", "b", "c"} {
@@ -230,8 +229,8 @@ func forged(by *side, r clearing.SignedReceipt, change func(*clearing.Receipt)) 
 	return Command{Receipt: &signed}
 }
 
-// TestTotalsThatDoNotMatch checks that a running total that does not match is refused and recorded as a dispute, and
-// changes nothing, whichever bank is wrong.
+// TestTotalsThatDoNotMatch checks that a wrong running total is recorded as a dispute and changes nothing, whichever
+// bank is wrong.
 func TestTotalsThatDoNotMatch(t *testing.T) {
 	east, west := pair(t)
 	east.must(Command{By: "ada", Remit: &clearing.RemitRequest{Key: "a", Peer: "west", Payee: "ada", Amount: messages.Credit}})
@@ -291,8 +290,8 @@ func TestFlood(t *testing.T) {
 	west.refuse(Flood, messages.Exhausted, Command{Instructions: &signed})
 }
 
-// TestFullOutbox fills an outbox. Users must be refused and nothing may be lost. It must still be possible to charge
-// or release authorisations and to close cycles.
+// TestFullOutbox fills an outbox. Users must be refused and nothing may be lost. Charges, releases and closed cycles
+// must still be possible.
 func TestFullOutbox(t *testing.T) {
 	east, west := barePair(t)
 	a := west.authorise(east, "k", 10)
@@ -323,7 +322,6 @@ func TestFullOutbox(t *testing.T) {
 	}
 }
 
-// TestManyTinyAuthorisations checks that nobody can fill a bank's memory with authorisations.
 func TestManyTinyAuthorisations(t *testing.T) {
 	east, _ := barePair(t)
 	tiny := func(n int) Command {

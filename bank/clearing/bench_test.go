@@ -8,8 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// BenchmarkExchange measures one message with as many payments as fit, from the request of each payment to its
-// confirmation, with signatures and both ledgers.
+// BenchmarkExchange measures one message with as many payments as fit, from the requests to the confirmations.
 func BenchmarkExchange(b *testing.B) {
 	east, west := newSide(b, "east"), newSide(b, "west")
 	east.know(west, 1_000_000)
@@ -31,7 +30,6 @@ func BenchmarkExchange(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/payment")
 }
 
-// BenchmarkAccept measures the acceptance of one authorisation: its signature and its hold.
 func BenchmarkAccept(b *testing.B) {
 	east, west := newSide(b, "east"), newSide(b, "west")
 	east.know(west, 1_000_000)

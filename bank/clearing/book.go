@@ -14,13 +14,13 @@ import (
 const (
 	// MaxOutstanding is the maximum number of instructions that may wait for an answer.
 	MaxOutstanding = 4096
-	// keptLines is the number of lines that a book keeps. It is enough for all outcomes that are remembered.
+	// keptLines is the number of lines that a book keeps: enough for all outcomes that are remembered.
 	keptLines = 2 * MaxOutstanding
 )
 
 // book is the history of the instructions in one direction: the running total, and the latest lines. Each line has a
-// digest of all lines before it. The sender enters an instruction when it learns the outcome, and the receiver enters
-// it when it carries it out. Its fields are exported for the image only.
+// digest of all lines before it. The sender enters an instruction when it learns the outcome, the receiver when it
+// carries the instruction out. Fields are exported for the image only.
 type book struct {
 	Base  clearing.RunningTotal // running total before the first of Lines
 	Total clearing.RunningTotal
@@ -37,7 +37,6 @@ func (l *line) total() clearing.RunningTotal {
 	return clearing.RunningTotal{Number: l.Shown.Number, Owed: l.Owed, Volume: l.Volume, Digest: l.Shown.Digest}
 }
 
-// newBook returns an empty book of the instructions from one site to another.
 func newBook(from, to messages.Name) book {
 	return bookFrom(Beginning(from, to))
 }
@@ -104,7 +103,6 @@ func (b *book) at(number uint64) (clearing.RunningTotal, bool) {
 	return b.Lines[number-b.oldest()].total(), true
 }
 
-// oldest returns the number of the first line. For a book without lines, it is the number of the next line.
 func (b *book) oldest() uint64 { return b.Base.Number + 1 }
 
 // page returns up to limit lines, starting at a number.

@@ -9,7 +9,7 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// authoriseAs returns a signed authorisation of this side for a user. The side may have invented the user's name.
+// authoriseAs returns a signed authorisation for a user. The side may have invented the user's name.
 func (s *side) authoriseAs(user messages.Name, other *side, amount messages.Credits) clearing.SignedAuthorisation {
 	s.Helper()
 	signed, err := SignAuthorisation(s.keys, clearing.Authorisation{Issuer: s.name, Peer: other.name, ID: user + "/k", Account: user, Member: user,
@@ -20,8 +20,8 @@ func (s *side) authoriseAs(user messages.Name, other *side, amount messages.Cred
 	return signed
 }
 
-// TestASilentPeerStopsNobody: a peer runs thousands of jobs and answers nothing. There must be room in the outbox for
-// every charge, other peers must be able to settle, and authorisations must end.
+// TestASilentPeerStopsNobody: a peer runs thousands of jobs and answers nothing. Every charge must find room in the
+// outbox, and other peers must be able to settle.
 func TestASilentPeerStopsNobody(t *testing.T) {
 	sides := ring(t)
 	east, north, west := sides[0], sides[1], sides[2]
@@ -64,7 +64,7 @@ func TestASilentPeerStopsNobody(t *testing.T) {
 }
 
 // TestVisitsAreBoundedPerPeer checks that the limit of jobs applies to a peer as a whole, whatever names its users
-// have, and that other peers' jobs do not count.
+// have.
 func TestVisitsAreBoundedPerPeer(t *testing.T) {
 	sides := ring(t)
 	east, north, west := sides[0], sides[1], sides[2]
@@ -82,8 +82,7 @@ func TestVisitsAreBoundedPerPeer(t *testing.T) {
 	east.must(accepting(last(MaxVisits)))
 }
 
-// TestNoPeerFillsTheRegister checks that a peer cannot fill the shared part of the register with authorisations that
-// it never issued.
+// TestNoPeerFillsTheRegister checks that a peer cannot fill the register with authorisations that it never issued.
 func TestNoPeerFillsTheRegister(t *testing.T) {
 	east, west := pair(t)
 	m := clearing.Instructions{From: "east", To: "west", First: 1, At: east.at, Known: west.state.peers.byName["east"].In.Base}
@@ -96,8 +95,7 @@ func TestNoPeerFillsTheRegister(t *testing.T) {
 	}
 }
 
-// TestEachPeerHasItsShare checks that a peer's debt by settlements is at most its share, and that other peers' debts
-// do not reduce the share.
+// TestEachPeerHasItsShare checks that a peer's debt by settlements is at most its share, whatever other peers owe.
 func TestEachPeerHasItsShare(t *testing.T) {
 	sides := ring(t)
 	east, north, west := sides[0], sides[1], sides[2]
@@ -128,7 +126,7 @@ func TestEachPeerHasItsShare(t *testing.T) {
 }
 
 // TestAShareOnlyGrowsWithItsTerms checks that a lower limit does not take away the share that covers settled debts.
-// Neither other peers' terms nor time may make a share larger.
+// Nothing but its terms may make a share larger.
 func TestAShareOnlyGrowsWithItsTerms(t *testing.T) {
 	sides := ring(t)
 	east, north, west := sides[0], sides[1], sides[2]
@@ -153,7 +151,6 @@ func TestAShareOnlyGrowsWithItsTerms(t *testing.T) {
 	}
 }
 
-// TestADisputeStopsCredit checks that two sites give each other no credit while their books disagree.
 func TestADisputeStopsCredit(t *testing.T) {
 	east, west := pair(t)
 	kept, open := west.authorise(east, "kept", 10), west.authorise(east, "open", 10)
@@ -224,8 +221,7 @@ func TestAWrongCycleIsRefusedOrCorrected(t *testing.T) {
 	west.has(SettledAccount("east"), -30, 0)
 }
 
-// TestARepeatedPaymentIsNotRefused repeats a payment when there is no room for a new one. The repeated payment must not
-// be refused.
+// TestARepeatedPaymentIsNotRefused repeats a payment when there is no room for a new one.
 func TestARepeatedPaymentIsNotRefused(t *testing.T) {
 	east, west := barePair(t)
 	pay := func(key string) Command {
@@ -245,8 +241,8 @@ func TestARepeatedPaymentIsNotRefused(t *testing.T) {
 	}
 }
 
-// TestAChargeIsRememberedAfterTheEnd repeats a charge after its authorisation has ended. The repeated charge must get
-// the first answer.
+// TestAChargeIsRememberedAfterTheEnd repeats a charge after its authorisation has ended. The answer must be the first
+// one.
 func TestAChargeIsRememberedAfterTheEnd(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -266,8 +262,8 @@ func TestAChargeIsRememberedAfterTheEnd(t *testing.T) {
 	west.has(moneymsg.SiteAccount, 20, 0)
 }
 
-// TestRefusalsOfPeersLeaveNoTrace checks that refused instructions of a peer do not change the ledger, however many
-// there are. A bank with keys also records what the peer signed.
+// TestRefusalsOfPeersLeaveNoTrace checks that refused instructions of a peer do not change the ledger. A bank with keys
+// also records what the peer signed.
 func TestRefusalsOfPeersLeaveNoTrace(t *testing.T) {
 	east, west := barePair(t)
 	west.must(Command{})

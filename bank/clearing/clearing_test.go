@@ -14,8 +14,8 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// TestAuthorisationIsChargedWhileCutOff: a site is cut off and charges an authorisation. The home bank must pay when
-// it gets the charge, and free the rest.
+// TestAuthorisationIsChargedWhileCutOff: a site is cut off and charges an authorisation. When the home bank gets the
+// charge, it must pay the charge and free the rest.
 func TestAuthorisationIsChargedWhileCutOff(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -70,7 +70,7 @@ func TestRequestsAreIdempotent(t *testing.T) {
 }
 
 // TestRejectionIsDurable checks that a refusal by the other bank frees the reserved credits. The same number must be
-// refused for ever, even if the reason no longer exists.
+// refused for ever.
 func TestRejectionIsDurable(t *testing.T) {
 	east, west := pair(t)
 	east.must(Command{By: "ada", Remit: &clearing.RemitRequest{Key: "p", Peer: "west", Payee: "bob", Amount: 5 * messages.Credit}})
@@ -89,7 +89,6 @@ func TestRejectionIsDurable(t *testing.T) {
 	west.has("bob", 1, 0)
 }
 
-// TestSilenceRefundsNobody checks that nobody is refunded, however long the other bank is silent.
 func TestSilenceRefundsNobody(t *testing.T) {
 	east, west := pair(t)
 	east.must(Command{By: "ada", Remit: &clearing.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: 5 * messages.Credit}})
@@ -102,8 +101,7 @@ func TestSilenceRefundsNobody(t *testing.T) {
 	east.has(PeerAccount("west"), 0, 30)
 }
 
-// TestReleaseAtTheEnd checks that a peer releases an uncharged authorisation when it ends, so that the home bank does
-// not wait for the margin.
+// TestReleaseAtTheEnd checks that a peer releases an uncharged authorisation at its end, before the margin is over.
 func TestReleaseAtTheEnd(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -119,8 +117,8 @@ func TestReleaseAtTheEnd(t *testing.T) {
 	east.has("ada", 100, 0)
 }
 
-// TestAnAuthorisationAcceptedAsItEnds accepts an authorisation in its last instant. It must be released at its end, and
-// a later charge must be refused. Nothing may stay reserved at either site.
+// TestAnAuthorisationAcceptedAsItEnds accepts an authorisation in its last instant. Nothing may stay reserved at either
+// site, and a later charge must be refused.
 func TestAnAuthorisationAcceptedAsItEnds(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -136,8 +134,7 @@ func TestAnAuthorisationAcceptedAsItEnds(t *testing.T) {
 }
 
 // TestChargeAfterTheMarginIsTheForeignSitesLoss: both sites are cut off for longer than the margin. The site that
-// charged must bear the loss: the user was told that the credits are free, and the site knew when its charge had to
-// arrive.
+// charged must bear the loss, because it knew when its charge had to arrive.
 func TestChargeAfterTheMarginIsTheForeignSitesLoss(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -158,8 +155,8 @@ func TestChargeAfterTheMarginIsTheForeignSitesLoss(t *testing.T) {
 	west.has(PeerAccount("east"), 0, 0)
 }
 
-// TestAnEndedJobIsChargedWithinADay: a site reports that a job ended. The site must charge within a day; otherwise the
-// user's credits are freed. Only the service that asked for the authorisation may report this to the bank.
+// TestAnEndedJobIsChargedWithinADay: a site reports that a job ended. It must charge within a day; otherwise the user's
+// credits are freed. Only the service that asked for the authorisation may report this to the bank.
 func TestAnEndedJobIsChargedWithinADay(t *testing.T) {
 	for _, late := range []messages.Time{0, 1} {
 		east, west := pair(t)
@@ -204,8 +201,8 @@ func (s *side) restored(t *testing.T) {
 	}
 }
 
-// TestMarginCoversClocksApart checks that a charge which was made in time and arrives within the margin is paid,
-// although the peer's clock is an hour behind.
+// TestMarginCoversClocksApart: a charge was made in time and arrives within the margin. It must be paid, although the
+// peer's clock is an hour behind.
 func TestMarginCoversClocksApart(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -250,8 +247,8 @@ func TestRevoke(t *testing.T) {
 	}
 }
 
-// TestCreditLimit checks the limit of a peer's debt. Open authorisations, and charges without an answer, must count
-// towards the limit.
+// TestCreditLimit checks the limit of a peer's debt. Open authorisations and unanswered charges must count towards the
+// limit.
 func TestCreditLimit(t *testing.T) {
 	east, west := pair(t)
 	east.grant("bob", 100)
@@ -307,7 +304,6 @@ func TestOperatorsRequestsAreChecked(t *testing.T) {
 	east.refuse(Ordinary, messages.NotFound, Command{Close: &clearing.CloseRequest{}})
 }
 
-// TestOwnAccountsAreOutOfReach checks that no request can pay from or into an account of the clearing.
 func TestOwnAccountsAreOutOfReach(t *testing.T) {
 	east, west := pair(t)
 	own := PeerAccount("west")
@@ -325,8 +321,8 @@ func TestOwnAccountsAreOutOfReach(t *testing.T) {
 	east.has("ada", 100, 0)
 }
 
-// TestARetiredKeyNeverReturns gives a peer a new key in addition to the old one. The new key must replace the old one
-// an hour after the peer first signs with it. No request may bring the old key back.
+// TestARetiredKeyNeverReturns gives a peer a new key in addition to the old one. The old key must end an hour after the
+// peer first signs with the new one. No request may bring the old key back.
 func TestARetiredKeyNeverReturns(t *testing.T) {
 	east, west := pair(t)
 	first, old := west.keys, west.public()
@@ -366,7 +362,7 @@ func TestARetiredKeyNeverReturns(t *testing.T) {
 	east.refuse(Ordinary, messages.Invalid, terms(false, old, fresh))
 }
 
-// TestAStrangersJobWaits: a bank does not know a site yet, and refuses its job. The error must ask to try again,
+// TestAStrangersJobWaits: a bank refuses the job of a site that it does not know yet. The error must ask to try again,
 // because the two sites may just be joining.
 func TestAStrangersJobWaits(t *testing.T) {
 	east, west := newSide(t, "east"), newSide(t, "west")

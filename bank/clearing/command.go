@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// Mark is the first byte of every command of the clearing. It distinguishes these commands from commands of the ledger,
-// which are in the same log. The second byte is the format of the rest; a command in another format is refused.
+// Mark is the first byte of every command of the clearing. The ledger's commands, which are in the same log, begin with
+// another byte. The second byte is the format of the rest; a command in another format is refused.
 const (
 	Mark = 'c'
 	form = 1
@@ -64,8 +64,8 @@ func (c *Command) Encode() ([]byte, error) {
 	return append([]byte{Mark, form}, body...), nil
 }
 
-// LevelOf returns the level that a replica needs to read a command ([messages.Level]), or an error for a command that
-// this version of the program cannot read.
+// LevelOf returns the level that a replica needs to read a command; see [messages.Level]. It returns an error for a
+// command that this version cannot read.
 func LevelOf(command []byte) (level int, err error) {
 	_, level, rejected := decodeLevel(command)
 	if rejected != nil {

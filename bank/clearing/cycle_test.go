@@ -39,7 +39,8 @@ func ring(t *testing.T) [3]*side {
 	return sides
 }
 
-// TestNetSettlementOfACircle: debts in a circle cancel each other. No site may have to pay outside the ledgers.
+// TestNetSettlementOfACircle: three sites owe each other the same amount in a circle. No site may have to pay outside
+// the ledgers.
 func TestNetSettlementOfACircle(t *testing.T) {
 	sides := ring(t)
 	east, north, west := sides[0], sides[1], sides[2]
@@ -96,7 +97,6 @@ func TestNetSettlementOfACircle(t *testing.T) {
 	}
 }
 
-// TestBilateralNetting: two sites owe each other. They must settle the difference.
 func TestBilateralNetting(t *testing.T) {
 	east, west := pair(t)
 	east.pay(west, "a", 30)
@@ -114,8 +114,8 @@ func TestBilateralNetting(t *testing.T) {
 	}
 }
 
-// TestSettlementTakesWhatIsOwed checks that a creditor accepts at most what its own book says it is owed, and what
-// its reserve covers. The rest must stay owed for the next cycle.
+// TestSettlementTakesWhatIsOwed checks that a creditor accepts at most what its own book says it is owed, and what its
+// reserve covers.
 func TestSettlementTakesWhatIsOwed(t *testing.T) {
 	east, west := pair(t)
 	east.pay(west, "a", 30)
@@ -135,8 +135,6 @@ func TestSettlementTakesWhatIsOwed(t *testing.T) {
 	east.has(PeerAccount("west"), 25, 0)
 }
 
-// TestSettlementsThatAreRefused checks that a bank cannot settle more than it owes, settle a cycle twice, or settle a
-// cycle far ahead.
 func TestSettlementsThatAreRefused(t *testing.T) {
 	east, west := pair(t)
 	settle := func(cycle uint64, amount messages.Credits) moneymsg.TransferResult {
@@ -158,7 +156,6 @@ func TestSettlementsThatAreRefused(t *testing.T) {
 	west.has(SettlementAccount, 0, 0)
 }
 
-// TestOldCyclesAreForgotten checks that old cycles are forgotten, and that late offers do not create them again.
 func TestOldCyclesAreForgotten(t *testing.T) {
 	east, west := pair(t)
 	for n := uint64(1); n <= keptCycles+10; n++ {
@@ -227,8 +224,8 @@ func TestPositionsAreSigned(t *testing.T) {
 	}
 }
 
-// TestNettingDoesNotOverflow: a site may sign any amounts. If their sum overflows, the report must have a fault, and
-// no payment may be larger than a debt.
+// TestNettingDoesNotOverflow: a site may sign any amounts. If their sum overflows, the report must have a fault, and no
+// payment may be larger than a debt.
 func TestNettingDoesNotOverflow(t *testing.T) {
 	var wraps messages.Credits
 	huge := clearing.Position{Site: "west", Cycle: 1}

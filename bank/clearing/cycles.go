@@ -11,7 +11,7 @@ import (
 // keptCycles is the number of cycles that are remembered for each peer.
 const keptCycles = 64
 
-// cycle has the amounts that this site and a peer settled in one cycle. Its fields are exported for the image only.
+// cycle has the amounts that this site and a peer settled in one cycle. Fields are exported for the image only.
 type cycle struct {
 	Number        uint64
 	Paid          messages.Credits // by this site to the peer
@@ -21,8 +21,8 @@ type cycle struct {
 	ReceivedFinal bool             // the peer made its offer and got this site's answer
 }
 
-// cycle returns the entry of a cycle, and creates it if needed. If this site closed a cycle before it knew the peer,
-// the peer gets nothing from this site in that cycle.
+// cycle returns the entry of a cycle, and creates it if needed. In a cycle that this site closed before it knew the
+// peer, the peer gets nothing.
 func (p *peer) cycle(number, closed uint64) *cycle {
 	i := len(p.Cycles)
 	for i > 0 && p.Cycles[i-1].Number > number {
@@ -72,8 +72,8 @@ func (cs *cycles) close(r *clearing.CloseRequest) (*clearing.Position, *Rejected
 	return cs.position(number)
 }
 
-// closable refuses a cycle that comes after the next cycle of this site and of all its peers, because closing it would
-// also end every cycle before it. The first cycle may have any number.
+// closable refuses a cycle that comes after the next cycle of this site and of all its peers, because closing a cycle
+// also ends every cycle before it. The first cycle may have any number.
 func (cs *cycles) closable(number uint64) *Rejected {
 	next := cs.latest + 1
 	for _, p := range cs.peers.byName {
@@ -87,8 +87,8 @@ func (cs *cycles) closable(number uint64) *Rejected {
 	return ordinary(messages.Errorf(messages.Invalid, "cycle %d is not the next: the latest closed here is %d, so close %d; a wrong one is corrected by closing the right one with --correct", number, cs.latest, cs.latest+1))
 }
 
-// reopen opens cycles again that were closed by mistake, starting at a number. It is allowed only if each peer has
-// answered that it accepted nothing; then the offered amounts are still owed.
+// reopen opens cycles again that were closed by mistake, starting at a number. Each peer must have answered that it
+// accepted nothing.
 func (cs *cycles) reopen(number uint64) *Rejected {
 	if number == 0 || number >= cs.latest {
 		return ordinary(messages.Errorf(messages.Invalid, "cycle %d: only one before the latest, %d, can be what should have been closed instead", number, cs.latest))
@@ -118,8 +118,7 @@ func (p *peer) reopenable(number, latest uint64) *Rejected {
 	return nil
 }
 
-// reopen removes this site's offers in the cycle with the given number and in all later cycles. Settlements by the peer
-// stay.
+// reopen removes this site's offers in the cycle with the given number and in all later cycles.
 func (p *peer) reopen(number uint64) {
 	kept := p.Cycles[:0:0]
 	for _, c := range p.Cycles {
@@ -134,8 +133,7 @@ func (p *peer) reopen(number uint64) {
 	p.Cycles = kept
 }
 
-// offer reserves the amount that this site owes a peer by its own book, and offers it. The peer accepts the part that
-// its own book also has.
+// offer reserves the amount that this site owes a peer by its own book, and offers it.
 func (cs *cycles) offer(p *peer, number uint64) {
 	if p.Leaving || p.Standing == clearing.PeerParted {
 		return // this site owes nothing
@@ -167,8 +165,8 @@ func (cs *cycles) offer(p *peer, number uint64) {
 const maxOffers = 64
 
 // acceptOffer accepts a peer's offer, up to the amount that the peer owes by this book and that its share of the
-// reserve covers. From then on the peer must pay the amount outside the ledgers. While the books of the two banks
-// differ, nothing is accepted.
+// reserve covers. The peer must then pay the amount outside the ledgers. While the books of the two banks differ,
+// nothing is accepted.
 func (cs *cycles) acceptOffer(p *peer, i *clearing.Instruction) (messages.Credits, *Rejected) {
 	if len(p.Cycles) == keptCycles && p.Cycles[0].Number > i.Cycle {
 		return 0, reject(Stale, messages.Expired, "cycle %d is too long ago", i.Cycle)
@@ -198,7 +196,7 @@ func (cs *cycles) acceptOffer(p *peer, i *clearing.Instruction) (messages.Credit
 	return c.Received, nil
 }
 
-// position returns this site's position in a cycle until now. A peer that this site parted from is not in it.
+// position returns this site's position in a cycle until now, without peers that this site parted from.
 func (cs *cycles) position(number uint64) (*clearing.Position, *Rejected) {
 	if number == 0 && cs.latest == 0 {
 		return nil, ordinary(messages.Errorf(messages.NotFound, "no cycle was closed here yet: close the first one, 1"))

@@ -69,8 +69,8 @@ var queueKinds = map[string]func(q *queue, i int) Command{
 	},
 }
 
-// TestEachKindOfCommandCostsNoMoreWhileMoreWaits: with a hundred times as many waiting instructions, each kind of
-// command must take less than four times as long.
+// TestEachKindOfCommandCostsNoMoreWhileMoreWaits: with 100 times as many waiting instructions, a command must take less
+// than 4 times as long.
 func TestEachKindOfCommandCostsNoMoreWhileMoreWaits(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a garbage collection hits commands at random
 	const n, most = 1000, 4
@@ -104,7 +104,6 @@ func (q *queue) cost(kind string, at int) float64 {
 	return all[perKind/2]
 }
 
-// timed applies a command, which must not be refused, and returns how long it took.
 func timed(s *side, c Command) time.Duration {
 	c.At = s.at
 	signs().sign("east", &c, s.ledger.Now())
@@ -121,8 +120,8 @@ func timed(s *side, c Command) time.Duration {
 	return took
 }
 
-// TestAPartingLooksAtItsOwnAlone: with a hundred times as many authorisations of other sites, a parting must take
-// less than four times as long.
+// TestAPartingLooksAtItsOwnAlone: with 100 times as many authorisations of other sites, a parting must take less than 4
+// times as long.
 func TestAPartingLooksAtItsOwnAlone(t *testing.T) {
 	cost := func(n int) time.Duration {
 		east, west := newSide(t, "east"), newSide(t, "west")

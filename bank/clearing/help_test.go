@@ -120,7 +120,6 @@ func (s *side) do(c Command) Result {
 	return s.state.Apply(data)
 }
 
-// Applies a command, which must not be refused.
 func (s *side) must(c Command) Result {
 	s.Helper()
 	r := s.do(c)
@@ -167,7 +166,6 @@ func charging(a clearing.SignedAuthorisation, credits messages.Credits) Command 
 	return Command{By: "$auctioneer", Charge: &clearing.ChargeRequest{Issuer: a.Authorisation.Issuer, ID: a.Authorisation.ID, Amount: credits * messages.Credit, Job: 7}}
 }
 
-// outgoing returns the message that this side now has for another side.
 func (s *side) outgoing(other *side) clearing.SignedInstructions {
 	s.Helper()
 	m, ok := s.state.Outgoing(other.name, s.at)
@@ -203,7 +201,6 @@ func (s *side) exchange(other *side) {
 	s.must(Command{Receipt: &receipt})
 }
 
-// Checks an account's balance and its reserved part, in credits.
 func (s *side) has(account messages.Name, balance, reserved messages.Credits) {
 	s.Helper()
 	a, err := s.ledger.Account(account)
@@ -215,5 +212,4 @@ func (s *side) has(account messages.Name, balance, reserved messages.Credits) {
 	}
 }
 
-// Refused returns how often commands were refused for a reason.
 func (s *State) Refused(r Refusal) uint64 { return s.incoming.refused[r] }

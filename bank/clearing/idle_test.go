@@ -22,7 +22,7 @@ func (s *side) receipt(other *side) *clearing.SignedReceipt {
 }
 
 // TestWhatSaysNothingNewLeavesNoRecord: a peer signs messages that have no news or are refused. The journal must not
-// grow, and the bank must recognise such a message before it is in the log.
+// grow.
 func TestWhatSaysNothingNewLeavesNoRecord(t *testing.T) {
 	east, west := pair(t)
 	west.pay(east, "p", 2)
@@ -71,8 +71,7 @@ func TestWhatSaysNothingNewLeavesNoRecord(t *testing.T) {
 	}
 }
 
-// TestALiarDoesNotCloseItsDispute: a peer in a dispute says that it was restored. This must not end the dispute; only
-// an operator can.
+// TestALiarDoesNotCloseItsDispute: a peer in a dispute says that it was restored. Only an operator can end the dispute.
 func TestALiarDoesNotCloseItsDispute(t *testing.T) {
 	east, west := pair(t)
 	west.pay(east, "p", 2)
@@ -94,7 +93,7 @@ func TestALiarDoesNotCloseItsDispute(t *testing.T) {
 	}
 }
 
-// project opens a project of olga with 50 credits, and with bob as a member with a limit.
+// project opens a project of olga with 50 credits and the member bob, who has a limit.
 func (s *side) project(limit messages.Credits) {
 	s.Helper()
 	s.apply(ledger.Command{Verb: ledger.Project, Project: moneymsg.ProjectRequest{Account: "lab", Title: "a lab", Owners: []messages.Name{"olga"}}})
@@ -138,8 +137,8 @@ func TestOwnersAndOperatorsRevokeWhatMembersBound(t *testing.T) {
 	east.has("lab", 50, 2)
 }
 
-// TestOnlyOwnersRemit checks that a member who is not an owner cannot pay another site from a project, even if a
-// leader lets the request pass.
+// TestOnlyOwnersRemit checks that a member who is not an owner cannot pay another site from a project, even if a leader
+// lets the request pass.
 func TestOnlyOwnersRemit(t *testing.T) {
 	east, _ := pair(t)
 	east.project(50 * messages.Credit)
@@ -151,8 +150,8 @@ func TestOnlyOwnersRemit(t *testing.T) {
 	east.must(remit("olga"))
 }
 
-// TestARebuiltPeerIsChargedUnderNumbersThatWereUsed: a peer was rebuilt or restored, and uses numbers of
-// authorisations again. It must be possible to charge each of them.
+// TestARebuiltPeerIsChargedUnderNumbersThatWereUsed: a rebuilt or restored peer uses numbers of authorisations again.
+// It must be possible to charge each of them.
 func TestARebuiltPeerIsChargedUnderNumbersThatWereUsed(t *testing.T) {
 	east, west := pair(t)
 	charged := func(from *side) {
@@ -179,8 +178,7 @@ func TestARebuiltPeerIsChargedUnderNumbersThatWereUsed(t *testing.T) {
 	east.has(moneymsg.SiteAccount, 6, 0)
 }
 
-// TestNoStepGoesThroughTheMembers checks that a remittance from a project takes no longer if the project has very
-// many members.
+// TestNoStepGoesThroughTheMembers checks that a remittance takes no longer if the project has very many members.
 func TestNoStepGoesThroughTheMembers(t *testing.T) {
 	cost := func(members int) float64 {
 		east, _ := barePair(t)

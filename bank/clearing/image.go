@@ -14,8 +14,8 @@ import (
 // Magic begins every image. It changes when the format changes.
 const Magic = "candor-clearing-4\n"
 
-// Image is a clearing at one moment. Later changes do not alter it, and any goroutine may use
-// it. It does not have the ledger: capture both together.
+// Image is a clearing at one moment. Later changes do not alter it, and any goroutine may use it. The ledger is not in
+// it: capture both together.
 type Image struct {
 	head     imageHead
 	peers    []relation
@@ -24,8 +24,8 @@ type Image struct {
 	accepted []accepted // by issuer and identifier
 }
 
-// imageHead is the first value of an image. Values are written in canonical msgpack. New fields are always added at
-// the end of their types.
+// imageHead is the first value of an image. Values are written in canonical msgpack. New fields are added at the end of
+// their types.
 type imageHead struct {
 	Site     messages.Name
 	Cycle    uint64
@@ -41,8 +41,7 @@ type imageHead struct {
 	Backup      messages.Time
 }
 
-// Capture returns an image. It copies the state: a few hundred bytes for each pending authorisation and each waiting
-// instruction.
+// Capture returns an image. It copies a few hundred bytes for each pending authorisation and each waiting instruction.
 func (s *State) Capture() *Image {
 	img := &Image{head: imageHead{
 		Site: s.peers.site, Cycle: s.cycles.latest, Serial: s.money.serial, Refused: slices.Clone(s.incoming.refused[:]), Fault: s.money.fault,
@@ -59,8 +58,7 @@ func (s *State) Capture() *Image {
 	return img
 }
 
-// Hash returns the digest of the state's image. Replicas that applied the same commands have
-// equal digests.
+// Hash returns the digest of the state's image. It is equal on replicas that applied the same commands.
 func (s *State) Hash() [sha256.Size]byte { return s.Capture().sum() }
 
 func (img *Image) sum() [sha256.Size]byte {
@@ -69,8 +67,8 @@ func (img *Image) sum() [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// WriteTo writes the parts of the image, each after its length, and then their SHA-256. A reader recognises the end,
-// so other data may follow.
+// WriteTo writes the parts of the image, each after its length, and then their SHA-256. Other data may follow, because
+// a reader recognises the end.
 func (img *Image) WriteTo(w io.Writer) (int64, error) { return parts.WriteHashed(w, img.parts) }
 
 func (img *Image) parts(w io.Writer) error {

@@ -18,8 +18,8 @@ type incoming struct {
 	cycles   *cycles
 }
 
-// receive carries out a peer's new instructions in order, and answers repeated ones with their
-// first outcomes. It refuses or answers a message as a whole.
+// receive carries out a peer's new instructions in order, and answers repeated ones with their first outcomes. It
+// answers or refuses a message as a whole.
 func (in *incoming) receive(signed *clearing.SignedInstructions) (*clearing.Receipt, *Rejected) {
 	m := &signed.Instructions
 	p := in.peers.byName[m.From]
@@ -57,9 +57,8 @@ func (in *incoming) admit(p *peer, m *clearing.Instructions) *Rejected {
 	return nil
 }
 
-// Answered returns the receipt or refusal of screened instructions, if carrying them out would change nothing. Such
-// messages are repeated, or have no news, and need no place in the log. It returns false if Apply must carry out the
-// message.
+// Answered returns the receipt or refusal of screened instructions that would change nothing, because they are repeated
+// or have no news. It returns false if Apply must carry out the message.
 func (s *State) Answered(signed *clearing.SignedInstructions) (*clearing.Receipt, *Rejected, bool) {
 	m := &signed.Instructions
 	p := s.peers.byName[m.From]
@@ -79,8 +78,8 @@ func (s *State) Answered(signed *clearing.SignedInstructions) (*clearing.Receipt
 	return s.incoming.receipt(p, max(m.First, p.Known+1), end(m)), nil, true
 }
 
-// Idle reports which new instructions of a screened message are not worth a place in the log: payments of less than the
-// amount least, and the end of an authorisation that is not open.
+// Idle reports which new instructions of a screened message are not worth a place in the log. These are payments of
+// less than the amount least, and the end of an authorisation that is not open.
 func (s *State) Idle(m *clearing.Instructions, least messages.Credits) (idle []bool) {
 	p := s.peers.byName[m.From]
 	for n := max(m.First, p.In.Total.Number+1); n < end(m); n++ {
@@ -100,7 +99,6 @@ func (s *State) Idle(m *clearing.Instructions, least messages.Credits) (idle []b
 	return idle
 }
 
-// end returns the last number of a message plus one.
 func end(m *clearing.Instructions) uint64 { return m.First + uint64(len(m.List)) }
 
 // agrees returns a refusal if the sender has outcomes that this book lacks, or if the sender's running total differs
@@ -131,7 +129,7 @@ func (p *peer) follows(m *clearing.Instructions) *Rejected {
 	case end > known+1+MaxOutstanding:
 		return reject(Flood, messages.Exhausted, "number %d is %d after the last one whose outcome is known: at most %d may be outstanding", end-1, end-1-known, MaxOutstanding)
 	}
-	// Compare also numbers that were answered before: the sender may have been restored to an older state.
+	// Compare answered numbers too: the sender may have been restored to an older state.
 	for n := max(m.First, p.In.oldest()); n < end && n <= p.In.Total.Number; n++ {
 		if !p.sameNumber(n, &m.List[n-m.First]) {
 			return p.disputes(reject(Rewritten, messages.Conflict, "number %d had other content before: keep both as evidence", n))
@@ -140,8 +138,8 @@ func (p *peer) follows(m *clearing.Instructions) *Rejected {
 	return nil
 }
 
-// sameNumber reports whether an instruction equals the first one with its number. If the outcome was forgotten, the
-// line in the book still has everything except the text of a refusal.
+// sameNumber reports whether an instruction equals the first one with its number. The outcome may be forgotten; then
+// the line in the book has everything except the text of a refusal.
 func (p *peer) sameNumber(n uint64, i *clearing.Instruction) bool {
 	before, _ := p.In.at(n - 1)
 	is, _ := p.In.at(n)
@@ -155,8 +153,7 @@ func (p *peer) sameNumber(n uint64, i *clearing.Instruction) bool {
 	return same(After(before, i, &moneymsg.TransferResult{Amount: l.Moved}), is)
 }
 
-// forget removes the outcomes of all numbers up to the argument known. The sender has confirmed that it has these
-// outcomes.
+// forget removes the outcomes up to the number known, which the sender has confirmed.
 func (p *peer) forget(known uint64) {
 	if known > p.Known {
 		p.Outcomes = append([]moneymsg.TransferResult(nil), p.Outcomes[known-p.Known:]...)

@@ -10,7 +10,7 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// issued is an authorisation of this site that has not ended. Its fields are exported for the image only.
+// issued is an authorisation of this site that has not ended. Fields are exported for the image only.
 type issued struct {
 	clearing.Authorisation
 	Revoking bool           // the peer was asked to give it up
@@ -30,8 +30,8 @@ func (i *issued) freed() messages.Time {
 	return i.Frees()
 }
 
-// Prefixes for the identifiers of holds that users' requests make. The ledger remembers the identifiers for ever, so
-// that no key is used twice.
+// Prefixes of the identifiers of holds that users' requests make. The ledger remembers the identifiers for ever, so no
+// key is used twice.
 const (
 	authorisationHold = clearing.AuthorisationHold
 	remittanceHold    = TransferPrefix + "remittance/"
@@ -77,9 +77,9 @@ func (is *issuer) authorise(by messages.Name, rank ledger.Rank, r *clearing.Auth
 	return &a, nil
 }
 
-// bounded returns a refusal if a member of a project has no limit that an owner set: the authorisation could bind the
-// project's credits for months. A service may make the request for such a member, because the service's authorisations
-// are for jobs and end with the jobs.
+// bounded returns a refusal if a member of a project has no limit that an owner set. Such an authorisation could bind
+// the project's credits for months. A service may ask for such a member, because a service's authorisation ends with
+// its job.
 func (is *issuer) bounded(by messages.Name, rank ledger.Rank, a *clearing.Authorisation) *Rejected {
 	if rank != ledger.User || !messages.ValidName(by) || is.money.books.Owns(a.Member, a.Account) || is.money.books.Limited(a.Member, a.Account) {
 		return nil
@@ -100,7 +100,6 @@ func (is *issuer) draft(by messages.Name, r *clearing.AuthoriseRequest) clearing
 	}
 }
 
-// Returns the first authorisation, for a repeated request.
 func (i *issued) again(a *clearing.Authorisation) (*clearing.Authorisation, *Rejected) {
 	first := i.Authorisation
 	a.Issued = first.Issued
@@ -110,7 +109,6 @@ func (i *issued) again(a *clearing.Authorisation) (*clearing.Authorisation, *Rej
 	return &first, nil
 }
 
-// users returns a refusal for an account of the bank itself.
 func users(account messages.Name) *Rejected {
 	if Reserved(account) {
 		return ordinary(messages.Errorf(messages.PermissionDenied, "account %q is the bank's own", account))
@@ -118,8 +116,8 @@ func users(account messages.Name) *Rejected {
 	return nil
 }
 
-// revokes reports whether a caller may revoke an authorisation. That may be the account that asked for it, the member
-// for whom it was issued, an owner of the account, or an operator.
+// revokes reports whether a caller may revoke an authorisation: the account that asked for it, the member for whom it
+// was issued, an owner of the account, or an operator.
 func (is *issuer) revokes(by messages.Name, rank ledger.Rank, a *issued) bool {
 	return a.Member == by || strings.HasPrefix(a.ID, by+"/") || rank == ledger.Operator || is.money.books.Owns(by, a.Account)
 }
@@ -148,9 +146,8 @@ func (is *issuer) revoke(by messages.Name, rank ledger.Rank, r *clearing.RevokeR
 	return &clearing.ClearingReply{Number: number}, nil
 }
 
-// conclude shortens the time in which an authorisation can be charged, after the peer reported that the job ended. A
-// later charge is the peer's loss. Users may not conclude, because they could take back the payment for work under
-// way.
+// conclude shortens the time in which an authorisation can be charged, after the peer reported that the job ended.
+// Users may not conclude: they could take back the payment for work under way.
 func (is *issuer) conclude(by messages.Name, a *issued) (*clearing.ClearingReply, *Rejected) {
 	if messages.ValidName(by) || !strings.HasPrefix(a.ID, by+"/") {
 		return nil, ordinary(messages.Errorf(messages.PermissionDenied, "account %q may not say that %q has ended: only the service that made the authorisation may", clip(by), clip(a.ID)))
@@ -164,8 +161,8 @@ func (is *issuer) conclude(by messages.Name, a *issued) (*clearing.ClearingReply
 	return &clearing.ClearingReply{}, nil
 }
 
-// lapse removes an authorisation whose time is over. Normally the ledger frees the reserved credits by itself. For an
-// authorisation that was concluded earlier, lapse frees the credits.
+// lapse removes an authorisation whose time is over. Normally the ledger frees the reserved credits itself. For an
+// authorisation that was concluded earlier, lapse frees them.
 func (is *issuer) lapse(a *issued) {
 	if a.Frees() > is.money.books.Now() {
 		is.money.must(moneymsg.Transfer{Kind: moneymsg.Void, Pending: authorisationHold + a.ID,
@@ -175,7 +172,7 @@ func (is *issuer) lapse(a *issued) {
 }
 
 // Freed returns when the credits of a hold are freed if the peer does not answer. It returns 0 if the clearing has no
-// such hold, or if the ledger frees the hold by its own expiry.
+// such hold, or if the hold has its own expiry in the ledger.
 func (s *State) Freed(hold string) messages.Time {
 	if id, is := strings.CutPrefix(hold, authorisationHold); is {
 		if a := s.issuer.issued.find(id); a != nil && a.By != 0 {

@@ -21,7 +21,7 @@ const (
 )
 
 // victim is a bank with two peers: west, which sends anything that it can sign, and north, which is honest. The test
-// also adds up, outside these books, what west has cost the victim.
+// also adds up what west has cost the victim.
 type victim struct {
 	*bank
 	careless bool // an inserted bug: all peers share one reserve, and a dispute has no effect
@@ -85,8 +85,8 @@ func (v *victim) take(signed clearing.SignedInstructions) *clearing.Receipt {
 	return r
 }
 
-// says lets west send instructions to the victim. The argument ahead is the distance of the first number from the
-// number that the victim expects; it may be negative. The argument known is the running total that west claims.
+// says lets west send instructions to the victim. The argument ahead is the first number minus the number that the
+// victim expects. The argument known is the running total that west claims.
 func (v *victim) says(ahead int, known clearing.RunningTotal, list ...clearing.Instruction) {
 	first := int(v.west().In.Total.Number) + 1 + ahead
 	if first < 1 {
@@ -116,7 +116,7 @@ func (v *victim) answers(outcome func(*clearing.Instruction) moneymsg.TransferRe
 	}
 }
 
-// shows presents west's authorisation for one of its users to this bank, for a job.
+// shows presents west's authorisation for a job of one of its users.
 func (v *victim) shows(id string, amount messages.Credits, purpose string) {
 	a := clearing.Authorisation{Issuer: "west", Peer: "east", ID: id, Account: "eve", Member: "eve", Amount: amount,
 		Issued: 1000 * day, Interval: 3600 * span, Margin: margin}
@@ -254,7 +254,6 @@ func (v *victim) exposed() messages.Credits {
 	return owing.Reserved - owing.Balance - settled.Balance
 }
 
-// step makes a move, and checks what must be true after every move.
 func (v *victim) step(m move) error {
 	disputed, before := v.west().Dispute != "", v.exposed()
 	m.do(v)
@@ -271,7 +270,6 @@ func (v *victim) step(m move) error {
 	return v.checkLedger()
 }
 
-// honest checks that the honest peer still has all its credit, whatever west did.
 func (v *victim) honest() error {
 	p := v.state.peers.byName["north"]
 	m := clearing.Instructions{From: "north", To: "east", First: p.In.Total.Number + 1, Known: p.In.Total, At: v.time,
@@ -283,8 +281,8 @@ func (v *victim) honest() error {
 	return nil
 }
 
-// try makes moves from the beginning. Its error names the moves. If the bank requires signatures, its books are
-// derived at the end.
+// try makes moves from the beginning. Its error names the moves. If the bank requires signatures, try also derives the
+// books at the end.
 func try(v *victim, moves []move) error {
 	for i, m := range moves {
 		err := v.step(m)
@@ -305,7 +303,7 @@ func try(v *victim, moves []move) error {
 	return nil
 }
 
-// exhaust tries every sequence of `depth` moves from the list `from` that begins with the moves in `so`.
+// exhaust tries every sequence of depth moves that begins with the moves in so and goes on with moves of the list from.
 func exhaust(careless bool, from []move, depth int, so []move) error {
 	if len(so) == depth {
 		return try(newVictim(careless, false), so)
@@ -319,8 +317,8 @@ func exhaust(careless bool, from []move, depth int, so []move) error {
 }
 
 // TestALiarHasItsLimitAndShare: a peer may send anything that it can sign, in any order. The peer must get at most its
-// limit and its share. The test tries every sequence of three moves, and every sequence of four core moves. With
-// CANDOR_SEEDS it tries every sequence of five core moves.
+// limit and its share. The test tries every sequence of three moves and of four core moves; with CANDOR_SEEDS, of five
+// core moves.
 func TestALiarHasItsLimitAndShare(t *testing.T) {
 	if err := exhaust(false, slices.Concat(core, lies), 3, nil); err != nil {
 		t.Error(err)

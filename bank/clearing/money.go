@@ -10,23 +10,22 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// Accounts of the clearing in the ledger. A site's name begins with a letter, so these are not
-// accounts of peers.
+// Accounts of the clearing in the ledger. A site's name begins with a letter, so these are not accounts of peers.
 //
-// SettlementAccount stands for all other sites together. It has the amounts that this site owed a peer and that the
-// peer accepted as settled.
+// SettlementAccount stands for all other sites together. Its balance is what this site owed its peers and what they
+// accepted as settled.
 const SettlementAccount messages.Name = clearing.PeerAccountPrefix + "-settlement"
 
 // SettledAccount returns the account for debts that a peer has settled, until the peer pays them outside the ledgers.
-// Its balance is negative: -5 if the peer has settled 5 credits and not paid them yet. It is never below minus the
-// peer's share of the reserve. Names have at most 63 bytes.
+// Its balance is -5 if the peer has settled 5 credits and not paid them yet. It is never below minus the peer's share
+// of the reserve. Names have at most 63 bytes.
 func SettledAccount(peer messages.Name) messages.Name {
 	name := clearing.PeerAccountPrefix + "-" + peer
 	return name[:min(len(name), 63)]
 }
 
-// CorrectionAccount has the corrections after this bank was restored and had lost instructions. Its balance is
-// negative if users got credits back although peers were paid.
+// CorrectionAccount has the corrections after this bank was restored and had lost instructions. A negative balance
+// means that users got credits back although peers were paid.
 const CorrectionAccount messages.Name = clearing.PeerAccountPrefix + "-correction"
 
 // PaidOutside reports whether an account has settlements that must be paid outside the ledgers.
@@ -40,12 +39,12 @@ const maker = "$clearing"
 // PeerAccount returns the account of a peer's bank in this site's ledger.
 func PeerAccount(peer messages.Name) messages.Name { return clearing.PeerAccountPrefix + peer }
 
-// Reserved reports whether an account name belongs to the clearing. Users may not have such a name. Example:
-// "clearing-west".
+// Reserved reports whether an account name, for example "clearing-west", belongs to the clearing. Users may not have
+// such a name.
 func Reserved(name messages.Name) bool { return strings.HasPrefix(name, clearing.PeerAccountPrefix) }
 
-// TransferPrefix begins the identifiers of the clearing's transfers. Only the clearing may choose such identifiers,
-// or resolve such holds.
+// TransferPrefix begins the identifiers of the clearing's transfers. Only the clearing may choose such identifiers, or
+// resolve such holds.
 const TransferPrefix = ledger.ClearingPrefix
 
 // money moves and reserves credits in the ledger.
@@ -61,7 +60,7 @@ func (m *money) mint() string {
 	return TransferPrefix + strconv.FormatUint(m.serial, 10)
 }
 
-// move carries out all of the transfers, or none. It returns the amount that they moved or reserved.
+// move carries out all of the transfers, or none. It returns the amount moved or reserved.
 func (m *money) move(by messages.Name, chain ...moneymsg.Transfer) (messages.Credits, *Rejected) {
 	for i := range chain {
 		chain[i].Linked = i < len(chain)-1
@@ -88,8 +87,7 @@ func (m *money) must(chain ...moneymsg.Transfer) {
 	}
 }
 
-// line opens an account if needed and sets its credit. The credit is the maximum that the sites of the account may
-// owe.
+// line opens an account if needed and sets its credit: the maximum that the sites of the account may owe.
 func (m *money) line(account messages.Name, title string, limit messages.Credits) (moneymsg.AccountReply, *Rejected) {
 	if _, err := m.books.Brief(account); err != nil {
 		p := moneymsg.ProjectRequest{Account: account, Title: title}
@@ -120,8 +118,8 @@ func (m *money) owed(account messages.Name) (owed, room messages.Credits) {
 	return a.Balance, a.Available + a.Credit
 }
 
-// Makes a hold with an identifier that a user chose. It reports whether this call made the hold, and not an earlier
-// call.
+// Makes a hold with an identifier that a user chose. It reports whether this call, and not an earlier one, made the
+// hold.
 func (m *money) once(by, account messages.Name, hold moneymsg.Transfer) (bool, *Rejected) {
 	before, _ := m.books.Brief(account) // an unknown account has nothing reserved, so the error does not matter
 	if _, err := m.move(by, hold); err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// Net nets all debts of a cycle, given one position for each site. It returns the payments outside the ledgers that
-// settle the cycle. For n sites there are at most n-1 payments, and their sum is the smallest possible: the sum of
-// the debtors' net debts. The caller checks the signatures of the positions first. If the legs of a position do not
-// sum to its net, this is reported as a fault, and the payments leave the position out.
+// Net returns the payments outside the ledgers that settle a cycle, given one position for each site. For n sites there
+// are at most n-1 payments. Their sum is the smallest possible: the sum of the debtors' net debts. The caller checks
+// the signatures of the positions first. A position whose legs do not sum to its net is reported as a fault and left
+// out of the payments.
 func Net(cycle uint64, positions []clearing.Position) clearing.NettingReport {
 	n := netting{r: clearing.NettingReport{
 		Cycle: cycle, Positions: slices.Clone(positions), Payments: []clearing.NetPayment{}, Missing: []messages.Name{}, Faults: []string{},
@@ -37,8 +37,7 @@ type netting struct {
 	sound []*clearing.Position // positions whose legs sum to their net
 }
 
-// add adds an amount to a sum. It returns false if the sum would overflow, which can happen because a site may sign any
-// amounts.
+// add adds an amount to a sum. It returns false if the sum would overflow, because a site may sign any amounts.
 func (n *netting) add(sum *messages.Credits, more messages.Credits) (fits bool) {
 	all := *sum + more
 	if fits = (all > *sum) == (more > 0) && all > math.MinInt64; fits {

@@ -17,9 +17,9 @@ type outgoing struct {
 	cycles *cycles
 }
 
-// Outgoing returns the message that a peer must get until it answers: the first unanswered instructions. Their numbers
-// never change. If there are none, the message only tells the peer which outcomes this site has. It returns false if
-// nothing may be sent to the peer.
+// Outgoing returns the message for a peer: the first unanswered instructions. Their numbers never change. If there are
+// none, the message only tells the peer which outcomes this site has. Outgoing returns false if nothing may be sent to
+// the peer.
 func (s *State) Outgoing(name messages.Name, at messages.Time) (clearing.Instructions, bool) {
 	p := s.peers.byName[name]
 	if p == nil || p.Standing == clearing.PeerParted || s.peers.whole(p) != nil {
@@ -121,8 +121,8 @@ func (out *outgoing) news(p *peer, m *clearing.Receipt) ([]moneymsg.TransferResu
 	return outcomes, nil
 }
 
-// repeats takes a receipt without news. It refuses the receipt if it contradicts this book, or if it has outcomes,
-// because they are known already. The argument last is the last number of the receipt.
+// repeats takes a receipt without new outcomes. It refuses a receipt that contradicts this book, or that repeats known
+// outcomes. The argument last is the last number of the receipt.
 func (out *outgoing) repeats(p *peer, m *clearing.Receipt, last uint64) *Rejected {
 	ours, known := p.Out.at(last)
 	if known && !same(ours, m.Total) {
@@ -167,8 +167,8 @@ func plausible(i *clearing.Instruction, o *moneymsg.TransferResult) bool {
 	return o.Amount == i.Amount
 }
 
-// resolve ends the hold of an instruction by its outcome: the hold becomes a transfer if the instruction was carried
-// out, and is freed if it was refused. Nothing else ends the hold.
+// resolve ends the hold of an instruction by its outcome. If the instruction was carried out, the hold becomes a
+// transfer; if it was refused, the hold is freed. Nothing else ends the hold.
 func (out *outgoing) resolve(p *peer, it *item, o *moneymsg.TransferResult) {
 	i := &it.Instruction
 	switch {

@@ -8,7 +8,7 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// partings ends the relation to a peer, by agreement or by this site alone, and suspends peers that are silent.
+// partings ends the relation to a peer, by agreement or by this site alone. It also suspends silent peers.
 type partings struct {
 	peers    *peers
 	money    *money
@@ -33,12 +33,11 @@ func (ps *peers) trades(p *peer) *Rejected {
 	return nil
 }
 
-// parted returns a refusal of any message from or to a peer that this site parted from.
 func parted(p *peer) *Rejected {
 	return reject(Parted, messages.PermissionDenied, "site %q was parted from at %v: an operator can make it a peer again", p.Name, p.Since)
 }
 
-// suspend stops new business with an open peer until the peer sends a message again.
+// suspend stops new business with a peer until the peer sends a message again.
 func (pt *partings) suspend(name messages.Name) *Rejected {
 	p, err := pt.peers.find(name)
 	if err == nil && p.Standing == clearing.PeerOpen {
@@ -72,7 +71,7 @@ func (pt *partings) part(by messages.Name, r *clearing.PartRequest) (*clearing.P
 func (pt *partings) authorised(p *peer) int { return len(pt.issuer.issued.with[p.Name]) }
 
 // proceed advances agreed partings. When nothing is left between the two sites, this site tells the peer. The sites
-// have parted when each has told the other. After that, neither of them sends anything.
+// have parted when each has told the other.
 func (pt *partings) proceed() {
 	for p := pt.next(); p != nil; p = pt.next() {
 		if p.Leaving {
@@ -116,9 +115,9 @@ func (pt *partings) owes(p *peer) messages.Credits {
 	return -a.Balance - settled.Balance
 }
 
-// abandon parts from a peer that does not agree or no longer exists. It writes off the peer's debt, never trusts the
-// peer's keys again, and frees the credits that users reserved for the peer. What this site owes the peer stays on its
-// SettledAccount, until an operator pays and withdraws it.
+// abandon parts from a peer that does not agree or no longer exists. It writes off the peer's debt, never trusts its
+// keys again, and frees the credits reserved for it. What this site owes the peer stays on the peer's SettledAccount,
+// until an operator pays and withdraws it.
 func (pt *partings) abandon(p *peer, account messages.Name, r *clearing.PartRequest, reply *clearing.PartReply) *Rejected {
 	loss, settled := max(0, pt.owes(p)), pt.terms.settledAccount(p)
 	switch {
@@ -179,7 +178,7 @@ func (pt *partings) giveBack(p *peer, reply *clearing.PartReply, reason string) 
 }
 
 // rejoin makes a parted site a peer again. After an agreed parting the books continue. After a one-sided parting new
-// books begin, and the keys of the peer must be new, so that messages that it signed earlier are refused.
+// books begin. Then the keys of the peer must be new, so that messages that it signed earlier are refused.
 func (p *peer) rejoin(site messages.Name, now messages.Time) {
 	p.Standing, p.Since, p.Leaving, p.Left, p.Stated = clearing.PeerOpen, now, false, false, false
 	if len(p.Keys) > 0 {

@@ -30,7 +30,7 @@ func stands(t *testing.T, a, b *side, want clearing.PeerStanding) {
 }
 
 // TestAnAgreedParting: two sites agree to part. Until nothing is left between them, earlier agreements must continue
-// and nothing new may begin. Then they must have parted.
+// and nothing new may begin.
 func TestAnAgreedParting(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -82,7 +82,7 @@ func TestAnAgreedParting(t *testing.T) {
 }
 
 // TestALostAnswerToAParting loses the answer to a peer's last instruction. When the peer repeats the instruction, it
-// must get the answer again, even though this site has parted.
+// must get the answer again, although this site has parted.
 func TestALostAnswerToAParting(t *testing.T) {
 	east, west := pair(t)
 	east.must(parting("west"))
@@ -105,8 +105,8 @@ func TestALostAnswerToAParting(t *testing.T) {
 	stands(t, east, west, clearing.PeerParted)
 }
 
-// TestAOneSidedParting parts from a site that is gone. Its debt must be written off, users must get their credits
-// back, cycles must be complete without it, and its keys must be refused for ever.
+// TestAOneSidedParting parts from a site that is gone. Its debt must be written off, users must get their credits back,
+// cycles must be complete without it, and its keys must be refused for ever.
 func TestAOneSidedParting(t *testing.T) {
 	sides := ring(t)
 	east, north, west := sides[0], sides[1], sides[2]
@@ -214,8 +214,8 @@ func TestASilentPeerIsSuspended(t *testing.T) {
 	}
 }
 
-// TestAPeerThatPartsOwesStill: a peer parts while it owes credits. It must get no more credit and keep its debt. A
-// parted peer must still be parted after a restore.
+// TestAPeerThatPartsOwesStill: a peer parts while it owes credits. It must get no more credit and keep its debt, even
+// after a restore.
 func TestAPeerThatPartsOwesStill(t *testing.T) {
 	east, west := pair(t)
 	east.answer(west.forge(east, clearing.Instruction{Kind: clearing.InstructPay, Account: "ada", Amount: 90 * messages.Credit}))

@@ -18,8 +18,8 @@ type peer struct {
 	outbox []item // instructions without an outcome, from number Out.Total.Number+1 on
 	counts        // counts of the outbox
 
-	// remembered is the number of the peer's authorisations that this site remembers. The field open is the number of
-	// these that are open.
+	// remembered is the number of the peer's authorisations that this site remembers. open is how many of them are
+	// open.
 	remembered, open int
 }
 
@@ -32,7 +32,7 @@ type counts struct {
 	numbers map[string]uint64 // by hold: number of the last payment; by chargeKey: number of the last charge
 }
 
-// count adds an instruction to the counts if by is 1, and removes it if by is -1.
+// count adds an instruction to the counts if the argument by is 1, and removes it if the argument is -1.
 func (c *counts) count(it *item, number uint64, by int) {
 	c.asked += messages.Credits(by) * it.Instruction.Amount
 	key := it.Hold
@@ -61,8 +61,8 @@ func (c *counts) count(it *item, number uint64, by int) {
 // chargeKey returns the key of a charge in counts.numbers. No hold has such a key.
 func chargeKey(id string) string { return "\x00" + id }
 
-// relation is the part of a peer that is in an image. Its fields are exported for the image only. New fields are
-// always added at the end.
+// relation is the part of a peer that is in an image. Fields are exported for the image only. New fields are added at
+// the end.
 type relation struct {
 	Name     messages.Name
 	Keys     []string
@@ -95,8 +95,8 @@ type relation struct {
 	Began       messages.Time    // when its books began again after a one-sided parting
 }
 
-// item is an instruction without an outcome, with its hold. The outcome makes the hold a transfer or voids it. The
-// fields are exported for the image only.
+// item is an instruction without an outcome, with its hold. The outcome makes the hold a transfer or voids it. Fields
+// are exported for the image only.
 type item struct {
 	Instruction clearing.Instruction
 	Hold        string           // "" if nothing is reserved
@@ -119,7 +119,7 @@ const (
 	maxRetired  = 1024
 )
 
-// trusted returns the keys that a peer may sign with. If the peer has several keys and has signed with the last one,
+// trusted returns the keys that a peer may sign with. A peer with several keys may have signed with the last one. Then
 // the other keys are trusted only for turnsWithin after that signature.
 func (p *peer) trusted(now messages.Time) []string {
 	if p.Turned != 0 && now > p.Turned.Add(turnsWithin) {
@@ -138,8 +138,8 @@ func (p *peer) trust(keys []string) {
 	p.Keys, p.Turned = slices.Clone(keys), 0
 }
 
-// trustable returns a refusal of keys that were retired. It also refuses a list that would retire a key, unless the
-// operator asked for that.
+// trustable returns a refusal of retired keys. It also refuses a list that would retire a key, unless the operator
+// asked for that.
 func (p *peer) trustable(r *clearing.PeerRequest) *Rejected {
 	for _, key := range r.Keys {
 		if slices.Contains(p.Retired, key) {
@@ -200,8 +200,8 @@ func (ps *peers) add(p *peer) {
 	ps.order = slices.Insert(ps.order, i, p.Name)
 }
 
-// room returns a refusal if too many instructions are outstanding. There is always room for a charge or release: the
-// room is reserved when the authorisation is accepted.
+// room returns a refusal if too many instructions are outstanding. Charges and releases always have room, which is
+// reserved when the authorisation is accepted.
 func (ps *peers) room(p *peer) *Rejected {
 	waiting := len(p.outbox) - p.charges
 	if waiting < MaxOutstanding {
@@ -219,8 +219,8 @@ func (ps *peers) credible(p *peer) *Rejected {
 	return reject(Disputed, messages.PermissionDenied, "the books with site %q do not agree: nothing is given on credit until operators have compared them with candor peer reconcile", p.Name)
 }
 
-// covers returns a refusal of an amount that exceeds a peer's limit. The ledger would refuse it too, but would write
-// a record, and a peer must not fill the journal.
+// covers returns a refusal of an amount that exceeds a peer's limit. The ledger would refuse it too, but would write a
+// record, and a peer must not fill the journal.
 func (ps *peers) covers(p *peer, amount messages.Credits) *Rejected {
 	if _, room := ps.money.owed(PeerAccount(p.Name)); room < amount {
 		return ordinary(messages.Errorf(messages.Insufficient, "site %q would owe more than it may: %s are left of its limit, and %v are needed", p.Name, max(0, room).Words(), amount))
@@ -232,9 +232,9 @@ func (ps *peers) covers(p *peer, amount messages.Credits) *Rejected {
 // time.
 const heardEvery = messages.Duration(10 * 60e9)
 
-// hear stores the time of the peer's clock. It stores at most the time of this clock plus the allowed difference, so
-// that a peer's clock that was once far ahead does no lasting harm. hear ends a suspension if the message has news, or
-// if the peer owes no answers.
+// hear stores the time of the peer's clock, but at most the time of this clock plus the allowed difference. So a peer's
+// clock that was once far ahead does no lasting harm. hear ends a suspension if the message has news, or if the peer
+// owes no answers.
 func (ps *peers) hear(p *peer, at messages.Time, news bool) {
 	if p.Standing == clearing.PeerSuspended && (news || len(p.outbox) == 0) {
 		p.Standing, p.Since = clearing.PeerOpen, ps.money.books.Now()
@@ -255,7 +255,6 @@ type knowledge struct {
 	confirmed                   *clearing.Totals
 }
 
-// Returns the knowledge about a peer; the zero value if p is nil.
 func (p *peer) known() (k knowledge) {
 	if p == nil {
 		return k

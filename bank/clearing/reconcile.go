@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// Lines returns a page of this site's book of one sender's instructions; the caller signs it. The sender is this site
-// or the peer.
+// Lines returns a page of this site's book of the instructions of one sender: this site or the peer. The caller signs
+// the page.
 func (s *State) Lines(name messages.Name, r clearing.LinesRequest) (clearing.Lines, error) {
 	p, refusal := s.peers.find(name)
 	if refusal != nil {
@@ -36,8 +36,8 @@ func (s *State) Lines(name messages.Name, r clearing.LinesRequest) (clearing.Lin
 }
 
 // Compare returns the first number at which two books differ, or nil if there is none. It gets consecutive lines of
-// each book. Numbers that only one book has are not a difference: they are on the way. Each digest covers all lines
-// before it, so a binary search is enough.
+// each book. Numbers that only one book has are on their way, and no difference. Each digest covers all lines before
+// it, so a binary search is enough.
 func Compare(ours, theirs []clearing.ClearingLine) *clearing.BookDifference {
 	ours, theirs = overlap(ours, theirs)
 	i := sort.Search(len(ours), func(i int) bool {
@@ -61,8 +61,8 @@ func overlap(a, b []clearing.ClearingLine) (_, _ []clearing.ClearingLine) {
 	return a[:n], b[:n]
 }
 
-// LostHere returns how many instructions in a peer's book of one sender this bank must have had and lost. The caller
-// asks the peer first and this bank afterwards, so that new instructions do not count as lost.
+// LostHere returns how many instructions in a peer's book of one sender this bank must have had and lost. Ask the peer
+// first and this bank afterwards; otherwise new instructions count as lost.
 func (s *State) LostHere(name, sender messages.Name, theirs []clearing.ClearingLine) uint64 {
 	p := s.peers.byName[name]
 	for i := range theirs {
@@ -78,8 +78,8 @@ func (s *State) LostHere(name, sender messages.Name, theirs []clearing.ClearingL
 	return 0
 }
 
-// end returns the last number that this bank knows: of the peer's instructions if the argument theirs is true, and
-// otherwise of its own instructions.
+// end returns the last number that this bank knows: of the peer's instructions if theirs is true, and otherwise of its
+// own.
 func (p *peer) end(theirs bool) uint64 {
 	if theirs {
 		return p.In.Total.Number
@@ -87,8 +87,7 @@ func (p *peer) end(theirs bool) uint64 {
 	return p.last()
 }
 
-// Forgot reports whether this site was restored and lost authorisations that the peer may still charge. The peer's
-// totals show this.
+// Forgot reports whether the peer's totals show that this site was restored and lost open authorisations.
 func (s *State) Forgot(t *clearing.Totals) bool {
 	p := s.peers.byName[t.Site]
 	return p != nil && s.peers.forgot(p, t)
@@ -98,8 +97,7 @@ func (ps *peers) forgot(p *peer, t *clearing.Totals) bool {
 	return ps.whole(p) != nil && t.Latest > ps.since
 }
 
-// Reports whether this bank had a line of the peer's book. The argument theirs is true if the line is about the peer's
-// instructions, and not about this bank's.
+// Reports whether this bank had a line of the peer's book. theirs is true if the line is about the peer's instructions.
 func (p *peer) had(l *clearing.ClearingLine, theirs bool) bool {
 	switch {
 	case theirs:
@@ -113,8 +111,8 @@ func (p *peer) had(l *clearing.ClearingLine, theirs bool) bool {
 	return i.Kind == l.Kind && i.Amount == l.Asked
 }
 
-// Certain returns the last number of a sender's instructions that the peer has, as its own signed messages show. The
-// peer's book must go at least as far, unless the peer lost a part of it.
+// Certain returns the last number of a sender's instructions that the peer has, as its own signed messages show. A
+// shorter book means that the peer lost a part of it.
 func (s *State) Certain(name, sender messages.Name) uint64 {
 	switch p := s.peers.byName[name]; {
 	case p == nil:

@@ -15,8 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// TestReconciliationNamesTheFirstDifference compares signed pages of two books. The result must be the first number
-// that differs, wherever it is.
+// TestReconciliationNamesTheFirstDifference compares signed pages of two books.
 func TestReconciliationNamesTheFirstDifference(t *testing.T) {
 	east, west := pair(t)
 	for n := range 20 {
@@ -79,8 +78,8 @@ func TestLinesArePagedAndBounded(t *testing.T) {
 	}
 }
 
-// TestBookIsBounded checks that a book keeps a limited number of lines, and knows its totals at each line and
-// directly before the first.
+// TestBookIsBounded checks that a book keeps a limited number of lines, and knows its totals at each line and directly
+// before the first.
 func TestBookIsBounded(t *testing.T) {
 	b := newBook("east", "west")
 	i := &clearing.Instruction{Kind: clearing.InstructPay, Account: "ada", Amount: 2}
@@ -103,7 +102,7 @@ func TestBookIsBounded(t *testing.T) {
 }
 
 // TestImage checks that an image restores the same state, byte for byte, and that the restored state continues in the
-// same way. An image with any difference must be refused.
+// same way. An altered image must be refused.
 func TestImage(t *testing.T) {
 	east, west := pair(t)
 	east.pay(west, "a", 3)
@@ -170,7 +169,6 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// backup returns a function that sets a side back to its present state.
 func (s *side) backup() (restore func()) {
 	s.Helper()
 	var image bytes.Buffer
@@ -209,8 +207,8 @@ func (s *side) lost(other *side, sender messages.Name) string {
 	return fmt.Sprint(s.state.LostHere(other.name, sender, theirs), max(certain, end)-end)
 }
 
-// TestARestoredBankLostNumbers restores a bank from an old backup. Both sides must find how many numbers the restored
-// bank lost in each direction. The restored bank must not be able to use a number again.
+// TestARestoredBankLostNumbers restores a bank from an old backup. Both sides must find how many numbers it lost in
+// each direction. It must not be able to use a number again.
 func TestARestoredBankLostNumbers(t *testing.T) {
 	east, west := pair(t)
 	trade := func(n int, keys string) {

@@ -14,7 +14,7 @@ import (
 type Refusal uint8
 
 // The reasons. Ordinary is for refusals without a reason, for example of a request that the account does not cover;
-// these are not counted. New reasons are added only at the end, because the counts are part of the state.
+// these are not counted. New reasons are added at the end, because the counts are part of the state.
 const (
 	Ordinary     Refusal = iota
 	Malformed            // it cannot be decoded, or breaks a rule that needs no state
@@ -57,7 +57,7 @@ type Rejected struct {
 	Err    *messages.Error
 }
 
-// Error returns the message, so that a Rejected is an error.
+// Error returns the message.
 func (r *Rejected) Error() string { return r.Err.Error() }
 
 // Unwrap returns the error with its kind.
@@ -76,8 +76,8 @@ func ordinary(err error) *Rejected {
 	return &Rejected{Ordinary, messages.AsError("", err)}
 }
 
-// malformed returns the refusal for an error, with the reason Malformed, or Amount if the error is about an amount. nil
-// stays nil.
+// malformed returns the refusal for an error, or nil. The reason is Amount if the error is about an amount, and
+// otherwise Malformed.
 func malformed(err error) *Rejected {
 	if err == nil {
 		return nil
@@ -90,8 +90,8 @@ func malformed(err error) *Rejected {
 	return reject(reason, e.Kind, "%s", e.Message)
 }
 
-// final returns the outcome that is remembered for a refused instruction. The text of the outcome depends only on the
-// kind, because the text is part of the digests of both banks' books.
+// final returns the outcome that is remembered for a refused instruction. Its text depends only on the kind, because
+// the digests of both banks' books cover the text.
 func (r *Rejected) final() moneymsg.TransferResult {
 	return moneymsg.TransferResult{Error: &messages.Error{Kind: r.Err.Kind, Message: finalWords(r.Err.Kind)}}
 }
@@ -118,8 +118,8 @@ func finalWords(kind messages.Kind) string {
 // maxMessage is the maximum length of the message of a remembered refusal, in bytes.
 const maxMessage = 256
 
-// clip shortens a text that is stored or came from a stranger, and replaces characters that cannot stand on one line
-// of a statement.
+// clip shortens a text that is stored or came from a stranger, and replaces characters that cannot stand on one line of
+// a statement.
 func clip(s string) string {
 	if len(s) > maxMessage {
 		s = s[:maxMessage]

@@ -22,7 +22,6 @@ type register[T any, P registered[T]] struct {
 	with  map[messages.Name]map[string]bool // by the other site: identifiers
 }
 
-// entry is one authorisation of a register.
 type entry[T any] struct {
 	id    string
 	at    messages.Time
@@ -30,7 +29,6 @@ type entry[T any] struct {
 	place int // position in the queue
 }
 
-// registered is an authorisation with an identifier, an owner, another site, and an end.
 type registered[T any] interface {
 	*T
 	entry() (id, owner string, site messages.Name, until messages.Time)
@@ -84,7 +82,6 @@ func (r *register[T, P]) drop(id string) {
 	}
 }
 
-// next returns when the first authorisation ends, or 0 if there is none.
 func (r *register[T, P]) next() messages.Time {
 	if len(r.queue) == 0 {
 		return 0
@@ -100,7 +97,6 @@ func (r *register[T, P]) due(now messages.Time) *T {
 	return &r.queue[0].value
 }
 
-// Returns the authorisations with another site, ordered by identifier.
 func (r *register[T, P]) between(site messages.Name) []T {
 	list := make([]T, 0, len(r.with[site]))
 	for _, id := range slices.Sorted(maps.Keys(r.with[site])) {

@@ -28,8 +28,7 @@ func (s *State) Uncompared(name messages.Name) bool {
 	return p != nil && s.peers.whole(p) != nil
 }
 
-// Refuses anything that needs a new number for a peer, if this bank was restored and may have lost numbers that the
-// peer has.
+// Refuses anything that needs a new number for a peer, if this bank may have lost numbers that the peer has.
 func (ps *peers) whole(p *peer) *Rejected {
 	if p.Compared == ps.incarnation || p.Standing == clearing.PeerParted {
 		return nil
@@ -47,8 +46,8 @@ func (ps *peers) compared(name messages.Name, known uint64) *Rejected {
 	return err
 }
 
-// rise lets trade with a peer begin in the present incarnation. If the peer already knows this or a later incarnation
-// (an earlier restore ran with the clock ahead), this site signs a still later one for this peer.
+// rise lets trade with a peer begin in the present incarnation. The peer may already know this or a later one, from a
+// restore with the clock ahead. Then this site signs a still later one for this peer.
 func (ps *peers) rise(p *peer, known uint64) {
 	p.Compared = ps.incarnation
 	if known >= ps.incarnation && known < math.MaxUint64 {
@@ -73,8 +72,8 @@ func (p *peer) renewed(m *clearing.Instructions) *Rejected {
 	return nil
 }
 
-// Totals returns this bank's totals of its trade with a peer. If an operator confirmed totals and no instruction
-// followed since, Totals returns the confirmed totals.
+// Totals returns this bank's totals of its trade with a peer: the totals that an operator confirmed, if no instruction
+// followed since.
 func (s *State) Totals(name messages.Name) (clearing.Totals, error) {
 	p, err := s.peers.find(name)
 	if err != nil {
@@ -107,7 +106,7 @@ func (rs *restored) totals(p *peer) clearing.Totals {
 	return t
 }
 
-// confirm confirms the totals that an operator saw, if they are still correct, so that the peer can adopt them.
+// confirm confirms the totals that an operator saw, if they are still correct. The peer can then adopt them.
 func (rs *restored) confirm(r *clearing.ConfirmRequest) (*clearing.Totals, *Rejected) {
 	p, err := rs.peers.find(r.Totals.Peer)
 	if err != nil {
@@ -139,7 +138,6 @@ func (s *State) Adoption(t *clearing.Totals) (*clearing.Adoption, *Rejected) {
 // maxOwed bounds totals, so that the difference of two fits in 64 bits.
 const maxOwed = 1 << 61
 
-// plan returns what would change if this bank adopted a peer's totals, or nil if this bank lost nothing.
 func (rs *restored) plan(p *peer, t *clearing.Totals) (*clearing.Adoption, *Rejected) {
 	out, sent, err := p.Out.further(&t.Received)
 	in, received, failed := p.In.further(&t.Sent)
@@ -232,8 +230,8 @@ func (rs *restored) correct(p *peer, amount messages.Credits) {
 	}
 }
 
-// goOn replaces this bank's totals by the peer's totals. Payments whose outcome was lost are voided, so their users get
-// the credits back. Every other waiting instruction is sent again under a new number; the peer carries it out only
+// goOn replaces this bank's totals by the peer's totals. Payments whose outcome was lost are voided, and their users
+// get the credits back. Every other waiting instruction is sent again under a new number; the peer carries it out only
 // once.
 func (rs *restored) goOn(p *peer, t *clearing.Totals) {
 	if t.Sent.Number > p.In.Total.Number {

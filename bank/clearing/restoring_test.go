@@ -42,13 +42,11 @@ func (s *side) adopting(t clearing.SignedTotals) (Command, *clearing.Adoption) {
 	return Command{By: "ops", Adopt: &clearing.AdoptRequest{Totals: t, Correction: a.Correction}}, a
 }
 
-// Returns the balance of an account; 0 if it is not open.
 func (s *side) of(account messages.Name) messages.Credits {
 	a, _ := s.ledger.Account(account)
 	return a.Balance
 }
 
-// mirrored checks that one side's debt equals what the other side is owed.
 func (s *side) mirrored(other *side) {
 	s.Helper()
 	if ours, theirs := s.of(PeerAccount(other.name)), other.of(PeerAccount(s.name)); ours != -theirs {
@@ -94,7 +92,7 @@ func cycled(east, west *side, cycle uint64) {
 	}
 }
 
-// TestARestoredBankAdoptsTheTotalsOfItsPeer restores a bank from an old backup. Before it has adopted the other
+// TestARestoredBankAdoptsTheTotalsOfItsPeer restores a bank from an old backup. Before the bank has adopted the other
 // side's totals, it must ask for nothing and carry out nothing. Then the two must agree, the correction account must
 // have the difference, and trade and settlement must continue.
 func TestARestoredBankAdoptsTheTotalsOfItsPeer(t *testing.T) {
@@ -202,8 +200,8 @@ func TestAnAdoptionNeedsBothSides(t *testing.T) {
 	west.mirrored(east)
 }
 
-// TestAuthorisationsThatWereLostArePaid checks that the correction account pays the peer's charges of lost
-// authorisations, up to the adopted amount.
+// TestAuthorisationsThatWereLostArePaid checks that the correction account pays charges of lost authorisations, up to
+// the adopted amount.
 func TestAuthorisationsThatWereLostArePaid(t *testing.T) {
 	east, west := pair(t)
 	kept := west.authorise(east, "kept", 5)
@@ -240,7 +238,6 @@ func TestAuthorisationsThatWereLostArePaid(t *testing.T) {
 	west.has(CorrectionAccount, -15, 0)
 }
 
-// TestTenThousandLostNumbersAreAdopted loses many numbers. The adoption must be one small record.
 func TestTenThousandLostNumbersAreAdopted(t *testing.T) {
 	east, west := barePair(t)
 	restore := west.backup()
@@ -273,8 +270,6 @@ func TestTenThousandLostNumbersAreAdopted(t *testing.T) {
 	west.mirrored(east)
 }
 
-// TestWhatWasSignedBeforeARestorationCountsNoMore sends messages that a peer signed before it was restored. They must
-// not be carried out.
 func TestWhatWasSignedBeforeARestorationCountsNoMore(t *testing.T) {
 	east, west := pair(t)
 	restore := west.backup()
@@ -357,9 +352,8 @@ func (g *gamble) ask(s, other *side, heard bool) {
 	s.do(Command{Receipt: &receipt})
 }
 
-// TestAnyRestorationIsAdopted backs up and restores banks at random times. A restored bank adopts the books of its
-// peer. After that, both must have the same books, the debt of each must be the claim of the other, and authorisations
-// must be paid.
+// TestAnyRestorationIsAdopted backs up and restores banks at random times. After a restored bank has adopted the books
+// of its peer, both must have the same books, and authorisations must be paid.
 func TestAnyRestorationIsAdopted(t *testing.T) {
 	adoptions := 0
 	for seed := range uint64(60) {
@@ -418,8 +412,7 @@ func TestAnyRestorationIsAdopted(t *testing.T) {
 }
 
 // TestABackupIsRestoredAgainWithTheClockBehind restores the same backup twice, the second time with the clock behind.
-// The site must continue with an incarnation above the one that its peer knows, and messages that it signed before
-// must be refused.
+// The site must get an incarnation above the one that its peer knows. Messages that it signed before must be refused.
 func TestABackupIsRestoredAgainWithTheClockBehind(t *testing.T) {
 	for name, second := range map[string]uint64{"behind": 3, "the same": 5} {
 		t.Run(name, func(t *testing.T) {

@@ -63,8 +63,7 @@ func (b *bank) reset() {
 	b.state = New(b.site, b.ledger, seal)
 }
 
-// seal is a cheap replacement for signatures. Each site's key is its name, so anybody could sign; other tests check
-// forging.
+// seal is a cheap replacement for signatures. Each site's key is its name; other tests check forging.
 func seal(key string, data, signature []byte) bool {
 	s, _ := sealer(key).Sign(data)
 	return bytes.Equal(s, signature)
@@ -122,7 +121,7 @@ func (b *bank) asks(c ledger.Command) Result {
 	return b.propose(append([]byte{markLedger}, c.Encode()...))
 }
 
-// forgetNumbers sets the book of a sender back to before the message, as if none of its numbers had been seen.
+// forgetNumbers sets the book of a sender back to before the message.
 func (b *bank) forgetNumbers(entry []byte) {
 	c, err := decode(entry)
 	if err != nil || c.Instructions == nil {
@@ -152,7 +151,7 @@ func (b *bank) refund() {
 	}
 }
 
-// emit sends a message as soon as everything that was applied before the message is on disk.
+// emit sends a message as soon as everything that was applied before it is on disk.
 func (b *bank) emit(p parcel) {
 	p.after = len(b.log)
 	b.waiting = append(b.waiting, p)
@@ -182,7 +181,7 @@ func (b *bank) released() []parcel {
 }
 
 // crash loses the memory and the unsynced end of the log, and restarts the bank. The argument kept is the number of
-// unsynced entries that are not lost.
+// unsynced entries that survive.
 func (b *bank) crash(kept int) error {
 	b.log = b.log[:min(len(b.log), b.synced+kept)]
 	b.synced = len(b.log)
@@ -213,7 +212,7 @@ func (b *bank) restart() error {
 }
 
 // snapshot stores the state and begins a new log. It checks that replaying the log and restoring the image give the
-// same state, as on a replica.
+// same state.
 func (b *bank) snapshot() error {
 	state, books := b.state.Hash(), b.ledger.Hash()
 	if err := b.restart(); err != nil {

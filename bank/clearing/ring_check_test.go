@@ -16,8 +16,8 @@ type checker struct {
 	holds func(*world) error
 }
 
-// checkers are all checkers. The ledger's own tests cover the first one. Each of the other checkers finds inserted bugs
-// without the rest; TestRingFindsPlantedBugs checks this.
+// checkers are all checkers. The ledger's own tests cover the first one. Each of the others finds inserted bugs without
+// the rest; TestRingFindsPlantedBugs checks this.
 var checkers = []checker{
 	{"ledgers", each((*bank).checkLedger)},
 	{"holds", each((*bank).checkHolds)},
@@ -87,7 +87,6 @@ func (w *world) checkWealth() error {
 	return nil
 }
 
-// expectedHolds returns the sum that should be held, by the clearing's records.
 func (b *bank) expectedHolds() (sum messages.Credits) {
 	for _, e := range b.state.issuer.issued.byID {
 		sum += e.value.Amount
@@ -137,8 +136,8 @@ func (b *bank) checkAccounts() error {
 	return nil
 }
 
-// inFlight adds up the instructions that one bank carried out and whose outcome the other bank has not entered yet. For
-// each two banks and each direction, it compares the instructions in both books by their numbers.
+// inFlight adds up the instructions that one bank carried out and whose outcome the other bank has not entered yet. It
+// compares the instructions in both books by their numbers.
 func (w *world) inFlight() (sum messages.Credits, err error) {
 	for _, x := range w.banks {
 		for _, y := range w.banks {
@@ -223,8 +222,8 @@ func alike(a, b moneymsg.TransferResult) bool {
 	return a.Amount == b.Amount && (a.Error == nil) == (b.Error == nil) && (a.Error == nil || *a.Error == *b.Error)
 }
 
-// expected returns the balance that a user should have: the granted credits, changed by the messages that the
-// observer saw.
+// expected returns the balance that a user should have: the granted credits, changed by the messages that the observer
+// saw.
 func (w *world) expected(b *bank, user messages.Name) messages.Credits {
 	a, err := b.ledger.Account(user)
 	if err != nil {
@@ -245,8 +244,7 @@ func (w *world) expected(b *bank, user messages.Name) messages.Credits {
 	return balance - w.remitted(b, user)
 }
 
-// remitted returns what a user paid to other sites. The user's ledger says to which sites, and the observer knows how
-// much was paid.
+// remitted returns what a user paid to other sites, by the user's ledger and the messages that the observer saw.
 func (w *world) remitted(b *bank, user messages.Name) (sum messages.Credits) {
 	for key, in := range w.seen.asked {
 		if in.Kind == clearing.InstructPay && strings.HasPrefix(key, b.site+">") && in.Reason == user {

@@ -28,9 +28,8 @@ func seeds(t *testing.T) uint64 {
 	return n
 }
 
-// TestRing: three banks in a ring keep their books while messages are lost, repeated, reordered and delayed, banks
-// crash and restart from snapshots, and clocks differ by an hour. When all faults end, the books must agree to the
-// last microcredit.
+// TestRing: three banks in a ring keep their books. Messages are lost, repeated, reordered and delayed, banks crash,
+// and clocks differ by an hour. When all faults end, the books must agree to the last microcredit.
 func TestRing(t *testing.T) {
 	for seed := uint64(1); seed <= seeds(t); seed++ {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -41,8 +40,8 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// TestRingFindsPlantedBugs checks that each inserted bug is found soon, with the seeds of TestRing. Each checker that
-// the test names for a bug must find it without the other checkers.
+// TestRingFindsPlantedBugs checks that each inserted bug is found with the seeds of TestRing. Each checker that the
+// test names for a bug must find it without the other checkers.
 func TestRingFindsPlantedBugs(t *testing.T) {
 	const within = 40
 	finders := map[string][]bug{
@@ -89,7 +88,7 @@ func runRing(seed uint64, planted bug, under ...checker) error {
 	return nil
 }
 
-// heal ends all faults, lets every message arrive, and checks what must be true when nothing is on the way.
+// heal ends all faults, lets every message arrive, and checks the result.
 func (w *world) heal() error {
 	late := w.network
 	for _, b := range w.banks {
@@ -133,7 +132,6 @@ func (w *world) settleDown() error {
 	return nil
 }
 
-// waits reports whether any instruction has no answer.
 func (w *world) waits() bool {
 	for _, b := range w.banks {
 		for _, p := range b.state.peers.byName {
@@ -145,7 +143,6 @@ func (w *world) waits() bool {
 	return false
 }
 
-// exchange makes a bank send its waiting messages, and delivers the answers.
 func (w *world) exchange(b *bank) {
 	for i := range w.banks {
 		if site(i) == b.site {
@@ -197,7 +194,6 @@ func (w *world) checkEnd() error {
 	return w.reconcile()
 }
 
-// reconcile compares the books of each pair of banks.
 func (w *world) reconcile() error {
 	for _, x := range w.banks {
 		for _, y := range w.banks {

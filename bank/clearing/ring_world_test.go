@@ -70,7 +70,6 @@ func newWorld(seed uint64, planted bug, under ...checker) *world {
 // skew returns a random error of a clock, so that any two clocks differ by at most an hour.
 func (w *world) skew() messages.Time { return messages.Time(w.Int64N(int64(hour))) }
 
-// open makes the other banks peers of b, and grants credits to its users.
 func (w *world) open(b *bank) {
 	at := b.now(w.time)
 	for i := range w.banks {
@@ -123,7 +122,7 @@ func (w *world) step() error {
 	return nil
 }
 
-// pass lets time pass. In rare cases the time is so long that authorisations lapse at home.
+// pass lets time pass, in rare cases so much that authorisations lapse at home.
 func (w *world) pass() {
 	w.time += messages.Time(w.Int64N(int64(10 * minute)))
 	switch w.IntN(40) {
@@ -134,7 +133,7 @@ func (w *world) pass() {
 	}
 }
 
-// send puts messages on the network. The observer sees all messages, also those that are then lost.
+// send puts messages on the network. The observer also sees messages that are then lost.
 func (w *world) send(out []parcel) {
 	for _, p := range out {
 		w.seen.hear(&p)
@@ -159,7 +158,6 @@ func (w *world) deliver() {
 	w.arrive(p)
 }
 
-// arrive delivers a message to its bank.
 func (w *world) arrive(p parcel) {
 	b := w.banks[p.to]
 	c := Command{At: b.now(w.time), Instructions: p.instructions, Receipt: p.receipt}
@@ -206,7 +204,6 @@ func (w *world) dispatch(b *bank, to int, m clearing.Instructions) {
 	b.emit(parcel{to: to, instructions: &signed})
 }
 
-// use makes a random request of a user or a service to a bank.
 func (w *world) use(b *bank) {
 	w.keys++
 	user, peer := ringUsers[w.IntN(3)], w.other(b)
@@ -256,7 +253,6 @@ func (w *world) authorise(b *bank, c Command, peer messages.Name, amount message
 	}
 }
 
-// charge chooses an authorisation that the bank accepted. It returns false if there is none.
 func (w *world) charge(b *bank, c *Command) bool {
 	for range 4 {
 		if len(w.statements) == 0 {
@@ -288,7 +284,6 @@ func (w *world) catchUp(b *bank) {
 	}
 }
 
-// operate lets an operator change a peer's limit, or freeze or unfreeze the account of a peer or a user.
 func (w *world) operate(b *bank) {
 	peer := w.other(b)
 	if w.IntN(2) == 0 {
@@ -301,8 +296,7 @@ func (w *world) operate(b *bank) {
 	b.asks(c)
 }
 
-// timeout does nothing at a correct bank, which waits for ever. A bank with the bug refundTimeout refunds the
-// unanswered payments.
+// timeout does nothing at a correct bank. A bank with the bug refundTimeout refunds the unanswered payments.
 func (w *world) timeout(b *bank) {
 	if b.bug == refundTimeout {
 		b.propose([]byte{markRefund})

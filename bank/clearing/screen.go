@@ -13,8 +13,8 @@ type screen struct {
 	peers  *peers
 }
 
-// Screen returns the refusal of a command that is wrong in any state of the books, or nil if it may be right. The
-// leader calls it before it proposes. Screen changes and counts nothing.
+// Screen returns the refusal of a command that is wrong in any state of the books, or nil. The leader calls it before
+// it proposes. Screen changes and counts nothing.
 func (s *State) Screen(c *Command) *Rejected {
 	switch {
 	case c.Peer != nil:
@@ -126,7 +126,7 @@ func (s *State) ScreenLines(l *clearing.SignedLines, name, sender messages.Name)
 // countable reports whether an amount is possible for an instruction or a cycle.
 func countable(c messages.Credits) bool { return c >= 0 && c <= messages.MaxCredits }
 
-// ScreenTotals returns what is wrong with the totals of a peer's bank, or nil if nothing is wrong.
+// ScreenTotals returns what is wrong with the totals of a peer's bank, or nil.
 func (s *State) ScreenTotals(t *clearing.SignedTotals, name messages.Name) *Rejected {
 	if t.Totals.Site != name {
 		return reject(Misaddressed, messages.Conflict, "the totals are of the books of %q", clip(t.Totals.Site))
@@ -134,7 +134,7 @@ func (s *State) ScreenTotals(t *clearing.SignedTotals, name messages.Name) *Reje
 	return s.screen.signed(name, t.Totals.Peer, domainTotals, &t.Totals, t.Signature)
 }
 
-// ScreenPosition returns what is wrong with a peer's position in a cycle, or nil if nothing is wrong.
+// ScreenPosition returns what is wrong with a peer's position in a cycle, or nil.
 func (s *State) ScreenPosition(p *clearing.SignedPosition, name messages.Name, cycle uint64) *Rejected {
 	if p.Position.Site != name || p.Position.Cycle != cycle {
 		return reject(Misaddressed, messages.Conflict, "the position is of site %q in cycle %d", clip(p.Position.Site), p.Position.Cycle)

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// A signature covers a domain, a zero byte, and the value in canonical msgpack. In this encoding, equal values have
-// equal bytes. The domain says what the value is, so that a signature of one thing is never valid for another.
+// A signature covers a domain, a zero byte, and the value in canonical msgpack, in which equal values have equal bytes.
+// The domain says what the value is. So a signature of one thing is never valid for another.
 const (
 	domainAuthorisation = "candor clearing authorisation 1"
 	domainInstructions  = "candor clearing instructions 1"
@@ -25,12 +25,11 @@ type Signer interface {
 	Sign(data []byte) ([]byte, error)
 }
 
-// Verify reports whether data was signed with the private part of a public key, as
-// proof.Verified does. It is a pure function: all replicas get the same result.
+// Verify reports whether data was signed with the private part of a public key, as proof.Verified does. It is a pure
+// function: all replicas get the same result.
 type Verify func(key string, data, signature []byte) bool
 
-// signed returns the bytes to be signed, or nil if the value cannot be encoded, which cannot happen for a decoded
-// value.
+// signed returns the bytes to be signed. It returns nil if the value cannot be encoded; decoded values always can.
 func signed(domain string, value any) []byte {
 	body, err := wire.Marshal(value, wire.Msgpack)
 	if err != nil {

@@ -26,7 +26,6 @@ type signatory struct {
 	count  messages.Time              // number of requests, so that no two are signed for the same time
 }
 
-// signs returns the signatory of all sites.
 var signs = sync.OnceValue(func() *signatory {
 	s := &signatory{account: sure(nkeys.CreateAccount()), roles: map[string]nkeys.KeyPair{}, issued: map[string]proof.Principal{}}
 	for _, role := range []string{"user", "operator", "service"} {
@@ -124,8 +123,7 @@ func (s *signatory) signCommand(site messages.Name, c *ledger.Command, now messa
 	c.Asked = s.asked(site, c.By, verb, request, max(c.At, now))
 }
 
-// derives returns an error if the image of a state differs from the state derived from its records. A starting
-// replica and bank verify make the same check.
+// derives returns an error if the image of a state differs from the state derived from its records.
 func derives(state *State, books *ledger.Ledger) error {
 	if books.Proven() == 0 {
 		return fmt.Errorf("its records are not proven")

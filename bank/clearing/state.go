@@ -10,18 +10,18 @@ import (
 )
 
 // Books are the methods of the ledger that the clearing uses, for example of a [ledger.Ledger]. The clearing has no
-// credits of its own: it moves and reserves credits here.
+// credits of its own.
 type Books interface {
 	// ApplyOwn carries out a command of the clearing itself.
 	ApplyOwn(command []byte) ledger.Result
-	// Proven returns the number of the record from which on requests need a signature. It returns 0 if no request needs
-	// one. Asked checks a signature, and Finish ends what Asked or Hear began.
+	// Proven returns the number of the record from which on requests need a signature, or 0 if none does. Asked checks
+	// a signature, and Finish ends what Asked or Hear began.
 	Proven() uint64
 	Asked(verb string, by messages.Name, r *messages.SignedRequest, now messages.Time) (ledger.Rank, *messages.Error)
 	Finish(carriedOut bool)
-	// Hear tells the journal what a peer signed. This counts as the cause of the next records, until Finish is called.
+	// Hear tells the journal what a peer signed. This is the cause of the next records, until Finish is called.
 	Hear(by messages.Name, verb string, statement []byte)
-	// Brief returns an account without its members and expiring grants, so its cost does not depend on their number.
+	// Brief returns an account without its members and expiring grants. Its cost does not depend on their number.
 	Brief(name messages.Name) (moneymsg.AccountReply, error)
 	// Owns reports whether a user may pay from an account. Limited reports whether a user is a member with a limit.
 	Owns(user, account messages.Name) bool
@@ -46,8 +46,8 @@ type State struct {
 	restored *restored // continues after a restore of this bank
 }
 
-// New returns the clearing of a site without peers. Only this clearing may change the peers'
-// accounts in the ledger, in the order of the commands: the two are one replicated state.
+// New returns the clearing of a site without peers. Only this clearing may change the peers' accounts in the ledger, in
+// the order of the commands. Clearing and ledger are one replicated state.
 func New(site messages.Name, books Books, verify Verify) *State {
 	s := &State{money: &money{books: books}}
 	s.peers = &peers{site: site, byName: map[messages.Name]*peer{}, money: s.money}
@@ -63,7 +63,7 @@ func New(site messages.Name, books Books, verify Verify) *State {
 	return s
 }
 
-// Result is the result of a command: one of its results is set, or Error.
+// Result is the result of a command: one of its fields is set.
 type Result struct {
 	Authorisation *clearing.Authorisation // for Authorise; the caller signs it
 	Answer        *clearing.ClearingReply // for Revoke, Remit, Accept and Charge
@@ -104,8 +104,7 @@ func (s *State) Apply(command []byte) Result {
 	if proceeds {
 		s.partings.proceed()
 	}
-	// A peer's message gets a record if it changes anything, even if it is refused: it may change when the peer was
-	// last heard, or begin a dispute.
+	// A refused message gets a record too if it changes anything, for example begins a dispute.
 	if signed {
 		s.money.books.Finish(proceeds || from.known() != before)
 	} else {
@@ -120,8 +119,8 @@ func (s *State) Apply(command []byte) Result {
 	return r
 }
 
-// turn retires the other keys of a peer that signs with the last of several keys. Before that, it stores the time of
-// the peer's first such signature, and waits until no message signed with the other keys can arrive any more.
+// turn retires the other keys of a peer that signs with the last of several keys. First it stores the time of the
+// peer's first such signature. It then waits until no message signed with the other keys can arrive any more.
 func (s *State) turn(c *Command) {
 	if !s.turns(c) {
 		return
@@ -134,7 +133,6 @@ func (s *State) turn(c *Command) {
 	}
 }
 
-// turns reports whether turn would change anything for a command from a peer.
 func (s *State) turns(c *Command) bool {
 	p := s.peers.byName[c.from()]
 	if p == nil || len(p.Keys) < 2 {
@@ -155,7 +153,6 @@ func (s *State) refuse(err *Rejected) Result {
 	return Result{Refused: err.Reason, Error: err.Err}
 }
 
-// carryOut carries out a screened command.
 func (s *State) carryOut(c *Command, rank ledger.Rank, r *Result) (err *Rejected) {
 	switch {
 	case c.Peer != nil:
@@ -194,8 +191,8 @@ func (s *State) carryOut(c *Command, rank ledger.Rank, r *Result) (err *Rejected
 	return err
 }
 
-// advance sets the time. Holds then lapse in the ledger, and authorisations lapse here. A parting advances after a
-// change, or with a command that only sets the time.
+// advance sets the time. Holds and authorisations then lapse. A parting advances after a change, or with a command that
+// only sets the time.
 func (s *State) advance(c *Command) {
 	expire := ledger.Command{Verb: ledger.Expire, At: c.At, Within: true}
 	s.money.books.ApplyOwn(expire.Encode())
@@ -215,8 +212,8 @@ func (s *State) advance(c *Command) {
 	}
 }
 
-// Due returns when something expires next or a parting can advance, or 0 for never. At this time, the leader proposes a
-// command that sets the time.
+// Due returns when something expires next or a parting can advance, or 0 for never. The leader then proposes a command
+// that sets the time.
 func (s *State) Due() messages.Time {
 	if s.partings.next() != nil { // a payment that operators booked may let a parting advance
 		return s.money.books.Now()
@@ -278,6 +275,6 @@ func (s *State) Peers() clearing.PeersReply {
 	return r
 }
 
-// Fault returns the first transfer that the ledger refused although the clearing's rules guarantee it, or "" if there
-// is none. There can be one only if another actor moved credits of the clearing.
+// Fault returns the first transfer that the ledger refused although the clearing's rules guarantee it, or "". There can
+// be one only if another actor moved credits of the clearing.
 func (s *State) Fault() string { return s.money.fault }

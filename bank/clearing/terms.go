@@ -91,8 +91,8 @@ func (t *terms) setReserve(r *clearing.ReserveRequest) (*moneymsg.AccountReply, 
 	return &a, err
 }
 
-// divide gives each peer its share of the reserve. The share is the credit of the peer's SettledAccount, so the
-// ledger refuses anything above it. By default a peer's share equals its limit.
+// divide gives each peer its share of the reserve; by default its limit. The share is the credit of the peer's
+// SettledAccount, so the ledger refuses anything above it.
 func (t *terms) divide() {
 	reserve := t.bound()
 	var sum uint64
@@ -120,7 +120,7 @@ func (t *terms) bound() messages.Credits {
 }
 
 // wanted returns the share that a peer gets if the reserve is large enough: the share that an operator has set, or else
-// the limit of the peer. If the limit was lowered, the share still covers what the peer owes, but is not above its
+// the limit of the peer. If the limit was lowered, the share still covers what the peer owes, but does not exceed its
 // present share.
 func (t *terms) wanted(p *peer) messages.Credits {
 	if p.Stated {
@@ -151,8 +151,8 @@ func (t *terms) settledAccount(p *peer) messages.Name {
 	return account
 }
 
-// settlements returns the amount that this site owes all other sites by settlements, and the reserve that limits the
-// debts of the other sites to this site.
+// settlements returns the amount that this site owes all other sites by settlements, and the reserve that limits their
+// debts to this site.
 func (t *terms) settlements() (owed, reserve messages.Credits) {
 	if a, err := t.money.books.Brief(SettlementAccount); err == nil {
 		owed, reserve = a.Balance, a.Credit

@@ -41,7 +41,7 @@ type output struct {
 	seen map[messages.Name]bool
 }
 
-// printf writes text. The writer w keeps the first error, and flush returns this error.
+// printf writes text. The writer w keeps the first error, and flush returns it.
 func (o *output) printf(format string, args ...any) { fmt.Fprintf(o.w, format, args...) } //nolint:errcheck // flush returns the error
 
 func (o *output) flush() error { return o.w.Flush() }

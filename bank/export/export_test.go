@@ -79,8 +79,8 @@ func write(t testing.TB, format string, all []ledger.Line) string {
 	return out.String()
 }
 
-// TestGolden compares exports with stored files. "hledger check --strict" accepted the stored hledger file; in CI,
-// hledger reads a new file in each run.
+// TestGolden compares exports with stored files. "hledger check --strict" accepted the stored hledger file; CI checks a
+// new file in each run.
 func TestGolden(t *testing.T) {
 	_, all := story(t)
 	for format, name := range map[string]string{"hledger": "story.journal", "csv": "story.csv"} {
@@ -104,8 +104,7 @@ func TestGolden(t *testing.T) {
 var postingLine = regexp.MustCompile(`(?m)^ +(\S+:\S+) +(-?[0-9.]+) CREDIT(?: = (-?[0-9.]+) CREDIT)?$`)
 
 // TestEveryTransactionBalances adds up the hledger file, with knowledge of its syntax only. Each transaction must sum
-// to zero, the running balances must equal the asserted ones, and the last balances must equal the balances in the
-// ledger.
+// to zero, and the running and last balances must equal the asserted ones and the ledger's.
 func TestEveryTransactionBalances(t *testing.T) {
 	l, all := story(t)
 	balances, moved := map[string]messages.Credits{}, 0
@@ -144,8 +143,8 @@ func parse(t testing.TB, s string) messages.Credits {
 	return c
 }
 
-// TestLinesOfNoTransferHaveNoKind: a signed request, a statement of keys and a change of an account are not
-// transfers. They must not be exported with the kind of transfer whose number is 0.
+// TestLinesOfNoTransferHaveNoKind: a signed request, a statement of keys and a change of an account are not transfers.
+// They must not be exported with the kind of transfer whose number is 0.
 func TestLinesOfNoTransferHaveNoKind(t *testing.T) {
 	all := []ledger.Line{
 		{Number: 1, What: "trusted", Note: "the site says which keys are its own"},
@@ -204,7 +203,6 @@ func TestCSVIsEnough(t *testing.T) {
 	}
 }
 
-// TestNamesStayApart checks that different names have different accounts in the export.
 func TestNamesStayApart(t *testing.T) {
 	names := []messages.Name{"a", "ada", "a-da", "a_da", "ax5fda", "ad", "bank", "bank-site", "x", "x2d", "x_", "x5f", "$site", "$issuer", "site", "issuer", "$bank", "available", "held", "z9", "Ada", "a.da", "A.b_c"}
 	for i := range 200 {
@@ -297,7 +295,6 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestNoCellIsAFormula checks that no cell is a spreadsheet formula, whatever text users wrote.
 func TestNoCellIsAFormula(t *testing.T) {
 	rows, err := csv.NewReader(strings.NewReader(write(t, "csv", oddities(t)))).ReadAll()
 	if err != nil {

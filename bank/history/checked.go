@@ -16,8 +16,8 @@ import (
 // of everything else, and the image.
 const checkedMagic = "candor-checked-1\n"
 
-// checkedNames are the two files. The newer image replaces the older one. So if the process ends before the snapshot
-// with the newer image is complete, the image of the snapshot before it is still there.
+// checkedNames are the two files. A new image replaces the older of the two. So if the process ends before the snapshot
+// with the new image is complete, the image of the snapshot before it is still there.
 var checkedNames = [2]string{"checked-0", "checked-1"}
 
 // Checked keeps the last two images whose records this replica has checked. It is safe for concurrent use.
@@ -30,8 +30,8 @@ type Checked struct {
 	newest [sha256.Size]byte // digest of the image in the newest file
 }
 
-// NewChecked returns the checked images in a directory. They are sealed with the key, so that a person who can write
-// only the disk cannot forge one.
+// NewChecked returns the checked images in a directory. They are sealed with a key, so a person who can write only the
+// disk cannot forge one.
 func NewChecked(files Files, key func() ([]byte, error)) *Checked {
 	return &Checked{files: files, key: key}
 }
@@ -66,7 +66,6 @@ func (c *Checked) read(key []byte) (images [][]byte, failed error) {
 	return images, failed
 }
 
-// Reads a file.
 func (c *Checked) one(name string, key []byte) (image []byte, number uint64, err error) {
 	b, err := load(c.files, name)
 	if err != nil {
@@ -93,8 +92,8 @@ func sealOf(key, head, image []byte) []byte {
 	return h.Sum(nil)
 }
 
-// Keep stores an image whose records this replica has checked, and makes it durable. It replaces the older of the two
-// files, and does nothing if the newer one has this image.
+// Keep stores an image whose records this replica has checked, and makes it durable. It does nothing if the newer of
+// the two files has this image.
 func (c *Checked) Keep(image []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

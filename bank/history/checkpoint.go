@@ -26,8 +26,8 @@ type Endorser interface {
 	Succession() []messages.Succession
 }
 
-// Sign sets the key and the signature of a checkpoint. If the signer's key changes meanwhile, it returns an error,
-// and the caller can sign again.
+// Sign sets the key and the signature of a checkpoint. If the signer's key changes meanwhile, it returns an error, and
+// the caller can sign again.
 func Sign(s proof.Signer, c money.Checkpoint) (money.Checkpoint, error) {
 	var err error
 	if c.Key, err = s.PublicKey(); err != nil {
@@ -45,8 +45,7 @@ func Sign(s proof.Signer, c money.Checkpoint) (money.Checkpoint, error) {
 	return c, Verify(&c)
 }
 
-// Trusted reports whether a checkpoint's key is the trusted key, or is endorsed by the trusted key or by one of its
-// successors.
+// Trusted reports whether a checkpoint's key is the trusted key, or is endorsed by it or one of its successors.
 func Trusted(c *money.Checkpoint, trusted string) bool {
 	if c.Key == trusted {
 		return true
@@ -82,9 +81,9 @@ type Checkpoints struct {
 	damaged []int // numbers of the damaged lines when the file was read
 }
 
-// ReadCheckpoints reads the checkpoints in a directory. It skips a checkpoint that a crash or a full disk cut off; the
-// next checkpoint follows the cut one, perhaps on the same line. It also skips damaged lines. [Checkpoints.Damaged]
-// reports them, and the file keeps them until the next checkpoint.
+// ReadCheckpoints reads the checkpoints in a directory. It skips a checkpoint that a crash or a full disk cut off, and
+// damaged lines. The checkpoint after a cut one may be on the same line. [Checkpoints.Damaged] reports damaged lines,
+// and the file keeps them until the next checkpoint.
 func ReadCheckpoints(files Files) (*Checkpoints, error) {
 	c := &Checkpoints{files: files}
 	if files == nil {
@@ -181,7 +180,7 @@ func (c *Checkpoints) Add(one money.Checkpoint) error {
 }
 
 // save appends a checkpoint to the file. If a line of the file is incomplete, or there are too many checkpoints, save
-// writes all checkpoints again.
+// writes the whole file again.
 func (c *Checkpoints) save(one money.Checkpoint) error {
 	if c.files == nil {
 		return nil
@@ -211,7 +210,7 @@ func (c *Checkpoints) save(one money.Checkpoint) error {
 	return c.files.Sync(CheckpointsFile)
 }
 
-// After returns the next checkpoints with more than the given number of records. It returns at most `most` of them, and
+// After returns the next checkpoints with more than the given number of records, at most `most` of them. It also
 // reports whether there are more.
 func (c *Checkpoints) After(records uint64, most int) ([]money.Checkpoint, bool) {
 	c.mu.Lock()

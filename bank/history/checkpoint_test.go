@@ -54,8 +54,8 @@ func add(t *testing.T, c *Checkpoints, one money.Checkpoint) {
 	}
 }
 
-// TestCutCheckpoints cuts the last line at every byte. Later starts must not read the cut checkpoint. They must read
-// the checkpoints before it, and those that are signed afterwards.
+// TestCutCheckpoints cuts the last line at every byte. Later starts must read the checkpoints before it and those that
+// are signed afterwards.
 func TestCutCheckpoints(t *testing.T) {
 	list := signed(t, 4)
 	files := NewVolatile()
@@ -77,8 +77,8 @@ func TestCutCheckpoints(t *testing.T) {
 	}
 }
 
-// TestJoinedCheckpoints reads a file of an earlier version, which wrote a checkpoint on the same line as one that was
-// cut off. All complete checkpoints must be read. A line without a checkpoint must count as damage.
+// TestJoinedCheckpoints reads a file in which a checkpoint is on the same line as one that was cut off, as an earlier
+// version wrote it. All complete checkpoints must be read. A line without a checkpoint must count as damage.
 func TestJoinedCheckpoints(t *testing.T) {
 	list := signed(t, 4)
 	files := NewVolatile()
@@ -127,7 +127,7 @@ func (f *full) Write(name string, parts ...[]byte) error {
 }
 
 // TestCheckpointsOnAFullDisk: a checkpoint does not fit on the disk. It must not be in the list, and must not damage
-// the checkpoints that are written when there is room again.
+// checkpoints that are written when there is room again.
 func TestCheckpointsOnAFullDisk(t *testing.T) {
 	list := signed(t, 4)
 	files := &full{Volatile: NewVolatile()}
@@ -178,7 +178,7 @@ func TestDamagedCheckpoints(t *testing.T) {
 }
 
 // TestCoveredCheckpointsGo: a checkpoint is signed each minute. When there are too many, only the last checkpoint of
-// each block must stay, in memory and in the file. The latest checkpoints must always stay.
+// each block and the latest checkpoints must stay, in memory and in the file.
 func TestCoveredCheckpointsGo(t *testing.T) {
 	list := signed(t, 1)
 	files := NewVolatile()

@@ -9,9 +9,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestPowerLossAtEveryOperation loses power at each file operation of a run; unsynced data are lost, torn or kept.
-// The replica must come back with everything that was acknowledged, continue, and end with the same bytes as a
-// replica that never failed.
+// TestPowerLossAtEveryOperation loses power at each file operation of a run; unsynced data are lost, torn or kept. The
+// replica must come back with everything that was acknowledged, and end with the same bytes as a replica that never
+// failed.
 func TestPowerLossAtEveryOperation(t *testing.T) {
 	commands := script(130)
 	reference := NewVolatile()
@@ -45,7 +45,6 @@ func failing(files Files, power *Volatile, operation int, commands [][]byte) *re
 	return r
 }
 
-// Compares two replicas, and their files byte by byte.
 func same(t *testing.T, r, want *replica) {
 	t.Helper()
 	if r.ledger.Hash() != want.ledger.Hash() || r.ledger.Totals() != want.ledger.Totals() {
@@ -85,8 +84,7 @@ func (c careless) Commit() error {
 }
 
 // TestSkippedSyncIsCaught: a snapshot has an inserted bug, and does not sync the files that it depends on. After some
-// power losses the replica must refuse to start, with an error that says what to do. So the replica cannot continue
-// with less than was acknowledged.
+// power losses the replica must refuse to start, with an error that says what to do.
 func TestSkippedSyncIsCaught(t *testing.T) {
 	commands := script(60)
 	for _, bug := range []careless{{sync: true}, {commit: true}} {
@@ -108,8 +106,8 @@ func TestSkippedSyncIsCaught(t *testing.T) {
 	}
 }
 
-// TestReplicasHaveTheSameFiles checks that replicas write the same files, and that a replica has the same files too if
-// it got its history from another replica's snapshot and files.
+// TestReplicasHaveTheSameFiles checks that all replicas have the same files, even a replica that got its history from
+// another one.
 func TestReplicasHaveTheSameFiles(t *testing.T) {
 	commands := script(60)
 	first, second := whole(t, NewVolatile(), commands), whole(t, NewVolatile(), commands)
@@ -137,8 +135,6 @@ func TestReplicasHaveTheSameFiles(t *testing.T) {
 	same(t, third, first)
 }
 
-// TestDamagedFileIsFetchedAnew damages a file that other replicas have. It must be fetched again, and not cause an
-// error.
 func TestDamagedFileIsFetchedAnew(t *testing.T) {
 	r := whole(t, NewVolatile(), script(60))
 	names, _ := r.files.List()
@@ -157,7 +153,6 @@ func TestDamagedFileIsFetchedAnew(t *testing.T) {
 	}
 }
 
-// TestFetchIsChecked checks that a file from another replica is used only if it has the right content.
 func TestFetchIsChecked(t *testing.T) {
 	r := whole(t, NewVolatile(), script(60))
 	for name, fetch := range map[string]func(ledger.Sum) ([]byte, error){
@@ -181,7 +176,7 @@ func TestFetchIsChecked(t *testing.T) {
 }
 
 // TestRefusalsUntilAFileIsFetched: a file is lost. While other replicas may have the file, a reader of its records must
-// get an error that says to ask again. If no replica can have the file, the error must say how to repair it by hand.
+// get an error that says to ask again. If no replica can have it, the error must say how to repair it by hand.
 func TestRefusalsUntilAFileIsFetched(t *testing.T) {
 	r := whole(t, NewVolatile(), script(60))
 	names, _ := r.files.List()
@@ -201,8 +196,8 @@ func TestRefusalsUntilAFileIsFetched(t *testing.T) {
 	}
 }
 
-// TestInstalledSnapshotBuildsOnWhatLasts: a replica wrote a file itself and then gets a snapshot that depends on this
-// file. After a power loss it must still have the file.
+// TestInstalledSnapshotBuildsOnWhatLasts: a replica wrote a file itself and then gets a snapshot that depends on it.
+// After a power loss it must still have the file.
 func TestInstalledSnapshotBuildsOnWhatLasts(t *testing.T) {
 	commands := script(10)
 	leader, files := whole(t, NewVolatile(), commands), NewVolatile()

@@ -41,7 +41,7 @@ func script(n int) [][]byte {
 }
 
 // replica is a ledger with the data that survive a power loss: its last snapshot, the log after it, and the synced
-// parts of its files.
+// files.
 type replica struct {
 	files    Files
 	log      [][]byte // acknowledged commands since the snapshot
@@ -85,7 +85,7 @@ func (r *replica) run(script [][]byte) error {
 	return nil
 }
 
-// cut takes a snapshot. If it could be written, cut removes the log before it.
+// cut takes a snapshot, and then removes the log before it.
 func (r *replica) cut() error {
 	var b bytes.Buffer
 	if _, err := r.ledger.Capture().WriteTo(&b); err != nil {

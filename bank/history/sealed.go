@@ -53,8 +53,8 @@ func (s *sealed) table() ([]byte, error) {
 	return table, err
 }
 
-// otherwise returns why a file is not the expected one. It is damaged, or it has other records: a version of the
-// program that uses a different segment size writes such files.
+// otherwise returns why a file is not the expected one. It is damaged, or it has other records, because a version of
+// the program with a different segment size wrote it.
 func (s *sealed) otherwise(f File, size int64) error {
 	whole := make([]byte, size)
 	if err := readFull(f, whole, 0); err != nil {

@@ -90,9 +90,8 @@ func load(files Files, name string) ([]byte, error) {
 	return b, readFull(f, b, 0)
 }
 
-// Walk reads the directory of a stopped replica. It calls f for each record, from the first to
-// the last, after it checked the record's file. It returns the number of records and the head
-// after them.
+// Walk reads the directory of a stopped replica. It calls f for each record, in order, after it checked the record's
+// file. It returns the number of records and the head after them.
 func Walk(files Files, f func(number uint64, record []byte) error) (count uint64, head ledger.Head, err error) {
 	names, err := files.List()
 	if err != nil {

@@ -38,8 +38,8 @@ type Store struct {
 	lost     map[string]*sealed // files that are damaged or missing and could not be fetched
 }
 
-// New returns a store that uses files. The function fetch returns a file's content from another replica; the store
-// checks this content. fetch is nil if there is no other replica.
+// New returns a store that uses files. The function fetch returns a file's content from another replica, and is nil if
+// there is none. The store checks the content.
 func New(files Files, segmentBytes int, fetch func(ledger.Sum) ([]byte, error)) *Store {
 	return &Store{files: files, bytes: segmentBytes, fetch: fetch, open: map[string]File{}, lost: map[string]*sealed{}, syncing: make(chan struct{}, 1)}
 }
@@ -133,7 +133,7 @@ func (s *Store) lose(f *sealed) {
 	s.lost[f.name] = f
 }
 
-// Lost returns an error that names a damaged or missing file that could not be fetched, or nil if there is none.
+// Lost returns an error that names a damaged or missing file that could not be fetched, or nil.
 func (s *Store) Lost() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -243,7 +243,7 @@ func (s *Store) Close() error {
 	return errors.Join(failed...)
 }
 
-// Calls f with an open file. It keeps the file open for the next call.
+// Calls f with an open file, and keeps the file open for the next call.
 func (s *Store) with(name string, f func(File) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

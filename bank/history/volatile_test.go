@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// Volatile keeps files in memory. A power loss leaves only what was synced. The test can make it lose power at any of
-// its operations.
+// Volatile keeps files in memory. A power loss leaves only what was synced. The test can make any operation lose the
+// power.
 type Volatile struct {
 	mu      sync.Mutex
 	now     map[string]*content
@@ -31,7 +31,7 @@ func NewVolatile() *Volatile {
 	return &Volatile{now: map[string]*content{}, durable: map[string]*content{}, left: -1}
 }
 
-// FailAt makes the power fail instead of the given operation. Operations are counted from now on, starting with 1.
+// FailAt makes the power fail instead of the given operation, counted from 1 from now on.
 func (v *Volatile) FailAt(operation int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -54,7 +54,7 @@ const (
 	Kept             // all of them happen to stay
 )
 
-// Restart simulates a loss of power, if the power is not lost already, and then restores the power.
+// Restart simulates a loss of power, unless the power is lost already. It then restores the power.
 func (v *Volatile) Restart(unsynced Fate) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

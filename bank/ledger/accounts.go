@@ -9,7 +9,6 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// accounts has all accounts, and the accounts of each member.
 type accounts struct {
 	byName   map[messages.Name]*account
 	order    []*account // in the order of opening
@@ -18,8 +17,8 @@ type accounts struct {
 	names    names                             // names of all accounts
 	balances messages.Credits                  // sum over all accounts except the issuer's, updated by each transfer
 
-	// Copies of the accounts for images. Each page of the list order has one copy. A page is stale if one of its
-	// accounts changed after the page was copied.
+	// Copies of the accounts for images, one for each page of the list order. A page is stale if one of its accounts
+	// changed after the page was copied.
 	copies  [][]account
 	stale   []bool
 	copying *sync.Mutex // protects copies and stale: several readers may take images at the same time
@@ -138,7 +137,6 @@ func (as *accounts) alter(by messages.Name, c *change) bool {
 // copied is the number of accounts on one page of copies.
 const copied = 256
 
-// touch marks the page of an account as stale.
 func (as *accounts) touch(a *account) {
 	page := a.place / copied
 	for page >= len(as.stale) {
@@ -156,7 +154,6 @@ func (as *accounts) touched(r *record) {
 	}
 }
 
-// refresh copies the stale pages.
 func (as *accounts) refresh() {
 	as.copying.Lock()
 	defer as.copying.Unlock()

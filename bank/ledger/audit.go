@@ -104,7 +104,7 @@ func (a *audit) follow(number uint64, name messages.Name, written link, entry bo
 	}
 }
 
-// resolve adds a new hold, or removes a resolved one. Each hold may be resolved only once.
+// resolve adds a new hold, or removes a resolved one. A hold may be resolved only once.
 func (a *audit) resolve(number uint64, rec *record) {
 	o := &rec.outcome
 	switch rec.asked.Kind {
@@ -122,8 +122,8 @@ func (a *audit) resolve(number uint64, rec *record) {
 	}
 }
 
-// expect compares a computed standing with the standing in the record, and checks the account's limit. The limit must
-// hold after each step of a chain, not only at its end.
+// expect compares a computed standing with the standing in the record, and checks the account's limit. The account must
+// be within its limit after each step of a chain, not only at its end.
 func (a *audit) expect(number uint64, name messages.Name, is, written standing) {
 	if is != written {
 		a.note("record %d leaves account %q with balance %v and %v reserved, and the record says %v and %v",
@@ -153,8 +153,8 @@ func (a *audit) compare(img *Image) {
 	}
 }
 
-// sums returns the totals of the records. Its Message names the first disagreement, or is "" if there is none. The sums
-// can overflow only after a fault that was already found: no balance is negative, and what was issued is within range.
+// sums returns the totals of the records. Its Message names the first disagreement, or is "". The sums overflow only
+// after a fault that was already found: no balance is negative, and what was issued is within range.
 func (a *audit) sums() money.BooksReply {
 	r := money.BooksReply{
 		Issued: -a.accounts[money.IssuerAccount].balance, Holds: len(a.pending),

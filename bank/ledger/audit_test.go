@@ -7,8 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestAuditSeesPlantedFaults inserts faults that a defect of the ledger could cause. The audit must find each: an audit
-// that never objects would prove nothing.
+// TestAuditSeesPlantedFaults inserts faults that a defect of the ledger could cause.
 func TestAuditSeesPlantedFaults(t *testing.T) {
 	for name, plant := range map[string]func(*bed){
 		"a balance changed without a record": func(b *bed) { b.accounts.byName["ada"].balance++ },
@@ -64,7 +63,6 @@ func TestAuditSeesPlantedFaults(t *testing.T) {
 	}
 }
 
-// without returns the journal without one record.
 func without(j journal, number uint64) (out journal) {
 	out = newJournal(memory{})
 	j.each(1, func(n uint64, record []byte) error {

@@ -47,7 +47,7 @@ func (b *books) undoAll(steps []step) {
 	}
 }
 
-// move changes the accounts of a step. With sign 1 it does the step, and with sign -1 it undoes the step.
+// move changes the accounts of a step. With sign 1 it does the step; with sign -1 it undoes the step.
 func (b *books) move(s *step, sign messages.Credits) {
 	s.debit.balance -= sign * s.amount
 	s.debit.reserved += sign * s.held
@@ -79,7 +79,6 @@ func (b *books) write(r *record, debit, credit *account) uint64 {
 	return b.records.write(r, debit, credit)
 }
 
-// commit appends the record of a step that was done, and adds its identifier to the index.
 func (b *books) commit(by messages.Name, s *step) {
 	debit, credit := s.debit, s.credit
 	if s.amount == 0 && s.held == 0 {
@@ -93,20 +92,17 @@ func (b *books) commit(by messages.Name, s *step) {
 	b.done++
 }
 
-// refuse appends the record of a refusal, and adds its identifier to the index.
 func (b *books) refuse(by messages.Name, t *money.Transfer, err *messages.Error, asked stamp) {
 	rec := record{what: refused, at: b.records.now, by: by, asked: *t, refusal: *err, stamp: asked}
 	b.records.known.add(t.ID, b.write(&rec, nil, nil))
 }
 
-// change makes a change and appends its record, unless nothing changed.
 func (b *books) change(by messages.Name, c change) {
 	if b.accounts.alter(by, &c) {
 		b.write(&record{what: changed, at: b.records.now, by: by, change: c}, nil, nil)
 	}
 }
 
-// openFor opens an account and appends the record of the opening.
 func (b *books) openFor(by, name messages.Name) *account {
 	a := b.accounts.open(name)
 	b.write(&record{what: opened, at: b.records.now, by: by, account: a.name}, nil, nil)

@@ -32,8 +32,7 @@ func (cs *chains) run(c *Command) []money.TransferResult {
 	return results
 }
 
-// chain carries out transfers [start, end) of a command, which are linked: all or none.
-// Most chains have one transfer.
+// chain carries out transfers [start, end) of a command, which are linked: all or none. Most chains have one transfer.
 func (cs *chains) chain(c *Command, start, end int, results []money.TransferResult) {
 	chain := c.Transfers[start:end]
 	if culprit, err := checkChain(chain); err != nil {
@@ -74,9 +73,8 @@ func (cs *chains) chain(c *Command, start, end int, results []money.TransferResu
 	cs.expiry.sweepMoved()
 }
 
-// reservedIn returns the position of the first transfer that only the clearing may make. Such a transfer names a
-// peer's account ("clearing-west", for example), or an identifier under ClearingPrefix. The error is nil if there is
-// none.
+// reservedIn returns the position of the first transfer that only the clearing may make. Such a transfer names a peer's
+// account (for example "clearing-west") or an identifier under ClearingPrefix. The error is nil if there is none.
 func reservedIn(chain []money.Transfer) (int, *messages.Error) {
 	for i := range chain {
 		t := &chain[i]
@@ -116,8 +114,8 @@ func (c *Command) stamp(i int) stamp {
 	return stamp{session: c.Proof.Session, mark: c.mark(i)}
 }
 
-// recallChain returns the earlier answers of a chain, if any of its identifiers was answered before, and reports
-// whether that is so.
+// recallChain returns the earlier answers of a chain. It reports whether any of the chain's identifiers was answered
+// before.
 func (cs *chains) recallChain(chain []money.Transfer, results []money.TransferResult) bool {
 	known := false
 	for i := range chain {

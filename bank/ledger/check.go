@@ -16,8 +16,8 @@ const (
 	maxName   = 64 // in bytes: 63 of a messages.Name, and a '$' in front
 )
 
-// Check returns an error for a transfer that is malformed in any state of the ledger. Such a transfer is refused, and
-// the refusal is not remembered.
+// Check returns an error for a transfer that is malformed in any state of the ledger. The refusal of such a transfer is
+// not remembered.
 func Check(t *money.Transfer) *messages.Error {
 	if why := checkTexts(t); why != "" {
 		return invalid(t, why)
@@ -38,8 +38,8 @@ func invalid(t *money.Transfer, why string) *messages.Error {
 	return messages.Errorf(messages.Invalid, "transfer %q: %s", clip(t.ID), why)
 }
 
-// checkTexts returns what is wrong with the texts of a transfer, or "" if nothing is wrong. The texts are kept for
-// ever, so their length is bounded.
+// checkTexts returns what is wrong with the texts of a transfer, or "". The texts are kept for ever, so their length is
+// bounded.
 func checkTexts(t *money.Transfer) string {
 	switch {
 	case t.ID == "":
@@ -58,8 +58,8 @@ func checkTexts(t *money.Transfer) string {
 	return ""
 }
 
-// checkKind returns what is wrong with the fields of a transfer, or "" if nothing is wrong. The fields of the
-// transfer's kind must be set, and no other fields.
+// checkKind returns what is wrong with the fields of a transfer, or "". The fields of the transfer's kind must be set,
+// and no others.
 func checkKind(t *money.Transfer) string {
 	switch {
 	case t.Kind > money.Extend:
@@ -90,7 +90,7 @@ func checkKind(t *money.Transfer) string {
 	return checkMaking(t)
 }
 
-// checkMaking returns what is wrong with the fields in which Posted and Hold differ, or "" if nothing is wrong.
+// checkMaking returns what is wrong with the fields in which Posted and Hold differ, or "".
 func checkMaking(t *money.Transfer) string {
 	switch {
 	case t.Kind == money.Hold && t.Member == "":
@@ -103,7 +103,7 @@ func checkMaking(t *money.Transfer) string {
 	return ""
 }
 
-// checkResolution returns what is wrong with the fields of Post, Void or Extend, or "" if nothing is wrong.
+// checkResolution returns what is wrong with the fields of Post, Void or Extend, or "".
 func checkResolution(t *money.Transfer) string {
 	switch {
 	case t.Pending == "":

@@ -12,8 +12,8 @@ const MaxOwners = 100
 // caller and the key.
 const maxKey = MaxID - len(withdrawPrefix) - maxName - 1
 
-// Check returns an error for a command that is malformed in any state of the ledger. It does not check transfers: the
-// function Check does that for each one.
+// Check returns an error for a command that is malformed in any state of the ledger. It does not check the transfers:
+// the function Check checks each of them.
 func (c *Command) Check() *messages.Error {
 	switch c.Verb {
 	case Grant:
@@ -61,7 +61,6 @@ func checkPay(p *money.PayRequest) *messages.Error {
 	return nil
 }
 
-// checkWithdraw checks a withdrawal, which must have a reason.
 func checkWithdraw(w *money.WithdrawRequest) *messages.Error {
 	if w.Reason == "" {
 		return noReason()
@@ -95,7 +94,6 @@ func checkReason(reason string) *messages.Error {
 	return nil
 }
 
-// checkCorrect checks a correction, which must have a reason.
 func checkCorrect(c *money.CorrectRequest) *messages.Error {
 	switch {
 	case c.Transfer == "" || !textual(c.Transfer, MaxID):

@@ -7,12 +7,11 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// codec writes or reads the encoding that commands, records and images share: unsigned and zigzag varints, and texts
-// after their lengths. Each value has exactly one encoding, so equal states have equal bytes. Each structure has one
-// method for both directions: it writes the value that its argument points to, or sets the value to what it reads.
+// codec writes or reads the encoding of commands, records and images: unsigned and zigzag varints, and texts after
+// their lengths. Each value has exactly one encoding, so equal states have equal bytes. Each structure has one method
+// for both directions: it writes the value that its argument points to, or sets the value to what it reads.
 //
-// The first error sets bad; every later read returns zero. Texts that are read share the
-// memory of s.
+// The first error sets bad; every later read returns zero. Texts that are read share the memory of s.
 type codec struct {
 	b     []byte // the bytes written so far
 	s     string // the bytes still to read
@@ -98,7 +97,6 @@ func (c *codec) text(v *string) {
 	c.b = append(c.b, *v...)
 }
 
-// next returns the next n bytes of s, and removes them from s.
 func (c *codec) next(n uint64) string {
 	if n > uint64(len(c.s)) {
 		c.fail()
@@ -126,8 +124,8 @@ func (c *codec) raw(v []byte) {
 	}
 }
 
-// count encodes or decodes a number of items. The argument least is the smallest size of an item, in bytes. If fewer
-// bytes follow than the items need, that is an error; so a damaged number allocates no memory.
+// count encodes or decodes a number of items. The argument least is the smallest size of an item, in bytes. If too few
+// bytes follow, count fails, and a damaged number allocates no memory.
 func (c *codec) count(n uint64, least int) uint64 {
 	if c.uint(&n); c.reads && n > uint64(len(c.s)/least) {
 		c.fail()

@@ -25,7 +25,7 @@ const (
 // Verb says what a command does.
 type Verb uint8
 
-// The verbs of a command. New verbs are added only at the end, because commands stay in logs.
+// The verbs of a command. New verbs are added at the end, because commands stay in logs.
 const (
 	Transfers Verb = iota + 1 // carries out Command.Transfers
 	Grant                     // issues credits as Command.Grant says
@@ -60,8 +60,7 @@ type Command struct {
 	Withdraw  money.WithdrawRequest
 	Correct   money.CorrectRequest
 
-	// Asked is the signed request. The fields above are decoded from it, and may be empty before. It is nil if the
-	// command has no signed request.
+	// Asked is the signed request, or nil. The fields above are decoded from it, and may be empty before.
 	Asked        *messages.SignedRequest
 	SessionAsked messages.SessionRequest
 	// Proof proves who made Transfers.
@@ -121,14 +120,13 @@ func (c *codec) signed(r *messages.SignedRequest) {
 	c.bytes(&r.Payload)
 }
 
-// Size returns an upper bound of a transfer's size in a command, in bytes. It is rarely more than twice the real
-// size.
+// Size returns an upper bound of a transfer's size in a command, in bytes. It is rarely more than twice the real size.
 func Size(t *money.Transfer) int {
 	const numbersAndLengths = 64
 	return numbersAndLengths + len(t.ID) + len(t.Debit) + len(t.Credit) + len(t.Pending) + len(t.Member) + len(t.Reason)
 }
 
-// decode decodes a command. The command's texts share one copy of b. It stores the transfers in space if they fit.
+// decode decodes a command. The command's texts share one copy of b. decode stores the transfers in space if they fit.
 func (c *Command) decode(b []byte, space []money.Transfer) *messages.Error {
 	r := decoder(b)
 	var form byte

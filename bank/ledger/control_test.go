@@ -8,26 +8,22 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// plant writes a step to the journal as if the rules had allowed it.
 func (b *bed) plant(by messages.Name, rank Rank, s step) {
 	b.records.rank = rank
 	b.books.do(&s)
 	b.books.commit(by, &s)
 }
 
-// plantPosted moves credits against the rules.
 func (b *bed) plantPosted(by messages.Name, rank Rank, t money.Transfer) {
 	b.plant(by, rank, step{asked: &t, debit: b.accounts.byName[t.Debit], credit: b.accounts.byName[t.Credit], amount: t.Amount, job: t.Job})
 }
 
-// plantHold makes a hold against the rules.
 func (b *bed) plantHold(by messages.Name, rank Rank, t money.Transfer) {
 	h := newHold(&t, b.accounts.byName[t.Debit])
 	h.by = by
 	b.plant(by, rank, step{asked: &t, debit: h.account, held: t.Amount, hold: h, job: t.Job, member: h.member})
 }
 
-// plantPost posts from a hold against the rules.
 func (b *bed) plantPost(by messages.Name, rank Rank, t money.Transfer) {
 	h := b.holds.byID[t.Pending]
 	b.plant(by, rank, step{asked: &t, debit: h.account, credit: b.accounts.byName[t.Credit], amount: t.Amount, held: -h.amount, hold: h, job: h.job, spent: t.Amount, member: h.member})
@@ -197,7 +193,6 @@ func (b *bed) plantCorrection(by messages.Name, rank Rank, id string, amount mes
 	b.plantPosted(by, rank, t)
 }
 
-// newControlBed returns books into which faults are inserted.
 func newControlBed(t *testing.T) *bed {
 	b := newBed(t)
 	b.grant("ada", 100)
@@ -234,8 +229,8 @@ func journalOf(t testing.TB, l *Ledger) (all [][]byte) {
 	return all
 }
 
-// TestControlsAreSeen inserts faults that each break one rule. Verification and restoring must refuse each, although
-// the sums are right.
+// TestControlsAreSeen inserts faults that each break one rule, although all sums are right. Verification and restoring
+// must refuse each.
 func TestControlsAreSeen(t *testing.T) {
 	sound := newControlBed(t)
 	if _, err := verify(journalOf(t, sound.Ledger), true); err != nil {

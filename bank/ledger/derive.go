@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Settler carries out again what a bank settled with other sites. A replay uses it together with a ledger; both
-// derive their state from the same journal.
+// Settler carries out again what a bank settled with other sites. A replay derives it and the ledger from the same
+// journal.
 type Settler interface {
 	// Again carries out what a cause leads to, after checking the cause's proof.
 	Again(c *Cause) *messages.Error
@@ -53,8 +53,8 @@ func (p *replay) derived(r *Root, settles func(*Ledger) Settler) {
 }
 
 // derive processes the next record of a journal whose root of trust is known. It carries out only the requests that
-// records prove, and what the rules require because time passes. The records that the ledger then writes must equal
-// the records of the journal, byte by byte.
+// records prove, and what the rules require because time passes. The records that the ledger then writes must equal the
+// journal's, byte by byte.
 func (p *replay) derive(rec *record, raw []byte) error {
 	if len(p.group) > 0 && !p.continues(rec) {
 		if err := p.carryOut(p.count - 1); err != nil {
@@ -81,7 +81,7 @@ func (p *replay) derive(rec *record, raw []byte) error {
 	return p.lead(rec, raw)
 }
 
-// lead carries out the request in a record, and compares this record with the first record that the ledger writes.
+// lead carries out the request in a record, and compares the record with the first record that the ledger writes.
 func (p *replay) lead(rec *record, raw []byte) error {
 	var why *messages.Error
 	command := Command{At: rec.at, By: rec.by, Rank: rec.rank}
@@ -144,7 +144,7 @@ func (r *ProofReport) said(rec *record) (itself, following *uint64) {
 	return &r.Found, &r.Found
 }
 
-// begin counts the next record in the counter `itself`. The records that follow from it will be counted in `following`.
+// begin counts the next record in the counter itself. The records that follow from it will be counted in following.
 func (p *replay) begin(itself, following *uint64) {
 	*itself++
 	*following-- // because found also counts the record itself

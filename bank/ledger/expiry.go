@@ -31,8 +31,8 @@ func (e *expiry) holdFirst() bool {
 	return len(e.holds.queue) > 0 && (len(e.lots.dues) == 0 || e.holds.queue[0].expires <= e.lots.dues[0].due)
 }
 
-// advance sets the time to the argument at. Until that time it lets holds lapse and grants expire in the order of their
-// times. It returns how many holds lapsed.
+// advance sets the time to the argument at. Holds lapse and grants expire in the order of their times. advance returns
+// how many holds lapsed.
 func (e *expiry) advance(at messages.Time) int {
 	e.records.now = max(e.records.now, at)
 	n := 0
@@ -49,7 +49,6 @@ func (e *expiry) advance(at messages.Time) int {
 	return n
 }
 
-// lapse frees a hold that is due, and appends the record of the lapse.
 func (e *expiry) lapse(h *hold) {
 	s := step{
 		asked: &money.Transfer{Kind: money.Void, Pending: h.id},
@@ -59,8 +58,8 @@ func (e *expiry) lapse(h *hold) {
 	e.records.known.add(lapseKey(h.id), e.books.write(&record{what: lapsed, at: e.records.now, asked: *s.asked, outcome: s.outcome()}, s.debit, nil))
 }
 
-// sweepMoved calls sweep for the accounts whose lots a command changed. An expired grant on an account that owed
-// credits is returned only when the account has received enough.
+// sweepMoved calls sweep for the accounts whose lots a command changed. An account may have owed credits when its grant
+// expired. Then the grant is returned only when the account has received enough.
 func (e *expiry) sweepMoved() {
 	moved := e.lots.moved
 	e.lots.moved = nil
@@ -92,8 +91,8 @@ func (e *expiry) sweep(a *account, by messages.Time) {
 // returnReason is the reason in a statement for the return of an expired grant.
 const returnReason = "the grant expired; what was not spent of it went back"
 
-// giveBack returns a part of a grant to the issuer. The identifier of this transfer contains the record's number, so
-// it is unique.
+// giveBack returns a part of a grant to the issuer. The transfer's identifier is unique, because it contains the
+// record's number.
 func (e *expiry) giveBack(a *account, grant string, amount messages.Credits) {
 	t := money.Transfer{
 		ID: returnPrefix + uitoa(e.records.journal.count+1), Kind: money.Posted,

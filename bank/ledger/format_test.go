@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestTheFormat applies a stored log of random commands of all verbs. The result must have the stored hash and image,
-// byte for byte.
+// TestTheFormat applies a stored log of random commands of all verbs. The result must have the stored hash and image.
 func TestTheFormat(t *testing.T) {
 	log, err := os.ReadFile("testdata/format.log")
 	if err != nil {

@@ -72,7 +72,6 @@ func (b *bed) join(project, member messages.Name) {
 	}
 }
 
-// Checks an account's balance and its reserved part.
 func (b *bed) has(name messages.Name, balance, reserved messages.Credits) {
 	b.Helper()
 	a, err := b.Account(name)
@@ -113,7 +112,6 @@ func extend(id, hold string, until messages.Time) money.Transfer {
 	return money.Transfer{ID: id, Kind: money.Extend, Pending: hold, Expires: until}
 }
 
-// linked links transfers into a chain.
 func linked(ts ...money.Transfer) []money.Transfer {
 	for i := range ts[:len(ts)-1] {
 		ts[i].Linked = true

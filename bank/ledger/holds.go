@@ -119,7 +119,7 @@ func (hs *holds) maker(by messages.Name) messages.Name {
 // expiring orders holds by expiry, earliest first.
 var expiring = heap.Order[*hold]{Before: (*hold).earlier, Moved: func(h *hold, at int) { h.place = at }}
 
-// enqueue puts a hold into the queue of expiries, or moves it to its new position there.
+// enqueue puts a hold into the queue of expiries, or moves it to its new position.
 func (hs *holds) enqueue(h *hold) {
 	switch {
 	case h.place >= 0 && h.expires == 0:

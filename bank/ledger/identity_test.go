@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestSameIdentifier repeats transfers with the same identifier. The first result must be returned, whatever it was
-// and whatever happened since. Other content must be a conflict and change nothing.
+// TestSameIdentifier repeats transfers with the same identifier. The first result must be returned, whatever happened
+// since. Other content must be a conflict.
 func TestSameIdentifier(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)
@@ -43,8 +43,7 @@ func TestSameIdentifier(t *testing.T) {
 	}
 }
 
-// TestHoldAskedAgainLater repeats a hold whose expiry is counted from the time of asking. It must be the same hold,
-// and the first expiry must stay.
+// TestHoldAskedAgainLater repeats a hold whose expiry is counted from the time of asking. The first expiry must stay.
 func TestHoldAskedAgainLater(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)
@@ -77,7 +76,7 @@ func TestChain(t *testing.T) {
 	b.grant("ada", 10)
 	b.grant("bob", 1)
 	b.grant("cyd", 1)
-	// Credits may pass in one chain through an account that has no credits before.
+	// A chain may pass credits through an account that has none before.
 	r := b.send(linked(posted("1", "ada", "bob", 10), posted("2", "bob", "cyd", 11), held("3", "cyd", 12))...)
 	for i := range r {
 		if r[i].Error != nil {
@@ -86,7 +85,7 @@ func TestChain(t *testing.T) {
 	}
 	b.has("cyd", 12, 12)
 	hash, records := b.Hash(), b.Totals().Records
-	// A chain that fails takes back all its transfers, including a post, an extension and a void before the failure.
+	// A chain that fails takes back all its transfers, including a post, an extension and a void.
 	failing := linked(post("4", "3", 5), posted("5", money.SiteAccount, "ada", 5), posted("6", "ada", "bob", 99))
 	r = b.send(failing...)
 	for i := range r {
@@ -107,7 +106,7 @@ func TestChain(t *testing.T) {
 	b.balanced()
 }
 
-// TestChainUndoesEveryKind makes chains fail after one transfer of each kind. Each transfer must be undone.
+// TestChainUndoesEveryKind makes chains fail after one transfer of each kind.
 func TestChainUndoesEveryKind(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 100)
@@ -155,7 +154,7 @@ func TestChainThatIsMalformed(t *testing.T) {
 }
 
 // TestChainInPart repeats some transfers of a chain together with new ones. The repeated transfers must get their first
-// results, and the new transfers must be refused.
+// results, and the new ones must be refused.
 func TestChainInPart(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)
@@ -188,8 +187,8 @@ func TestGrantIsIdempotent(t *testing.T) {
 	b.has("ada", 10, 0)
 }
 
-// TestReasonOfAJob repeats a job's charge with a longer reason. It must get the first result, and the first reason
-// must stay.
+// TestReasonOfAJob repeats a job's charge with a longer reason. It must get the first result, and the first reason must
+// stay.
 func TestReasonOfAJob(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)

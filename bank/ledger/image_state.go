@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The state is written in chunks, so that reading it takes little memory. The length of a chunk comes before it. An
-// empty chunk ends the state.
+// The state is written in chunks, so reading it takes little memory. The length of a chunk comes before it. An empty
+// chunk ends the state.
 const (
 	accountsChunk = iota + 1
 	holdsChunk
@@ -95,7 +95,7 @@ func (c *codec) part(m *member) {
 	c.flag(&m.left)
 }
 
-// hold encodes or decodes a hold. Its account is encoded as a name, which is looked up in the argument as.
+// hold encodes or decodes a hold. Its account is encoded as a name, which is looked up in as.
 func (c *codec) hold(h *hold, as *accounts) {
 	c.text(&h.id)
 	var name messages.Name

@@ -40,7 +40,6 @@ func busy(t *testing.T) *bed {
 	return b
 }
 
-// TestRestoreIsIdentical restores an image, and continues with both ledgers. They must stay equal.
 func TestRestoreIsIdentical(t *testing.T) {
 	b := busy(t)
 	if segments := len(b.records.journal.sealed); segments < 2 {
@@ -75,7 +74,6 @@ func TestReplicasAreIdentical(t *testing.T) {
 	}
 }
 
-// TestImageIsUntouched checks that an image does not change when commands are applied after the capture.
 func TestImageIsUntouched(t *testing.T) {
 	b := busy(t)
 	before := encodeImage(t, b.Ledger)
@@ -93,7 +91,7 @@ func TestImageIsUntouched(t *testing.T) {
 	}
 }
 
-// TestImageIsReadWhileLedgerChanges reads an image while the ledger changes, for the race detector.
+// TestImageIsReadWhileLedgerChanges is for the race detector.
 func TestImageIsReadWhileLedgerChanges(t *testing.T) {
 	b := busy(t)
 	image := b.Capture()
@@ -120,7 +118,6 @@ func TestHashSeesTimeAndMembers(t *testing.T) {
 	}
 }
 
-// TestDamagedImage changes and cuts an image at every position. It must be refused.
 func TestDamagedImage(t *testing.T) {
 	image := smallImage(t)
 	l := New()
@@ -183,7 +180,6 @@ func resign(body []byte) []byte {
 	return append(bytes.Clone(body), digest[:]...)
 }
 
-// TestRestoreReaderFails checks that the reader's own error is returned.
 func TestRestoreReaderFails(t *testing.T) {
 	b := busy(t)
 	image := encodeImage(t, b.Ledger)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// index finds the record of an identifier by the identifier's hash. Then it reads the record to compare the
-// identifier itself. The index is not in an image, because the tables of the segments have the hashes.
+// index finds the record of an identifier by the identifier's hash. Then it reads the record to compare the identifier
+// itself. The index is not in an image, because the tables of the segments have the hashes.
 type index struct {
 	numbers map[uint64]uint64      // by hash: the first record
 	more    map[uint64][]uint64    // by hash: further records; almost always empty
@@ -21,7 +21,6 @@ func newIndex() index {
 	return index{numbers: map[uint64]uint64{}, more: map[uint64][]uint64{}, digest: keyHash}
 }
 
-// hash returns the hash of an identifier, and remembers it.
 func (x *index) hash(id string) uint64 {
 	if id != x.last || x.lastHash == 0 {
 		x.last, x.lastHash = id, x.digest(id)
@@ -32,8 +31,8 @@ func (x *index) hash(id string) uint64 {
 // forget clears last, which may share the memory of a command.
 func (x *index) forget() { x.last, x.lastHash = "", 0 }
 
-// keyHash returns the hash of an identifier as segments store it: the first eight bytes of its SHA-256. It is never
-// 0, because 0 means "no identifier".
+// keyHash returns the hash of an identifier as segments store it: the first eight bytes of its SHA-256. It is never 0,
+// because 0 means "no identifier".
 func keyHash(id string) uint64 {
 	var space [MaxID + 16]byte
 	sum := sha256.Sum256(append(space[:0], id...))

@@ -2,8 +2,8 @@ package ledger
 
 import "sort"
 
-// journal is an append-only list of records, numbered from 1. The store has the full segments, and the field tail has
-// the records after them. Written bytes never change, so older records can be read while new ones are appended.
+// journal is an append-only list of records, numbered from 1. The store has the full segments, and tail has the records
+// after them. Written bytes never change, so older records can be read while new ones are appended.
 type journal struct {
 	store  Store
 	sealed []Sealed
@@ -65,7 +65,7 @@ func (j *journal) at(number uint64) ([]byte, error) {
 	return s.Record(int(number - s.Sum().First))
 }
 
-// prefix returns the journal as it is now. It does not change with later appends. It costs a few words of memory.
+// prefix returns the journal as it is now. Later appends do not change it. It costs a few words of memory.
 func (j *journal) prefix() journal {
 	p := *j
 	p.sealed = j.sealed[:len(j.sealed):len(j.sealed)]

@@ -51,8 +51,8 @@ type Result struct {
 	Unread    bool                   // this version of the program cannot read the command, but another version may
 }
 
-// LevelOf returns the level that a replica needs to read a command ([messages.Level]), or an error for a command that
-// this version of the program cannot read. A new verb or form needs a level of its own.
+// LevelOf returns the level that a replica needs to read a command; see [messages.Level]. It returns an error for a
+// command that this version cannot read. A new verb or form needs a level of its own.
 func LevelOf(command []byte) (level int, err error) {
 	var c Command
 	if err := c.decode(command, nil); err != nil {
@@ -61,7 +61,7 @@ func LevelOf(command []byte) (level int, err error) {
 	return max(c.level, 1), nil
 }
 
-// Apply carries out an encoded command. In two cases it sets Result.Error, and nothing changes: it cannot read the
+// Apply carries out an encoded command. It sets Result.Error, and changes nothing, in two cases: it cannot read the
 // command, or the site has stated its keys and the command does not prove its maker.
 func (l *Ledger) Apply(command []byte) Result { return l.apply(command, l.requests.prove) }
 
@@ -84,7 +84,6 @@ func (l *Ledger) apply(command []byte, prove func(*Command, []byte) *messages.Er
 	return l.perform(&c)
 }
 
-// perform carries out a decoded command whose proof was checked.
 func (l *Ledger) perform(c *Command) Result {
 	l.records.rank = c.Rank
 	result := Result{Lapsed: l.lapseBefore(c.At)}
@@ -130,9 +129,8 @@ func (l *Ledger) lapseBefore(at messages.Time) int {
 // Now returns the latest time of any command.
 func (l *Ledger) Now() messages.Time { return l.records.now }
 
-// Err returns the error of the store, or nil if there is none. After an error the ledger refuses all commands, because
-// it may have half of a change. The replica must stop, and start again from its image and the log; its files are
-// intact.
+// Err returns the error of the store, or nil. After an error the ledger refuses all commands, because it may have half
+// of a change. The replica must stop, and start again from its image and the log.
 func (l *Ledger) Err() error { return l.records.broken }
 
 // Done reports whether a transfer with this identifier was carried out.

@@ -13,7 +13,6 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestOneJob follows the credits of a job from the grant to the charge.
 func TestOneJob(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 100*c)
@@ -139,8 +138,8 @@ func TestExtend(t *testing.T) {
 	}
 }
 
-// TestExpiryOrder checks that holds that are due together lapse in the order of expiry, and then of identifier,
-// however they were made, extended and resolved before.
+// TestExpiryOrder checks that holds that are due together lapse in the order of expiry, and then of identifier, however
+// they were made, extended and resolved before.
 func TestExpiryOrder(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 1000)
@@ -273,7 +272,7 @@ func TestOverflow(t *testing.T) {
 		b.do(posted(fmt.Sprint("p", i), "ada", "bob", messages.MaxCredits))
 	}
 	b.has("bob", math.MaxInt64, 0)
-	// The spent amount is also counted, and credits can go round in a circle.
+	// Credits can go round in a circle, so the spent amount could grow out of range.
 	for i := range 9 {
 		b.do(held(fmt.Sprint("h", i), "bob", messages.MaxCredits))
 		b.do(post(fmt.Sprint("c", i), fmt.Sprint("h", i), messages.MaxCredits))
@@ -307,7 +306,6 @@ func TestPayee(t *testing.T) {
 	b.balanced()
 }
 
-// TestAttacks tries to use the hold of another account. All tries must be refused.
 func TestAttacks(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)

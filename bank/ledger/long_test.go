@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// forgetDues removes all due times, so that nothing expires by itself. The test must find this deliberate fault.
+// forgetDues removes all due times, a deliberate fault: nothing then expires by itself.
 func (b *bed) forgetDues() {
 	for _, a := range b.Ledger.lots.dues {
 		a.due = 0
@@ -134,8 +134,8 @@ func TestAGrantIsTheSameWheneverItIsSent(t *testing.T) {
 	}
 }
 
-// TestARepeatedCorrectionSaysWhatCanBeDone corrects a transfer a second time, with another amount or reason. This must
-// be refused, and the action that the error names must work.
+// TestARepeatedCorrectionSaysWhatCanBeDone corrects a transfer a second time, with another amount or reason. The action
+// that the error names must work.
 func TestARepeatedCorrectionSaysWhatCanBeDone(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 50)
@@ -166,8 +166,7 @@ func TestARepeatedCorrectionSaysWhatCanBeDone(t *testing.T) {
 	b.has("ada", 35, 0)
 }
 
-// TestPagesOfAccountsAreBoundedInBytes checks that a page of projects with many members fits in one message, and that
-// the pages lead to all accounts.
+// TestPagesOfAccountsAreBoundedInBytes checks that a page of projects with many members fits in one message.
 func TestPagesOfAccountsAreBoundedInBytes(t *testing.T) {
 	b := newBed(t)
 	for i := range 12 {
@@ -199,7 +198,7 @@ func TestPagesOfAccountsAreBoundedInBytes(t *testing.T) {
 }
 
 // TestPagesOfStatementsFitOneMessage checks that the longest page of the longest entries fits in one message, also in
-// JSON, where a quotation mark takes two bytes. The texts of an entry have a maximum length.
+// JSON, where a quotation mark takes two bytes.
 func TestPagesOfStatementsFitOneMessage(t *testing.T) {
 	const most = 8 << 20 // max_payload of a site's NATS servers
 	b := newBed(t)

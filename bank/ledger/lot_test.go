@@ -17,7 +17,6 @@ func (b *bed) expiring(key string, account messages.Name, amount messages.Credit
 	}
 }
 
-// passes lets time pass.
 func (b *bed) passes(to messages.Time) {
 	b.Helper()
 	b.at = to
@@ -47,7 +46,6 @@ func (b *bed) wantLots(account messages.Name, want string) {
 	}
 }
 
-// TestGrantExpires checks that the unspent part of a grant is returned once, and that the account continues.
 func TestGrantExpires(t *testing.T) {
 	b := newBed(t)
 	b.grant("lab", 50)
@@ -79,8 +77,6 @@ func TestGrantExpires(t *testing.T) {
 	}
 }
 
-// TestHoldsDrawOnWhatExpiresFirst checks that a hold uses the grant that expires first, and keeps its credits after
-// the expiry.
 func TestHoldsDrawOnWhatExpiresFirst(t *testing.T) {
 	b := newBed(t)
 	b.grant("lab", 100)
@@ -117,8 +113,8 @@ func TestHoldLapsesAfterItsGrant(t *testing.T) {
 	}
 }
 
-// TestChainUsesWhatItFrees: a chain of transfers frees credits of an expired grant and holds these credits again. The
-// credits must stay with the account.
+// TestChainUsesWhatItFrees: a chain of transfers frees credits of an expired grant and holds them again. The credits
+// must stay with the account.
 func TestChainUsesWhatItFrees(t *testing.T) {
 	b := newBed(t)
 	b.expiring("g", "ada", 10, 2000)
@@ -133,7 +129,7 @@ func TestChainUsesWhatItFrees(t *testing.T) {
 	b.wantLots("ada", "2000 0/7 ")
 }
 
-// TestRefusedChainLeavesLotsAlone lets chains with every kind of draw be refused. The lots must not change.
+// TestRefusedChainLeavesLotsAlone checks that refused chains with every kind of draw do not change the lots.
 func TestRefusedChainLeavesLotsAlone(t *testing.T) {
 	b := newBed(t)
 	b.grant("bob", 1)
@@ -153,8 +149,8 @@ func TestRefusedChainLeavesLotsAlone(t *testing.T) {
 	b.has("ada", 33, 13)
 }
 
-// TestPaidCreditsKeepTheirExpiry: an account pays credits of an expiring grant to another account. The credits must
-// keep their expiry, and must be returned from the account that then has them.
+// TestPaidCreditsKeepTheirExpiry: an account pays credits of an expiring grant to another account. The credits must be
+// returned from the account that then has them.
 func TestPaidCreditsKeepTheirExpiry(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 5)
@@ -177,7 +173,6 @@ func TestPaidCreditsKeepTheirExpiry(t *testing.T) {
 	}
 }
 
-// TestWhatIsOwedDelaysTheReturn checks that a return never takes an account below its limit.
 func TestWhatIsOwedDelaysTheReturn(t *testing.T) {
 	b := newBed(t)
 	b.expiring("g", "ada", 10, 2000)

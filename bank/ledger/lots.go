@@ -37,7 +37,7 @@ func find(lots []lot, d *draw) (int, bool) {
 }
 
 // drawOn takes an amount from the free parts of lots; the lot that expires first comes first. If hold is true, the
-// credits become held; otherwise they leave the lots. If lots have too little, the draws sum to less than amount.
+// credits become held; otherwise they leave the lots. If the lots have too little, the draws sum to less than amount.
 func drawOn(lots []lot, amount messages.Credits, hold bool) ([]lot, []draw) {
 	var draws []draw
 	empty := false
@@ -60,8 +60,8 @@ func drawOn(lots []lot, amount messages.Credits, hold bool) ([]lot, []draw) {
 	return tidy(lots, empty), draws
 }
 
-// resolveDraws resolves the draws of a hold. It spends the argument spent, beginning with the lot that expires first,
-// and frees the rest.
+// resolveDraws resolves the draws of a hold. It spends the amount spent, beginning with the lot that expires first, and
+// frees the rest.
 func resolveDraws(lots []lot, draws []draw, spent messages.Credits) []lot {
 	empty := false
 	for i := range draws {
@@ -100,7 +100,6 @@ func giveUp(lots []lot, grant string, amount messages.Credits) []lot {
 	return lots
 }
 
-// empty reports whether nothing of the lot is left.
 func (o *lot) empty() bool { return o.free == 0 && o.held == 0 }
 
 // tidy removes empty lots, if the argument empty is true.
@@ -117,7 +116,6 @@ type lots struct {
 	moved []*account // accounts whose lots the present command changed
 }
 
-// move changes the lots of a step's accounts.
 func (ls *lots) move(s *step) {
 	t := s.asked
 	if s.chained {
@@ -153,8 +151,8 @@ func (ls *lots) note(a *account) {
 }
 
 // schedule queues an account under the first of its lots that expires after a time. It skips lots that expired earlier:
-// the rest of such a lot waits until the account has the credits, and the method note queues the account for sweepMoved
-// when the account receives credits.
+// the rest of such a lot waits until the account receives credits; then the method note queues the account for
+// sweepMoved.
 func (ls *lots) schedule(a *account, after messages.Time) {
 	next := messages.Time(0)
 	if i, _ := slices.BinarySearchFunc(a.lots, after, func(o lot, t messages.Time) int { return cmp.Or(cmp.Compare(o.expires, t), -1) }); i < len(a.lots) {

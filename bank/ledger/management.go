@@ -40,8 +40,8 @@ func (mg *management) carryOut(c *Command) (money.AccountReply, *messages.Error)
 	return money.AccountReply{}, nil // for Expire
 }
 
-// movement returns the transfer of a grant, a payment or a withdrawal. Its identifier consists
-// of a prefix, the caller and the key.
+// movement returns the transfer of a grant, a payment or a withdrawal. Its identifier consists of a prefix, the caller
+// and the key.
 func (c *Command) movement() (t money.Transfer) {
 	switch c.Verb {
 	case Grant:
@@ -58,7 +58,7 @@ func (c *Command) movement() (t money.Transfer) {
 	return t
 }
 
-// keyed carries out a transfer once for each identifier. It returns the state of the account named by show afterwards.
+// keyed carries out a transfer once for each identifier. It returns the state afterwards of the account named by show.
 func (mg *management) keyed(by messages.Name, t *money.Transfer, show messages.Name, run func(messages.Name, *money.Transfer) *messages.Error) (money.AccountReply, *messages.Error) {
 	if mg.records.recorded(t.ID) != 0 {
 		return mg.accounts.reply(show, mg.records.recall(t).Error)
@@ -216,7 +216,6 @@ func (mg *management) freeze(c *Command) (money.AccountReply, *messages.Error) {
 	return a.brief(), nil
 }
 
-// credit sets how far below zero an account may go.
 func (mg *management) credit(by messages.Name, r *money.CreditRequest) (money.AccountReply, *messages.Error) {
 	a, err := mg.accounts.find(r.Account)
 	if err != nil {

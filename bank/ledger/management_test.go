@@ -15,7 +15,6 @@ func (b *bed) as(user messages.Name, c Command) Result {
 	return b.command(c)
 }
 
-// Fails the test if a command is refused.
 func (b *bed) must(r Result) Result {
 	b.Helper()
 	if r.Error != nil {
@@ -60,8 +59,8 @@ func heldBy(member messages.Name, t money.Transfer) money.Transfer {
 	return t
 }
 
-// TestMemberLimit checks the sum that counts against a member's limit: what it spent and holds. This sum must also
-// count after the member leaves and comes back.
+// TestMemberLimit checks the sum that counts against a member's limit: what it spent and holds. Leaving and coming back
+// must not reset the sum.
 func TestMemberLimit(t *testing.T) {
 	b := climate(t)
 	b.do(heldBy("ada", held("a", "climate", 12)))
@@ -86,7 +85,6 @@ func TestMemberLimit(t *testing.T) {
 	b.do(held("own", "climate", 50)) // without a member there is no limit
 }
 
-// TestRoles checks that owners manage and pay, members spend, and auditors only see.
 func TestRoles(t *testing.T) {
 	b := climate(t)
 	auditor, owner := money.RoleAuditor, money.RoleOwner
@@ -112,8 +110,8 @@ func TestRoles(t *testing.T) {
 	b.must(b.command(Command{Verb: Member, By: "ops", Member: money.MemberRequest{Account: "climate", Member: "ada", Remove: true}}))
 }
 
-// TestProject checks that repeating the request for a project changes nothing, that a request with other values changes
-// the project, and that a user's own account cannot become a project.
+// TestProject checks that a repeated request for a project changes nothing, that other values change the project, and
+// that a user's own account cannot become a project.
 func TestProject(t *testing.T) {
 	b := climate(t)
 	request := money.ProjectRequest{Account: "climate", Title: "Climate", Owners: []messages.Name{"dan"}}
@@ -195,7 +193,6 @@ func TestCorrection(t *testing.T) {
 	b.balanced()
 }
 
-// TestCredit checks that an account can go below zero by its credit, and no further.
 func TestCredit(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)
@@ -213,8 +210,8 @@ func TestCredit(t *testing.T) {
 	b.balanced() // its debt stays
 }
 
-// TestExternalityPayments moves credits between many accounts at once. One chain of MaxLegs transfers settles the
-// runner's hold and the payments to the jobs that waited. Either all transfers must happen, or none.
+// TestExternalityPayments settles the runner's hold and the payments to the jobs that waited, in one chain of MaxLegs
+// transfers. Either all transfers must happen, or none.
 func TestExternalityPayments(t *testing.T) {
 	const waiting = (money.MaxLegs - 2) / 2
 	b := newBed(t)
@@ -297,8 +294,6 @@ func TestChainOnItsOwnHold(t *testing.T) {
 	}
 }
 
-// TestMostGranted checks that MostGranted lists the accounts that were granted the most credits, and not the site's own
-// accounts.
 func TestMostGranted(t *testing.T) {
 	b := newBed(t)
 	for _, g := range []struct {

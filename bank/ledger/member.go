@@ -48,7 +48,6 @@ func (a *account) part(name messages.Name) (money.Role, bool) {
 	return 0, false
 }
 
-// owns reports whether this name may manage the account and pay from it.
 func (a *account) owns(name messages.Name) bool {
 	role, ok := a.part(name)
 	return ok && (role == money.RoleSelf || role == money.RoleOwner)
@@ -59,7 +58,7 @@ func (a *account) has(name messages.Name) bool {
 	return m != nil && !m.left
 }
 
-// tally adds member m to the numbers of members and owners if by is 1, and subtracts it if by is -1.
+// tally adds member m to the numbers of members and owners if the argument by is 1, and subtracts m if it is -1.
 func (a *account) tally(m *member, by int) {
 	if m.left {
 		return

@@ -46,7 +46,6 @@ func (m *model) heldBy(account, member messages.Name) *big.Int {
 	return sum
 }
 
-// charge adds an amount to the sum that a member spent. A negative amount reduces the sum.
 func (m *model) charge(account, member messages.Name, amount messages.Credits) {
 	key := modelPart{account, member}
 	if p, ever := m.parts[key]; ever {
@@ -262,8 +261,8 @@ func (m *model) withdraw(by messages.Name, r money.WithdrawRequest) (messages.Ki
 	})
 }
 
-// correct reverses a transfer. The argument holds has the holds of all charges: the accounts of a charge are in its
-// hold.
+// correct reverses a transfer. The argument holds has the holds of all charges, because the accounts of a charge are in
+// its hold.
 func (m *model) correct(by messages.Name, r money.CorrectRequest, holds map[string]modelHold) (messages.Kind, bool) {
 	if err := checkCorrect(&r); err != nil {
 		return err.Kind, false

@@ -11,9 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// model is the ledger in the simplest form: amounts without bounds, maps of values, and a chain that is carried out
-// on a copy. It has the kinds of refusals, not their texts. Other files have its parts for members and operators, and
-// for expiring grants.
+// model is the ledger in the simplest form: amounts without bounds, maps of values, and a chain that is carried out on
+// a copy. It has the kinds of refusals, not their texts.
 type model struct {
 	now     messages.Time
 	balance map[messages.Name]*big.Int // balances of the open accounts
@@ -67,7 +66,7 @@ func (m *model) open(name messages.Name) {
 	m.balance[name], m.granted[name], m.spent[name] = new(big.Int), new(big.Int), new(big.Int)
 }
 
-// clone copies the maps that transfers change. Amounts are replaced and never changed, so the copies share them.
+// clone copies the maps that transfers change. The copies share the amounts, which are replaced and never changed.
 func (m *model) clone() *model {
 	c := *m
 	c.balance, c.granted, c.spent = maps.Clone(m.balance), maps.Clone(m.granted), maps.Clone(m.spent)
@@ -110,7 +109,6 @@ func (m *model) room(name messages.Name) *big.Int {
 	return new(big.Int).Add(m.available(name), big.NewInt(int64(m.credit[name])))
 }
 
-// transfers returns the answers to a batch.
 func (m *model) transfers(by messages.Name, rank Rank, batch []money.Transfer) []modelResult {
 	var results []modelResult
 	for len(batch) > 0 {

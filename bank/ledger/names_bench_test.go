@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// BenchmarkNames adds names to a set of up to a million names, and reads a page of it.
+// BenchmarkNames adds up to a million names to a set, and reads a page of it.
 func BenchmarkNames(b *testing.B) {
 	const most = 1_000_000
 	list := make([]messages.Name, most)

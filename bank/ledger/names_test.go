@@ -12,7 +12,6 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestNames compares the pages of a set of names with a sorted list.
 func TestNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := rapid.SliceOfDistinct(rapid.StringMatching("[a-c]{1,4}"), func(s string) string { return s }).Draw(t, "names")

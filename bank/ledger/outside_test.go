@@ -42,7 +42,6 @@ func (o *outsider) text() string {
 	return v
 }
 
-// transfer returns the transfer fields that a Line also has.
 func (o *outsider) transfer() (t money.Transfer) {
 	t.Kind = money.TransferKind(o.octet())
 	has := o.octet()
@@ -125,8 +124,8 @@ func (o *outsider) outcome(l *Line) {
 	}
 }
 
-// TestRecordsAreAsThePageHasThem checks that the page for auditors has every field of a record: a reader that was
-// written from the page alone must read the same as the bank's own reader.
+// TestRecordsAreAsThePageHasThem checks that the page for auditors has every field of a record: a reader written from
+// the page alone must read the same as the bank's own reader.
 func TestRecordsAreAsThePageHasThem(t *testing.T) {
 	_, all := eachRecord(t)
 	encoded := func(r record) {

@@ -14,8 +14,7 @@ type planner struct {
 	holds    *holds
 }
 
-// prepare plans a transfer that the caller requested. If the transfer makes a hold, prepare stores the caller's name in
-// the hold.
+// prepare plans a transfer that the caller requested. In a hold, it stores the caller's name.
 func (p *planner) prepare(by messages.Name, t *money.Transfer) (step, *messages.Error) {
 	s, err := p.plan(t)
 	if err == nil && t.Kind == money.Hold {
@@ -24,7 +23,7 @@ func (p *planner) prepare(by messages.Name, t *money.Transfer) (step, *messages.
 	return s, err
 }
 
-// plan checks a transfer against the state, and returns its step. books.do can carry out that step.
+// plan checks a transfer against the state, and returns its step for books.do.
 func (p *planner) plan(t *money.Transfer) (step, *messages.Error) {
 	switch t.Kind {
 	case money.Posted:
@@ -187,8 +186,8 @@ func (s *step) covered(amount messages.Credits) *messages.Error {
 	return nil
 }
 
-// fits returns an error if the step would take a balance out of range. Each amount must also be possible as a
-// negative number, because the issuer's balance is minus what was issued.
+// fits returns an error if the step would take a balance out of range. The negative of each amount must be in range
+// too, because the issuer's balance is minus what was issued.
 func (s *step) fits() *messages.Error {
 	less, debited := sum(s.debit.balance, -s.amount)
 	debited = debited && less > math.MinInt64
@@ -200,8 +199,8 @@ func (s *step) fits() *messages.Error {
 		s.amount, s.debit.name, s.credit.name)
 }
 
-// counted adds to a sum that is only used for statistics, such as granted. At the largest number it stops growing,
-// and nothing is refused: an account's past must not close it to grants or charges.
+// counted adds to a sum that is only used for statistics, such as granted. The sum stops at the largest number, because
+// an account's past must not close it to grants or charges.
 func counted(total, more messages.Credits) messages.Credits {
 	if all, fits := sum(total, more); fits {
 		return all
@@ -209,7 +208,6 @@ func counted(total, more messages.Credits) messages.Credits {
 	return math.MaxInt64
 }
 
-// sum returns a + b. It returns false if the sum overflows.
 func sum(a, b messages.Credits) (messages.Credits, bool) {
 	c := a + b
 	return c, (c > a) == (b > 0)
@@ -234,8 +232,8 @@ func (p *planner) findHold(id string) (*hold, *messages.Error) {
 	return nil, messages.Errorf(messages.Ended, "hold %q was posted or voided before: a hold resolves once", clip(id))
 }
 
-// planCorrection plans the reverse of an earlier transfer. The reverse of a charge also lowers what the account and
-// its member have spent.
+// planCorrection plans the reverse of an earlier transfer. The reverse of a charge also lowers what the account and its
+// member have spent.
 func (p *planner) planCorrection(s step) (step, *messages.Error) {
 	rec, err := p.records.correctable(s.asked.Pending)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestCorrectionOfACorrection checks that a correction of a correction restores what was spent, so that nobody can
-// exceed a limit this way, however often it is repeated.
+// TestCorrectionOfACorrection checks that a correction of a correction restores what was spent. So nobody can exceed a
+// limit this way.
 func TestCorrectionOfACorrection(t *testing.T) {
 	b := climate(t)
 	b.do(heldBy("ada", held("h", "climate", 20)))
@@ -135,8 +135,8 @@ func TestHoldsThatCannotBeCounted(t *testing.T) {
 	}
 }
 
-// TestWhatMirrorsOtherSitesDoesNotExpire checks that credits on a peer's account do not expire: the other site would
-// not have the same return.
+// TestWhatMirrorsOtherSitesDoesNotExpire checks that credits on a peer's account do not expire, because the other site
+// would not have the same return.
 func TestWhatMirrorsOtherSitesDoesNotExpire(t *testing.T) {
 	b := newBed(t)
 	g := money.GrantRequest{Key: "k", Account: clearing.PeerAccountPrefix + "-settlement", Amount: 5, Expires: 5000}
@@ -145,8 +145,7 @@ func TestWhatMirrorsOtherSitesDoesNotExpire(t *testing.T) {
 	b.must(b.command(Command{Verb: Grant, By: "ops", Grant: g}))
 }
 
-// TestRanks: a command asks for something that its maker's rank does not allow. It must be refused without a record,
-// whoever proposed it.
+// TestRanks: a command that its maker's rank does not allow must be refused without a record, whoever proposed it.
 func TestRanks(t *testing.T) {
 	b := climate(t)
 	before := b.Totals().Records
@@ -173,7 +172,7 @@ func TestRanks(t *testing.T) {
 }
 
 // TestRefusalsAreKeptByTheirKind: two versions of the program refuse the same requests with different texts. Their
-// replicas must have equal hashes, because the journal has only the kinds of refusals.
+// replicas must have equal hashes.
 func TestRefusalsAreKeptByTheirKind(t *testing.T) {
 	b := climate(t)
 	first := b.refuse(messages.Insufficient, posted("no", "eve", "climate", 1000))

@@ -34,7 +34,7 @@ func (g gen) caller() (messages.Name, Rank) {
 }
 
 // begin grants credits to the accounts, some with an expiry, and gives the project one member with a limit and one
-// member without.
+// without.
 func (p *pair) begin(t *rapid.T) {
 	g := newGen(t)
 	for i, name := range []messages.Name{"ada", "bob", "lab", "lab"} {

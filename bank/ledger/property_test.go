@@ -16,8 +16,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestLedgerAgreesWithModel applies the same random commands to the ledger and to a model of it. Identifiers, holds
-// and accounts are drawn so that they meet often, and amounts and times are often extreme.
+// TestLedgerAgreesWithModel applies the same random commands to the ledger and to a model of it. Identifiers, holds and
+// accounts meet often, and amounts and times are often extreme.
 func TestLedgerAgreesWithModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &pair{T: t, ledger: Open(someStore(t)), model: newModel(), holds: map[string]modelHold{}}
@@ -108,7 +108,6 @@ func (p *pair) apply(g gen, cmd Command) Result {
 	return p.ledger.Apply(data)
 }
 
-// charges makes holds for members, and charges some of them.
 func (p *pair) charges(t *rapid.T) {
 	g := newGen(t)
 	hold := held(g.id(), "lab", messages.Credits(1+g.IntN(15)))
@@ -255,7 +254,6 @@ func sameRefusal(t *rapid.T, what string, got *messages.Error, kind messages.Kin
 	}
 }
 
-// check compares every account and hold with the model, and checks that the books balance.
 func (p *pair) check(t *rapid.T) {
 	if len(p.ledger.Accounts()) != len(p.model.balance) || len(p.ledger.holds.byID) != len(p.model.pending) {
 		t.Fatalf("%d accounts and %d holds, the model has %d and %d",
@@ -306,7 +304,6 @@ func (p *pair) checkStatements(t *rapid.T) {
 	}
 }
 
-// restart continues with a ledger that is restored from an image.
 func (p *pair) restart(t *rapid.T) {
 	before := p.ledger.Hash()
 	var image bytes.Buffer

@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// Holds returns the newest pending holds of an account, at most MaxPendingHolds of them.
+// Holds returns the newest pending holds of an account, at most MaxPendingHolds.
 func (l *Ledger) Holds(name messages.Name) []money.PendingHold {
 	if a := l.accounts.byName[name]; a != nil {
 		return a.pending()
@@ -37,8 +37,8 @@ func (l *Ledger) Brief(name messages.Name) (money.AccountReply, error) {
 	return a.brief(), nil
 }
 
-// MaxAccounts is the maximum number of accounts on one page. Accounts with many members or expiring grants make a
-// page shorter: it has at most about pageBytes, and at least one account.
+// MaxAccounts is the maximum number of accounts on one page. Large accounts make a page shorter: it has at most about
+// pageBytes, and at least one account.
 const (
 	MaxAccounts = 1000
 	pageBytes   = 512 << 10
@@ -56,8 +56,8 @@ func (l *Ledger) Accounts() []money.AccountReply {
 	return list
 }
 
-// MostGranted returns the accounts of users and projects that were granted the most credits, without their members and
-// expiring grants. The argument most is the maximum number of accounts. MostGranted reads every account.
+// MostGranted returns the accounts of users and projects that were granted the most credits, at most `most` of them,
+// without their members and expiring grants. It reads every account.
 func (l *Ledger) MostGranted(most int) (list []money.AccountReply) {
 	compare := func(a, b money.AccountReply) int {
 		return cmp.Or(cmp.Compare(b.Granted, a.Granted), cmp.Compare(a.Account, b.Account))
@@ -82,7 +82,7 @@ func (l *Ledger) AccountsPage(q money.AccountsRequest) (money.AccountsReply, err
 	return l.accounts.page(q, l.accounts.names.after(q.After))
 }
 
-// AccountsOf returns a page, as AccountsPage does, of a user's account and the accounts that the user is a member of.
+// AccountsOf returns a page of a user's account and the accounts that the user is a member of; see AccountsPage.
 func (l *Ledger) AccountsOf(user messages.Name, q money.AccountsRequest) (money.AccountsReply, error) {
 	names := slices.Clone(l.accounts.projects[user])
 	if l.accounts.byName[user] != nil && !slices.Contains(names, user) {
@@ -116,8 +116,8 @@ func (as *accounts) page(q money.AccountsRequest, names iter.Seq[messages.Name])
 	return reply, nil
 }
 
-// MaySee reports whether a user may see an account and its statement: it is the user's own account, or the user is a
-// member.
+// MaySee reports whether a user may see an account and its statement: the user's own, or one that the user is a member
+// of.
 func (l *Ledger) MaySee(user, name messages.Name) bool {
 	if user == name {
 		return true
@@ -126,7 +126,7 @@ func (l *Ledger) MaySee(user, name messages.Name) bool {
 	return a != nil && a.has(user)
 }
 
-// Owns reports whether a user may pay from an account: it is the user's own account, or the user is an owner.
+// Owns reports whether a user may pay from an account: the user's own, or one that the user is an owner of.
 func (l *Ledger) Owns(user, name messages.Name) bool {
 	if user == name {
 		return true
@@ -141,8 +141,8 @@ func (l *Ledger) Limited(user, name messages.Name) bool {
 	return a != nil && a.has(user) && a.member(user).limit != 0
 }
 
-// Standings returns the balance and reserve of all accounts, by name. The argument most is the maximum number of
-// accounts; if there are more, Standings returns an error.
+// Standings returns the balance and reserve of all accounts, by name. If there are more than `most` accounts, it
+// returns an error.
 func (l *Ledger) Standings(most int) ([]money.Standing, error) {
 	if len(l.accounts.order) > most {
 		return nil, messages.Errorf(messages.TooLarge, "there are %d accounts, more than fit into one reply: verify the bank's directory instead, with --history", len(l.accounts.order))
@@ -173,8 +173,8 @@ func (l *Ledger) Totals() Totals {
 	}
 }
 
-// Books returns the bank's running totals, in constant time. The books balance if the issued amount (minus the
-// issuer's balance) equals the sum over the other accounts. [Image.Audit] recomputes these totals from the records.
+// Books returns the bank's running totals, in constant time. The books balance if the issued amount (minus the issuer's
+// balance) equals the sum over the other accounts. [Image.Audit] recomputes these totals.
 func (l *Ledger) Books() money.BooksReply {
 	t := l.Totals()
 	r := money.BooksReply{

@@ -11,7 +11,6 @@ import (
 // Rank says what the maker of a command may do. The leader decides it.
 type Rank uint8
 
-// The ranks.
 const (
 	Operator Rank = iota
 	Service       // may resolve only the holds that it made

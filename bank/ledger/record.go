@@ -6,7 +6,7 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// The type what is the kind of a record. New kinds are added only at the end.
+// The type what is the kind of a record. New kinds are added at the end.
 type what uint8
 
 const (
@@ -30,7 +30,7 @@ type stamp struct {
 	mark    proof.Mark
 }
 
-// record is a record of the journal. The comment on a field names the kinds of records that use the field.
+// record is a record of the journal. The comment on a field names the kinds of records that use it.
 type record struct {
 	what what
 	at   messages.Time
@@ -57,7 +57,7 @@ type record struct {
 	digest digest                 // digest of signed, if it was computed already
 }
 
-// key returns the identifier under which the index has the record, or "" if the index does not have it.
+// key returns the identifier under which the index has the record, or "".
 func (r *record) key() string {
 	switch r.what {
 	case done, refused:
@@ -184,7 +184,7 @@ func decodeRecord(b []byte) (record, bool) {
 }
 
 // remembered returns the message of a remembered refusal, for repeated requests. The journal has only the kind of the
-// refusal: texts differ between releases, and replicas must not differ.
+// refusal: texts differ between releases, and replicas must not.
 func remembered(kind messages.Kind) string {
 	return "this was refused when it was first asked for: " + whyRefused(kind) + "; to try again, choose a new identifier or key"
 }

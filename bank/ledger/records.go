@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// records has the journal, the index of its identifiers, and the time of the latest record. The time never decreases.
+// records has the journal, the index of its identifiers, and the time of the latest record, which never decreases.
 type records struct {
 	journal journal
 	known   index // the identifiers of all answered transfers
@@ -87,7 +87,7 @@ func (rs *records) follow(s Sealed, sum *Sum) error {
 	return nil
 }
 
-// keyOf returns the hash under which the index has a record, or 0 if the index does not have it.
+// keyOf returns the hash under which the index has a record, or 0.
 func (rs *records) keyOf(r *record) uint64 {
 	if key := r.key(); key != "" {
 		return rs.known.hash(key)
@@ -170,7 +170,7 @@ func (rs *records) recall(t *money.Transfer) money.TransferResult {
 }
 
 // Reports whether two transfers under one identifier have the same content. Two fields may differ, and the first value
-// stays: the expiry, which is computed from the time of the request; and the reason of a job's transfer, which may have
+// stays: the expiry, which depends on the time of the request; and the reason of a job's transfer, which may have
 // become longer.
 func same(a, b money.Transfer) bool {
 	if a.Job != 0 && a.Job == b.Job {

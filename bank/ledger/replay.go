@@ -18,9 +18,8 @@ var (
 )
 
 // replay carries out a journal again from its records. It finds the command of a record, or of several records in a
-// row, applies it to its ledger, and compares the records that the ledger writes with the journal, byte by byte. So
-// each rule is only in the ledger, and a record that breaks a rule is found: the ledger refuses the command, or
-// writes other records.
+// row, and applies the command to its ledger. The records that the ledger writes must equal the journal's, byte by
+// byte. So each rule is only in the ledger.
 type replay struct {
 	ledger *Ledger
 	count  uint64   // number of records processed
@@ -90,8 +89,8 @@ func (p *replay) fault(number uint64, why error) error {
 	return fmt.Errorf("record %d %w", number, why)
 }
 
-// carryOut applies the command that wrote the records of the group; the group has the records of one command. The
-// argument last is the number of the group's last record.
+// carryOut applies the command that wrote the records of the group. The argument last is the number of the group's last
+// record.
 func (p *replay) carryOut(last uint64) error {
 	number := last - uint64(len(p.group)) + 1
 	c, err := p.command()
@@ -129,7 +128,7 @@ func reason(r Result) *messages.Error {
 }
 
 // expect compares a record with the next one that the ledger wrote. The argument why is the ledger's refusal of the
-// command, or nil if the ledger did not refuse.
+// command, or nil.
 func (p *replay) expect(number uint64, raw []byte, why *messages.Error) error {
 	switch {
 	case len(p.ahead) > 0 && bytes.Equal(p.ahead[0], raw):
@@ -163,7 +162,7 @@ func (p *replay) awaits() bool {
 // states reports whether a record is a statement or a request. Such a record changes no account itself.
 func (r *record) states() bool { return r.what == trusted || r.what == requested || r.what == said }
 
-// linked reports whether a record is about a transfer of a chain that another transfer of the chain follows.
+// linked reports whether another transfer of the same chain follows the record's transfer.
 func (r *record) linked() bool { return (r.what == done || r.what == refused) && r.asked.Linked }
 
 // continues reports whether a record may belong to the command of the group.
@@ -189,7 +188,6 @@ func (r *record) part() [2]messages.Name {
 	return [2]messages.Name{r.account + r.change.account, r.member + r.change.member}
 }
 
-// command returns the command that wrote the records of the group.
 func (p *replay) command() (Command, error) {
 	first, last := &p.group[0], &p.group[len(p.group)-1]
 	c := Command{At: first.at, By: first.by, Rank: first.rank}
@@ -216,7 +214,6 @@ func (p *replay) opening(c Command, last *record) (Command, error) {
 	return c, errors.New("opens an account without a grant or project")
 }
 
-// changing returns the command that changed an account or a membership.
 func (p *replay) changing(c Command) (Command, error) {
 	c.Verb = Member
 	for i := range p.group {

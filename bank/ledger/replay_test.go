@@ -25,9 +25,9 @@ func environment(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// TestReplay makes random histories, with chains, refusals, lapses, returns, corrections and projects. It must be
-// possible to verify and restore them. A history with an inserted fault at its end, or with one altered record, must be
-// refused. CANDOR_SEEDS is the number of seeds, CANDOR_FIRST_SEED the first.
+// TestReplay makes random histories. It must be possible to verify and restore them. A history with an inserted fault
+// at its end, or with one altered record, must be refused. CANDOR_SEEDS is the number of seeds, CANDOR_FIRST_SEED the
+// first.
 func TestReplay(t *testing.T) {
 	first := environment(t, "CANDOR_FIRST_SEED", 1)
 	for seed := first; seed < first+environment(t, "CANDOR_SEEDS", 4); seed++ {
@@ -78,8 +78,7 @@ func replayOne(t *testing.T, seed uint64) {
 	}
 }
 
-// alterations are changes of a record that break a rule. The function of an alteration returns false for a record that
-// it cannot alter.
+// alterations are changes of a record that break a rule. The function returns false for a record that it cannot alter.
 var alterations = []struct {
 	name  string
 	alter func(*record) bool
@@ -106,7 +105,7 @@ var alterations = []struct {
 	{"a setting of no account", func(r *record) bool { r.change.account = "nowhere"; return r.what == changed }},
 }
 
-// alter returns the altered bytes of a record, or nil if the function how cannot alter this record.
+// alter returns the altered bytes of a record, or nil if the function how cannot alter it.
 func alter(raw []byte, how func(*record) bool) []byte {
 	rec, _ := decodeRecord(raw)
 	if rec.asked.ID == "done" || !how(&rec) {
@@ -117,7 +116,7 @@ func alter(raw []byte, how func(*record) bool) []byte {
 	return w.b
 }
 
-// wander applies random commands, which do not change the accounts and holds that are used for inserted faults.
+// wander applies random commands. They do not change the accounts and holds that are used for inserted faults.
 func (b *bed) wander(r *rand.Rand, n int) {
 	pick := func(names ...messages.Name) messages.Name { return names[r.IntN(len(names))] }
 	var ids []string

@@ -51,15 +51,15 @@ func (q *requests) prove(c *Command, raw []byte) *messages.Error {
 	return err
 }
 
-// rootless stops a replica that cannot check proofs: its state would become different from the other replicas'
+// rootless stops a replica that cannot check proofs, because its state would become different from the other replicas'
 // states.
 func (q *requests) rootless() *messages.Error {
 	q.records.fail(fmt.Errorf("its commands carry proofs, and this replica does not have the present keys of the site to check them with: copy the present keys directory of the site to this host"))
 	return q.records.refusal()
 }
 
-// lower returns `said`, the rank that the leader gave. It returns an error, unless said is the proven rank, or is the
-// lower rank User of a proven operator.
+// lower returns said, the rank that the leader gave. That must be the proven rank, or the lower rank User of a proven
+// operator.
 func lower(said, is Rank) (Rank, *messages.Error) {
 	if is == said || is == Operator && said == User {
 		return said, nil
@@ -166,7 +166,7 @@ var operators = []string{
 	clearing.VerbPeer, clearing.VerbReserve, clearing.VerbClose, clearing.VerbPart, clearing.VerbConfirm, clearing.VerbAdopt,
 }
 
-// keyed are the requests that have their own identifier, so that a repeated one changes nothing.
+// keyed are the requests with an identifier of their own. A repeated one changes nothing.
 var keyed = []string{
 	messages.VerbGrant, money.VerbPay, money.VerbWithdraw, money.VerbCorrect,
 	clearing.VerbAuthorise, clearing.VerbRemit, clearing.VerbAccept, clearing.VerbCharge, clearing.VerbRevoke,

@@ -21,27 +21,26 @@ var ErrOther = errors.New("the image does not continue what this replica has che
 
 // Checking says how RestoreWith checks an image. The zero value checks every record, and derives no settlements.
 type Checking struct {
-	// Settles returns the Settler whose state is derived together with the ledger. It is nil if there is no Settler.
+	// Settles returns the Settler whose state is derived together with the ledger; nil if there is none.
 	Settles func(*Ledger) Settler
 	// Known is a ledger with the first records of the image, which were checked before. Only the records after these
-	// are derived. RestoreWith takes it over and changes it. If it is nil, all records are derived.
+	// are derived. If it is nil, all records are derived. RestoreWith takes it over and changes it.
 	Known *Ledger
-	// Each is called before each record is derived. The argument count is the number of records in the image. An error
-	// of Each ends the restore. Each may be nil.
+	// Each is called before each record is derived; it may be nil. The argument count is the number of records in the
+	// image. An error of Each ends the restore.
 	Each func(number, count uint64) error
 }
 
-// Restore replaces the ledger by an image. If the image has every record, Restore replays all records and compares
-// the result with the image's state. If segments are in a store, it opens them and takes the state from the image.
-// After an error the ledger has not changed.
+// Restore replaces the ledger by an image. If the image has every record, Restore replays all records and compares the
+// result with the image's state. If segments are in a store, it opens them and takes the state from the image. After an
+// error the ledger has not changed.
 func (l *Ledger) Restore(r io.Reader) error {
 	_, err := l.RestoreWith(r, Checking{})
 	return err
 }
 
-// RestoreWith is Restore for a ledger whose root of trust is known. Starting with the first record that was not checked
-// before, it derives every record from signed requests. The image's state must equal the derived state. The report
-// counts the derived records.
+// RestoreWith is Restore for a ledger whose root of trust is known. It derives every record that was not checked before
+// from signed requests. The image's state must equal the derived state. The report counts the derived records.
 func (l *Ledger) RestoreWith(r io.Reader, check Checking) (ProofReport, error) {
 	in := &source{in: bufio.NewReaderSize(r, 1<<16), h: sha256.New()}
 	fresh := check.Known
@@ -72,7 +71,7 @@ func damaged(where string, err error) error {
 	return fmt.Errorf("ledger: reading %s: %w", where, err)
 }
 
-// source hashes the bytes that are read through it. It does not hash bytes that its buffer has read ahead.
+// source hashes the bytes that are read through it, not those that its buffer has read ahead.
 type source struct {
 	in *bufio.Reader
 	h  hash.Hash
@@ -223,8 +222,8 @@ func (d *loader) deriveRecord(number uint64, raw []byte, again *replay) error {
 }
 
 // deriveSegment derives the records of a segment in the store, and returns the number of the record after it. The
-// argument place is the segment's position in the image, and number is the number of the segment's first record. A
-// segment that was checked before is not read.
+// argument place is the segment's position in the image. The argument number is the number of the segment's first
+// record. A segment that was checked before is not read.
 func (d *loader) deriveSegment(place int, number uint64, files *retraced, again *replay) (next uint64, err error) {
 	sum, err := readSum(d.in)
 	if err != nil {
@@ -367,7 +366,7 @@ func readText(r *source, space []byte, most uint64) ([]byte, error) {
 	return grown.Bytes(), nil
 }
 
-// maxRecord is the maximum size of a record in bytes, and maxSegment is the maximum size of a segment.
+// maxRecord is the maximum size of a record in bytes. maxSegment is the maximum size of a segment.
 const (
 	maxRecord  = 1 << 20
 	maxSegment = 1 << 31

@@ -11,7 +11,6 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// compareState compares the replayed state with the state in the image.
 func (d *loader) compareState() error {
 	var is bytes.Buffer
 	if err := d.ledger.Capture().writeState(&is); err != nil {
@@ -27,7 +26,6 @@ func (d *loader) compareState() error {
 	return nil
 }
 
-// chunks reads chunks until an empty one.
 func (d *loader) chunks() error {
 	var raw []byte
 	for {
@@ -44,7 +42,6 @@ func (d *loader) chunks() error {
 	}
 }
 
-// state reads the state in the image.
 func (d *loader) state() error {
 	d.accounts.clear()
 	if err := d.chunks(); err != nil {

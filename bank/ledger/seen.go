@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// Seen remembers commands whose marks are valid, so that each mark is checked only once for all replicas of a
-// process.
+// Seen remembers commands whose marks are valid. So each mark is checked only once for all replicas of a process.
 type Seen struct {
 	mu    sync.Mutex
 	keys  map[seenKey]struct{}
@@ -21,8 +20,8 @@ func NewSeen() *Seen {
 	return &Seen{keys: map[seenKey]struct{}{}, queue: make([]seenKey, 4096)}
 }
 
-// key returns the key of a command. It is made from the site and the command's bytes: the number of a session is part
-// of the command and is never used again.
+// key returns the key of a command. The site and the command's bytes are enough: the number of a session is part of the
+// command and is never used again.
 func (s *Seen) key(root *Root, raw []byte) (k seenKey) {
 	if s == nil {
 		return k

@@ -2,8 +2,8 @@ package ledger
 
 import "github.com/candor-grid/candor/messages"
 
-// setting is the property of an account that a change sets. New settings are added only at the end, because changes
-// stay in journals.
+// setting is the property of an account that a change sets. New settings are added at the end, because changes stay in
+// journals.
 type setting uint8
 
 const (

@@ -11,9 +11,9 @@ const (
 	MaxPage     = 1000
 )
 
-// Statement returns a page of an account's history, oldest first. The page has the entries with numbers above q.After
-// and times in [q.From, q.To); with q.Newest, it has the last of these. To = 0 means no end. It costs the logarithm
-// of the history plus the length of the page.
+// Statement returns a page of an account's history, oldest first: the entries with numbers above q.After and times in
+// [q.From, q.To). With q.Newest, it has the last of these. To = 0 means no end. It costs the logarithm of the history
+// plus the length of the page.
 func (l *Ledger) Statement(q money.StatementRequest) (money.StatementReply, error) {
 	a, refusal := l.accounts.find(q.Account)
 	if refusal != nil {
@@ -39,7 +39,6 @@ type statement struct {
 	holds   *holds
 }
 
-// page collects the entries that a request asks for.
 func (s *statement) page(q money.StatementRequest) (money.StatementReply, error) {
 	reply := money.StatementReply{Account: s.account.name, Entries: []money.Entry{}}
 	first, err := s.oldest(func(e *entry) bool { return e.number > q.After && e.at >= q.From })
@@ -79,8 +78,8 @@ func (s *statement) page(q money.StatementRequest) (money.StatementReply, error)
 	return reply, s.explain(reply.Entries)
 }
 
-// newest returns the first entry of the page with the newest entries. The page does not begin before the entry first.
-// newest also reports whether there are older entries.
+// newest returns the first entry of the page with the newest entries, and whether there are older ones. The page does
+// not begin before the entry first.
 func (s *statement) newest(first *entry, q money.StatementRequest) (*entry, bool, error) {
 	name := s.account.name
 	end := s.account.trail.count
@@ -102,8 +101,8 @@ func past(q money.StatementRequest, e *entry) bool {
 	return q.To != 0 && e.at >= q.To || q.Before != 0 && e.number >= q.Before
 }
 
-// opening sets the balance at the beginning of the page: the balance after the entry in record number. If the number is
-// 0, no entry comes before the page.
+// opening sets the balance at the beginning of the page: the balance after the entry in record number. For number 0, no
+// entry comes before the page.
 func (s *statement) opening(number uint64, reply *money.StatementReply) error {
 	if number == 0 {
 		return nil
@@ -118,7 +117,6 @@ func (s *statement) opening(number uint64, reply *money.StatementReply) error {
 // lapseReason is the reason in a statement for a hold that expired.
 const lapseReason = "the hold expired"
 
-// entry returns the record as an entry in the statement of one of its accounts.
 func (r *record) entry(name messages.Name, number uint64) money.Entry {
 	o := &r.outcome
 	e := money.Entry{Number: number, At: r.at, Kind: r.asked.Kind, Transfer: r.asked.ID, Job: o.job, Reason: r.asked.Reason}
@@ -143,8 +141,8 @@ func (s *statement) readEntry(number uint64) (*entry, error) {
 	return &entry{rec, number}, nil
 }
 
-// oldest returns the oldest entry for which the function late returns true, or nil if there is none. If late returns
-// true for an entry, it must return true for all newer entries.
+// oldest returns the oldest entry for which the function late returns true, or nil. If late is true for an entry, it
+// must be true for all newer entries.
 func (s *statement) oldest(late func(*entry) bool) (*entry, error) {
 	if s.account.trail.count == 0 {
 		return nil, nil
@@ -162,8 +160,8 @@ func (s *statement) oldest(late func(*entry) bool) (*entry, error) {
 	}
 }
 
-// step follows one of the two links of the entry from, to an entry for which late returns true. It prefers the longer
-// link. It returns nil if late returns false for both.
+// step follows one of the two links of an entry to an entry for which late returns true, and prefers the longer link.
+// It returns nil if late returns false for both.
 func (s *statement) step(from *entry, late func(*entry) bool) (*entry, error) {
 	at := from.linkOf(s.account.name)
 	for _, distance := range [2]uint64{at.jump, at.back} {
@@ -199,8 +197,8 @@ func (s *statement) run(first *entry, most int) ([]entry, error) {
 }
 
 // explain adds information from other records to the entries: who asked and, for holds and their resolutions, the
-// member and the job. Often only a later record of a hold has the job. The ledger knows the job while the hold is
-// pending; afterwards explain searches the page.
+// member and the job. Often only a later record of a hold has the job. While the hold is pending, the ledger knows its
+// job; afterwards explain searches the page.
 func (s *statement) explain(entries []money.Entry) error {
 	jobs := map[string]messages.JobID{}
 	for i := range entries {
@@ -230,7 +228,7 @@ func (s *statement) explain(entries []money.Entry) error {
 	return nil
 }
 
-// about returns the identifier of the hold that a record made or resolved, or "" if the record is not about a hold.
+// about returns the identifier of the hold that a record made or resolved, or "".
 func (r *record) about() string {
 	switch {
 	case r.what == done && r.asked.Kind == money.Hold:

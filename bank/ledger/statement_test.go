@@ -9,7 +9,6 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestStatement checks the statement of one account with every kind of entry.
 func TestStatement(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 100)
@@ -135,8 +134,8 @@ func TestStatementRefusals(t *testing.T) {
 	}
 }
 
-// TestStatementOfTheNewest checks that the newest entries are the last ones of the whole statement, in the same
-// order. Going back with Before must reach the first entry.
+// TestStatementOfTheNewest checks that the newest entries are the last ones of the whole statement. Going back with
+// Before must reach the first entry.
 func TestStatementOfTheNewest(t *testing.T) {
 	b := paged(t)
 	all, err := b.Statement(money.StatementRequest{Account: "ada", Limit: MaxPage})

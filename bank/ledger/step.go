@@ -14,8 +14,8 @@ type step struct {
 	held   messages.Credits // change of debit's reserve
 	hold   *hold            // the hold that is made, resolved or extended; nil for Posted
 	job    messages.JobID
-	// The fields that an Extend exchanges with its hold. The field expires is also the expiry of a grant. Often the job
-	// is not known yet when the hold is made.
+	// The fields that an Extend exchanges with its hold. expires is also the expiry of a grant. Often the job is not
+	// known yet when the hold is made.
 	expires messages.Time
 	learned messages.JobID
 	spent   messages.Credits // change of the amount spent for jobs
@@ -24,7 +24,7 @@ type step struct {
 	// The amounts that the account and the member had spent before the step.
 	spentBefore, memberBefore messages.Credits
 	chained                   bool // one of several linked transfers, so it may be undone
-	// The lots of both accounts before the step. They are only set for a step of a chain.
+	// The lots of both accounts before the step, only for a step of a chain.
 	debitLots, creditLots []lot
 	// The standings directly after the step.
 	debitAfter, creditAfter standing

@@ -17,7 +17,7 @@ type Store interface {
 	SegmentBytes() int
 	// Seal stores a segment. The caller must not change it afterwards.
 	Seal(s *Segment) (Sealed, error)
-	// Open returns a segment that this or another replica sealed. Its error says what the operator can do.
+	// Open returns a segment that this or another replica sealed. An error says what the operator can do.
 	Open(s Sum) (Sealed, error)
 	// Sync makes sealed segments survive a power loss, and reports whether they do. If they do not, images must contain
 	// the records.
@@ -55,8 +55,8 @@ type Sum struct {
 }
 
 // Table returns the data that a store keeps in addition to the records' bytes. It has the number of the first record,
-// the numbers of records and of bytes, and the heads before and after. For each record it has the record's end,
-// CRC-32C and key. All numbers are little endian.
+// the numbers of records and of bytes, and the heads before and after. For each record it has the record's end, CRC-32C
+// and key. All numbers are little endian.
 func (s *Segment) Table() []byte {
 	b := make([]byte, 0, TableHead+TableRow*len(s.Ends))
 	b = binary.LittleEndian.AppendUint64(b, s.First)

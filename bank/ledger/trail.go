@@ -5,7 +5,7 @@ package ledger
 //
 // Jumps follow the skew-binary numbers. If a property of an entry also holds for all later entries, the oldest of n
 // entries with this property is found in about 3 log n steps (E. W. Myers, "An applicative random-access stack",
-// Information Processing Letters 17, 1983). So a statement can start anywhere without an index of entries.
+// Information Processing Letters 17, 1983).
 type link struct {
 	ordinal    uint64 // number of the entry in its account, from 1; 0 if the record is not an entry
 	back, jump uint64
@@ -73,7 +73,7 @@ func (r *record) linkOf(name string) link {
 	return r.creditLink
 }
 
-// Returns the number of the record with the account's previous entry, or 0 if there is none.
+// Returns the number of the record with the account's previous entry, or 0.
 func (e *entry) before(name string) uint64 {
 	if at := e.linkOf(name); at.back != 0 {
 		return e.number - at.back

@@ -66,7 +66,6 @@ func TestTrailLeadsEverywhere(t *testing.T) {
 	}
 }
 
-// TestIndexFindsAll checks that the index finds all identifiers, and no others, while it grows.
 func TestIndexFindsAll(t *testing.T) {
 	x := newIndex()
 	const n = 100_000

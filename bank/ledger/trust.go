@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// Root is a replica's root of trust, from its configuration and not from the log: the key of the site's account, and
-// the secret that checks marks.
+// Root is a replica's root of trust: the key of the site's account, and the secret that checks marks. It comes from the
+// configuration and not from the log.
 type Root struct {
 	Site     messages.Name
 	Account  string           // first public key of the site's account; it is also the account's name
@@ -25,8 +25,8 @@ type Root struct {
 	Unread bool
 }
 
-// trust has the keys from the site's signed statements, and the open sessions. All its fields except root are part of
-// the replicated state.
+// trust has the keys from the site's signed statements, and the open sessions. All fields except root are part of the
+// replicated state.
 type trust struct {
 	root     *Root // nil if this replica has no root of trust
 	from     uint64
@@ -119,7 +119,7 @@ func (l *Ledger) Follows(s []messages.Succession, records uint64) bool {
 }
 
 // Successors returns how many keys followed the first key of the site's account. It also returns the exchange key of
-// the last successor, or nil if this replica does not have that key.
+// the last one, or nil if this replica does not have that key.
 func (l *Ledger) Successors() (int, *ecdh.PrivateKey) {
 	t := &l.requests.trust
 	return len(t.accounts), t.exchange()
@@ -170,7 +170,7 @@ func (t *trust) learn(k *messages.SiteKeys) (fresh bool) {
 	return fresh
 }
 
-// maxKeys is the maximum number of keys of roles that a site ever had. So it bounds how often keys can be rotated.
+// maxKeys is the maximum number of keys of roles that a site ever had. It bounds how often keys can be rotated.
 const maxKeys = 10_000
 
 func (t *trust) role(key string) *roleKey {
@@ -181,8 +181,7 @@ func (t *trust) role(key string) *roleKey {
 	return &t.roles[i]
 }
 
-// vouch checks the proof of a request. It returns the claim of the key that signed, and the
-// rank of that key.
+// vouch checks the proof of a request. It returns the claim of the key that signed, and the rank of that key.
 func (t *trust) vouch(verb string, by messages.Name, r *messages.SignedRequest, now messages.Time) (proof.Token, Rank, *messages.Error) {
 	token, err := proof.ReadToken(r.Proof.Token)
 	if err != nil {
@@ -241,7 +240,6 @@ func (t *trust) spend(d digest, until, now messages.Time) {
 	t.used[d] = until
 }
 
-// enter opens a session under the number of its record.
 func (t *trust) enter(number uint64, s *session, now messages.Time) {
 	if t.sessions == nil {
 		t.sessions = map[uint64]*session{}

@@ -9,17 +9,16 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// Verifier recomputes a journal from its records, in order, and trusts nobody: it computes the
-// head, adds up all amounts and, unless it is quick, replays the records under the ledger's
-// rules.
+// Verifier recomputes a journal from its records, in order, and trusts nobody. It computes the head and adds up all
+// amounts. Unless it is quick, it also replays the records under the ledger's rules.
 type Verifier struct {
 	audit *audit
 	count uint64
 	again *replay // nil if the records are not replayed
 }
 
-// NewVerifier returns a verifier without records. With a store, which must be empty, it replays the records and
-// stores its own journal there.
+// NewVerifier returns a verifier without records. With a store, which must be empty, it replays the records and stores
+// its own journal there.
 func NewVerifier(s Store) *Verifier {
 	v := &Verifier{audit: newAudit()}
 	if s != nil {
@@ -29,8 +28,8 @@ func NewVerifier(s Store) *Verifier {
 }
 
 // Trust makes the verifier also derive each record from the signed requests. It checks the signatures with a root of
-// trust that does not come from the journal. The function settles returns the Settler for the ledger of the replay; it
-// is nil if there is none. A verifier without a replay derives nothing.
+// trust that does not come from the journal. The function settles returns the Settler for the ledger of the replay, and
+// may be nil. A verifier without a replay derives nothing.
 func (v *Verifier) Trust(r *Root, settles func(*Ledger) Settler) {
 	if v.again != nil {
 		v.again.derived(r, settles)
@@ -53,8 +52,8 @@ func (v *Verifier) Proofs() ProofReport {
 	return r
 }
 
-// Add adds the next record. Its error names the first fault, which may be in an earlier record of the same chain;
-// after an error no record may be added. The caller may use the bytes again.
+// Add adds the next record. An error names the first fault, which may be in an earlier record of the same chain. After
+// an error no record may be added. The caller may use the bytes again.
 func (v *Verifier) Add(record []byte) error {
 	v.count++
 	v.audit.add(v.count, record)
@@ -67,7 +66,7 @@ func (v *Verifier) Add(record []byte) error {
 	return broken(v.again.add(record))
 }
 
-// End is called after the last record. Its error names what is missing: the rest of a chain, or records that must
+// End is called after the last record. An error names what is missing: the rest of a chain, or records that must
 // follow.
 func (v *Verifier) End() error {
 	if v.again == nil {
@@ -103,8 +102,8 @@ func (v *Verifier) Standings() []money.Standing {
 	return list
 }
 
-// Totals returns the recomputed totals: the issued amount, the sum of the other accounts, and the number and sum of
-// the holds.
+// Totals returns the recomputed totals: the issued amount, the sum of the other accounts, and the number and sum of the
+// holds.
 func (v *Verifier) Totals() money.BooksReply {
 	r := v.audit.sums()
 	r.Balanced = r.Message == ""

@@ -116,8 +116,8 @@ func TestVerifierSeesEveryChange(t *testing.T) {
 	}
 }
 
-// TestVerifierNamesWhatBreaksTheRules checks that right sums are not enough: a record that breaks a rule must be
-// found and named.
+// TestVerifierNamesWhatBreaksTheRules checks that a record that breaks a rule is found and named, even if all sums are
+// right.
 func TestVerifierNamesWhatBreaksTheRules(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 100)

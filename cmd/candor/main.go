@@ -1,5 +1,5 @@
-// Command candor is the whole of Candor in one binary: the actors, the site
-// that runs them all in one process, and the commands of users and operators.
+// Command candor is the whole of Candor in one binary: the actors, the site that runs them all in one process, and the
+// commands of users and operators.
 package main
 
 import (

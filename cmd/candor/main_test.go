@@ -16,8 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// childEnv is an environment variable that makes the test binary behave as candor. After it has read its configuration,
-// the process prints how it is protected.
+// childEnv is a variable that makes the test binary behave as candor. The process prints how it is protected.
 const childEnv = "CANDOR_TEST_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -37,9 +36,8 @@ func TestMain(m *testing.M) {
 	main()
 }
 
-// TestCommandsAreProtectedBeforeTheyRead checks commands that read keys or credentials. Before such a command reads
-// anything, it must be impossible for other processes of the user to trace it, and it must leave no core file. The
-// command up, which starts tasks, protects itself later, so the test must find it unprotected. This shows that the test
+// Before a command reads keys or credentials, no other process of the user may trace it, and it must leave no core
+// file. The command up, which starts tasks, protects itself later. It must be unprotected, which shows that the test
 // can see a difference.
 func TestCommandsAreProtectedBeforeTheyRead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "site.yaml")
@@ -61,7 +59,7 @@ func TestCommandsAreProtectedBeforeTheyRead(t *testing.T) {
 	}
 }
 
-// runUntilRead runs a command line until it reads the file at its end. It returns what the process prints about its
+// runUntilRead runs a command line until it reads the given file. It returns what the process prints about its
 // protection.
 func runUntilRead(t *testing.T, file, line string) string {
 	t.Helper()

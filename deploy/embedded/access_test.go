@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestAllowAndDenyAtMarketsAndClasses submits jobs at a site where allow and deny name accounts and projects. An account
-// that is denied must read which market takes no jobs of it, and which market does, also if it names only a class.
+// TestAllowAndDenyAtMarketsAndClasses submits jobs where allow and deny name accounts and projects. An account that is
+// denied must read which market takes its jobs, and which does not.
 func TestAllowAndDenyAtMarketsAndClasses(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -63,9 +63,9 @@ func TestAllowAndDenyAtMarketsAndClasses(t *testing.T) {
 	}
 }
 
-// TestSubmitFilter submits jobs at a site with a submit filter. The user must be told what the filter changed or refused.
-// A repeated request must get the first job, whatever the filter says now. If the filter's program hangs, crashes, writes
-// no job or is absent, the site must take no job, and each refusal must say why.
+// TestSubmitFilter submits jobs at a site with a submit filter. The user must read what the filter changed or refused.
+// A repeated request must get the first job, whatever the filter says now. If the filter's program fails, the site must
+// refuse the job and say why.
 func TestSubmitFilter(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

@@ -24,8 +24,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// ensemble is a site in which each actor is a process of its own: three replicas of the auctioneer and of the bank,
-// and the agent of a node with one slot. The node's executor is another process. The NATS server belongs to the test.
+// ensemble is a site in which each actor is a separate process: three replicas of the auctioneer and of the bank, the
+// agent of a node with one slot, and its executor. The NATS server belongs to the test.
 type ensemble struct {
 	*cluster
 	url    string
@@ -62,7 +62,6 @@ func newEnsemble(t *testing.T) *ensemble {
 	return e
 }
 
-// serve starts the server, and writes the credentials of all actors and users.
 func (e *ensemble) serve() {
 	authority, err := identity.OpenOrCreate(e.Keys, e.Site)
 	if err != nil {
@@ -111,7 +110,6 @@ func (e *ensemble) begin(actor string, host messages.Name) {
 	e.processes[actor+"/"+host] = await.Start(e, command, "")
 }
 
-// certificate returns the file with the certificate of the bank's replica on a host.
 func (e *ensemble) certificate(host messages.Name) string {
 	e.Helper()
 	file := filepath.Join(e.dir, host+"-bank.pem")
@@ -122,7 +120,6 @@ func (e *ensemble) certificate(host messages.Name) string {
 	return file
 }
 
-// The method as returns a user of the site.
 func (e *ensemble) as(name messages.Name) user {
 	e.Helper()
 	b, err := bus.Connect(bus.Config{URL: e.url, Name: name, CredsFile: CredsFile(e.State, name), Retry: true})
@@ -133,7 +130,6 @@ func (e *ensemble) as(name messages.Name) user {
 	return user{e.T, b, e.Site, name}
 }
 
-// pids returns the processes of an actor on all hosts except one.
 func (e *ensemble) pids(actor string, but messages.Name) (out []int) {
 	for name, p := range e.processes {
 		if host, is := strings.CutPrefix(name, actor+"/"); is && host != but {
@@ -181,7 +177,6 @@ func (e *ensemble) freeze(pids ...int) {
 	e.frozen = append(e.frozen, pids...)
 }
 
-// thaw continues the frozen processes that still exist.
 func (e *ensemble) thaw() {
 	for _, pid := range e.frozen {
 		_ = syscall.Kill(pid, syscall.SIGCONT)
@@ -192,13 +187,12 @@ func (e *ensemble) thaw() {
 // victims are the kinds of processes that a test can kill.
 var victims = []string{"agent", "executor", "auctioneer", "bank"}
 
-// target is a process that the test will kill.
 type target struct {
 	pid  int
 	name string // name of a process that the test started and starts again
 }
 
-// find returns the process of a victim. For a group of replicas, it is the leader.
+// For a group of replicas, find returns the leader's process.
 func (e *ensemble) find(operator user, victim string) target {
 	e.Helper()
 	name := ""
@@ -217,7 +211,7 @@ func (e *ensemble) find(operator user, victim string) target {
 	return target{p.Process.Pid, name}
 }
 
-// strike kills a process, as a power failure would, and starts it again. An executor is started again by its agent.
+// strike kills a process with kill -9, and starts it again. An executor is started again by its agent.
 func (e *ensemble) strike(t target) {
 	e.Helper()
 	if err := syscall.Kill(t.pid, syscall.SIGKILL); err != nil {

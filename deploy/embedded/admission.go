@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// startAdmission starts the admission of this process, which has the site's keys. On a site of several hosts, each
-// host has one, and any of them can answer.
+// startAdmission starts the admission of this process. On a site of several hosts, each host has an admission, and any
+// of them can answer.
 func startAdmission(s *share) (*service, error) {
 	ca, err := s.config.TLS.Authority()
 	if err != nil {
@@ -26,7 +26,6 @@ func startAdmission(s *share) (*service, error) {
 	})
 }
 
-// servers returns the addresses of all hosts to which clients can connect.
 func (s *share) servers() []string {
 	if s.host == nil {
 		return []string{s.URL()}

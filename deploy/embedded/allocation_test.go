@@ -18,8 +18,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// slurmSite is a site of the real binary with three nodes of four processors. Scripts are submitted from a directory
-// with Slurm's commands.
+// slurmSite is a site of three nodes with four processors each, run by the real binary. Scripts find Slurm's commands
+// in a directory.
 type slurmSite struct {
 	*testing.T
 	dir string
@@ -32,7 +32,6 @@ func slurmSiteOf(t *testing.T, nodes ...string) *slurmSite {
 	return slurmSiteWith(t, "proportional", nodes...)
 }
 
-// slurmSiteWith returns a site with this mechanism and nodes of these names.
 func slurmSiteWith(t *testing.T, mechanism string, nodes ...string) *slurmSite {
 	built, err := binary()
 	if err != nil {
@@ -86,7 +85,6 @@ func (s *slurmSite) missing(name string) bool {
 	return err != nil
 }
 
-// run runs a command. It returns its output and exit code.
 func (s *slurmSite) run(words ...string) (string, int) {
 	s.Helper()
 	cmd := exec.CommandContext(s.Context(), filepath.Join(s.dir, words[0]), words[1:]...)
@@ -98,7 +96,6 @@ func (s *slurmSite) run(words ...string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// script runs a script to its end, and returns its output and exit code.
 func (s *slurmSite) script(options, body string) (string, int) {
 	s.Helper()
 	s.write("job.sh", "#!/bin/bash\n#SBATCH -o out "+options+"\n"+body+"\n")
@@ -109,8 +106,7 @@ func (s *slurmSite) script(options, body string) (string, int) {
 	return s.read("out"), code
 }
 
-// TestAllocation runs a script on two nodes. The script must run once, its variables must describe the allocation,
-// and srun must start ranks on both nodes.
+// TestAllocation runs a script on two nodes. The script must run once, and srun must start ranks on both nodes.
 func TestAllocation(t *testing.T) {
 	t.Parallel()
 	s := newSlurmSite(t)
@@ -161,8 +157,8 @@ srun sh -c 'exit $((SLURM_PROCID == 2 ? 4 : 0))'`)
 	}
 }
 
-// TestAnArrayOfAllocations runs arrays whose elements need several nodes. Each element must be an allocation of its
-// own. All commands must find the allocation by the array's number with the index, and by its own number.
+// TestAnArrayOfAllocations runs arrays whose elements need several nodes. Each element must be a separate allocation.
+// Commands must find it by array number and index, and by its own number.
 func TestAnArrayOfAllocations(t *testing.T) {
 	t.Parallel()
 	s := newSlurmSite(t)
@@ -254,8 +250,8 @@ srun -n 1 -o rank.%A.%a scontrol show job $SLURM_JOB_ID
 	await.Until(t, "the released element completes", func() bool { return states(held) == want })
 }
 
-// TestAnAllocationFromATerminal runs salloc and srun outside of a job. Each command must get its own allocation, also
-// on several nodes. The command must pass on the input, the output and the exit code.
+// TestAnAllocationFromATerminal runs salloc and srun outside of a job, on one node and on several. Each command must
+// get a new allocation, and pass on the input, the output and the exit code.
 func TestAnAllocationFromATerminal(t *testing.T) {
 	t.Parallel()
 	s := newSlurmSite(t)
@@ -286,8 +282,8 @@ func TestAnAllocationFromATerminal(t *testing.T) {
 	}
 }
 
-// TestScriptsOfSeveralRanks runs scripts with several ranks. The scripts must use all processors of their node, give
-// each rank its own program, and copy files to their nodes.
+// Scripts with several ranks must use all processors of their node, give each rank a program, and copy files to their
+// nodes.
 func TestScriptsOfSeveralRanks(t *testing.T) {
 	t.Parallel()
 	s := newSlurmSite(t)
@@ -303,9 +299,9 @@ f=/tmp/candor.sbcast.$SLURM_JOB_ID; echo data > source; chmod 640 source; sbcast
 	}
 }
 
-// TestAnAllocationEnds cancels an allocation, and lets another allocation reach its time limit. Within seconds, no rank
-// may remain on a node, even if the rank ignores TERM. The last line of the output must say why the allocation ended. A
-// node that has no time to write this line leaves it out, so the test repeats each end until the line is there.
+// TestAnAllocationEnds cancels an allocation, and lets another one reach its time limit. Within seconds, no rank may
+// remain on a node, even if the rank ignores TERM. A node that has time must write the reason as the last line of the
+// output. The test repeats each end until this line is there.
 func TestAnAllocationEnds(t *testing.T) {
 	t.Parallel()
 	s := newSlurmSite(t)
@@ -355,9 +351,8 @@ func TestAnAllocationEnds(t *testing.T) {
 	}
 }
 
-// launchRanks is a program that runs torchrun if PyTorch is installed, and otherwise does the work of torchrun itself.
-// It runs as one process on each node. The processes meet at a host name and a port, start some ranks each, and add up
-// the ranks' numbers.
+// launchRanks runs torchrun if PyTorch is installed; otherwise it imitates torchrun. One process runs on each node. The
+// processes meet at a host name and a port, start ranks, and add up the ranks' numbers.
 const launchRanks = `import os, re, socket, subprocess, sys, time
 said = dict(word[2:].split("=") for word in sys.argv[1:-1])
 try:
@@ -392,7 +387,6 @@ else:
     main()
 `
 
-// sumOfRanks is a program of PyTorch.
 const sumOfRanks = `import os, torch, torch.distributed as dist
 dist.init_process_group("gloo")
 part = torch.tensor([float(dist.get_rank() + 1)])
@@ -423,8 +417,7 @@ srun /usr/bin/python3 torchrun.py --nnodes=$SLURM_NNODES --nproc_per_node=2 --rd
 	}
 }
 
-// TestRunningStepsAreMeasured runs a job with two steps on two nodes. sstat must list the steps with their tasks, nodes
-// and CPU time, until the job has ended.
+// sstat must list the tasks, nodes and CPU time of running steps, until the job has ended.
 func TestRunningStepsAreMeasured(t *testing.T) {
 	t.Parallel()
 	s := newSlurmSite(t)
@@ -444,7 +437,6 @@ func TestRunningStepsAreMeasured(t *testing.T) {
 	})
 }
 
-// ranksNamed returns the processes of this machine whose command begins with the given name.
 func ranksNamed(name string) (pids []int) {
 	found, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range found {
@@ -456,8 +448,8 @@ func ranksNamed(name string) (pids []int) {
 	return pids
 }
 
-// TestAllocationsInOtherMarkets fills a site with jobs of one node, and submits two allocations of all its nodes behind
-// them. The allocations must run, each on all nodes at once, although jobs of one node keep coming.
+// TestAllocationsInOtherMarkets fills a site with jobs of one node, and then submits two allocations of all nodes. Both
+// must run, although jobs of one node keep coming.
 func TestAllocationsInOtherMarkets(t *testing.T) {
 	t.Parallel()
 	for mechanism, bids := range map[string][2]string{ // by mechanism: what a job of one node says, and what an allocation says
@@ -488,8 +480,8 @@ func TestAllocationsInOtherMarkets(t *testing.T) {
 	}
 }
 
-// TestAnAllocationWithAContract asks for a quote for a job on two nodes, and submits it with a contract. Its tasks must run
-// on both nodes.
+// TestAnAllocationWithAContract quotes and submits a job on two nodes with a contract. Its tasks must run on both
+// nodes.
 func TestAnAllocationWithAContract(t *testing.T) {
 	t.Parallel()
 	s := slurmSiteWith(t, "contract, prior: [{class: hard, max: 20, deadline: 3600}]", "n1", "n2")
@@ -507,7 +499,6 @@ func TestAnAllocationWithAContract(t *testing.T) {
 	}
 }
 
-// submit submits a script by sbatch, and returns the job's number.
 func (s *slurmSite) submit(name string) string {
 	s.Helper()
 	out, code := s.run("sbatch", "--parsable", name)
@@ -518,7 +509,6 @@ func (s *slurmSite) submit(name string) string {
 	return lines[len(lines)-1]
 }
 
-// ends waits for the end of a job.
 func (s *slurmSite) ends(job string) {
 	s.Helper()
 	await.Until(s.T, "job "+job+" has ended", func() bool {
@@ -527,8 +517,8 @@ func (s *slurmSite) ends(job string) {
 	})
 }
 
-// TestABetterBidSuspendsAnAllocation runs an allocation on three nodes in a highest-bid market, and submits a better bid for
-// a node. All ranks of the allocation must stop while the better bid runs, and must go on together afterwards.
+// TestABetterBidSuspendsAnAllocation runs an allocation on three nodes in a highest-bid market, and then bids more for
+// one node. All ranks must stop while the better bid runs, and go on together afterwards.
 func TestABetterBidSuspendsAnAllocation(t *testing.T) {
 	t.Parallel()
 	s := slurmSiteWith(t, "highest-bid", "n1", "n2", "n3")
@@ -565,8 +555,8 @@ echo over
 	}
 }
 
-// TestCommandsThatTasksCannotSee submits a script while Slurm's commands are in a directory that tasks do not see,
-// below the machine's /tmp. The script must still find srun and the other commands.
+// TestCommandsThatTasksCannotSee puts Slurm's commands in a directory below /tmp, which tasks do not see. The script
+// must still find srun.
 func TestCommandsThatTasksCannotSee(t *testing.T) {
 	t.Parallel()
 	s := newSlurmSite(t)

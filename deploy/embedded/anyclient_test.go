@@ -14,8 +14,7 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// plain is an ordinary NATS client that uses none of Candor's code. It has a credentials file, subjects and
-// documents.
+// plain is an ordinary NATS client that uses none of Candor's code.
 type plain struct {
 	*testing.T
 	*nats.Conn
@@ -35,7 +34,6 @@ func dial(t *testing.T, s *Site, account string) plain {
 	return p
 }
 
-// ask sends a JSON document and returns the JSON reply.
 func (p plain) ask(subject, document string) map[string]any {
 	p.Helper()
 	reply, err := p.Request(subject, []byte(document), patience)
@@ -49,8 +47,7 @@ func (p plain) ask(subject, document string) map[string]any {
 	return out
 }
 
-// TestAnyClientCanSubmit uses only nats.go and JSON. The client submits a job, repeats the request, follows the job
-// and pays. A bad request is refused.
+// TestAnyClientCanSubmit submits a job, repeats the request, follows the job and pays, with only nats.go and JSON.
 func TestAnyClientCanSubmit(t *testing.T) {
 	t.Parallel()
 	s := start(t, small(t.TempDir()))
@@ -82,8 +79,7 @@ func TestAnyClientCanSubmit(t *testing.T) {
 	}
 }
 
-// TestAnyClientCanSpeakMsgpack sends a request as a msgpack array that was made without Candor's code. The answer must
-// be a msgpack array.
+// TestAnyClientCanSpeakMsgpack sends a request as a msgpack array. The answer must be a msgpack array.
 func TestAnyClientCanSpeakMsgpack(t *testing.T) {
 	t.Parallel()
 	s := start(t, small(t.TempDir()))

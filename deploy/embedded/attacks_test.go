@@ -33,8 +33,7 @@ type fort struct {
 	*Site
 }
 
-// TestAttacks makes the attacks that users, nodes and strangers can try over NATS. Each must be refused and counted,
-// and alice must not notice them.
+// TestAttacks makes the attacks that users, nodes and strangers can try over NATS. Each must be refused and counted.
 func TestAttacks(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -68,7 +67,6 @@ func TestAttacks(t *testing.T) {
 
 func (f fort) as(name messages.Name) user { return connect(f.T, f.Site, name) }
 
-// raw returns a plain connection with the credentials of a name.
 func (f fort) raw(name messages.Name) *nats.Conn {
 	f.Helper()
 	nc, err := nats.Connect(f.URL(), nats.Timeout(patience), nats.UserCredentials(f.CredsFile(name)), nats.CustomInboxPrefix(messages.InboxPrefix(name)),
@@ -80,7 +78,7 @@ func (f fort) raw(name messages.Name) *nats.Conn {
 	return nc
 }
 
-// counted returns the sum of a metric over all series with a label, which is given as "name=value".
+// counted returns the sum of a metric over all series with a label. The argument label has the form "name=value".
 func (f fort) counted(metric, label string) (sum float64) {
 	f.Helper()
 	all, err := f.Gatherer().Gather()
@@ -110,7 +108,6 @@ func (f fort) grows(metric, label string, attack func()) {
 	await.Until(f.T, fmt.Sprintf("%s{%s} grows above %v", metric, label, before), func() bool { return f.counted(metric, label) > before })
 }
 
-// anothersName uses mallory's credentials with bob's name in the subject.
 func (f fort) anothersName() {
 	mallory := f.as("bob")
 	f.grows("candor_nats_refused_total", "what=publish", func() {
@@ -248,8 +245,8 @@ func (f fort) tokenAgain() {
 	}
 }
 
-// flood sends hundreds of bids of one account at once, while another account submits a few. Only the first of these
-// bids are accepted. The other account must get every answer, and no refusal.
+// flood sends hundreds of bids of one account at once, while another account submits a few. Only the first bids may be
+// accepted. The other account must get every answer, and no refusal.
 func (f fort) flood() {
 	const bids, few = 600, 10
 	mallory, alice := f.as("bob"), f.as("alice")
@@ -291,8 +288,7 @@ func (f fort) flood() {
 	}
 }
 
-// leaked revokes credentials on a running site. From then on they must be refused. New credentials, issued in their
-// place, must work.
+// leaked revokes credentials on a running site. They must then be refused, and new credentials must work.
 func (f fort) leaked() {
 	copied := filepath.Join(f.TempDir(), "carol.creds")
 	creds, err := os.ReadFile(f.CredsFile("carol"))

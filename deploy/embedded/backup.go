@@ -29,24 +29,23 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// backupSocket is the socket in the state directory from which a running site's backup can be read. A backup contains
-// the site's keys, which must not travel over the network. So a backup is made on the host itself.
+// A running site's backup can be read from this socket in the state directory. Backups contain the site's keys, which
+// must not travel over the network.
 const backupSocket = "backup.sock"
 
-// BackupSocket returns the path of this socket in a state directory.
+// BackupSocket returns the path of the socket for backups in a state directory.
 func BackupSocket(state string) string { return filepath.Join(state, backupSocket) }
 
-// Build is the name of the program in the backups that it makes.
+// Build is the name of the program that a backup records as its maker.
 var Build = "candor"
 
-// Backup writes a backup of the site while the site serves. Package backup describes the format. The backup has
-// everything that was acknowledged before the call.
+// Backup writes a backup of the site while the site serves. The backup has everything that was acknowledged before the
+// call.
 func (s *Site) Backup(ctx context.Context, w io.Writer) error {
 	stream := backup.NewStream(w, backup.About{Site: s.config.Site, Host: s.options.Host, Build: Build, Began: time.Now().UTC()})
 	return stream.End((&saving{s, stream}).all(ctx))
 }
 
-// saving is a backup that is being made.
 type saving struct {
 	*Site
 	to *backup.Stream
@@ -118,7 +117,6 @@ func (s *saving) extras(g *group, dir string, wanted func(name string) bool) err
 	return nil
 }
 
-// depot saves the files of jobs in the backup.
 func (s *saving) depot(ctx context.Context) error {
 	b, err := s.connectAs(identity.Service, messages.ServiceIdentity(messages.Depot))
 	if err != nil {
@@ -151,7 +149,6 @@ func (s *saving) depot(ctx context.Context) error {
 	return nil
 }
 
-// keysAndFiles saves the keys, the credentials, and the small files of the state directory.
 func (s *saving) keysAndFiles() error {
 	for _, name := range []string{toldFile, usersFile} {
 		if err := s.file(name); err != nil {
@@ -176,7 +173,6 @@ func (s *saving) keysAndFiles() error {
 	return nil
 }
 
-// file saves a file of the state directory, if it is there.
 func (s *saving) file(name string) error { return s.copy("", filepath.Join(s.config.State, name)) }
 
 // copy saves a file in a directory of the backup, if the file exists.
@@ -205,15 +201,13 @@ func (g *group) caughtUp(ctx context.Context, index uint64) (id string, err erro
 	return id, err
 }
 
-// archiver returns the log of a replica that runs in this process.
 func (g *group) archiver(id string) mailbox.Archiver {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.boxes[id].(mailbox.Archiver)
 }
 
-// backupWithin is the longest time for a backup without the files of the depot. Each file of the depot has its own
-// limit.
+// backupWithin bounds the time of a backup without the files of the depot. Each of those files has a separate limit.
 const backupWithin = 10 * time.Minute
 
 // serveBackups writes a backup to each process that connects to the socket, one after another. It serves only root
@@ -274,7 +268,8 @@ func mayHaveKeys(c *net.UnixConn) bool {
 	return peer.Uid == 0 || int(peer.Uid) == os.Getuid()
 }
 
-// ReceiveBackup asks the running site of a state directory for a backup, and writes it into dir.
+// ReceiveBackup asks a running site for a backup, and writes it into dir. The argument state is the site's state
+// directory.
 func ReceiveBackup(ctx context.Context, state, dir string) (backup.About, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", BackupSocket(state))
@@ -293,9 +288,9 @@ func ReceiveBackup(ctx context.Context, state, dir string) (backup.About, error)
 	return about, err
 }
 
-// Restore makes a state directory from a backup. The argument keys is a directory for the site's keys; if it is "", the
-// keys go into the state directory. Keys that already exist stay, because they may be newer. On a site of several
-// hosts, the argument host names the host to restore.
+// Restore makes a state directory from a backup. The argument keys is the directory for the site's keys; the default is
+// the state directory. Keys that already exist stay, because they may be newer. The argument host names the host to
+// restore, on a site of several hosts.
 func Restore(dir, state, keys, host string) (about backup.About, err error) {
 	b, err := backup.Open(dir)
 	if err != nil {
@@ -372,7 +367,6 @@ func (r *restoring) all(keys string) error {
 	return r.tree("keys", keys)
 }
 
-// replica restores the files of one replica of an actor.
 func (r *restoring) replica(actor, id string) error {
 	var saved mailbox.Saved
 	if err := r.JSON(actor+"/saved.json", &saved); err != nil {

@@ -19,9 +19,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestBackupUnderLoad makes a backup while users submit and pay. The backup must have everything that was acknowledged
-// before it began. The restored site must continue. The test repeats every submission, also those that were made after
-// the backup. Then each job must exist once and be paid once.
+// TestBackupUnderLoad makes a backup while users submit and pay. The restored site must have everything that was
+// acknowledged before the backup began. All submissions are then repeated; each job must exist once and be paid once.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -103,8 +102,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	}
 }
 
-// payments pays carol one credit again and again. When the channel stop is closed, it sends the number of acknowledged
-// payments.
+// payments pays carol one credit again and again. After stop is closed, it sends the number of acknowledged payments.
 func (u user) payments(stop <-chan struct{}) <-chan int {
 	made := make(chan int)
 	ctx := within(u.T)
@@ -129,8 +127,7 @@ func (u user) payments(stop <-chan struct{}) <-chan int {
 	return made
 }
 
-// TestRestoreRefuses checks that the error names what is wrong with the backup or with the target, and that no files
-// are left behind.
+// The error must name what is wrong with the backup or the target, and no files may be left behind.
 func TestRestoreRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -179,7 +176,6 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-// flip changes a bit in the middle of a file.
 func flip(path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -189,8 +185,7 @@ func flip(path string) error {
 	return os.WriteFile(path, text, 0o600)
 }
 
-// TestBackupOfArchiveAndEstimator checks that a backup has the ended jobs that are only in the archive, and what the
-// estimator has learned. A restore must bring both back.
+// A backup must have the ended jobs that are only in the archive, and what the estimator has learned.
 func TestBackupOfArchiveAndEstimator(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -36,8 +36,8 @@ func (s *share) openClock() {
 // clockFile is the name of the file with a keptClock.
 const clockFile = "clock.json"
 
-// keptClock has the difference between the site's time and the machine's time since boot. If the machine was not
-// restarted, the next start uses this difference to compute how much the machine's clock was changed in the meantime.
+// keptClock has the difference between the site's time and the machine's time since boot. The next start uses this
+// difference to find out how much the machine's clock was changed. This works only if the machine was not restarted.
 type keptClock struct {
 	Boot   string            `json:"boot"` // identifies the machine's boot; the kernel gives it
 	Offset messages.Duration `json:"offset"`
@@ -52,8 +52,8 @@ func (k *keptClock) sum() string {
 // leastDrift is the smallest change of the offset for which the file is written again.
 const leastDrift = siteclock.Bound / 5
 
-// keepClock continues with the clock that an earlier start has written into the state directory. It watches the
-// clock, and writes it, until the site is closed.
+// keepClock continues with the clock that an earlier start stored. It watches and stores the clock until the site is
+// closed.
 func (s *share) keepClock() {
 	path, boot, kept := filepath.Join(s.config.State, clockFile), boottime.Boot(), keptClock{}
 	err := durable.ReadJSON(path, &kept)
@@ -85,7 +85,7 @@ func (s *share) keepClock() {
 	})
 }
 
-// each calls the function f at once and after each interval, until ctx ends.
+// each calls f at once and after each interval, until ctx ends.
 func each(ctx context.Context, interval messages.Duration, f func()) {
 	for {
 		f()
@@ -97,7 +97,7 @@ func each(ctx context.Context, interval messages.Duration, f func()) {
 	}
 }
 
-// watchClock returns a function that logs when this host's clock begins to be wrong, and when it is right again.
+// watchClock returns a function that logs when this host's clock becomes wrong, and when it is right again.
 func (s *share) watchClock() func() {
 	was := false
 	return func() {

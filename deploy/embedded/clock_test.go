@@ -16,7 +16,6 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
-// settable is a wall clock that can be set.
 type settable struct{ ahead atomic.Int64 }
 
 func (c *settable) now() messages.Time {
@@ -25,12 +24,11 @@ func (c *settable) now() messages.Time {
 
 func (c *settable) set(ahead time.Duration) { c.ahead.Store(int64(ahead)) }
 
-// trivial returns a job of one task.
 func trivial() jobmsg.JobSpec {
 	return jobmsg.JobSpec{Name: "trivial", Budget: messages.Credit, Stages: []jobmsg.Stage{{Name: "only", Class: "map", Script: ":\n"}}}
 }
 
-// The method runs submits a job, waits until it is settled, and returns it.
+// This method submits a job, waits until it is settled, and returns it.
 func (u user) runs(key string) jobmsg.JobDetail {
 	u.Helper()
 	job := u.final(u.submit(key, trivial()))
@@ -41,8 +39,8 @@ func (u user) runs(key string) jobmsg.JobDetail {
 	return job
 }
 
-// TestClockIsSetAndSetRight uses a site with one host. It sets the clock of this host wrong for a moment, by ten
-// minutes or an hour in either direction. Jobs must run and be settled meanwhile and afterwards.
+// TestClockIsSetAndSetRight sets the clock of a site's only host wrong for a moment, by ten minutes or an hour in
+// either direction. Jobs must run and be settled meanwhile and afterwards.
 func TestClockIsSetAndSetRight(t *testing.T) {
 	t.Parallel()
 	clock := new(settable)
@@ -92,7 +90,7 @@ func TestClockOfOneHostIsWrong(t *testing.T) {
 }
 
 // TestNobodyPaysForALeapOfTheClocks sets the clocks of all three hosts ahead by a day while a task runs. The job must
-// pay only for the task's real time.
+// pay only for the real time.
 func TestNobodyPaysForALeapOfTheClocks(t *testing.T) {
 	t.Parallel()
 	dir, clock := t.TempDir(), settable{}
@@ -123,8 +121,8 @@ func TestNobodyPaysForALeapOfTheClocks(t *testing.T) {
 	}
 }
 
-// TestNobodyPaysForAClockSetWhileTheSiteIsDown sets the clock by a day while the site is stopped and a task runs on.
-// The job must pay only for the task's real time.
+// TestNobodyPaysForAClockSetWhileTheSiteIsDown sets the clock by a day while the site is stopped and a task runs. The
+// job must pay only for the real time.
 func TestNobodyPaysForAClockSetWhileTheSiteIsDown(t *testing.T) {
 	t.Parallel()
 	for name, by := range map[string]time.Duration{"ahead": 24 * time.Hour, "back": -24 * time.Hour} {
@@ -180,8 +178,7 @@ func TestADamagedClockIsNotBelieved(t *testing.T) {
 }
 
 // TestClockOfOneSiteIsSetAndSetRight sets the clock of one of two sites far ahead or back, and then right. Jobs must
-// go in both directions and be settled: no hold may expire, no authorisation may be in the future, no visiting job
-// may wait for its charge.
+// run in both directions and be settled.
 func TestClockOfOneSiteIsSetAndSetRight(t *testing.T) {
 	t.Parallel()
 	clock := new(settable)

@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// stopped returns a stopped site of one node and one replica. It ran until both logs had a snapshot.
+// stopped returns a stopped site of one node and one replica. Both of its logs have a snapshot.
 func stopped(t *testing.T) Config {
 	t.Helper()
 	c := small(filepath.Join(t.TempDir(), "state"))
@@ -36,8 +36,7 @@ func stopped(t *testing.T) Config {
 	return c
 }
 
-// TestOlderStateIsRefused starts a site with a state directory of an earlier version. The start must be refused with a
-// clear error, and the directory must stay unchanged.
+// A state directory of an earlier version must be refused with a clear error, and stay unchanged.
 func TestOlderStateIsRefused(t *testing.T) {
 	t.Parallel()
 	c := stopped(t)
@@ -56,8 +55,7 @@ func TestOlderStateIsRefused(t *testing.T) {
 	}
 }
 
-// TestNewerStateIsRefused starts a site with files of a later version. Whichever file has the later version, the start
-// must be refused with a clear error, and the files must stay unchanged.
+// Files of a later version must be refused with a clear error, and stay unchanged.
 func TestNewerStateIsRefused(t *testing.T) {
 	t.Parallel()
 	for what, forge := range map[string]func(t *testing.T, state string){

@@ -274,8 +274,8 @@ type Host struct {
 	Metrics string `json:"metrics,omitempty"`
 }
 
-// Default returns a site to try out, on loopback: three users and an operator, two nodes, one market. Each node has its
-// own executor, so the same slots cost less on few nodes than on many.
+// Default returns a site to try out, on loopback: three users and an operator, two nodes, one market. Each node has an
+// executor, so few large nodes cost less than many small ones.
 func Default() Config {
 	return Config{
 		Site:      "west",
@@ -295,7 +295,7 @@ func Default() Config {
 // NodesAlike returns n nodes with the names node1, node2, … and the same slots.
 func NodesAlike(n int, slots Slots) []Node { return Node{Slots: slots}.Times(n) }
 
-// Times returns count nodes with the names node1, node2, … that are otherwise like this one.
+// Times returns count copies of this node, with the names node1, node2, ….
 func (n Node) Times(count int) []Node {
 	nodes := make([]Node, count)
 	for i := range nodes {
@@ -305,8 +305,7 @@ func (n Node) Times(count int) []Node {
 	return nodes
 }
 
-// defaultAccount returns the configured default account. If none is configured, it chooses one of the accounts or
-// operators.
+// Without a configured default account, defaultAccount chooses the first account or operator.
 func (c *Config) defaultAccount() messages.Name {
 	if c.DefaultAccount != "" {
 		return c.DefaultAccount
@@ -332,10 +331,8 @@ func (c *Config) replicaIDs() (ids []string) {
 	return ids
 }
 
-// KeysDir returns the directory of the site's keys.
 func (c *Config) KeysDir() string { return cmp.Or(c.Keys, filepath.Join(c.State, "keys")) }
 
-// host returns the host with a name, or nil if there is none.
 func (c *Config) host(name messages.Name) *Host {
 	for i := range c.Hosts {
 		if c.Hosts[i].Name == name {

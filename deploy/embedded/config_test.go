@@ -28,7 +28,7 @@ func TestDefaultIsValid(t *testing.T) {
 	}
 }
 
-// TestValidatePaths changes one field at a time. There must be one problem, with the path of this field.
+// TestValidatePaths makes one field at a time wrong. There must be one problem, with the path of this field.
 func TestValidatePaths(t *testing.T) {
 	nan := math.NaN()
 	cases := map[string]func(*Config){
@@ -89,7 +89,6 @@ func TestValidatePaths(t *testing.T) {
 	}
 }
 
-// three returns three hosts for the default nodes, each with its own addresses.
 func three() []Host {
 	return []Host{
 		{Name: "a", Listen: "127.0.0.1:1", Cluster: "127.0.0.1:2", Auctioneer: "127.0.0.1:3", Bank: "127.0.0.1:4", Nodes: []messages.Name{"node1"}},
@@ -106,8 +105,7 @@ func TestHostsAreValid(t *testing.T) {
 	}
 }
 
-// TestMechanismsAreTheAuctioneers checks that the auctioneer accepts every mechanism that a configuration may name,
-// and no other known name.
+// The auctioneer must accept every mechanism that a configuration may name, and no other known name.
 func TestMechanismsAreTheAuctioneers(t *testing.T) {
 	known := auctioneer.Mechanisms()
 	for _, name := range []string{"proportional", "highest-bid", "deadline", "batch-queue", "reservation", "contract", "fifo", "fairshare", "backfill"} {

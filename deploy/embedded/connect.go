@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Connect connects to the site as a user or operator, with the credentials of this name only.
+// Connect connects to the site as a user or operator, with credentials for this name only.
 func (s *share) Connect(account messages.Name) (bus.Bus, error) {
 	file := s.CredsFile(account)
 	if _, err := os.Stat(file); err != nil {
@@ -34,9 +34,9 @@ const (
 	connectSays  = 5 * time.Second
 )
 
-// connect connects a part of the site to the server. A server of this process may be busy, for example with thousands
-// of agents on a slow machine. connect then tries again until the server stops or the start has taken too long. It does
-// not wait if the certificate is wrong, because a later attempt would fail too.
+// connect connects a part of the site to the server. It tries again while a server of this process is busy, until the
+// server stops or the start has taken too long. It does not wait if the certificate is wrong, because a later attempt
+// would fail too.
 func (s *share) connect(c bus.Config) (b bus.Bus, err error) {
 	says := time.Now().Add(connectSays)
 	err = again(s.patience, connectEvery, func() (more bool, err error) {
@@ -65,9 +65,9 @@ func (s *share) connectAs(role identity.Role, name messages.Name) (bus.Bus, erro
 	} else {
 		c.Renew = s.renewing(role, name)
 	}
-	// A part in the server's process uses no socket, because a process may have thousands of agents. On a site of
-	// several hosts, an agent needs a socket: a client with a socket can change to another host's server if this server
-	// does not reach the leader.
+	// A part in the server's process needs no socket, which matters with thousands of agents. On a site of several
+	// hosts, agents need sockets: a client with a socket can change to another server if this server does not reach the
+	// leader.
 	if s.server != nil && s.config.TLS == nil && (role != identity.Node || len(s.config.Hosts) < 2) {
 		c.InProcess = s.server
 	}

@@ -44,8 +44,7 @@ func waiting(t *testing.T, o *server.Options) *share {
 	return s
 }
 
-// TestAStartWaitsForItsServer connects a part of a site to a busy server of its own process. The part must wait until
-// the server answers or ends, or the start is cancelled.
+// The part must wait until the busy server answers or ends, or the start is cancelled.
 func TestAStartWaitsForItsServer(t *testing.T) {
 	t.Parallel()
 	s := waiting(t, &server.Options{})
@@ -71,8 +70,7 @@ func TestAStartWaitsForItsServer(t *testing.T) {
 	}
 }
 
-// TestAStartDoesNotWaitForACertificate connects with a certificate that the server does not accept. The error must
-// come at once.
+// If the server does not accept the certificate, the error must come at once.
 func TestAStartDoesNotWaitForACertificate(t *testing.T) {
 	t.Parallel()
 	authority := httptest.NewTLSServer(nil)

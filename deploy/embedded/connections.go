@@ -21,8 +21,8 @@ type guard struct {
 	system bus.Bus
 }
 
-// startGuard starts the guard in a process that has the site's keys. If the process has a server, the guard closes
-// only connections of that server. The other hosts' guards do the same for their servers.
+// startGuard starts the guard in a process that has the site's keys. If the process has a server, the guard closes only
+// connections of that server.
 func startGuard(s *share, speaks bus.Bus) (*guard, error) {
 	c, err := s.busConfig("operator")
 	if err != nil {
@@ -67,8 +67,7 @@ func (s *share) hearRevocations(system bus.Bus) error {
 // Close stops the guard and closes its connection.
 func (g *guard) Close() error { return errors.Join(g.Guard.Close(), g.system.Close()) }
 
-// startConnections starts a guard with its own connection. It is for processes that run only the admission or one
-// actor.
+// startConnections starts a guard for a process that runs only the admission or one actor.
 func startConnections(s *share) (*service, error) {
 	actor := messages.Admission
 	if s.options.Only != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// isOpen returns the number of connections that work.
+// isOpen counts the connections that work.
 func isOpen(all []*nats.Conn) (n int) {
 	for _, nc := range all {
 		if nc.IsConnected() && nc.FlushTimeout(patience) == nil {
@@ -25,7 +25,7 @@ func isOpen(all []*nats.Conn) (n int) {
 }
 
 // TestConnectionsOfAnAccountAreBounded opens more connections than an account may have. The last ones must be refused
-// or cut, and other accounts must not notice. When one is closed, another can be opened.
+// or cut. When one is closed, another can be opened.
 func TestConnectionsOfAnAccountAreBounded(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -94,8 +94,8 @@ func (f fort) stays(u user) {
 	})
 }
 
-// TestConnectionsAtServersOfTheirOwn opens too many connections of an account to a NATS server that runs separately.
-// The process of the bank must limit the connections, also connections that were made before it started.
+// The NATS server runs separately. The bank's process must limit its connections, also those that were made before this
+// process started.
 func TestConnectionsAtServersOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

@@ -22,8 +22,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// checkConsole requires TLS for the console and for the WebSocket listener if other machines can reach them, because
-// the pages send credentials.
+// checkConsole requires TLS for the console and its WebSocket listener if other machines can reach them, because the
+// pages send credentials.
 func (c *Config) checkConsole(ps *Problems) {
 	for _, door := range []struct{ path, address string }{{"console", c.Console}, {"websocket", c.WebSocket}} {
 		if door.address == "" {
@@ -47,7 +47,6 @@ func (c *Config) checkSignOn(ps *Problems) {
 	ps.field("sign_on", c.SignOn.Validate())
 }
 
-// consoleDoor is the listener for the console in this process.
 type consoleDoor struct {
 	listener net.Listener
 	names    []string // host names that browsers may use in requests
@@ -94,8 +93,7 @@ func (s *share) openConsole(o *server.Options) (err error) {
 	return err
 }
 
-// after returns the address with the next port. It is the default address of the WebSocket listener. Port 0, which
-// means any free port, stays 0.
+// after returns the address with the next port. Port 0, which means any free port, stays 0.
 func after(address string) (string, error) {
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {
@@ -111,8 +109,8 @@ func after(address string) (string, error) {
 	return net.JoinHostPort(host, strconv.Itoa(port)), nil
 }
 
-// origins returns the origins of pages that may connect: the site's own console. If the site has none, these are the
-// pages of "candor console" on a user's machine.
+// origins returns the origins of pages that may connect: the site's console or, without one, "candor console" on a
+// user's machine.
 func (s *share) origins(t *tls.Config) (all []string, err error) {
 	if s.console == nil {
 		_, port, _ := net.SplitHostPort(console.DefaultAddress)
@@ -130,8 +128,8 @@ func (s *share) origins(t *tls.Config) (all []string, err error) {
 	return all, nil
 }
 
-// consoleNames returns the host names of the console: the names in the site's certificate. Without a certificate, the
-// only name is the address of the console, which is on loopback.
+// consoleNames returns the host names of the console: the names in the certificate or, without one, the loopback
+// address.
 func consoleNames(at net.Addr, t *tls.Config) (names []string, err error) {
 	ip := at.(*net.TCPAddr).IP
 	if !ip.IsUnspecified() {
@@ -156,7 +154,6 @@ func consoleNames(at net.Addr, t *tls.Config) (names []string, err error) {
 	return names, nil
 }
 
-// consoleURL returns the URL of the console with one of its host names.
 func (s *share) consoleURL(name string) string {
 	scheme := "http://"
 	if s.config.TLS != nil {
@@ -223,7 +220,7 @@ func (s *share) lend(account messages.Name, operator bool) (l signon.Loan, err e
 	return l, err
 }
 
-// Close stops the console.
+// Close implements [io.Closer].
 func (d *consoleDoor) Close() error {
 	if d.server == nil {
 		return d.listener.Close()

@@ -19,8 +19,6 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// TestConsoleDoors checks that the pages are served at their address, and that the NATS server accepts WebSocket
-// connections from these pages only.
 func TestConsoleDoors(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -46,7 +44,6 @@ func TestConsoleDoors(t *testing.T) {
 	}
 }
 
-// upgrade asks for a WebSocket connection, as a page from an origin would, and returns the HTTP status.
 func upgrade(t *testing.T, socket, origin string) int {
 	t.Helper()
 	r, err := http.NewRequest("GET", "http"+strings.TrimPrefix(socket, "ws"), nil)
@@ -83,8 +80,7 @@ func TestConsoleIsPlaintextOnLoopbackAlone(t *testing.T) {
 	}
 }
 
-// TestConsoleOverTLS checks that the pages and the WebSocket listener of a site with certificates use TLS, also beyond
-// loopback, under the names in the certificate.
+// The pages and the WebSocket listener must use TLS, also beyond loopback, under the names in the certificate.
 func TestConsoleOverTLS(t *testing.T) {
 	t.Parallel()
 	a := newCertificates(t)
@@ -113,8 +109,8 @@ func TestConsoleOverTLS(t *testing.T) {
 	}
 }
 
-// TestSignOnLendsForAnHour checks the credentials that a signed-on person gets. The site must admit them, they must
-// end within the hour, and they must be an operator's only if the caller asked for that.
+// The site must admit the credentials of a person who signed on. They must end within the hour. They must be an
+// operator's only if the caller asked for that.
 func TestSignOnLendsForAnHour(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// writeCredentials writes a credentials file for each operator and account. The site's keys issue them, for the role
-// that the configuration gives. It keeps a file that has this role and is valid for long enough.
+// writeCredentials writes a credentials file for each operator and account. It keeps a file that has this role and is
+// valid for long enough.
 func writeCredentials(c *Config, authority *identity.Authority) error {
 	role := map[messages.Name]identity.Role{}
 	names := []messages.Name{}
@@ -37,8 +37,8 @@ func writeCredentials(c *Config, authority *identity.Authority) error {
 }
 
 // WriteCredentials writes credentials for a name and a role into a state directory, unless valid ones are there. It
-// returns the path of the file. Files of users are in creds. Nodes, services and peers may have the same names as
-// users, so their files are in directories below creds.
+// returns the path of the file. Users' files are in creds; other roles have directories below creds, because names can
+// be the same.
 func WriteCredentials(state string, authority *identity.Authority, role identity.Role, name messages.Name) (file string, err error) {
 	file = RoleCredsFile(state, role, name)
 	if held, err := os.ReadFile(file); err == nil {
@@ -65,7 +65,7 @@ func RoleCredsFile(state string, role identity.Role, name messages.Name) string 
 	case identity.Node:
 		return CredsFile(state, filepath.Join("nodes", name))
 	case identity.Service:
-		// The name of the file has no '$', because NATS clients would read it as the beginning of a variable.
+		// The file name has no '$': NATS clients would read it as the beginning of a variable.
 		return CredsFile(state, filepath.Join("services", strings.TrimPrefix(name, "$")))
 	case identity.Door:
 		return CredsFile(state, filepath.Join("doors", strings.TrimPrefix(name, "$"+messages.DoorPrefix)))

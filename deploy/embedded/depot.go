@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// startDepot starts the depot of this process. On a site of several hosts, each host has one, and any of them can
+// startDepot starts the depot of this process. On a site of several hosts, each host has a depot, and any of them can
 // answer.
 func startDepot(s *share) (*service, error) {
 	return s.serving(messages.Depot, func(b bus.Bus) (io.Closer, error) {
@@ -30,8 +30,8 @@ func startDepot(s *share) (*service, error) {
 	})
 }
 
-// loadDepot loads the files that candor restore left. On a site of several hosts the depot may not be able to store
-// files yet, so the depot already serves while the files are loaded.
+// loadDepot loads the files that candor restore left. The depot already serves meanwhile, because storing files may
+// need other hosts.
 func (s *share) loadDepot(c depot.Config) error {
 	dir := filepath.Join(s.config.State, messages.Depot)
 	if _, err := os.Stat(dir); err != nil {

@@ -2,11 +2,11 @@
 // the bank with a durable log each, an estimator, and the node agents. With [Config].Hosts it runs one host's share of
 // a site that is spread over several processes.
 //
-// Replicas in one process are connected in memory. Replicas on several hosts, and their NATS servers, recognise one
-// another by certificates that are derived from the site's keys. The runbook has a table of every port.
+// Replicas in one process are connected in memory. Replicas and NATS servers on several hosts recognise one another by
+// certificates that are derived from the site's keys. The runbook has a table of every port.
 //
-// The parts are the ones that production runs, and they talk only over the NATS server. The difference is that one
-// configuration starts them all, and one state directory holds everything they keep:
+// The parts are the same as in production, and they talk only over the NATS server. One configuration starts them all,
+// and one state directory holds everything they keep:
 //
 //	<state>/lock           held while a process uses the directory
 //	<state>/format         version of the directory's format
@@ -31,7 +31,7 @@
 // # Other sites
 //
 // With [Config].Peers the NATS server is linked to the servers of other sites, as a leaf node or as the hub. Each peer
-// has its own account in the server. Only the requests that sites send one another pass through that account (see
-// deploy/identity). The bank is told of a peer when the configuration first names it, and of later changes of the
-// configuration. [StartSites] starts several sites in one process that are peers of one another, to try this out.
+// has its own account in the server. Only the requests between sites pass through that account (see deploy/identity).
+// The bank is told of a peer when the configuration first names it, and of later changes of the configuration.
+// [StartSites] starts several sites in one process that are peers of one another, to try this out.
 package embedded

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// checkDoors checks the ports that other machines can reach. None may use plaintext, unless the configuration allows
-// it explicitly. The ports between hosts always use TLS, so they need no check.
+// Ports that other machines can reach may not use plaintext, unless the configuration allows it. The ports between
+// hosts always use TLS, so they need no check.
 func (c *Config) checkDoors(ps *Problems) {
 	if len(c.Hosts) == 0 {
 		c.checkClients(ps, "listen", c.Listen)
@@ -32,7 +32,6 @@ func (c *Config) checkDoors(ps *Problems) {
 	}
 }
 
-// checkClients checks that ports for clients and for servers of peers use TLS, if other machines can reach them.
 func (c *Config) checkClients(ps *Problems, path, address string) {
 	if beyondLoopback(address) && c.TLS == nil && !c.Plaintext {
 		ps.addf(path, "%q is not on loopback, so others could read and change requests; set tls (candor site init makes certificates), or plaintext: true if only the site's own machines are on the network", clip(address))
@@ -60,7 +59,7 @@ func beyondLoopback(address string) bool {
 	return ip == nil || !ip.IsLoopback()
 }
 
-// MetricsDoor says at which address a process serves its metrics, and who may read them.
+// MetricsDoor is the address at which a process serves its metrics, with the rules for readers.
 type MetricsDoor struct {
 	Address string      // "" if the metrics are not served
 	Token   string      // token that readers must send; "" if they need none
@@ -70,13 +69,11 @@ type MetricsDoor struct {
 // mostAccountsTold is the largest number of accounts whose credits the metrics can show.
 const mostAccountsTold = 1000
 
-// minToken is the smallest length of a token for metrics, in bytes: a random number of 96 bits in hex has this
-// length.
+// minToken is the smallest length of a token for metrics, in bytes: 96 random bits in hex.
 const minToken = 24
 
 // MetricsDoor returns the address and the protection of the metrics of a host. The argument host is empty if the site
-// has no Hosts. On loopback the metrics use plaintext, because they contain no secrets. At any other address they use
-// TLS and need the token, unless they are public.
+// has no Hosts.
 func (c *Config) MetricsDoor(host messages.Name) (d MetricsDoor, err error) {
 	d.Address = c.Metrics
 	if h := c.host(host); h != nil && h.Metrics != "" {

@@ -49,7 +49,7 @@ func (b burglar) Dial(to raft.ServerAddress, within time.Duration) (net.Conn, er
 	return tls.Client(c, b.config), nil
 }
 
-// append sends entries to the port of a replica, as a leader with the given term would.
+// append sends entries to a replica's port, as a leader of the given term would.
 func (b burglar) append(to string, term uint64) (answer raft.AppendEntriesResponse, err error) {
 	transport := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: b, MaxPool: 1, Timeout: patience, Logger: hclog.NewNullLogger(), MsgpackUseNewTimeFormat: true})
@@ -86,7 +86,6 @@ func keyOf(t *testing.T, a *identity.Authority, role identity.Role, name message
 	return ed25519.NewKeyFromSeed(seed)
 }
 
-// hosted starts a site of three hosts, each with its own ports.
 func hosted(t *testing.T) (Sites, *identity.Authority) {
 	t.Helper()
 	dir := t.TempDir()
@@ -99,7 +98,7 @@ func hosted(t *testing.T) (Sites, *identity.Authority) {
 	return startHosts(t, base, dir), authority
 }
 
-// startHosts starts a site of several hosts. Their state directories are in dir.
+// startHosts starts a site of several hosts, with their state directories in dir.
 func startHosts(t *testing.T, base Config, dir string, tune ...func(host int, o *Options)) Sites {
 	t.Helper()
 	sites := make(Sites, len(base.Hosts))
@@ -118,8 +117,7 @@ func startHosts(t *testing.T, base Config, dir string, tune ...func(host int, o 
 		})
 	}
 	err := together(starts)
-	// If one host did not start, the others are closed too: otherwise they would run on in directories that are
-	// removed.
+	// Close the others too: otherwise they would run on in directories that are removed.
 	sites = slices.DeleteFunc(sites, func(s *Site) bool { return s == nil })
 	t.Cleanup(func() { _ = sites.Close() })
 	if err != nil {
@@ -128,7 +126,7 @@ func startHosts(t *testing.T, base Config, dir string, tune ...func(host int, o 
 	return sites
 }
 
-// Returns the certificate authority of the ports that only the hosts of a site use.
+// This is the certificate authority of the ports that only the hosts of a site use.
 func internal(t *testing.T, a *identity.Authority) *certificate.Internal {
 	t.Helper()
 	i, err := a.Internal()
@@ -138,8 +136,8 @@ func internal(t *testing.T, a *identity.Authority) *certificate.Internal {
 	return i
 }
 
-// burglars returns TLS configurations with which somebody could try to connect to the port of an actor's replicas. The
-// key of the map says whose key or certificate the configuration has.
+// burglars returns TLS configurations with which somebody could connect to the port of an actor's replicas. The map's
+// key says whose key or certificate each has.
 func burglars(t *testing.T, a *identity.Authority, actor string) map[string]*tls.Config {
 	t.Helper()
 	name := "host2." + certificate.Group(actor, "west")
@@ -183,9 +181,9 @@ func burglars(t *testing.T, a *identity.Authority, actor string) map[string]*tls
 	return all
 }
 
-// TestForgedEntriesAreNotTaken sends entries to the ports of replicas with the keys of everybody who is not a
-// replica. On every address there must be no answer, no new term, no committed entry, and no change in the books.
-// With a replica's own certificate there must be an answer, which shows that the attack is made correctly.
+// TestForgedEntriesAreNotTaken sends entries to replicas with the keys of everybody who is not a replica. There must be
+// no answer, no new term, no committed entry, and no change in the books. A replica's real certificate must get an
+// answer, which shows that the attack is made correctly.
 func TestForgedEntriesAreNotTaken(t *testing.T) {
 	t.Parallel()
 	sites, authority := hosted(t)
@@ -216,8 +214,7 @@ func TestForgedEntriesAreNotTaken(t *testing.T) {
 	}
 }
 
-// TestStrangersAreNoRoutes connects to the port between the NATS servers of a site's hosts. Only servers with the
-// site's certificates may be accepted.
+// Only servers with the site's certificates may connect to the port between NATS servers.
 func TestStrangersAreNoRoutes(t *testing.T) {
 	t.Parallel()
 	sites, authority := hosted(t)
@@ -260,7 +257,6 @@ func TestStrangersAreNoRoutes(t *testing.T) {
 	}
 }
 
-// listening returns the addresses on which a process listens.
 func listening(t *testing.T, pid int) (addresses []string) {
 	t.Helper()
 	own := map[string]bool{}
@@ -288,8 +284,7 @@ func listening(t *testing.T, pid int) (addresses []string) {
 	return addresses
 }
 
-// TestSiteOfOneProcessHasOneDoor starts a site without a configuration. It must listen only for NATS clients. So
-// there is no port for forged entries.
+// Without a configuration, a site must listen only for NATS clients: there is no port for forged entries.
 func TestSiteOfOneProcessHasOneDoor(t *testing.T) {
 	t.Parallel()
 	built, err := binary()
@@ -326,8 +321,6 @@ func TestSiteOfOneProcessHasOneDoor(t *testing.T) {
 	}
 }
 
-// TestNothingIsPlaintextBeyondLoopback checks that ports beyond loopback must use TLS, unless the configuration
-// allows plaintext.
 func TestNothingIsPlaintextBeyondLoopback(t *testing.T) {
 	secured := func(c *Config) { c.TLS = &TLS{Cert: "c", Key: "k", CA: "a"} }
 	plain := func(c *Config) { c.Plaintext = true }
@@ -374,7 +367,7 @@ func TestNothingIsPlaintextBeyondLoopback(t *testing.T) {
 	}
 }
 
-// TestTokenOfTheMetrics checks that the token's file must not be readable for everybody, and must contain a token.
+// The token's file must not be readable for everybody, and must contain a token.
 func TestTokenOfTheMetrics(t *testing.T) {
 	c := valid()
 	c.Metrics, c.MetricsToken = "127.0.0.1:0", filepath.Join(t.TempDir(), "token")
@@ -407,8 +400,7 @@ func TestTokenOfTheMetrics(t *testing.T) {
 	}
 }
 
-// TestASiteListensAtAllAddresses starts a site with certificates that listens at all addresses. The site, and
-// commands on its machine, must reach it over loopback.
+// A site that listens at all addresses must be reachable over loopback, also for commands on its machine.
 func TestASiteListensAtAllAddresses(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

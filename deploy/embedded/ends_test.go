@@ -22,13 +22,13 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// ending is a way in which a job or an attempt ends, with the texts that users read. NODE in a sentence stands for
-// the name of a node.
+// ending is a way in which a job or an attempt ends, with the texts that users read. NODE stands for the name of a
+// node.
 type ending struct {
 	name   string
 	submit string // further arguments for candor submit
 	do     string // argument of the job's script
-	// The function then makes the task end in this way after it has started. It is nil if the task ends by itself.
+	// This function makes the started task end; nil if the task ends by itself.
 	then   func(s *endsSite, job string)
 	reason string // reason of the job's end, in JSON
 	task   string // reason of the first attempt's end, in JSON
@@ -36,7 +36,6 @@ type ending struct {
 	tells  string // sentence of the task; "": as of the job
 }
 
-// endings are all ways to end. Endings on the same node run one after the other.
 var endings = []ending{
 	{name: "exit code", submit: "-p main --attempts 1", do: "exit 7", reason: "TaskFailed", task: "ExitCode", said: "ended with exit code 7 on NODE"},
 	{name: "signal", submit: "-p main --attempts 1", do: "kill -SEGV $$", reason: "TaskFailed", task: "Signal", said: "ended by SIGSEGV on NODE"},
@@ -69,12 +68,11 @@ var endings = []ending{
 	}, reason: "Completed", task: "NodeLost", said: "attempt 1 of task main.0 was lost with NODE, which stopped answering"},
 }
 
-// onceMore is a script. Its first attempt does not end, and its second attempt ends successfully.
+// The first attempt of this script does not end, and the second attempt succeeds.
 const onceMore = "[ $CANDOR_ATTEMPT -gt 1 ] || exec sleep 600"
 
-// TestEveryEndIsExplained makes every end happen on a site with real processes; the agent of one node is a process of
-// its own. The reason and the numbers must appear wherever users look: --wait, job, why and tasks, as text and JSON,
-// and the statement.
+// TestEveryEndIsExplained makes every end happen on a site with real processes. The reason must appear wherever users
+// look: --wait, job, why and tasks, as text and JSON, and the statement.
 func TestEveryEndIsExplained(t *testing.T) {
 	t.Parallel()
 	s := newEndsSite(t)
@@ -126,7 +124,6 @@ func TestEveryEndIsExplained(t *testing.T) {
 	}
 }
 
-// statementOf returns the part of a statement about the end of one job.
 func statementOf(text, pattern string) string { return regexp.MustCompile(pattern).FindString(text) }
 
 // endsSite is a site, with a further process: the agent of the node "remote".
@@ -177,7 +174,7 @@ func newEndsSite(t *testing.T) *endsSite {
 	return s
 }
 
-// join starts the agent of the node "remote" with a token, and adds a market for this node.
+// join starts the agent of the node "remote" with a token, and adds a market for the node.
 func (s *endsSite) join(c Config) {
 	markets := append(c.Markets, market.Market{Name: "far", Mechanism: market.FIFO, Classes: []messages.Name{"far"}})
 	s.write("markets.yaml", map[string]any{"markets": markets})
@@ -194,7 +191,6 @@ func (s *endsSite) join(c Config) {
 
 func (s *endsSite) path(name string) string { return filepath.Join(s.dir, name) }
 
-// write writes a value to a file as YAML.
 func (s *endsSite) write(name string, value any) {
 	s.Helper()
 	text, err := json.Marshal(value)
@@ -212,7 +208,6 @@ func (s *endsSite) command(args ...string) *exec.Cmd {
 	return c
 }
 
-// candor runs a command of alice, and returns its output.
 func (s *endsSite) candor(args ...string) string {
 	s.Helper()
 	out, err := s.command(args...).CombinedOutput()
@@ -247,7 +242,7 @@ func (s *endsSite) run(e *ending) (job, wait string) {
 	return job, p.Output.String()
 }
 
-// outbid makes a job with a higher bid take the slot of a market for a moment.
+// outbid makes a job with a higher bid take the slot of a market.
 func (s *endsSite) outbid(market string) {
 	script := s.path("short-" + market + ".sh")
 	if err := os.WriteFile(script, []byte("#!/bin/sh\nsleep 1\n"), 0o644); err != nil {
@@ -263,8 +258,7 @@ func (s *endsSite) awaitTask(job, reason string) {
 	})
 }
 
-// attempts returns the attempts of a job's tasks. It sends a request and starts no command, because each command is a
-// process.
+// attempts sends a request instead of starting a command, because each command is a process.
 func (s *endsSite) attempts(job string) []jobmsg.TaskStatus {
 	s.Helper()
 	id, err := strconv.ParseUint(job, 10, 64)
@@ -274,7 +268,6 @@ func (s *endsSite) attempts(job string) []jobmsg.TaskStatus {
 	return request[jobmsg.TasksReply](s.alice, messages.Auctioneer, messages.VerbTasks, jobmsg.TasksRequest{Job: messages.JobID(id), Attempts: true}).Tasks
 }
 
-// startAgent starts the agent of the node "remote".
 func (s *endsSite) startAgent(how ...string) {
 	s.Helper()
 	if len(how) == 0 {
@@ -292,7 +285,6 @@ func (s *endsSite) startAgent(how ...string) {
 	s.agent.Output.Match(s, "registered")
 }
 
-// killAgent kills the agent of the node "remote", and its executor.
 func (s *endsSite) killAgent() {
 	var executors []int
 	eachProcess(func(pid int, command []string, _ string) {

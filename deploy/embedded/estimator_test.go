@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// learned waits until the estimator knows a number of runs of a kind of job.
+// learned waits until the estimator has learned from a number of runs.
 func (u user) learned(r market.UtilityRequest, runs int) market.UtilityReply {
 	u.Helper()
 	every := time.NewTicker(20 * time.Millisecond)
@@ -30,7 +30,7 @@ func (u user) learned(r market.UtilityRequest, runs int) market.UtilityReply {
 }
 
 // TestBudgetAlone runs jobs from which the estimator learns their utility. Jobs with only a budget must then get this
-// utility, `candor why` must say so, and a restart must not lose it.
+// utility, also after a restart.
 func TestBudgetAlone(t *testing.T) {
 	t.Parallel()
 	config := small(t.TempDir())

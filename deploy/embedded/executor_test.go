@@ -19,7 +19,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
-// TestMain makes the test binary behave as an executor when a site under test starts it as an executor.
+// TestMain lets a site under test start this binary as an executor.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == executor.Argument {
 		if err := executor.Main(os.Args[2:]); err != nil {
@@ -40,8 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// lives returns a job. Each of its tasks writes a line when it begins. When the test lets it end, it writes another
-// line.
+// Each task of this job writes a line when it begins, and another line when the test lets it end.
 func lives(dir string, tasks int) jobmsg.JobSpec {
 	script := fmt.Sprintf(`echo $CANDOR_TASK $$ $PPID >>%[1]s/begun
 while ! [ -e %[1]s/go ]; do sleep 0.02; done
@@ -49,7 +48,6 @@ echo $CANDOR_TASK $$ >>%[1]s/ended`, dir)
 	return jobmsg.JobSpec{Budget: 8 * messages.Credit, Stages: []jobmsg.Stage{{Name: "main", Tasks: tasks, Script: script}}}
 }
 
-// lines waits until a file has n lines.
 func lines(t *testing.T, file string, n int) []string {
 	t.Helper()
 	ctx := within(t)
@@ -86,7 +84,6 @@ func (u user) paidOnce(id messages.JobID, before messages.Credits) {
 }
 
 // TestTasksOutliveTheSite stops a site while tasks run. The next start must find them again, and run nothing twice.
-// Files that these tasks leave must also be stored.
 func TestTasksOutliveTheSite(t *testing.T) {
 	t.Parallel()
 	dir, c := t.TempDir(), small(t.TempDir())

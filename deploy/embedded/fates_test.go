@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// fate is a job of alice in one trial, and what happened to it. Jobs of bob can take the job's slot.
+// fate is a job of alice in one trial, and what happened to it. Bob's jobs can take its slot.
 type fate struct {
 	*ensemble
 	users
@@ -34,8 +34,8 @@ type fate struct {
 
 type users struct{ alice, bob, operator user }
 
-// moments are the steps in the life of a task, in order. Each function brings a fate to its step. The fate then stays
-// there for some time.
+// moments are the steps in the life of a task, in order. Each function brings a fate to a step, and keeps it there for
+// some time.
 var moments = []struct {
 	name  string
 	reach func(*fate)
@@ -53,7 +53,7 @@ var moments = []struct {
 	{"charged", (*fate).reachCharged},
 }
 
-// The map few has the pairs of a step and a victim that are tried by default.
+// These pairs of a step and a victim are tried by default.
 var few = map[string][]string{
 	"submitted": {"bank"}, "held": {"auctioneer"}, "claimed": {"executor"}, "started": {"agent"}, "running": {"executor"},
 	"suspended": {"agent", "executor"}, "resumed": {"auctioneer"}, "ended": {"agent"}, "finished": {"bank"},
@@ -64,8 +64,8 @@ var few = map[string][]string{
 type waste struct{ cells, runs, useful int }
 
 // TestKilledAtEveryStep kills each victim with kill -9 in each step of a task's life. No task may be lost or paid
-// twice, no process may remain, and the books must balance. By default the test tries some pairs of a victim and a
-// step; with CANDOR_KILLS=all it tries all pairs. It reports the number of wasted runs.
+// twice, no process may remain, and the books must balance. By default it tries some pairs of victim and step; with
+// CANDOR_KILLS=all it tries all.
 func TestKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
 	e := newEnsemble(t)
@@ -102,8 +102,8 @@ func (e *ensemble) chosen(moment string) []string {
 	return few[moment]
 }
 
-// newFate waits until the site is complete, and finds the victim. It finds the victim before the step, because nobody
-// can ask for the leader when processes are frozen.
+// newFate waits until the site is complete. It finds the victim before the step, because frozen processes cannot say
+// who leads.
 func (e *ensemble) newFate(t *testing.T, u users, moment, victim string) *fate {
 	whole := *e.cluster
 	whole.T = t
@@ -120,8 +120,8 @@ func (e *ensemble) newFate(t *testing.T, u users, moment, victim string) *fate {
 	return f
 }
 
-// spec returns a job. Its tasks write a line when they begin, and then write at intervals. When the test lets them
-// end, they write another line.
+// The tasks of this job write a line when they begin, and then write at intervals. When the test lets them end, they
+// write another line.
 func (f *fate) spec(who string, rate messages.Credits, tasks int) jobmsg.JobSpec {
 	dir := filepath.Join(f.dir, who)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -134,7 +134,7 @@ echo $CANDOR_TASK $$ >>%[1]s/ended`, dir)
 		Stages: []jobmsg.Stage{{Name: "main", Tasks: tasks, Script: script}}}
 }
 
-// submit sends alice's job. It repeats the request with its key until there is an answer.
+// submit sends alice's job. It repeats the request until there is an answer.
 func (f *fate) submit() {
 	r := jobmsg.SubmitRequest{Key: f.key, Spec: f.spec("alice", messages.Credit/50, f.tasks)}
 	ctx, cancel := context.WithTimeout(f.Context(), patience)
@@ -175,14 +175,14 @@ func (f *fate) letGo(who string, task int) {
 	}
 }
 
-// reachSubmitted brings the fate to this step: the request is on its way, and the bank does not answer.
+// In this step, the request is on its way, and the bank does not answer.
 func (f *fate) reachSubmitted() {
 	f.freeze(f.pids(messages.Bank, "")...)
 	f.submit()
 	request[messages.StatusReply](f.operator, messages.Auctioneer, messages.VerbStatus, messages.Empty{}) // handled after it
 }
 
-// reachHeld brings the fate to this step: the bank holds the budget, and the job is not in the book.
+// In this step, the bank holds the budget, and the job is not in the book.
 func (f *fate) reachHeld() {
 	leader := f.operator.leader(messages.Auctioneer)
 	f.freeze(f.pids(messages.Auctioneer, leader)...)
@@ -190,7 +190,7 @@ func (f *fate) reachHeld() {
 	await.Until(f, "the budget is held", func() bool { return f.alice.account().Reserved > 0 })
 }
 
-// reachClaimed brings the fate to this step: the claim is in the book, and no process has started.
+// In this step, the claim is in the book, and no process has started.
 func (f *fate) reachClaimed() {
 	f.freeze(f.executor())
 	f.submit()
@@ -222,7 +222,7 @@ func (f *fate) reachResumed() {
 	await.Until(f, "the task goes on", func() bool { return f.count("alice", "beats") > beats+2 })
 }
 
-// reachEnded brings the fate to this step: the process has ended, and the agent has not reported it.
+// In this step, the process has ended, and the agent has not reported it.
 func (f *fate) reachEnded() {
 	f.reachRunning()
 	f.freeze(f.pids(messages.NodeAgent, "")...)
@@ -230,7 +230,7 @@ func (f *fate) reachEnded() {
 	await.Until(f, "the process has ended", func() bool { return f.count("alice", "ended") == 1 && len(f.left()) == 0 })
 }
 
-// reachFinished brings the fate to this step: one of two tasks has finished, and the book has recorded this.
+// In this step, the book has recorded that one of two tasks has finished.
 func (f *fate) reachFinished() {
 	f.tasks = 2
 	f.reachRunning()
@@ -238,7 +238,7 @@ func (f *fate) reachFinished() {
 	await.Until(f, "one task is done", func() bool { return f.detail().Done == 1 })
 }
 
-// reachSettling brings the fate to this step: the book has the charge, and the bank does not answer.
+// In this step, the book has the charge, and the bank does not answer.
 func (f *fate) reachSettling() {
 	f.reachRunning()
 	f.freeze(f.pids(messages.Bank, "")...)
@@ -246,7 +246,7 @@ func (f *fate) reachSettling() {
 	await.Until(f, "the job is being settled", func() bool { return f.detail().State == jobmsg.Settling })
 }
 
-// reachCharged brings the fate to this step: the bank has moved the credits. The book may know it or not.
+// In this step, the bank has moved the credits. The book may know this or not.
 func (f *fate) reachCharged() {
 	f.reachRunning()
 	spent := f.alice.account().Spent
@@ -254,7 +254,6 @@ func (f *fate) reachCharged() {
 	await.Until(f, "the job is charged", func() bool { return f.alice.account().Spent > spent })
 }
 
-// left returns the processes of the fate's tasks that still exist.
 func (f *fate) left() (pids []int) {
 	eachProcess(func(pid int, _ []string, environ string) {
 		if strings.Contains(environ, "CANDOR_JOB_NAME="+f.key+"\x00") && !zombie(pid) {
@@ -264,7 +263,7 @@ func (f *fate) left() (pids []int) {
 	return pids
 }
 
-// outcome lets everything continue, and checks the result.
+// outcome lets all frozen processes continue, and checks the result.
 func (f *fate) outcome(w *waste) {
 	f.Helper()
 	f.thaw()
@@ -297,8 +296,8 @@ func (f *fate) outcome(w *waste) {
 	w.cells, w.runs, w.useful = w.cells+1, w.runs+runs, w.useful+useful
 }
 
-// paid checks that a user has spent the sum of the charges of all jobs, and has no holds. The charge for job j must be
-// at most its budget.
+// paid checks that the user's spending is the sum of the charges, with no holds left. The charge for job j must be at
+// most its budget.
 func (f *fate) paid(u user, j jobmsg.JobDetail) {
 	f.Helper()
 	sum := messages.Credits(0)

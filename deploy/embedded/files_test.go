@@ -28,7 +28,6 @@ func eachRunner(t *testing.T, test func(t *testing.T, s *Site)) {
 	}
 }
 
-// file returns the description of a file with a name and a content.
 func (u user) file(name string, content []byte) jobmsg.File {
 	u.Helper()
 	f, err := bus.Digest(name, bytes.NewReader(content))
@@ -38,7 +37,7 @@ func (u user) file(name string, content []byte) jobmsg.File {
 	return f
 }
 
-// send stores a file. It reports whether the content had to be sent.
+// send reports whether the content of the file had to be sent.
 func (u user) send(name string, content []byte) (jobmsg.File, bool) {
 	u.Helper()
 	f := u.file(name, content)
@@ -51,7 +50,6 @@ func (u user) send(name string, content []byte) (jobmsg.File, bool) {
 
 func (u user) receive(f jobmsg.File) (string, error) { return u.receiveLeft(f, messages.Attempt{}) }
 
-// receiveLeft returns the content of a file that an attempt left.
 func (u user) receiveLeft(f jobmsg.File, left messages.Attempt) (string, error) {
 	u.Helper()
 	var content bytes.Buffer
@@ -77,14 +75,13 @@ func (u user) left(id messages.JobID) map[uint32]map[string]string {
 	return found
 }
 
-// withFiles returns a job of one stage with input files and output patterns.
 func withFiles(tasks int, script string, outputs []string, inputs ...jobmsg.File) jobmsg.JobSpec {
 	return jobmsg.JobSpec{Name: "files", Budget: 4 * messages.Credit, Stages: []jobmsg.Stage{
 		{Name: "main", Class: "map", Tasks: tasks, Attempts: 1, Script: script, Inputs: inputs, Outputs: outputs}}}
 }
 
-// TestFilesTravel checks that every task gets its input files, in their directories and with their permission to be
-// executed. Files that match the output patterns must come back, and no others.
+// Every task must get its input files, in their directories and executable where asked. Exactly the files that match
+// the output patterns must come back.
 func TestFilesTravel(t *testing.T) {
 	t.Parallel()
 	eachRunner(t, func(t *testing.T, s *Site) {
@@ -113,8 +110,7 @@ echo secret > private; ln -s /etc/passwd out/lines.link; ln -s lines.$CANDOR_TAS
 	})
 }
 
-// TestFilesAreSentOnceAndOwned checks that a file that is stored is not sent again, and that each account still has
-// its own files.
+// A stored file must not be sent again, but each account has files of its own.
 func TestFilesAreSentOnceAndOwned(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -154,7 +150,6 @@ func TestFilesAreSentOnceAndOwned(t *testing.T) {
 	}
 }
 
-// TestNodesReachTheirTasksOnly checks that a node can read and write files only for its own tasks.
 func TestNodesReachTheirTasksOnly(t *testing.T) {
 	t.Parallel()
 	s := start(t, small(t.TempDir()))
@@ -212,7 +207,7 @@ func deliverAs(t *testing.T, b bus.Bus, site, name messages.Name, attempt messag
 	return err
 }
 
-// TestFilesThatCannotTravel runs tasks whose files cannot be fetched or stored. They must fail with a reason.
+// Tasks whose files cannot be fetched or stored must fail with a reason.
 func TestFilesThatCannotTravel(t *testing.T) {
 	t.Parallel()
 	eachRunner(t, func(t *testing.T, s *Site) {
@@ -234,7 +229,7 @@ func TestFilesThatCannotTravel(t *testing.T) {
 	})
 }
 
-// TestDamagedCopyIsNotUsed damages a node's copy of an input file. No task may get it; the next task gets a new copy.
+// A damaged copy of an input file must not reach a task; the next task gets a new copy.
 func TestDamagedCopyIsNotUsed(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

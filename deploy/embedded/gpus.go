@@ -29,7 +29,6 @@ const (
 	looksIdle   = time.Second
 )
 
-// check runs the health program for all GPUs.
 func (g *gpus) check(n *nodes) {
 	program := n.site.config.Devices.Health
 	if program == "" {
@@ -65,7 +64,7 @@ func (g *gpus) brokenOf(node messages.Name) []int {
 	return g.broken[node]
 }
 
-// The method starts records that a node's agent starts without the broken GPUs. It returns the indices of these GPUs.
+// This method records that a node's agent starts without the broken GPUs. It returns the indices of these GPUs.
 func (g *gpus) starts(node messages.Name) []int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -88,7 +87,6 @@ func (g *gpus) changed(n *nodes) (names []messages.Name) {
 	return names
 }
 
-// follow checks the GPUs at intervals, until close is called.
 func (g *gpus) follow(n *nodes) {
 	if n.site.config.Devices.Health == "" {
 		return
@@ -115,7 +113,7 @@ func (g *gpus) close() {
 	}
 }
 
-// renew stops new tasks on the changed nodes. It restarts the agents of the changed nodes that are idle.
+// renew stops new tasks on the changed nodes, and restarts the agents of those that are idle.
 func (n *nodes) renew(changed []messages.Name, retired map[messages.Name]bool) {
 	for i := range n.here {
 		name, yes := n.here[i].Name, slices.Contains(changed, n.here[i].Name)
@@ -148,8 +146,8 @@ func (n *nodes) restart(name messages.Name) error {
 	return n.start1(name)
 }
 
-// working returns a node and its machine without the broken GPUs. works is false if the node would then have nothing to
-// sell. In this case, node and machine are unchanged, and the node must take no tasks.
+// working returns a node and its machine without the broken GPUs. If the node would then have nothing to sell, works is
+// false and both are unchanged. Such a node must take no tasks.
 func (n *nodes) working(i int) (node Node, m machine.Machine, works bool) {
 	return n.without(i, n.gpus.starts(n.here[i].Name))
 }

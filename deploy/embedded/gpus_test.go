@@ -16,9 +16,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
-// TestAGPUThatFailsIsNotSold runs a node with two GPUs. When one fails its health program, the node must take no new tasks
-// until its task has ended, and then sell only the other GPU. When both fail, it must take no tasks. When both work again,
-// it must sell both.
+// TestAGPUThatFailsIsNotSold runs a node with two GPUs. When one GPU fails its health program, the node must take no
+// new tasks until its task has ended, and then sell only the other GPU. When both work again, it must sell both.
 func TestAGPUThatFailsIsNotSold(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]Options{"own": {}, "executor": {Executor: executor.Self()}, "left running": {Executor: executor.Self(), LeaveRunning: true}} {

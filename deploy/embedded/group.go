@@ -35,19 +35,16 @@ const segmentBytes = 16 << 20
 // replicas stop together, so more frequent heartbeats would gain nothing. The first election takes this long.
 const localTimeout = time.Second
 
-// replicated is a replica of the auctioneer or of the bank.
 type replicated interface {
 	Status() mailbox.Status
 	Close() error
 }
 
-// kind has the differences between the auctioneer's group and the bank's group.
 type kind struct {
 	actor string
 	start func(ctx context.Context, c *Config, r seat) (replicated, error)
 }
 
-// seat has what a replica needs to start.
 type seat struct {
 	replica  string
 	bus      bus.Bus
@@ -100,22 +97,20 @@ var bankKind = kind{
 	},
 }
 
-// How long a bank waits for an answer of a peer's bank, and the longest pause before it asks again. If the peer's bank
-// has no leader, the message is lost and is repeated after this pause. The times are short, so that the books of two
-// sites agree at most five seconds after a cut between them has ended.
+// These are the time that a bank waits for the answer of a peer's bank, and the longest pause before it asks again.
+// They are short: after a cut, the books of two sites agree within five seconds.
 const (
 	peerAttempt = messages.Duration(2 * time.Second)
 	peerBackoff = messages.Duration(3 * time.Second)
 )
 
-// group has the replicas of one actor that run in this process. On a site of several hosts, this is only this host's
-// replica; otherwise, these are all replicas.
+// group has the replicas of one actor that run in this process. On a site of several hosts, this is one replica;
+// otherwise these are all.
 type group struct {
 	site *share
 	kind
 	all []string // IDs of every replica of the group
-	// hush raises the log level when the group stops. The replicas then lose their connections to each other. This need
-	// not be logged.
+	// hush raises the log level when the group stops, because the replicas then lose their connections to each other.
 	hush  zap.AtomicLevel
 	local *mailbox.Local // connects the replicas if all of them are in this process
 
@@ -124,7 +119,6 @@ type group struct {
 	boxes   map[string]mailbox.Mailbox // logs of the started replicas, by ID
 }
 
-// running is a started replica and its parts.
 type running struct {
 	replicated
 	bus     bus.Bus
@@ -155,7 +149,6 @@ func (g *group) localReplicas() []string {
 
 func (g *group) startAll() error { return Each(g.localReplicas(), g.start1) }
 
-// start1 starts a replica that is not running.
 func (g *group) start1(id string) error {
 	g.mu.Lock()
 	_, runs := g.running[id]
@@ -187,7 +180,7 @@ func (g *group) start1(id string) error {
 	return nil
 }
 
-// opener returns a function that connects a state machine to the group's log, as a replica.
+// opener returns a function that connects a state machine to the group's log.
 func (g *group) opener(id string, registry prometheus.Registerer) func(mailbox.Machine) (mailbox.Mailbox, error) {
 	c := mailbox.Config{
 		ID: id, Name: g.actor, Dir: g.dir(id), Bootstrap: g.founders(id), Log: g.site.log.WithOptions(zap.IncreaseLevel(g.hush)), Metrics: registry,
@@ -207,8 +200,8 @@ func (g *group) opener(id string, registry prometheus.Registerer) func(mailbox.M
 	}
 }
 
-// connect sets how a replica reaches the other replicas. If all replicas are in this process, they are connected in
-// memory. Otherwise they connect to the configured addresses, and each shows its own certificate.
+// connect sets how a replica reaches the other replicas. Replicas in one process are connected in memory. Otherwise
+// they use the configured addresses, and each shows a certificate.
 func (g *group) connect(c *mailbox.Config) (err error) {
 	if g.site.host == nil {
 		c.Local, c.SegmentBytes, c.Timeout = g.local, segmentBytes, localTimeout
@@ -220,8 +213,7 @@ func (g *group) connect(c *mailbox.Config) (err error) {
 	return err
 }
 
-// founders returns the IDs of the replicas that found the group. It returns none if the replica will be added to an
-// existing group.
+// founders returns the IDs of the replicas that found the group: none if this replica joins an existing group.
 func (g *group) founders(id string) []string {
 	all := slices.DeleteFunc(slices.Clone(g.all), func(id string) bool {
 		h := g.site.config.host(id)
@@ -233,20 +225,18 @@ func (g *group) founders(id string) []string {
 	return all
 }
 
-// historyDir is the directory for the journal of a bank's replica. It is next to the replica's log.
+// historyDir is the journal of a bank's replica, next to the replica's log.
 const historyDir = "history"
 
-// archiveDir is the directory for the records of ended jobs of an auctioneer's replica. It is next to the replica's
-// log.
+// archiveDir has the records of ended jobs, next to the log of an auctioneer's replica.
 const archiveDir = "archive"
 
-// pastFile is the file for the histories of markets and nodes of an auctioneer's replica. It is next to the replica's
-// log.
+// pastFile has the histories of markets and nodes, next to the log of an auctioneer's replica.
 const pastFile = "past"
 
 func (g *group) dir(id string) string { return filepath.Join(g.site.config.State, g.actor, id) }
 
-// signer returns a signer in the site's name, if the site's keys are on this host.
+// signer signs in the site's name. It is nil if the site's keys are not on this host.
 func (s *share) signer() proof.Signer {
 	if s.authority == nil {
 		return nil
@@ -254,7 +244,8 @@ func (s *share) signer() proof.Signer {
 	return s.authority
 }
 
-// provingKeys returns the keys with which the bank checks who sent a request, if the keys are on this host.
+// provingKeys returns the keys with which the bank checks who sent a request. It is nil if the keys are not on this
+// host.
 func (s *share) provingKeys() bank.Keys {
 	if s.authority == nil {
 		return nil
@@ -265,11 +256,10 @@ func (s *share) provingKeys() bank.Keys {
 	return s.authority
 }
 
-// reread reads the site's keys from the directory at each use. It is for processes without a server, because only
-// processes with a server watch the keys.
+// reread reads the site's keys at each use. It is for processes without a server, which do not watch the keys.
 type reread struct{ *identity.Authority }
 
-// RoleKeys implements [bank.Keys]. If it cannot read the keys, it returns the keys that it read last.
+// RoleKeys implements [bank.Keys]. If it cannot read the keys, it returns the last ones.
 func (r reread) RoleKeys() []messages.RoleKey {
 	if changed, err := r.Changed(); err == nil && changed {
 		_ = r.Reload()
@@ -314,7 +304,6 @@ func (g *group) stopAll() error {
 	return errors.Join(failed...)
 }
 
-// ids returns the IDs of the replicas that run in this process.
 func (g *group) ids() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -331,7 +320,7 @@ func (g *group) leader() string {
 	return ""
 }
 
-// statuses returns the state of the group, as each running replica sees it.
+// statuses has one entry for each running replica of this process.
 func (g *group) statuses() []mailbox.Status {
 	g.mu.Lock()
 	defer g.mu.Unlock()

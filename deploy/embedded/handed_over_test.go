@@ -13,9 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestResultsAreHandedOverAtTheDeadline submits a job with a later deadline than its owner needs, because a later
-// deadline is cheaper. By default, outputs and logs cannot be read before the declared deadline. With hand_over: end,
-// they can be read at once.
+// TestResultsAreHandedOverAtTheDeadline submits a job with a late deadline, which is cheaper. By default, outputs and
+// logs cannot be read before the deadline. With hand_over: end, they can be read at once.
 func TestResultsAreHandedOverAtTheDeadline(t *testing.T) {
 	for _, handOver := range []string{"", market.HandOverEnd} {
 		t.Run("hand_over: "+handOver, func(t *testing.T) {
@@ -59,7 +58,7 @@ func TestResultsAreHandedOverAtTheDeadline(t *testing.T) {
 	}
 }
 
-// The method reads gets the log and the output of a job with the result 42. If kept is true, both must be refused.
+// This method gets the log and the output of a job with the result 42. If kept is true, both must be refused.
 func (u user) reads(id messages.JobID, kept bool) {
 	u.Helper()
 	task := request[jobmsg.TasksReply](u, messages.Auctioneer, messages.VerbTasks, jobmsg.TasksRequest{Job: id}).Tasks[0]

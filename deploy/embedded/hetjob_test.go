@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// TestAHeterogeneousJob runs a script with two components of different shapes. It must run once, its variables must
-// describe both components, and srun must start ranks on the component that it names, with the component's numbers.
+// TestAHeterogeneousJob runs a script with two components of different shapes. The script must run once, and srun must
+// start ranks on the component that it names.
 func TestAHeterogeneousJob(t *testing.T) {
 	t.Parallel()
 	s := newSlurmSite(t)
@@ -109,8 +109,8 @@ func TestAHeterogeneousJobOnTheCommandLine(t *testing.T) {
 	}
 }
 
-// TestHeterogeneousJobsInOtherMarkets runs a job of two components in markets that decide who starts. A highest-bid
-// market must refuse it with a reason.
+// TestHeterogeneousJobsInOtherMarkets runs a job of two components in several markets. A highest-bid market must refuse
+// it with a reason.
 func TestHeterogeneousJobsInOtherMarkets(t *testing.T) {
 	for mechanism, bid := range map[string]string{
 		"batch-queue, pricing: pivot":          "--value 1 --length 20s",

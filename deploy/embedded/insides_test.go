@@ -11,7 +11,7 @@ import (
 )
 
 // insides publishes as a user to every subject on which some part of the site listens, and to JetStream's API. NATS
-// must allow only the user's own requests in the table of verbs, under the user's own name.
+// must allow only the user's requests in the table of verbs.
 func (f fort) insides() {
 	open := map[string]bool{}
 	for _, n := range f.config.Nodes {
@@ -65,7 +65,7 @@ func (f fort) insides() {
 	}
 }
 
-// literal returns a subject that matches a pattern. If the pattern ends in a wildcard, it is bob's own subject.
+// literal returns a subject that matches a pattern. Where the pattern ends in a wildcard, the subject is bob's.
 func literal(pattern string) string {
 	tokens := strings.Split(pattern, ".")
 	for i, t := range tokens {

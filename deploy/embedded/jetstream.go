@@ -22,9 +22,8 @@ const (
 	jetStreamRoom = 256 << 20
 )
 
-// setMetaAside moves damaged cluster data of JetStream away if the server does not start because of it. This data says,
-// for example, which host has which stream; the other hosts have it too. The streams stay. aside is the new path of the
-// data; moved reports whether the data was moved.
+// setMetaAside moves damaged cluster data of JetStream away if the server does not start because of it. The other hosts
+// have the same data, and the streams stay. aside is the new path; moved reports whether the data was moved.
 func setMetaAside(o *server.Options, failed error) (aside string, moved bool) {
 	why := failed.Error()
 	if o.Cluster.Name == "" || !strings.Contains(why, "Can't start JetStream") || strings.Contains(why, unix.ENOSPC.Error()) {
@@ -38,10 +37,9 @@ func setMetaAside(o *server.Options, failed error) (aside string, moved bool) {
 	return aside, os.Rename(found[0], aside) == nil
 }
 
-// keepJetStream starts JetStream again after the disk was full. In a cluster, the server stops JetStream after a
-// failed write and does not start it again. Then this host's part of the depot and of the stream of observations is
-// missing. Without a cluster, only the streams with failed writes refuse more data; then JetStream is stopped and
-// started when there is room.
+// keepJetStream starts JetStream again after the disk was full. In a cluster, the server stops JetStream after a failed
+// write and never starts it again. Without a cluster, only the streams with failed writes refuse data; keepJetStream
+// then restarts JetStream when there is room.
 func keepJetStream(ctx context.Context, s *server.Server, o *server.Options, log *zap.Logger) {
 	stopped := false
 	lines, _ := s.Logger().(*natsLog)
@@ -77,7 +75,6 @@ func keepJetStream(ctx context.Context, s *server.Server, o *server.Options, log
 	}
 }
 
-// hasRoom reports whether the disk of a directory has enough free space to start JetStream again.
 func hasRoom(dir string) bool {
 	var disk unix.Statfs_t
 	return unix.Statfs(dir, &disk) == nil && disk.Bavail*uint64(disk.Bsize) >= jetStreamRoom

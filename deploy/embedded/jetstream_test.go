@@ -22,8 +22,8 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// TestJetStreamStartsAgainAfterAFullDisk stops JetStream on two of three servers, as happens when a write finds no
-// space. The site must store files again without a restart.
+// TestJetStreamStartsAgainAfterAFullDisk stops JetStream on two of three servers, as a full disk does. The site must
+// store files again without a restart.
 func TestJetStreamStartsAgainAfterAFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -53,9 +53,8 @@ func TestJetStreamStartsAgainAfterAFullDisk(t *testing.T) {
 	}
 }
 
-// TestDepotTakesFilesAfterAFullDisk fills the disk of a site with one host. Then a write to a stream finds no space.
-// When there is room, the stream must accept files again without a restart. Once, the stream accepted nothing more
-// after such a write.
+// TestDepotTakesFilesAfterAFullDisk fills the disk of a site with one host. When there is room again, the stream must
+// accept files without a restart.
 func TestDepotTakesFilesAfterAFullDisk(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to mount a small disk")
@@ -98,8 +97,8 @@ func TestDepotTakesFilesAfterAFullDisk(t *testing.T) {
 	await.Until(t, "the depot takes a file", func() bool { return put(2, 5*time.Second) == nil })
 }
 
-// TestFreeSpaceIsNoLimitOfStreams starts a server with little free space. The streams must not be limited to that
-// space. In an earlier version, a site did not start again after the disk had been full.
+// TestFreeSpaceIsNoLimitOfStreams starts a server with little free space. Once, such a site did not start again after
+// the disk had been full.
 func TestFreeSpaceIsNoLimitOfStreams(t *testing.T) {
 	t.Parallel()
 	s := start(t, small(t.TempDir()))
@@ -109,8 +108,8 @@ func TestFreeSpaceIsNoLimitOfStreams(t *testing.T) {
 	}
 }
 
-// TestStreamsAreSynced checks that each message is synced to the disk. Once, without this, a power failure lost the
-// files that tasks had left in the last two minutes.
+// Each message must be synced to the disk. Once, without this, a power failure lost the files that tasks had left in
+// the last two minutes.
 func TestStreamsAreSynced(t *testing.T) {
 	t.Parallel()
 	s := start(t, small(t.TempDir()))
@@ -120,8 +119,7 @@ func TestStreamsAreSynced(t *testing.T) {
 	}
 }
 
-// TestADamagedClusterOfJetStreamIsSetAside damages the snapshot of a host's JetStream. The host must start, say so,
-// and keep the damaged data.
+// If the snapshot of a host's JetStream is damaged, the host must start, say so, and keep the damaged data.
 func TestADamagedClusterOfJetStreamIsSetAside(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -21,7 +21,6 @@ type joined struct {
 	list []Peer
 }
 
-// peers returns all peers of the site: the peers at the start, followed by those added later.
 func (s *share) peers() []Peer {
 	s.joined.mu.Lock()
 	defer s.joined.mu.Unlock()
@@ -31,8 +30,8 @@ func (s *share) peers() []Peer {
 // joinWithin is the longest time that the bank may take to accept new peers.
 const joinWithin = 10 * time.Second
 
-// enlist adds the new peers of a changed configuration to the running site: its server links to them or accepts them,
-// and its bank gets their terms. Other changes take effect at the next start, also changes of existing peers.
+// enlist adds the new peers of a changed configuration to the running site, in its server and its bank. Other changes
+// take effect at the next start, also changes of existing peers.
 func (s *share) enlist(o *server.Options, changed *Config) error {
 	before := s.peers()
 	var fresh []Peer

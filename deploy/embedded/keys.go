@@ -18,8 +18,7 @@ const rekeyEvery = 500 * time.Millisecond
 // renewEvery is the time between two checks whether credentials in the state directory will expire soon.
 const renewEvery = time.Hour
 
-// watchKeys watches the keys directory while the site runs. Rotated and revoked keys take effect within moments,
-// without a restart.
+// watchKeys watches the keys directory. Rotated and revoked keys take effect within moments, without a restart.
 func (s *share) watchKeys(o *server.Options) {
 	late, told := false, "" // late: the new keys cannot be used yet; told: the error that was logged last
 	renewed := time.Now()
@@ -50,8 +49,8 @@ func (s *share) watchKeys(o *server.Options) {
 	}
 }
 
-// followPeers adds the new peers of a changed configuration, and tells the bank about them. It returns true if the bank
-// does not know them yet. The caller then calls it again.
+// followPeers adds the new peers of a changed configuration, and tells the bank about them. If the bank does not know
+// them yet, it returns true, and must be called again.
 func (s *share) followPeers(o *server.Options, unknown bool) (bool, error) {
 	if s.options.Changed == nil {
 		return false, nil
@@ -73,8 +72,8 @@ func (s *share) followPeers(o *server.Options, unknown bool) (bool, error) {
 	return unknown && err != nil, err
 }
 
-// rekey starts to use changed keys. It begins with the server, because the server must accept the credentials that are
-// issued next.
+// rekey starts to use changed keys. The server comes first, because it must accept the credentials that are issued
+// next.
 func (s *share) rekey(o *server.Options) error {
 	if err := s.authority.Reload(); err != nil {
 		return err
@@ -86,8 +85,8 @@ func (s *share) rekey(o *server.Options) error {
 	return writeCredentials(&s.config, s.authority)
 }
 
-// renewing returns a function that gives a part of the site new credentials at each connection. Old ones may be
-// signed with a key that was removed.
+// renewing returns a function that makes new credentials for each connection. Old ones may be signed with a removed
+// key.
 func (s *share) renewing(role identity.Role, name messages.Name) func() (token, seed string, err error) {
 	return func() (string, string, error) {
 		creds, err := s.authority.Credentials(role, name)

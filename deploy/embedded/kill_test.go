@@ -48,7 +48,6 @@ var binary = sync.OnceValues(func() (string, error) {
 	return filepath.Join(dir, "candor"), nil
 })
 
-// built is the directory of the binary, or "" if the binary was not built yet.
 var built string
 
 func newCluster(t *testing.T) *cluster {
@@ -57,7 +56,7 @@ func newCluster(t *testing.T) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The binary has a name of its own, so that no other process counts as one of this cluster.
+	// The binary's unique name keeps other processes from counting as part of this cluster.
 	c.binary = filepath.Join(c.dir, "candor")
 	if err := os.Link(built, c.binary); err != nil {
 		t.Fatal(err)
@@ -92,7 +91,6 @@ func (c *cluster) start(host messages.Name) *await.Process {
 	return p
 }
 
-// awaitUp waits until a process prints that its host is up.
 func (c *cluster) awaitUp(p *await.Process) {
 	c.Helper()
 	select {
@@ -104,7 +102,6 @@ func (c *cluster) awaitUp(p *await.Process) {
 	}
 }
 
-// kill kills a host's process, as a power failure would.
 func (c *cluster) kill(host messages.Name) {
 	c.Helper()
 	p := c.processes[host]
@@ -161,7 +158,6 @@ func (u user) leader(actor string) messages.Name {
 	return request[messages.StatusReply](u, actor, messages.VerbStatus, messages.Empty{}).Leader
 }
 
-// work returns a job of short tasks in two stages.
 func work() jobmsg.JobSpec {
 	return jobmsg.JobSpec{
 		Budget: messages.Credit,
@@ -172,14 +168,13 @@ func work() jobmsg.JobSpec {
 	}
 }
 
-// submission is an acknowledged job with the key of its submission.
 type submission struct {
 	key string
 	job messages.JobID
 }
 
-// load submits jobs, one after another, until stop is closed. It sends each acknowledged job to the channel. It repeats
-// unanswered requests with their key, as any client does.
+// load submits jobs, one after another, until stop is closed. It sends each acknowledged job to the channel. Like any
+// client, it repeats unanswered requests with their key.
 func (u user) load(stop <-chan struct{}, prefix string) <-chan submission {
 	acknowledged := make(chan submission)
 	ctx := within(u.T)
@@ -220,9 +215,9 @@ func (u user) insist(ctx context.Context, key string) (messages.JobID, error) {
 	}
 }
 
-// TestKilledLeaderLosesNothing kills the processes that lead the auctioneer and then the bank with kill -9, while
-// users submit. No acknowledged job may be lost, and all must finish and be paid once. The killed processes must come
-// back with their stored state.
+// TestKilledLeaderLosesNothing kills the leaders of the auctioneer and then of the bank with kill -9, while users
+// submit. All acknowledged jobs must finish and be paid once. The killed processes must come back with their stored
+// state.
 func TestKilledLeaderLosesNothing(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -239,8 +234,8 @@ func TestKilledLeaderLosesNothing(t *testing.T) {
 	c.checkMoney(alice, operator, len(all))
 }
 
-// killUnderLoad kills the process that leads an actor while alice submits. It starts the process again when
-// submissions continue without it.
+// killUnderLoad kills the process that leads an actor while alice submits. It starts the process again when submissions
+// continue.
 func (c *cluster) killUnderLoad(alice, operator user, actor string) (acknowledged []submission) {
 	c.Helper()
 	const enough = 10
@@ -269,7 +264,7 @@ func (c *cluster) killUnderLoad(alice, operator user, actor string) (acknowledge
 	return acknowledged
 }
 
-// checkWork checks that every acknowledged job exists once, under its number, and has completed.
+// Every acknowledged job must exist once, under its number, and be completed.
 func (c *cluster) checkWork(alice user, acknowledged []submission) {
 	c.Helper()
 	key := map[messages.JobID]string{}
@@ -287,7 +282,7 @@ func (c *cluster) checkWork(alice user, acknowledged []submission) {
 	}
 }
 
-// checkMoney checks that each job was charged once, that no hold is left, and that the books balance.
+// Each job must be charged once, no hold may be left, and the books must balance.
 func (c *cluster) checkMoney(alice, operator user, jobs int) {
 	c.Helper()
 	spent := messages.Credits(jobs) * work().Budget

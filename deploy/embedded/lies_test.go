@@ -14,8 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// cancel cancels a job of the user. bus.Call repeats a request whose answer was lost. So the answer may be that the job
-// has ended, because the first request cancelled it.
+// cancel cancels a job. The answer may be that the job has ended: bus.Call repeats a request whose answer was lost.
 func (u user) cancel(id messages.JobID) {
 	u.Helper()
 	_, err := bus.Call[jobmsg.CancelReply](within(u.T), u.bus, messages.Subject(u.site, messages.Auctioneer, messages.VerbCancel, u.name), jobmsg.CancelRequest{Job: id})
@@ -24,10 +23,9 @@ func (u user) cancel(id messages.JobID) {
 	}
 }
 
-// TestOverbiddingPaysWhatItDelays submits a short job while a long job runs on the only slot. The long job bids 2 a
-// second. A delay of the short job really costs 1 a second, but the short job bids 2.1 and gets the slot. At pivot
-// prices it must pay 2 for each second by which it starts earlier. At k-th prices it must pay only for its own short
-// time, so the lie gains.
+// TestOverbiddingPaysWhatItDelays submits a short job while a long job, which bids 2 a second, runs on the only slot. A
+// delay of the short job costs 1 a second, but it bids 2.1 and gets the slot. At pivot prices it must pay 2 for each
+// second by which it starts earlier. At k-th prices it pays only for its short time, so the lie gains.
 func TestOverbiddingPaysWhatItDelays(t *testing.T) {
 	for _, price := range []string{market.PricePivot, "kth"} {
 		t.Run(price, func(t *testing.T) {
@@ -55,8 +53,8 @@ func TestOverbiddingPaysWhatItDelays(t *testing.T) {
 			last := bob.final(long).Ended
 			j := alice.final(short)
 			own := cost(messages.Credit, slotTime(j)) // at the reserve price
-			// With a lower bid, the short job would have started after the long job, at least two seconds after its own
-			// arrival. This does not count the time in which processes start.
+			// With a lower bid, the short job would have started after the long job: at least two seconds after it
+			// came.
 			if least := own + 2*messages.Credit; price == market.PricePivot && (j.Charged < least || j.Charged > own+2*cost(messages.Credit, last.Sub(j.Submitted))) {
 				t.Errorf("charged %v, of these %v at the reserve; the other job ended after %v: %s", j.Charged, own, last.Sub(j.Submitted).Std(), alice.why(short).Message)
 			}
@@ -67,9 +65,8 @@ func TestOverbiddingPaysWhatItDelays(t *testing.T) {
 	}
 }
 
-// TestLiesInAQueueOnALiveSite checks what a waiting job receives in a batch queue. The amount must not depend on the
-// announced value. It must be zero if the owner cancels before the job's turn. In an earlier version, the beliefs
-// included the job's own announcement, so a job gained by a large announcement.
+// TestLiesInAQueueOnALiveSite checks the payment to a waiting job in a batch queue. The amount must not depend on the
+// announced value. It must be zero if the owner cancels before the job's turn.
 func TestLiesInAQueueOnALiveSite(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -123,8 +120,8 @@ func TestLiesInAQueueOnALiveSite(t *testing.T) {
 	round("ghost", 1, true)
 }
 
-// TestFinishingLateByChoice runs a job under a contract. The job gets a slot at once. It takes longer than declared,
-// until the contract is worth nothing. The job must still owe its price. In an earlier version, it owed nothing.
+// TestFinishingLateByChoice runs a job under a contract. The job takes longer than declared, until the contract is
+// worth nothing. It must still owe its price.
 func TestFinishingLateByChoice(t *testing.T) {
 	t.Parallel()
 	s := bazaar(t)
@@ -140,8 +137,8 @@ func TestFinishingLateByChoice(t *testing.T) {
 	erin.at(erin.job(d.job).Submitted.Add(6 * unit)) // when the contract is worth nothing any more
 	touch(t, filepath.Join(dir, "mine"))
 	j := erin.final(d.job)
-	// The job itself caused the time beyond its declared length of one second. Without this time, the job would have
-	// completed at the time due, and its contract would have had this worth.
+	// The job itself caused the time beyond its declared length of one second. Without this time, its contract would
+	// have had this worth.
 	due := max(d.contract.Completion, j.Ended.Add(unit-slotTime(j)))
 	worth := max(0, min(1, 1-(due.Sub(j.Submitted).Seconds()-hasty(1).Mu)/hasty(1).Delta))
 	if least := d.contract.Price.Float() * worth; j.Charged.Float() < least-1e-6 || j.State != jobmsg.Completed {

@@ -48,11 +48,11 @@ const (
 	linkTLS = 5
 )
 
-// link configures the server's links to peers. The server accepts the servers of peers if the configuration has an
-// address for them. It connects to the peers that have URLs.
+// link configures the server's links to peers: it accepts peers if the configuration has an address for them, and
+// connects to peers with URLs.
 func link(o *server.Options, c *Config, self *Host, authority *identity.Authority) error {
 	if len(c.Peers) > 0 {
-		// The server has only one ping interval, for links and for clients.
+		// The server has one ping interval for links and clients.
 		o.PingInterval, o.MaxPingsOut = linkPing, linkPings
 	}
 	o.LeafNode.ReconnectInterval = linkRetry
@@ -138,7 +138,6 @@ func clientOf(t *TLS, p *Peer) (*tls.Config, error) {
 	return both, trust(both.RootCAs, p.CA)
 }
 
-// trust adds the certificates in a PEM file to a pool.
 func trust(pool *x509.CertPool, file string) error {
 	pem, err := os.ReadFile(file)
 	if err != nil {

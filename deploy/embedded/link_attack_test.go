@@ -27,7 +27,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// stranger returns a connection to a NATS server that obeys no rules. It is linked to a site with credentials that the
+// stranger returns a connection to a NATS server that obeys no rules. The server is linked with credentials that the
 // site issued. The owner of a peer cannot do more harm.
 func stranger(t *testing.T, site *Site, creds []byte) *nats.Conn {
 	t.Helper()
@@ -41,8 +41,7 @@ func stranger(t *testing.T, site *Site, creds []byte) *nats.Conn {
 	return conn
 }
 
-// seen has the messages that a client received while it listened to all subjects. The sites' own messages may be among
-// them.
+// seen has the messages that a client received on all subjects. The sites' own messages may be among them.
 type seen struct {
 	mu  sync.Mutex
 	all map[message]bool
@@ -99,8 +98,8 @@ func insider(t *testing.T, s *Site) *nats.Conn {
 	return conn
 }
 
-// everySubject returns the subjects of all requests to a site, in the name of each possible sender, and of other
-// messages that are worth reading or forging.
+// everySubject returns the subjects of all requests to a site from each possible sender, and of other messages that are
+// worth reading or forging.
 func everySubject(site messages.Name) (all []string) {
 	verbs := map[string][]string{
 		messages.Auctioneer: {messages.VerbSubmit, messages.VerbCancel, messages.VerbJobs, messages.VerbRegister, messages.VerbExchange, market.VerbApply, messages.VerbStatus},
@@ -136,7 +135,7 @@ func allowed(from, to messages.Name) (subjects []string) {
 	return subjects
 }
 
-// say publishes a payload on every subject. Then it publishes a mark on a subject that passes.
+// say publishes a payload on every subject, and then a mark on a subject that passes.
 func say(t *testing.T, conn *nats.Conn, subjects []string, payload, last string) {
 	t.Helper()
 	for _, s := range subjects {
@@ -152,8 +151,8 @@ func say(t *testing.T, conn *nats.Conn, subjects []string, payload, last string)
 	}
 }
 
-// TestLinkPassesPeerVerbsAlone lets the owner of a peer's servers listen to all subjects, and publish on all subjects.
-// Only requests between sites may pass. So nobody there can act as a user of this site, or read or forge replies.
+// TestLinkPassesPeerVerbsAlone lets the owner of a peer's servers listen and publish on all subjects. Only requests
+// between sites may pass.
 func TestLinkPassesPeerVerbsAlone(t *testing.T) {
 	t.Parallel()
 	west := startSites(t, firstLook(t, "west", "east"))[0]
@@ -190,8 +189,8 @@ func sortedList(list []string) []string {
 	return list
 }
 
-// aliceWorksUnheard lets a user of the site send requests and get answers. The stranger must not see them, and the
-// stranger's forgeries must have no effect.
+// aliceWorksUnheard lets a user send requests and get answers. The stranger must not see them, and the stranger's
+// forgeries must have no effect.
 func aliceWorksUnheard(t *testing.T, west *Site, overheard *seen) {
 	t.Helper()
 	alice := connect(t, west, "alice")
@@ -207,8 +206,8 @@ func aliceWorksUnheard(t *testing.T, west *Site, overheard *seen) {
 	}
 }
 
-// TestOnlyPeersLink connects to the port for other sites' servers with other credentials, also with credentials of the
-// site's own users. They must be refused. The credentials of a link must open no other account.
+// TestOnlyPeersLink connects to the port for other sites' servers with other credentials, also those of the site's
+// users. They must be refused. The credentials of a link must open no other account.
 func TestOnlyPeersLink(t *testing.T) {
 	t.Parallel()
 	west := startSites(t, firstLook(t, "west", "east"))[0]
@@ -237,7 +236,7 @@ func TestOnlyPeersLink(t *testing.T) {
 	leaked(t, west, creds)
 }
 
-// leaked revokes the credentials of an existing link. The link must be cut and not be made again.
+// leaked revokes the credentials of a link. The link must be cut and not come back.
 func leaked(t *testing.T, site *Site, creds []byte) {
 	t.Helper()
 	stranger(t, site, creds)
@@ -257,7 +256,6 @@ func leaked(t *testing.T, site *Site, creds []byte) {
 	refusedLink(t, "that were revoked", site, creds)
 }
 
-// refusedLink checks that the site's server refuses a link with some credentials.
 func refusedLink(t *testing.T, what string, site *Site, creds []byte) {
 	t.Helper()
 	log := &refusals{refused: make(chan struct{}, 64)}
@@ -297,8 +295,7 @@ func (r *refusals) Fatalf(string, ...any)  {}
 func (r *refusals) Debugf(string, ...any)  {}
 func (r *refusals) Tracef(string, ...any)  {}
 
-// TestAPeersServersAreBounded checks that a peer's server cannot use too many subscriptions or connections of this
-// site's servers.
+// A peer's server must not use too many subscriptions or connections of this site's servers.
 func TestAPeersServersAreBounded(t *testing.T) {
 	t.Parallel()
 	west := startSites(t, firstLook(t, "west", "east"))[0]
@@ -347,7 +344,6 @@ type leaf struct {
 	lines *bufio.Reader
 }
 
-// leafLine connects as a server with a name.
 func leafLine(t *testing.T, site *Site, creds []byte, name string) *leaf {
 	t.Helper()
 	conn, err := net.Dial("tcp", site.info.Leaf)
@@ -389,7 +385,7 @@ func (l *leaf) send(text string) error {
 	return err
 }
 
-// line reads a line. It answers a PING; otherwise the site would end the connection after some seconds.
+// line reads a line. It answers a PING, because the site would otherwise end the connection after some seconds.
 func (l *leaf) line() (string, error) {
 	line, err := l.lines.ReadString('\n')
 	if err == nil && strings.HasPrefix(line, "PING") {
@@ -398,7 +394,6 @@ func (l *leaf) line() (string, error) {
 	return line, err
 }
 
-// answers reports whether the server answers a PING.
 func (l *leaf) answers() bool {
 	for {
 		line, err := l.line()
@@ -411,7 +406,7 @@ func (l *leaf) answers() bool {
 	}
 }
 
-// The method until reads lines up to one that begins with a text.
+// This method reads lines up to one that begins with a text.
 func (l *leaf) until(begin string) string {
 	l.Helper()
 	for {

@@ -19,8 +19,8 @@ import (
 
 var loopbacks atomic.Uint32
 
-// loopback returns an address of this machine that no other call returns. Nothing else listens on it, so a free port
-// there stays free. On 127.0.0.1, any connection of any process may take the port.
+// loopback returns a loopback address that no other call returns. On 127.0.0.1, a connection of any process may take a
+// free port.
 func loopback() string {
 	n, pid := loopbacks.Add(1)%127+1, uint32(os.Getpid())
 	return fmt.Sprintf("127.%d.%d.%d", 64+pid>>9&63, pid>>1&255, pid&1<<7+n)
@@ -36,7 +36,7 @@ func freePort(t *testing.T, ip string) (address string, release func()) {
 	return l.Addr().String(), func() { _ = l.Close() }
 }
 
-// ownAddresses returns three hosts, each with an address of its own and free ports on it.
+// ownAddresses returns three hosts, each with a separate address and free ports on it.
 func ownAddresses(t *testing.T) []Host {
 	t.Helper()
 	hosts := three()
@@ -52,7 +52,6 @@ func ownAddresses(t *testing.T) []Host {
 	return hosts
 }
 
-// spread starts a site of three hosts. All their servers connect to a hub.
 func spread(t *testing.T, hub *Site) Sites {
 	t.Helper()
 	dir := t.TempDir()
@@ -85,9 +84,8 @@ func spread(t *testing.T, hub *Site) Sites {
 	return startHosts(t, base, dir)
 }
 
-// TestHostsAreLinkedEach checks a site of several hosts. Each host must be linked. A message from any host must arrive
-// at the other site once. Each host must know the links of all hosts. If one host stops, payments through the other
-// hosts must still arrive.
+// TestHostsAreLinkedEach checks a site of several hosts. Each must be linked, and a message from any host must arrive
+// at the other site once. If one host stops, payments through the other hosts must still arrive.
 func TestHostsAreLinkedEach(t *testing.T) {
 	t.Parallel()
 	c := firstLook(t, "east")[0]
@@ -124,7 +122,7 @@ func TestHostsAreLinkedEach(t *testing.T) {
 	await.Until(t, "the host that is gone is missed", func() bool { r := operator.links(); return len(r.Missing) == 1 && len(r.Links) == 2 })
 }
 
-// onceEach publishes one message from each host on a subject that passes, and counts the messages that arrive.
+// onceEach publishes one message from each host, and counts the messages that arrive.
 func onceEach(t *testing.T, west Sites, east *Site) {
 	t.Helper()
 	subject := clearing.PeerVerb{Actor: messages.Auctioneer, Verb: clearing.VerbPeerQuote}.Subject("west", "east")

@@ -28,7 +28,6 @@ type road struct {
 	cutup bool
 }
 
-// newRoad returns a road to an address. It listens on an address of loopback.
 func newRoad(t *testing.T, to string) *road {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -83,7 +82,6 @@ func (r *road) copy(to, from net.Conn) {
 	_, _ = to.Close(), from.Close()
 }
 
-// cut ends all connections, and refuses new ones.
 func (r *road) cut() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,8 +146,8 @@ func (u user) linked() bool {
 	return len(r.Links) == 1 && r.Links[0].Peer != "" && len(r.Trips) == 1 && r.Trips[0].Took > 0
 }
 
-// TestSitesCutOffAndMended cuts the road between two sites. Each must continue with its own work, and keep what it
-// owes the other. When the road is restored, the books must agree, and no credit may be lost or moved twice.
+// TestSitesCutOffAndMended cuts the road between two sites. Each must continue its own work, and keep what it owes.
+// When the road is restored, the books must agree, and no credit may be lost or moved twice.
 func TestSitesCutOffAndMended(t *testing.T) {
 	t.Parallel()
 	west, east, between := overRoad(t)
@@ -186,7 +184,7 @@ func TestSitesCutOffAndMended(t *testing.T) {
 	agree(t, atWest, atEast)
 }
 
-// agree checks that the books of two sites balance and agree with each other.
+// The books of both sites must balance and agree with each other.
 func agree(t *testing.T, one, other user) {
 	t.Helper()
 	compared := request[clearing.ReconcileReply](one, messages.Bank, clearing.VerbReconcile, clearing.ReconcileRequest{Peer: other.site})
@@ -205,8 +203,7 @@ func agree(t *testing.T, one, other user) {
 	}
 }
 
-// TestLinksAreForOperators checks that only operators can see a site's links, and that only hosts answer these
-// requests.
+// Only operators may see a site's links, and only hosts may answer these requests.
 func TestLinksAreForOperators(t *testing.T) {
 	t.Parallel()
 	west, _, _ := overRoad(t)
@@ -219,7 +216,7 @@ func TestLinksAreForOperators(t *testing.T) {
 	}
 }
 
-// TestStartSitesRefuses starts sites with errors in their configurations. The errors must come before anything runs.
+// Errors in the configurations must be reported before anything runs.
 func TestStartSitesRefuses(t *testing.T) {
 	configs := firstLook(t, "west", "east")
 	configs[1].Site = "West!"

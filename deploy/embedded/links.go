@@ -8,7 +8,6 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// startLinks starts the service that reports the links between this process's server and the servers of peers.
 func startLinks(s *share) (*service, error) {
 	if s.server == nil {
 		return nil, nil
@@ -23,7 +22,8 @@ func startLinks(s *share) (*service, error) {
 	})
 }
 
-// linked returns the names of the peers, by the public key of the account that the site shares with each peer.
+// linked returns the names of the peers. The key of the map is the public key of the account that the site shares with
+// the peer.
 func (s *share) linked() map[string]messages.Name {
 	all := map[string]messages.Name{}
 	for _, p := range s.peers() {

@@ -24,9 +24,9 @@ func (c *Config) SellMachine(m machine.Machine) {
 	}
 }
 
-// divide gives each node of this process its part of the machine, in the order of the nodes. It fills in resources and
-// slots that a node does not give. A node with slots but without resources gets no part. A node with neither gets
-// everything that is left. The function discover returns the resources of the machine.
+// divide gives each node of this process its part of the machine, in the order of the nodes. It fills in missing
+// resources and slots. A node with slots but without resources gets no part. A node with neither gets everything that
+// is left. The function discover returns the resources of the machine.
 func divide(nodes []Node, markets []market.Market, discover func() (machine.Machine, error)) (full []Node, machines map[messages.Name]machine.Machine, err error) {
 	full, machines = slices.Clone(nodes), map[messages.Name]machine.Machine{}
 	var left machine.Machine
@@ -74,7 +74,7 @@ func declared(r *jobmsg.Resources) machine.Machine {
 	return m
 }
 
-// resourcesOf returns the resources of a machine. It leaves out the type of the GPUs if they differ.
+// resourcesOf returns the resources of a machine, without the type of the GPUs if they differ.
 func resourcesOf(m *machine.Machine) *jobmsg.Resources {
 	r := &jobmsg.Resources{CPUs: len(m.CPUs), Memory: m.Memory, GPUs: len(m.GPUs)}
 	for i := range m.GPUs {
@@ -86,9 +86,8 @@ func resourcesOf(m *machine.Machine) *jobmsg.Resources {
 	return r
 }
 
-// offers returns the node's slots, as configured or as many as its resources have room for. If the configuration has
-// neither slots nor resources, it returns one slot for each class with a unit that a market sells on this node, because
-// the true number is unknown.
+// offers returns the node's slots, as configured or as many as its resources have room for. Without both, the true
+// number is unknown, and offers returns one slot for each class that has a unit and is sold on this node.
 func (n *Node) offers(markets []market.Market) Slots {
 	switch {
 	case len(n.Slots) > 0:
@@ -99,8 +98,7 @@ func (n *Node) offers(markets []market.Market) Slots {
 	return n.sold(markets, func(jobmsg.Resources) int { return 1 })
 }
 
-// sells returns the number of slots that the node's resources have room for, in each class with a unit that a market
-// sells on this node.
+// sells returns the number of slots that the node's resources have room for, in each sold class with a unit.
 func (n *Node) sells(markets []market.Market) Slots { return n.sold(markets, n.Resources.Holds) }
 
 // sold returns the node's slots in each class with a unit that a market sells on this node. The function holds returns
@@ -122,7 +120,6 @@ func (n *Node) sold(markets []market.Market, holds func(unit jobmsg.Resources) i
 	return slots
 }
 
-// cut takes the resources of a node from what is left of the machine.
 func cut(left *machine.Machine, n *Node) (m machine.Machine, err error) {
 	r := n.Resources
 	more := func(what string, wanted, there any) error {

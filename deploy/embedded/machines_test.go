@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/machine"
 )
 
-// TestNodesDivideTheMachine divides a machine between nodes. Each must have its own processors and GPUs. If the nodes
-// have more than the machine, they must be refused, unless they are declared. A node that names no resources gets none.
+// TestNodesDivideTheMachine divides a machine between nodes. Each must have separate processors and GPUs. Nodes with
+// more than the machine must be refused, unless they are declared.
 func TestNodesDivideTheMachine(t *testing.T) {
 	discover := func() (machine.Machine, error) {
 		return machine.Machine{CPUs: []int{0, 2, 1, 3}, Memory: 8 << 30, GPUs: []machine.GPU{{Index: 0, Type: "v100"}, {Index: 1, Type: "a100"}}}, nil

@@ -16,8 +16,8 @@ import (
 )
 
 // BenchmarkPreemption submits bids that take the only slot of a spot market from a job. It measures the time from a
-// submission until the bid's process has run: the first task is suspended, the other one started, and three replicas
-// commit each step. At the end, the first task must have been suspended and resumed each time, and never restarted.
+// submission until the bid's process has run. The first task must be suspended and resumed each time, and never
+// restarted.
 func BenchmarkPreemption(b *testing.B) {
 	c := small(b.TempDir())
 	c.Nodes = NodesAlike(1, Slots{{Class: "spot", Slots: 1}})

@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// bazaar returns a site with a market of each kind. Each market has its own slots, so that the scenarios can run at
-// the same time.
+// bazaar returns a site with a market of each kind. Each market has separate slots, so the scenarios can run at the
+// same time.
 func bazaar(t *testing.T) *Site { return bazaarWith(t, func(*Config) {}) }
 
 func bazaarWith(t *testing.T, change func(*Config)) *Site {
@@ -60,7 +60,6 @@ const (
 	granule = messages.Duration(250 * time.Millisecond)
 )
 
-// job returns a job of one stage. Its script runs on slots of its market's class.
 func job(market messages.Name, tasks int, script string, change func(*jobmsg.JobSpec)) jobmsg.JobSpec {
 	spec := jobmsg.JobSpec{Name: market, Market: market, Budget: 100 * messages.Credit,
 		Stages: []jobmsg.Stage{{Name: "main", Class: market, Tasks: tasks, Script: script, Attempts: 3}}}
@@ -68,7 +67,6 @@ func job(market messages.Name, tasks int, script string, change func(*jobmsg.Job
 	return spec
 }
 
-// untilFile returns a script that ends when a file exists.
 func untilFile(path string) string {
 	return fmt.Sprintf("while [ ! -e %s ]; do sleep 0.02; done\n", path)
 }
@@ -80,7 +78,6 @@ func touch(t testing.TB, path string) {
 	}
 }
 
-// await waits until a condition holds.
 func (u user) await(what string, holds func() bool) {
 	u.Helper()
 	every := time.NewTicker(10 * time.Millisecond)
@@ -105,7 +102,7 @@ func (u user) why(id messages.JobID) market.WhyReply {
 	return request[market.WhyReply](u, messages.Auctioneer, messages.VerbWhy, jobmsg.JobRequest{Job: id})
 }
 
-// bids submits a job. It returns the error if the job comes too late.
+// bids submits a job. It returns the error of a job that comes too late.
 func (u user) bids(key string, spec jobmsg.JobSpec) (messages.JobID, error) {
 	u.Helper()
 	reply, err := bus.Call[jobmsg.SubmitReply](within(u.T), u.bus, messages.Subject(u.site, messages.Auctioneer, messages.VerbSubmit, u.name), jobmsg.SubmitRequest{Key: key, Spec: spec})
@@ -120,13 +117,12 @@ func (u user) running(id messages.JobID) {
 	u.await(fmt.Sprintf("job %d runs", id), func() bool { return u.job(id).State == jobmsg.Running })
 }
 
-// The method at waits until the given time.
+// This method waits until the given time.
 func (u user) at(instant messages.Time) {
 	u.Helper()
 	u.await("the instant comes", func() bool { return messages.TimeOf(time.Now()) >= instant })
 }
 
-// balances returns the sum of the balances of some accounts.
 func balances(t *testing.T, s *Site, names ...messages.Name) (sum messages.Credits) {
 	t.Helper()
 	for _, n := range names {
@@ -135,7 +131,7 @@ func balances(t *testing.T, s *Site, names ...messages.Name) (sum messages.Credi
 	return sum
 }
 
-// slotTime returns how long a job's tasks have had slots.
+// slotTime returns how long a job's tasks had slots.
 func slotTime(j jobmsg.JobDetail) (d messages.Duration) {
 	for _, s := range j.Stages {
 		d += s.SlotTime
@@ -203,10 +199,9 @@ func playSpot(t *testing.T, s *Site) {
 	}
 }
 
-// playDeadline runs the example of Gu et al., section 4.2: users (100, 104, 3, 30), (101, 104, 2, 25) and (102, 108,
-// 3, 33), and one slot. The first two must pay 22 each, the third nothing. A level grows by half with each unit; here
-// this equals the paper's rule at λ = 1. Nobody loses the slot after getting it, so a job can be a sleep that ends
-// within its last unit.
+// playDeadline runs the example of Gu et al., section 4.2: users (100, 104, 3, 30), (101, 104, 2, 25) and (102, 108, 3,
+// 33), and one slot. The first two must pay 22 each, the third must pay nothing. A level grows by half with each unit;
+// here this equals the paper's rule at λ = 1.
 func playDeadline(t *testing.T, s *Site) {
 	users := []user{connect(t, s, "alice"), connect(t, s, "bob"), connect(t, s, "carol")}
 	for try := 0; !playUnits(t, s, users, fmt.Sprint("due", try)); try++ {
@@ -223,8 +218,8 @@ func playDeadline(t *testing.T, s *Site) {
 	}
 }
 
-// playUnits runs the example once. It returns false if the machine was busy, so that a job came or ended in a wrong
-// unit. The known outcome then does not apply.
+// playUnits runs the example once. It returns false if a job came or ended in a wrong unit because the machine was
+// busy.
 func playUnits(t *testing.T, s *Site, users []user, key string) bool {
 	first := messages.TimeOf(time.Now())
 	users[0].at(first + messages.Time(unit/1000) - first%messages.Time(unit/1000) + messages.Time(unit/10_000)) // early in a unit
@@ -266,8 +261,8 @@ func playUnits(t *testing.T, s *Site, users []user, key string) bool {
 	return played || len(wrong) == 0
 }
 
-// playBatchQueue runs gangs of two on two nodes. A front job whose value is less than the delay that it causes must be
-// discarded. The sum of the payments must be zero.
+// playBatchQueue runs gangs of two on two nodes. It must discard a front job whose value is less than the delay that it
+// causes. The sum of the payments must be zero.
 func playBatchQueue(t *testing.T, s *Site) {
 	gail, hank, ida, dir := connect(t, s, "gail"), connect(t, s, "hank"), connect(t, s, "ida"), t.TempDir()
 	before := balances(t, s, "gail", "hank", "ida")
@@ -336,7 +331,7 @@ func playReservation(t *testing.T, s *Site) {
 			}
 		}
 	}
-	// best returns the largest total value of bids that can all be met. It leaves out the bid with the index without.
+	// best returns the largest total value of bids that can all be met, without the bid at one index.
 	best := func(without int) (most messages.Credits) {
 		for set := range 1 << len(bids) {
 			var in []bid
@@ -387,14 +382,14 @@ func playReservation(t *testing.T, s *Site) {
 	}
 }
 
-// TestContracts uses a new site, where no jobs have ended. So the site believes the declared lengths.
+// On a new site no jobs have ended, so the site believes the declared lengths.
 func TestContracts(t *testing.T) {
 	t.Parallel()
 	playContract(t, bazaar(t))
 }
 
-// playContract sells contracts while other jobs wait, so early completion has a price. A job that took the dearest
-// contract, and completes when the contract is worth nothing, must owe nothing.
+// playContract sells contracts while other jobs wait, so early completion has a price. A job with the dearest contract
+// that completes too late must owe nothing.
 func playContract(t *testing.T, s *Site) {
 	erin, file := connect(t, s, "erin"), filepath.Join(t.TempDir(), "go")
 	d := dear(t, s, untilFile(file), untilFile(file), dearest)
@@ -414,7 +409,7 @@ func dearest(menu market.QuoteReply) market.QuotedContract {
 	return slices.MaxFunc(menu.Contracts, func(a, b market.QuotedContract) int { return int(a.Price - b.Price) })
 }
 
-// dealt is a job of Erin under a contract with a price, with the jobs of Frank that compete with it.
+// dealt is a job of Erin under a contract, with the jobs of Frank that compete with it.
 type dealt struct {
 	job      messages.JobID
 	contract market.QuotedContract
@@ -422,9 +417,8 @@ type dealt struct {
 }
 
 // dear submits Frank's jobs, which run one script, and then Erin's job, which runs another script. For each job, the
-// last parameter chooses a contract from the menu. Frank's jobs have later promised times, so there is room for Erin's
-// job before them. A delay costs Frank's jobs more than Erin's poorer type, and less than her richer type. So the
-// richer type runs before them and the poorer one after them. So an early completion has a price in every draw.
+// last parameter chooses a contract from the menu. Frank's jobs lose more by a delay than Erin's poorer type, and less
+// than her richer type. So an early completion has a price, whichever type is drawn.
 func dear(t *testing.T, s *Site, others, own string, which func(market.QuoteReply) market.QuotedContract) (d dealt) {
 	erin, frank := connect(t, s, "erin"), connect(t, s, "frank")
 	take := func(u user, key, script string, length messages.Duration, worth jobmsg.Valuation) (id messages.JobID) {
@@ -477,14 +471,14 @@ func dear(t *testing.T, s *Site, others, own string, which func(market.QuoteRepl
 	return d
 }
 
-// hasty is worth its value for one second, and nothing after 5.5 s. steady loses almost nothing for minutes.
+// hasty is worth its value for one second, and nothing after 5.5 s; steady loses almost nothing for minutes.
 func hasty(worth float64) jobmsg.Valuation {
 	return jobmsg.Valuation{Class: jobmsg.LinearDecay, Max: worth, Mu: 1, Delta: 4.5}
 }
 
 var steady = jobmsg.Valuation{Class: jobmsg.Sigmoidal, Max: 20, Mu: 100, Delta: 300}
 
-// playMinimum submits a job when the slot is taken. The job receives less than its minimum, and must owe nothing.
+// playMinimum submits a job when the slot is taken. A job that receives less than its minimum must owe nothing.
 func playMinimum(t *testing.T, s *Site) {
 	carol, dir := connect(t, s, "carol"), t.TempDir()
 	file := filepath.Join(dir, "go")
@@ -503,8 +497,8 @@ func playMinimum(t *testing.T, s *Site) {
 	}
 }
 
-// playBackfill runs a job of one slot before a gang of two that waits for both slots, because the job ends before the
-// second slot is free. The job of one slot must cost the posted price.
+// playBackfill runs a job of one slot before a gang of two that waits for both slots. The job ends before the second
+// slot is free, and must cost the posted price.
 func playBackfill(t *testing.T, s *Site) {
 	frank, dir := connect(t, s, "frank"), t.TempDir()
 	hour := messages.Duration(time.Hour)
@@ -522,9 +516,9 @@ func playBackfill(t *testing.T, s *Site) {
 	}
 }
 
-// TestMarketsAreAppliedAndNodesDrained adds a market to a running site. The names of the market, its class and a
-// project have capital letters and dots, such as GPU.q. The first job of the market waits for a job of another market,
-// and the project pays for it. Then the node of this first job is drained, and the job must run again on another node.
+// TestMarketsAreAppliedAndNodesDrained adds a market to a running site, with capital letters and dots in its names,
+// such as GPU.q. The market's first job waits for a job of another market, and a project pays for it. The node of the
+// job is then drained, and the job must run again on another node.
 func TestMarketsAreAppliedAndNodesDrained(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

@@ -10,8 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// metrics has one registry for each started part, and drops it when the part stops. A replica that is started again
-// in the same process gets a new one.
+// metrics has one registry for each running part. A replica that is started again gets a new one.
 type metrics struct {
 	on     bool
 	shared *prometheus.Registry
@@ -28,7 +27,6 @@ func newMetrics(on bool) *metrics {
 	return m
 }
 
-// add makes the registry for a part. If metrics are off, nobody reads it.
 func (m *metrics) add() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	if m.on {
@@ -39,14 +37,13 @@ func (m *metrics) add() *prometheus.Registry {
 	return r
 }
 
-// remove drops the registry of a part that has stopped.
 func (m *metrics) remove(r *prometheus.Registry) {
 	m.mu.Lock()
 	delete(m.parts, r)
 	m.mu.Unlock()
 }
 
-// gatherer returns a gatherer that collects from the parts that run at that time.
+// gatherer returns a gatherer for the parts that run at the time of gathering.
 func (m *metrics) gatherer() prometheus.Gatherer {
 	all := prometheus.Gatherers{m.shared}
 	m.mu.Lock()
@@ -57,7 +54,6 @@ func (m *metrics) gatherer() prometheus.Gatherer {
 	return all
 }
 
-// counter returns the counter with a name, from the shared registry.
 func (m *metrics) counter(name, help string) (bus.Counter, error) {
 	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	err := m.shared.Register(counter)
@@ -67,11 +63,10 @@ func (m *metrics) counter(name, help string) (bus.Counter, error) {
 	return counter, err
 }
 
-// labelled returns a registerer that adds a label to everything that is registered with it.
 func labelled(r prometheus.Registerer, name, value string) prometheus.Registerer {
 	return prometheus.WrapRegistererWith(prometheus.Labels{name: value}, r)
 }
 
-// Gatherer collects the metrics of the parts that run in this process at the time of the call; it collects nothing
-// unless Options.Metrics was set.
+// Gatherer collects the metrics of the parts that run in this process at that time. It collects nothing unless
+// Options.Metrics was set.
 func (s *share) Gatherer() prometheus.Gatherer { return s.metrics.gatherer() }

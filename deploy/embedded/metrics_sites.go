@@ -17,7 +17,6 @@ func (s Sites) Gatherer() prometheus.Gatherer {
 	return all
 }
 
-// ofSite adds the label "site" to the metrics of another gatherer.
 type ofSite struct {
 	prometheus.Gatherer
 	site string

@@ -2,7 +2,7 @@ package embedded
 
 import "testing"
 
-// TestANameHasOneCounter checks that connections of one process share a registry in which each name has one counter.
+// Connections of one process share a registry in which each name has one counter.
 func TestANameHasOneCounter(t *testing.T) {
 	m := newMetrics(true)
 	one, err := m.counter("candor_bus_errors_total", "Errors.")

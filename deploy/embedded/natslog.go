@@ -15,9 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// natsLog writes the server's log lines to the site's log. Notices of the server have the level debug. Each refusal
-// of a client is a separate line. So the number of lines in a second is limited: a client that is refused again and
-// again must not fill the disk.
+// natsLog writes the server's log lines to the site's log. The number of lines in a second is limited: a client that is
+// refused again and again must not fill the disk.
 type natsLog struct {
 	log     *zap.SugaredLogger
 	refused *prometheus.CounterVec // counts refused attempts of clients; nil: they are not counted
@@ -35,7 +34,7 @@ type natsLog struct {
 // maxLines is the largest number of warnings and errors in one second.
 const maxLines = 10
 
-// admit reports whether another line may be written, and how many lines were dropped since the last written one.
+// admit reports whether another line may be written, and how many lines were dropped since the last one.
 func (l *natsLog) admit(now time.Time) (ok bool, dropped int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,15 +49,13 @@ func (l *natsLog) admit(now time.Time) (ok bool, dropped int) {
 	return true, dropped
 }
 
-// comingTogether are the beginnings of warnings that each server writes while its cluster starts, because one host is
-// always the first.
+// Each server of a cluster writes warnings with these beginnings while it starts, because one host is always the first.
 var comingTogether = []string{"Error trying to connect to route", "Waiting for routing to be established", "JetStream has not established contact"}
 
-// settleWithin is how long, after the start of the server, such warnings are logged with the level info. If a problem
-// remains, its warning comes again later.
+// Within this time after the server's start, such warnings have the level info. If a problem remains, its warning comes
+// again.
 const settleWithin = 30 * time.Second
 
-// settles reports whether a warning only belongs to the start of a cluster.
 func (l *natsLog) settles(now time.Time, format string, v []any) bool {
 	text := fmt.Sprintf(format, v...)
 	return now.Before(l.quiet) && slices.ContainsFunc(comingTogether, func(start string) bool { return strings.HasPrefix(text, start) })
@@ -100,8 +97,7 @@ func (l *natsLog) Errorf(format string, v ...any) {
 	l.bounded(l.log.Warnf, format, v)
 }
 
-// count recognises refusals of the server by the words of the line, because the server has no counters for them. It
-// also recognises a write without space.
+// count recognises refusals, and writes without space, by the words of the line: the server has no counters for them.
 func (l *natsLog) count(format string, v []any) {
 	what := ""
 	switch {
@@ -119,8 +115,7 @@ func (l *natsLog) count(format string, v []any) {
 	}
 }
 
-// newRefusals returns a counter for refused attempts of clients. It starts all series at 0, so that the first refusal
-// shows as an increase.
+// newRefusals starts all series at 0, so that the first refusal shows as an increase.
 func newRefusals(r prometheus.Registerer) *prometheus.CounterVec {
 	c := promauto.With(r).NewCounterVec(prometheus.CounterOpts{Name: "candor_nats_refused_total",
 		Help: "Connections, messages and subscriptions that the NATS server of this process refused its clients."}, []string{"what"})

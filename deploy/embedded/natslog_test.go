@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// TestServerLogIsBounded writes many lines within a second. A limited number must be logged, and the next second must
-// say how many were left out.
+// TestServerLogIsBounded writes many lines within a second. Some must be logged, and the next second must say how many
+// were left out.
 func TestServerLogIsBounded(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
 	l := &natsLog{log: zap.New(core).Sugar()}
@@ -36,7 +36,6 @@ func TestServerLogIsBounded(t *testing.T) {
 	}
 }
 
-// TestPlainPagesOnLoopbackAreNoWarning checks that a console on loopback without TLS causes no warning.
 func TestPlainPagesOnLoopbackAreNoWarning(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true}
@@ -51,8 +50,7 @@ func TestPlainPagesOnLoopbackAreNoWarning(t *testing.T) {
 	}
 }
 
-// TestAStartWarnsOfNothing checks that the absence of other hosts causes no warning while a site starts. If they are
-// absent later, there must be a warning.
+// Absent hosts must cause no warning while a site starts, and a warning later.
 func TestAStartWarnsOfNothing(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
 	l := &natsLog{log: zap.New(core).Sugar(), quiet: time.Now().Add(time.Hour)}

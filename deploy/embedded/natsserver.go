@@ -21,15 +21,14 @@ const (
 	// maxPayload is the size of the largest message in bytes. The complete vector of a market with hundreds of
 	// thousands of jobs fits in it. NATS recommends no larger messages.
 	maxPayload = 8 << 20
-	// serverStart is the longest time for the start of the server. It usually takes milliseconds, and longer if
-	// JetStream recovers a large stream.
+	// serverStart is the longest time for the start of the server. It is long because JetStream may recover a large
+	// stream.
 	serverStart = 30 * time.Second
-	// authTimeout is how long a client may take to identify itself, in seconds. It is longer than the default of
-	// NATS, because thousands of agents may come back at once.
+	// authTimeout is how long a client may take to identify itself, in seconds. Thousands of agents may come back at
+	// once.
 	authTimeout = 10
-	// The other hosts' servers notice within routePing·(1+routePings) that a host is cut off or hangs. By then the
-	// other hosts have usually elected a new leader. Until then, half of the requests for the new leader may still go
-	// to the old one.
+	// The other hosts' servers notice within routePing·(1+routePings) that a host is cut off or hangs. Until then,
+	// requests for a new leader may still go to the old one.
 	routePing  = 250 * time.Millisecond
 	routePings = 3
 	// storeLimit is larger than any disk, so that only the disk limits the store.
@@ -38,7 +37,7 @@ const (
 	routeTLS = 5
 )
 
-// startServer starts the NATS server of this process. It writes the ports that the server uses into the options.
+// startServer starts the NATS server of this process, and writes the server's ports into the options.
 func startServer(o *server.Options, log *zap.Logger, counts prometheus.Registerer) (*server.Server, error) {
 	if err := free("NATS server", "--listen", o.Host, o.Port); err != nil {
 		return nil, err
@@ -62,7 +61,6 @@ func startServer(o *server.Options, log *zap.Logger, counts prometheus.Registere
 	return begin(o, lines)
 }
 
-// begin starts a server, and returns when the server listens.
 func begin(o *server.Options, lines *natsLog) (*server.Server, error) {
 	s, err := server.NewServer(o)
 	if err != nil {
@@ -129,7 +127,6 @@ func serverOptions(c *Config, self *Host, authority *identity.Authority) (*serve
 // ServerName returns the name of a host's NATS server.
 func ServerName(site, host messages.Name) string { return site + "-" + host }
 
-// joinCluster makes the server part of a cluster with the servers of the other hosts.
 func joinCluster(o *server.Options, c *Config, self *Host, authority *identity.Authority) error {
 	secret, err := authority.RouteSecret()
 	if err != nil {
@@ -146,10 +143,9 @@ func joinCluster(o *server.Options, c *Config, self *Host, authority *identity.A
 	if o.Cluster.Host, o.Cluster.Port, err = split(self.Cluster); err != nil {
 		return err
 	}
-	// Until the loss of a host is noticed, requests are still sent to its services.
+	// Until the loss of a host is noticed, requests still go to its services.
 	o.Cluster.PingInterval, o.Cluster.MaxPingsOut = routePing, routePings
-	// Each pair of servers has only one connection. With three servers, a separate connection for the account costs
-	// more than it gains.
+	// Each pair of servers has one connection. With three servers, one for each account would cost more than it gains.
 	o.Cluster.PoolSize = -1
 	// While a host cannot be reached, the log says so twice a minute, instead of once an hour.
 	o.ConnectErrorReports = 30
@@ -161,8 +157,8 @@ func joinCluster(o *server.Options, c *Config, self *Host, authority *identity.A
 	return nil
 }
 
-// free returns an error if an address cannot be listened on. The error names the setting. The server itself would only
-// log the error.
+// free returns an error that names the setting if an address cannot be listened on. The server itself would only log
+// the error.
 func free(what, setting, host string, port int) error {
 	if port == server.RANDOM_PORT {
 		port = 0

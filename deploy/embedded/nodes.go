@@ -20,7 +20,6 @@ import (
 // startAtOnce is the largest number of agents that are started or stopped at the same time.
 const startAtOnce = 16
 
-// nodes has the agents of this process.
 type nodes struct {
 	site     *share
 	here     []Node
@@ -70,7 +69,7 @@ func (n *nodes) startAll() error {
 	return nil
 }
 
-// each calls the function do for all named nodes. At most startAtOnce calls run at the same time.
+// each calls the function do for all named nodes, at most startAtOnce at the same time.
 func (n *nodes) each(names []messages.Name, do func(messages.Name) error) error {
 	turns := make(chan struct{}, startAtOnce)
 	return Each(names, func(name messages.Name) error {
@@ -80,7 +79,6 @@ func (n *nodes) each(names []messages.Name, do func(messages.Name) error) error 
 	})
 }
 
-// start1 starts the agent of a node of this process that is not running.
 func (n *nodes) start1(name messages.Name) error {
 	i := slices.IndexFunc(n.here, func(node Node) bool { return node.Name == name })
 	if i < 0 {

@@ -18,7 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// The function alone starts the NATS server of a site with keys and credentials, without any actor.
+// This function starts the NATS server of a site with keys and credentials, without any actor.
 func alone(t *testing.T, c *Config) (*identity.Authority, string) {
 	t.Helper()
 	authority, err := identity.Create(filepath.Join(c.State, "keys"), c.Site)
@@ -40,8 +40,8 @@ func alone(t *testing.T, c *Config) (*identity.Authority, string) {
 	return authority, server.ClientURL()
 }
 
-// TestActorsAlone starts each actor alone, with the credentials of its role, against a server that has no Candor
-// code. Together they must work like a site in one process.
+// TestActorsAlone starts each actor alone, against a server that has no Candor code. Together they must work like a
+// site in one process.
 func TestActorsAlone(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -101,8 +101,7 @@ func TestOnlyRefuses(t *testing.T) {
 	}
 }
 
-// TestNothingGoesOnAfterARefusedStart checks that a refused start leaves nothing running, such as the part that reads
-// the clock and writes it into the state directory.
+// A refused start must leave nothing running, such as the part that stores the clock.
 func TestNothingGoesOnAfterARefusedStart(t *testing.T) {
 	var over atomic.Bool
 	c, late := small(t.TempDir()), new(atomic.Bool)

@@ -16,13 +16,13 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// attempt is the longest time for one request of the site to its own actors. The caller limits the whole start.
+// attempt bounds one request of the site to its own actors. The caller limits the whole start.
 const attempt = 5 * time.Second
 
 // roomEvery is the pause between two requests while the disks of an actor are full.
 const roomEvery = time.Second
 
-// operator sends requests as the site's first operator. In this way, the site opens accounts and peers.
+// operator sends requests as the site's first operator, to open accounts and peers.
 type operator struct {
 	*share
 	mu  sync.Mutex
@@ -51,8 +51,8 @@ func (o *operator) close() error {
 	return o.bus.Close()
 }
 
-// openAccounts opens the configured accounts. The key of each grant follows from the account's name. So the bank
-// carries out each grant once, even if the site starts many times and on several hosts at once.
+// openAccounts opens the configured accounts. The key of each grant follows from the account's name, so the bank
+// carries out each grant once, however often the site starts.
 func (o *operator) openAccounts(ctx context.Context) error {
 	for _, a := range o.config.Accounts {
 		if a.Grant > 0 {
@@ -67,12 +67,11 @@ func (o *operator) openAccounts(ctx context.Context) error {
 			}
 		}
 	}
-	// If there are no accounts to open, this request waits until the bank answers.
+	// If there are no accounts to open, this request waits for the bank's answer.
 	_, err := ask[money.AccountsReply](ctx, o, messages.Bank, messages.VerbAccounts, messages.Empty{})
 	return err
 }
 
-// opening returns the accounts that the site opens when it starts.
 func (c *Config) opening() (names []messages.Name) {
 	for _, a := range c.Accounts {
 		if a.Grant > 0 {
@@ -97,13 +96,13 @@ func (o *operator) openAccount(ctx context.Context, a Account) error {
 	return nil
 }
 
-// bankStopped reports whether the bank waits for an operator. A start need not wait for this.
+// bankStopped reports whether the bank has stopped until an operator acts. A start need not wait for this.
 func bankStopped(err error) bool {
 	return err != nil && strings.Contains(err.Error(), money.BankStopped)
 }
 
-// open opens accounts and peers. If the bank has stopped, its books can still be read, so the site starts without
-// opening anything.
+// open opens accounts and peers. If the bank has stopped, the site starts without them, because the books can still be
+// read.
 func (o *operator) open(ctx context.Context) error {
 	err := errors.Join(o.openAccounts(ctx), o.openPeers(ctx))
 	if bankStopped(err) {

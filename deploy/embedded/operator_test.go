@@ -10,8 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// TestAStartWaitsForRoom starts a site while the bank has no room for its log. The start must ask again until there
-// is room. Any other refusal must end the start.
+// While the bank has no room for its log, the start must ask again. Any other refusal must end the start.
 func TestAStartWaitsForRoom(t *testing.T) {
 	network := bus.NewMemory()
 	asked, answers := 0, []error{

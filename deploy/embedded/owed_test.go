@@ -12,8 +12,8 @@ import (
 )
 
 // TestOwedForWhatWasHad uses the default rule: a job owes for the time in which it had a slot that others waited for.
-// It must owe the same whether its program exits with 0 or with 1, or the job is cancelled when its results are there.
-// On an idle site, and while only jobs of its own account wait, it must owe nothing.
+// It must owe the same whether its program exits with 0 or 1, or the job is cancelled when its results are there. On an
+// idle site, it must owe nothing.
 func TestOwedForWhatWasHad(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -54,8 +54,8 @@ func TestOwedForWhatWasHad(t *testing.T) {
 		if end.name == "is cancelled" {
 			request[jobmsg.CancelReply](alice, messages.Auctioneer, messages.VerbCancel, jobmsg.CancelRequest{Job: id})
 		}
-		// A whole second of the slot, half of it contended, costs 20 credits. The charge is lower if the site notices
-		// late that others wait. Times are in whole microseconds.
+		// A second of the slot, half of it contended, costs 20 credits. The charge is lower if the site notices late
+		// that others wait.
 		if job := alice.final(id); job.Charged < 2*messages.Credit || job.Charged > budget/2+messages.Credit/1000 {
 			t.Errorf("a job that %s is charged %v", end.name, job.Charged)
 		}
@@ -64,9 +64,8 @@ func TestOwedForWhatWasHad(t *testing.T) {
 	bob.final(rival)
 }
 
-// TestMinimumMakesNoJobFree runs jobs with a minimum utility that they cannot all have. A job without its minimum
-// must not get a slot. A job that has a slot must owe for it even if others come. Once, in markets with settle:
-// on-completion, such a job ran and owed nothing.
+// TestMinimumMakesNoJobFree runs jobs with a minimum utility that they cannot all have. A job without its minimum must
+// not get a slot. A job that has a slot must owe for it even if others come.
 func TestMinimumMakesNoJobFree(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -110,8 +109,7 @@ func TestMinimumMakesNoJobFree(t *testing.T) {
 }
 
 // TestSlotTimeIsSoldAndNotStarts runs two jobs of equal budgets, with tasks of 0.2 s and of 2 s. Each job must receive
-// about half of the slot time, and both must pay about the same for a second of it. Once, the market divided the starts
-// of tasks instead of slot time. Then the short tasks received a tenth of the time.
+// about half of the slot time, and both must pay about the same for a second of it.
 func TestSlotTimeIsSoldAndNotStarts(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

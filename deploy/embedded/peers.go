@@ -14,7 +14,6 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// terms are the configured settings of a peer that the bank must know.
 type terms struct {
 	Keys  []string         `json:"keys"`
 	Limit messages.Credits `json:"limit"`
@@ -22,7 +21,6 @@ type terms struct {
 	Share *messages.Credits `json:"share,omitempty"`
 }
 
-// terms returns the settings of a peer that the bank must know.
 func (p *Peer) terms() terms { return terms{p.Keys, p.Limit, p.Share} }
 
 func (t terms) same(u terms) bool {
@@ -37,13 +35,12 @@ func (t terms) stated() messages.Credits {
 	return *t.Share
 }
 
-// has reports whether the bank has a peer with these terms.
 func (t terms) has(k clearing.PeerReply) bool {
 	return t.Limit == k.Limit && len(t.merged(k)) == len(k.Keys) && (t.Share == nil || *t.Share == k.Share)
 }
 
-// merged returns the keys that the bank has, followed by keys of the configuration that are new to the bank. An old
-// configuration, from before a rotation of keys, must not restore an old key or remove a new one.
+// merged returns the bank's keys, followed by configured keys that are new to the bank. An old configuration, from
+// before a rotation, must neither restore an old key nor remove a new one.
 func (t terms) merged(k clearing.PeerReply) []string {
 	keys := slices.Clone(k.Keys)
 	for _, key := range t.Keys {
@@ -54,15 +51,14 @@ func (t terms) merged(k clearing.PeerReply) []string {
 	return keys
 }
 
-// told has the terms of the peers that the site last sent to its bank. A file in the state directory stores it. The
-// site sends only terms that differ from told. So it does not undo changes that the bank made after a command or after
-// a peer announced a new key.
+// told has the terms of the peers that the site last sent to its bank. The site sends only terms that differ from told.
+// Otherwise it would undo later changes by a command or by a peer's new key.
 type told struct {
 	Peers   map[messages.Name]terms `json:"peers"`
 	Reserve messages.Credits        `json:"reserve"`
 }
 
-// toldFile is the name of the file with told.
+// toldFile stores told in the state directory.
 const toldFile = "peers.json"
 
 func readTold(state string) (told, error) {
@@ -74,7 +70,6 @@ func readTold(state string) (told, error) {
 	return t, nil
 }
 
-// openPeers tells the bank about the configured peers, as an operator.
 func (o *operator) openPeers(ctx context.Context) error {
 	c := &o.config
 	peers := o.peers()
@@ -104,8 +99,8 @@ func (o *operator) openPeers(ctx context.Context) error {
 	return replaceJSON(filepath.Join(c.State, toldFile), now)
 }
 
-// openPeer tells the bank about a peer that it does not know, or whose terms changed in the configuration. It does
-// not repeat unchanged terms, because setting terms closes a dispute.
+// openPeer tells the bank about a peer that is new to it, or whose terms changed. It does not repeat unchanged terms,
+// because setting terms closes a dispute.
 func (o *operator) openPeer(ctx context.Context, p Peer, before told, known []clearing.PeerReply) error {
 	request := clearing.PeerRequest{Peer: p.Name, Keys: p.Keys, Limit: p.Limit, Share: p.Share}
 	if i := slices.IndexFunc(known, func(k clearing.PeerReply) bool { return k.Peer == p.Name }); i >= 0 {

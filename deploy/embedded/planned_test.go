@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestContractsAreQuotedByWhatWasSeen declares ten minutes for tasks that take a moment. Until the site has seen some
-// runs, contracts must promise what such long tasks need. After that, they must promise less than a minute.
+// TestContractsAreQuotedByWhatWasSeen declares ten minutes for tasks that take a moment. Contracts must first promise
+// for ten minutes and, after some runs, less than a minute.
 func TestContractsAreQuotedByWhatWasSeen(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -66,8 +66,8 @@ func TestContractsAreQuotedByWhatWasSeen(t *testing.T) {
 	}
 }
 
-// TestOperatorsFetchAndUsersDoNot fetches files of another account over the real server. An operator may do it, and
-// nobody else. A short retention and a small quota must take effect.
+// TestOperatorsFetchAndUsersDoNot fetches another account's files over the real server. Only an operator may do it. A
+// short retention and a small quota must take effect.
 func TestOperatorsFetchAndUsersDoNot(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

@@ -32,7 +32,7 @@ func (ps *Problems) addf(path, format string, args ...any) {
 	*ps = append(*ps, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// didYouMean returns the end of a sentence with a suggestion, or "" if no known word is similar.
+// didYouMean returns a suggestion as the end of a sentence, or "" if no known word is similar.
 func didYouMean(word string, known []string) string {
 	if k := spelling.Nearest(word, known); k != "" {
 		return fmt.Sprintf("; did you mean %q?", k)

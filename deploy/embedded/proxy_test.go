@@ -17,7 +17,6 @@ import (
 	"github.com/candor-grid/candor/nodeagent/proxy"
 )
 
-// asTask sends a request to the site with the token of a task.
 func asTask[Reply any](u user, value, verb string, what any) (reply Reply, err error) {
 	u.Helper()
 	payload, err := wire.Marshal(what, wire.Msgpack)
@@ -31,9 +30,8 @@ func asTask[Reply any](u user, value, verb string, what any) (reply Reply, err e
 	return reply, err
 }
 
-// TestATaskAsksItsSite sends requests with the token of an attempt. A task can submit jobs for its account, and see and
-// control only jobs of this account. The token must be void when the attempt has ended, and no other subject of the site
-// may accept it. Tasks of operators may send no requests.
+// TestATaskAsksItsSite sends requests with the token of an attempt. A task can submit, see and control only jobs of its
+// account. The token must be void after the attempt, and no other subject may accept it.
 func TestATaskAsksItsSite(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -46,7 +44,6 @@ func TestATaskAsksItsSite(t *testing.T) {
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	// task starts a job that prints its token and runs until the test ends it.
 	task := func(u user, name string) (id messages.JobID, value string) {
 		file := filepath.Join(dir, name)
 		id = u.submit(name, jobmsg.JobSpec{Budget: messages.Credit, Stages: []jobmsg.Stage{{Name: "main",
@@ -87,13 +84,11 @@ func TestATaskAsksItsSite(t *testing.T) {
 			t.Errorf("a task may ask for %q: %v", verb, err)
 		}
 	}
-	// A user cannot act as a node.
 	_, err = bus.Call[agentmsg.ProxyReply](within(t), bob.bus, messages.Subject(bob.site, messages.Auctioneer, agentmsg.VerbProxy, "bob"),
 		agentmsg.ProxyRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: id}, Number: 1}, Verb: messages.VerbJobs})
 	if messages.KindOf(err) != messages.PermissionDenied {
 		t.Errorf("a user asked as a node: %v", err)
 	}
-	// The token ends with the attempt, in a completed and in a cancelled job.
 	cancelled, copied := task(alice, "c")
 	if err := os.WriteFile(filepath.Join(dir, "a.end"), nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -7,17 +7,17 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// mostBehind is how many committed entries a replica may not have applied yet, and still counts as caught up. In a busy
-// group, there are always some.
+// A replica counts as caught up with at most this number of unapplied committed entries. In a busy group, there are
+// always some.
 const mostBehind = 1000
 
-// Ready returns an error that says why the parts in this process cannot serve, or nil if they can. Each replica must
-// know a leader and have caught up, and each part must be connected to the bus.
+// Ready returns an error that says why the parts in this process cannot serve, or nil. Each replica must know a leader
+// and have caught up, and each part must be connected to the bus.
 func (s *Site) Ready() error {
 	return errors.Join(s.auctioneers.ready(), s.banks.ready(), s.nodes.connected())
 }
 
-// Ready returns an error that says why the sites cannot serve, or nil if they can.
+// Ready returns an error that says why the sites cannot serve, or nil.
 func (s Sites) Ready() error {
 	var problems []error
 	for _, site := range s {

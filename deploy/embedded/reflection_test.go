@@ -11,8 +11,7 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// reflection sends requests with reply subjects where the attacker may not publish: another account's files and
-// inbox, the estimator's observations, agents, JetStream, and the auctioneer in another account's name.
+// reflection sends requests with reply subjects where the attacker may not publish, such as another account's inbox.
 func (f fort) reflection() {
 	alice, mallory := f.as("alice"), f.raw("bob")
 	file, _ := alice.send("kept", []byte("what alice keeps"))
@@ -65,7 +64,6 @@ func (f fort) reflection() {
 	})
 }
 
-// watch counts the error answers of services that arrive at some subjects.
 func (f fort) watch(subjects []string) (reached func() map[string]int) {
 	f.Helper()
 	conn := insider(f.T, f.Site)

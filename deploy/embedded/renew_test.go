@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// TestCredentialsEndAndAreRenewed uses the real server. Expired credentials must be refused, old credentials without an
-// expiry must work, and nobody may renew the credentials of another user.
+// Expired credentials must be refused, old credentials without an expiry must work, and nobody may renew another user's
+// credentials.
 func TestCredentialsEndAndAreRenewed(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

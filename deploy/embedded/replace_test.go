@@ -9,8 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestHostThatJoinsFoundsNothing adds a host to a site. This host must join the groups of the other hosts. It must not
-// found a group, whatever is on its disk.
+// A host that joins a site must join the groups of the other hosts. It must not found a group, whatever is on its disk.
 func TestHostThatJoinsFoundsNothing(t *testing.T) {
 	c := valid()
 	c.Hosts = three()
@@ -32,8 +31,7 @@ func TestHostThatJoinsFoundsNothing(t *testing.T) {
 	}
 }
 
-// TestHostsAreExchangedOneByOne checks that a state directory can be used with a configuration in which some hosts were
-// replaced, and not with the configuration of another site.
+// A state directory must work after some hosts of its site were replaced, and not with another site's configuration.
 func TestHostsAreExchangedOneByOne(t *testing.T) {
 	c := valid()
 	c.State, c.Hosts = t.TempDir(), three()

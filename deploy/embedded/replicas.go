@@ -5,8 +5,8 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// Status returns the state of the replicas of an actor (messages.Auctioneer or messages.Bank) in this process, in the
-// order of their names.
+// Status returns the state of an actor's replicas in this process, in the order of their names. The actor is
+// messages.Auctioneer or messages.Bank.
 func (s *Site) Status(actor string) []mailbox.Status {
 	if g := s.group(actor); g != nil {
 		return g.statuses()
@@ -32,7 +32,7 @@ func (s *Site) group(actor string) *group {
 	return nil
 }
 
-// StopReplica stops a replica of this process, to measure how the other replicas continue.
+// StopReplica stops a replica of this process, to measure how the others continue.
 func (s *Site) StopReplica(actor, id string) error {
 	if g := s.group(actor); g != nil {
 		return g.stop1(id)

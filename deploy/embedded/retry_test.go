@@ -15,9 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestARetryDoesNotUncompleteAJob runs a job that prints its result and then starts again, because of its exit code or
-// by requeue. The next attempt comes too late for the deadline. The job must owe the critical value for the time that
-// it had. A job that only sleeps after its result must owe the same.
+// TestARetryDoesNotUncompleteAJob runs a job that prints its result and then starts again. The next attempt misses the
+// deadline. The job must owe the critical value for its time, like a job that only sleeps after its result.
 func TestARetryDoesNotUncompleteAJob(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -38,7 +37,7 @@ func TestARetryDoesNotUncompleteAJob(t *testing.T) {
 	}
 }
 
-// playRetry runs one round. The job has its slot from its first unit on; the rival gets no slot in time.
+// playRetry runs one round. The job has its slot from its first unit on; the rival gets none in time.
 func playRetry(t *testing.T, s *Site, market messages.Name, verb string) {
 	alice, bob, once := connect(t, s, "alice"), connect(t, s, "bob"), filepath.Join(t.TempDir(), "once")
 	deadline := messages.TimeOf(time.Now()).Add(5 * unit)
@@ -55,8 +54,8 @@ func playRetry(t *testing.T, s *Site, market messages.Name, verb string) {
 		request[jobmsg.RequeueReply](alice, messages.Auctioneer, jobmsg.VerbRequeue, jobmsg.RequeueRequest{Job: id})
 	}
 	j := alice.final(id)
-	// The rival is worth 12 for 3 units. It may have had the slot for a part of a unit before the job came. So the
-	// job had to be worth up to 12/(3−1) for each unit.
+	// The rival is worth 12 for 3 units, and may have had a part of a unit before the job came. So the job had to be
+	// worth up to 12/(3−1) for each unit.
 	const most = 3 * 12 / (3 - 1) * messages.Credit
 	if j.State != jobmsg.Discarded || j.Charged <= 0 || j.Charged > most {
 		t.Errorf("%v, charged %v: %s", j.State, j.Charged, alice.why(id).Message)
@@ -66,8 +65,8 @@ func playRetry(t *testing.T, s *Site, market messages.Name, verb string) {
 	}
 }
 
-// TestAContractIsPricedByTheFirstEnd runs a task that fails at once and waits for another node. The other node is
-// busy until the contract is worth nothing. The price must not be lower for this reason.
+// TestAContractIsPricedByTheFirstEnd runs a task that fails, and then waits for a busy node until the contract is worth
+// nothing. This must not lower the price.
 func TestAContractIsPricedByTheFirstEnd(t *testing.T) {
 	t.Parallel()
 	s, dir := bazaarWith(t, func(c *Config) {

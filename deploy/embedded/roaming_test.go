@@ -17,13 +17,12 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// submitTo submits a job that another site must run.
 func (u user) submitTo(key string, site messages.Name, spec jobmsg.JobSpec) jobmsg.SubmitReply {
 	u.Helper()
 	return request[jobmsg.SubmitReply](u, messages.Auctioneer, messages.VerbSubmit, jobmsg.SubmitRequest{Key: key, Spec: spec, Site: site})
 }
 
-// output returns the output of a task at another site, read through the user's own site.
+// output reads the output of a task at another site through the user's own site.
 func (u user) output(id messages.JobID, task uint32) string {
 	u.Helper()
 	tasks := request[jobmsg.TasksReply](u, messages.Auctioneer, messages.VerbTasks, jobmsg.TasksRequest{Job: id, From: task, Limit: 1}).Tasks
@@ -41,9 +40,8 @@ func (u user) output(id messages.JobID, task uint32) string {
 	}
 }
 
-// TestJobsRunAtLinkedSites lets a user of west run real processes at east, over a link between their servers. The
-// user must be able to read the output, and pays. A user of east with the same name must neither see nor change these
-// jobs.
+// TestJobsRunAtLinkedSites lets a user of west run real processes at east. The user must read the output and pay. A
+// user of east with the same name must neither see nor change these jobs.
 func TestJobsRunAtLinkedSites(t *testing.T) {
 	t.Parallel()
 	sites := startSites(t, firstLook(t, "west", "east", "north"))
@@ -102,7 +100,7 @@ func TestJobsRunAtLinkedSites(t *testing.T) {
 }
 
 // TestAJobGoesOnBehindACut cuts the connection to the site that runs a job. The processes must continue, end and be
-// charged. The user must see the last known state, and after the cut the end and the output.
+// charged. The user must see the last known state and, after the cut, the end and the output.
 func TestAJobGoesOnBehindACut(t *testing.T) {
 	t.Parallel()
 	west, east, between := overRoad(t)
@@ -138,9 +136,8 @@ func TestAJobGoesOnBehindACut(t *testing.T) {
 	}
 }
 
-// TestFilesTravelToASiteAndBack checks that the site that runs a job fetches its inputs, even if the sites are cut
-// off from each other when the task needs them. The task's files must come back to the job's owner, and be in a
-// backup.
+// TestFilesTravelToASiteAndBack runs jobs with input files at another site. A task that needs its input during a cut
+// must wait, and run after the cut. The task's files must come back to the job's owner.
 func TestFilesTravelToASiteAndBack(t *testing.T) {
 	t.Parallel()
 	west, east, between := overRoad(t)
@@ -189,8 +186,7 @@ func TestFilesTravelToASiteAndBack(t *testing.T) {
 	}
 }
 
-// TestAContractOutlastsACut accepts a contract of another site while the sites are cut off from each other. The
-// contract must be kept.
+// A contract of another site must be kept if it is accepted while the sites are cut off from each other.
 func TestAContractOutlastsACut(t *testing.T) {
 	t.Parallel()
 	west, east, between := overRoad(t, func(c *Config) {
@@ -224,9 +220,8 @@ func TestAContractOutlastsACut(t *testing.T) {
 	}
 }
 
-// TestVisitorsBidInAQueue lets jobs of another site bid in a batch queue. Each of these jobs has one charge. It must
-// include what the job owes by the decisions of the queue, even if the job is discarded or cancelled. The books of both
-// sites must agree.
+// TestVisitorsBidInAQueue lets another site's jobs bid in a batch queue. Each job has one charge, with what it owes by
+// the decisions of the queue, even if it is discarded or cancelled. The books of both sites must agree.
 func TestVisitorsBidInAQueue(t *testing.T) {
 	t.Parallel()
 	configs := firstLook(t, "west", "east")
@@ -247,8 +242,8 @@ func TestVisitorsBidInAQueue(t *testing.T) {
 	dear := alice.submitTo("dear", "east", queued("never", 90, 50)).Job
 	alice.await("it waits", func() bool { return alice.why(dear).Reason == "WaitingForTurn" })
 	touch(t, filepath.Join(dir, "go"))
-	// The queue believes that the job in front is worth 90, and that the others lose 50 if it runs. Here the job in
-	// front, poor, does not run, because the other job, dear, would lose more by the delay.
+	// The queue believes that the job in front is worth 90, and that the others lose 50 if it runs. The job poor, in
+	// front, must not run, because the delay would cost dear more.
 	if j := alice.final(poor); j.State != jobmsg.Discarded || j.Charged != 50*messages.Credit {
 		t.Errorf("%+v", j.JobSummary)
 	}

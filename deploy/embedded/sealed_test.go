@@ -18,8 +18,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestSealedBidOnALiveSite submits a sealed bid of Alice for a reservation. Carol then sends all related requests to
-// the auctioneer, the bank and the estimator. No answer may contain the bid.
+// TestSealedBidOnALiveSite submits a sealed bid of Alice for a reservation. No answer of the auctioneer, the bank or
+// the estimator to Carol may contain the bid.
 func TestSealedBidOnALiveSite(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -73,10 +73,9 @@ func TestSealedBidOnALiveSite(t *testing.T) {
 	}
 }
 
-// timestamps matches times of the site, because their digits may equal the digits of a bid by chance.
+// timestamps matches times of the site: their digits may equal the digits of a bid by chance.
 var timestamps = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
 
-// inJSON returns the JSON text that an actor answers to a user, also if it is an error.
 func inJSON(t *testing.T, s *Site, who messages.Name, actor, verb string, payload []byte) string {
 	t.Helper()
 	nc := fort{t, s}.raw(who)

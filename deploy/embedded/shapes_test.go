@@ -18,8 +18,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
-// TestTasksHaveShapes uses nodes that declare more resources than the machine has. Tasks must be told their
-// resources, run on a node that has them, and pay for each slot. A task that no node can run must be refused.
+// TestTasksHaveShapes uses nodes that declare more than the machine has. Tasks must run on a node that has their
+// resources, and pay for each slot. A task that no node can run must be refused.
 func TestTasksHaveShapes(t *testing.T) {
 	t.Parallel()
 	const gib = 1 << 30
@@ -82,8 +82,7 @@ func TestTasksHaveShapes(t *testing.T) {
 	closeSite(t, s)
 }
 
-// TestTasksWaitForLicences submits a job whose licences are in use. The job must wait and say so. It must run when the
-// licences are free.
+// A job whose licences are in use must wait, say so, and run when the licences are free.
 func TestTasksWaitForLicences(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -130,8 +129,8 @@ func TestTasksWaitForLicences(t *testing.T) {
 	closeSite(t, s)
 }
 
-// TestAnAccountHasNoMoreAtOnceThanItsBound submits a second job of an account that may have one slot at once. The job
-// must wait although slots are idle, and say why. When the first job has ended, it must run.
+// An account may have one slot at once. Its second job must wait although slots are idle, say why, and run when the
+// first job has ended.
 func TestAnAccountHasNoMoreAtOnceThanItsBound(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -170,9 +169,8 @@ func TestAnAccountHasNoMoreAtOnceThanItsBound(t *testing.T) {
 	closeSite(t, s)
 }
 
-// TestPrologsAndEpilogsRunOnceForAJobOnANode runs a job of many tasks. On one node the prolog fails: this node must go
-// into quarantine with the reason. On the other node the prolog must run once, and all tasks must run there, although
-// each has only one attempt.
+// TestPrologsAndEpilogsRunOnceForAJobOnANode runs a job of many tasks. A node whose prolog fails must go into
+// quarantine with the reason. On the other node the prolog must run once, and all tasks must run.
 func TestPrologsAndEpilogsRunOnceForAJobOnANode(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]Options{"own": {}, "executor": {Executor: executor.Self()}} {

@@ -27,7 +27,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// Options are settings of a site that come from the program, not from a configuration.
+// Options are settings of a site that come from the program, not from its configuration.
 type Options struct {
 	// Host is this process's name in Config.Hosts. It is empty if there are no Hosts.
 	Host messages.Name
@@ -37,8 +37,8 @@ type Options struct {
 	Metrics bool
 	// Log is the logger of all actors. If it is nil, nothing is logged.
 	Log *zap.Logger
-	// Runner returns the runner for the tasks of a node. If it is nil, tasks are real processes. The caller must close
-	// the runners.
+	// Runner returns the runner for the tasks of a node. If Runner is nil, tasks are real processes. The caller must
+	// close the runners.
 	Runner func(node messages.Name) (runner.Runner, error)
 	// Executor is the command that starts a node's executor. Tasks then outlive this process, and the next process
 	// finds them again. If it is empty, tasks are children of this process.
@@ -55,8 +55,7 @@ type Options struct {
 	// snapshotBytes is the size in bytes to which a log grows before a snapshot is written. 0 means the default of
 	// logs.
 	snapshotBytes uint64
-	// Only starts a single actor, with a server that runs elsewhere. If it is nil, everything that belongs to this
-	// process starts.
+	// Only starts a single actor, with a server that runs elsewhere. If it is nil, everything of this process starts.
 	Only *Only
 }
 
@@ -67,8 +66,8 @@ type Only struct {
 	Node   messages.Name // for NodeAgent: only this node; empty: all nodes of this process
 	Server string        // URL of the NATS server
 	Creds  string        // credentials file of the actor
-	// Certificate is the file with a replica's certificate. It is needed if Config.Hosts names hosts and the site's
-	// keys are not on this host; see [certificate.Internal.WriteReplica].
+	// Certificate is the file with a replica's certificate. It is needed for hosts without the site's keys; see
+	// [certificate.Internal.WriteReplica].
 	Certificate string
 }
 
@@ -119,7 +118,7 @@ type service struct {
 	bus  bus.Bus
 }
 
-// serving starts a service with its own connection, as the actor with this name.
+// serving starts a service with a separate connection, as the actor with this name.
 func (s *share) serving(actor string, start func(bus.Bus) (io.Closer, error)) (*service, error) {
 	b, err := s.connectAs(identity.Service, messages.ServiceIdentity(actor))
 	if err != nil {
@@ -132,9 +131,9 @@ func (s *share) serving(actor string, start func(bus.Bus) (io.Closer, error)) (*
 	return &service{part, b}, nil
 }
 
-// Start starts a site and returns when it can be used: both groups have a leader, the configured accounts are open,
-// and the agents of this process are registered. ctx limits only the start. If ctx is cancelled, Start returns ctx's
-// error, unless closing the started parts fails. After an error, nothing is left running.
+// Start starts a site and returns when it can be used: both groups have a leader, the accounts are open, and the agents
+// are registered. ctx limits only the start. After an error, nothing is left running. If ctx is cancelled, Start
+// returns ctx's error, or the error of closing the started parts.
 func Start(ctx context.Context, c Config, o Options) (*Site, error) {
 	if err := c.Validate(); err != nil {
 		return nil, messages.Errorf(messages.Invalid, "configuration: %v", err)
@@ -152,8 +151,8 @@ func Start(ctx context.Context, c Config, o Options) (*Site, error) {
 	return s, nil
 }
 
-// unstarted returns the error of a start that failed, after its parts were closed. If the start was cancelled, it
-// returns only ctx's error, or the error of closing.
+// unstarted returns the error of a failed start whose parts were closed. For a cancelled start, it returns ctx's error
+// or the error of closing.
 func unstarted(ctx context.Context, err, closing error) error {
 	switch {
 	case !errors.Is(ctx.Err(), context.Canceled):
@@ -242,8 +241,7 @@ func (s *share) prepare() (err error) {
 	return nil
 }
 
-// keepFormatAlone does what keepFormat does, for an actor that runs alone. This actor may be the first in its state
-// directory.
+// keepFormatAlone does what keepFormat does, for an actor that runs alone and may be the first in its state directory.
 func (s *share) keepFormatAlone() error {
 	if err := os.MkdirAll(s.config.State, 0o700); err != nil {
 		return fmt.Errorf("state directory: %w", err)
@@ -251,7 +249,7 @@ func (s *share) keepFormatAlone() error {
 	return keepFormat(s.config.State)
 }
 
-// openBankKeys reads the site's keys for a bank that runs alone, if they are on this host. Without them the bank
+// openBankKeys reads the site's keys, if they are on this host, for a bank that runs alone. Without them the bank
 // cannot identify callers.
 func (s *share) openBankKeys() (err error) {
 	if s.options.Only.Actor != messages.Bank {
@@ -265,7 +263,6 @@ func (s *share) openBankKeys() (err error) {
 	return err
 }
 
-// listen starts the server.
 func (s *share) listen() error {
 	o, err := serverOptions(&s.config, s.host, s.authority)
 	if err != nil {
@@ -292,8 +289,8 @@ func (s *share) listen() error {
 	return nil
 }
 
-// localURL returns the URL with which this machine reaches a server. If the server listens at all addresses, it is
-// the loopback address, which is in the certificates.
+// localURL returns the URL with which this machine reaches a server. For a server at all addresses, it is the loopback
+// address, which is in the certificates.
 func localURL(server string) string {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -309,8 +306,8 @@ func localURL(server string) string {
 	return u.String()
 }
 
-// startActors starts the actors of this process and waits until they serve. They can start in any order. But agents
-// that start after the auctioneer has a leader need not ask twice.
+// startActors starts the actors of this process and waits until they serve. Agents come last: if the auctioneer has a
+// leader, they need not ask twice.
 func (s *Site) startActors(ctx context.Context) error {
 	started := context.AfterFunc(ctx, s.giveUp)
 	defer started()
@@ -353,7 +350,6 @@ func (s *Site) startActors(ctx context.Context) error {
 	return writeInfo(s.config.State, s.info)
 }
 
-// starting returns functions that start services and record them, so that they can be closed.
 func (s *Site) starting(starts ...func(*share) (*service, error)) (all []func() error) {
 	s.services = make([]*service, len(starts))
 	for i, start := range starts {
@@ -368,9 +364,8 @@ func (s *Site) starting(starts ...func(*share) (*service, error)) (all []func() 
 // streamSoon is the longest time until the server can make streams.
 const streamSoon = 3 * time.Second
 
-// openStream makes the stream of observations, which the auctioneer writes and the estimator reads. If both made it at
-// the same time, the server could keep a stream without a directory. On a site of several hosts, perhaps no server can
-// keep the stream yet; then openStream does not wait.
+// openStream makes the stream of observations, from the auctioneer to the estimator. If both made it at the same time,
+// the server could keep a stream without a directory.
 func (s *Site) openStream(ctx context.Context) error {
 	if s.host != nil {
 		return nil
@@ -392,7 +387,7 @@ func (s *Site) openStream(ctx context.Context) error {
 	return errors.Join(err, b.Close())
 }
 
-// The function again calls the function try at intervals, until try returns false or ctx ends.
+// This function calls try at intervals, until try returns false or ctx ends.
 func again(ctx context.Context, every time.Duration, try func() (more bool, err error)) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -429,7 +424,7 @@ func (s *Site) startOnly() error {
 	}
 }
 
-// The function together runs functions at the same time and joins their errors.
+// This function runs functions at the same time and joins their errors.
 func together(functions []func() error) error {
 	return Each(functions, func(f func() error) error { return f() })
 }
@@ -445,8 +440,8 @@ func Each[T any](all []T, do func(T) error) error {
 	return errors.Join(failed...)
 }
 
-// Close stops the site gracefully. First the agents stop their tasks, then the replicas stop, then the server.
-// Everything that was acknowledged is kept. A second call does nothing.
+// Close stops the site gracefully, and keeps everything that was acknowledged. First the agents stop their tasks, then
+// the replicas stop, then the server. A second call does nothing.
 func (s *Site) Close() error {
 	s.closing.Do(func() { s.closed = s.stop() })
 	return s.closed
@@ -481,8 +476,8 @@ func (s *Site) stop() error {
 		s.server.WaitForShutdown()
 	}
 	if s.lock != nil {
-		// The lock is released explicitly. Closing the file is not enough while a task's process is being started,
-		// because that process has a copy of the file.
+		// The lock is released explicitly. A task's process that is being started may have a copy of the file, which
+		// would keep the lock.
 		failed = append(failed, unix.Flock(int(s.lock.Fd()), unix.LOCK_UN), s.lock.Close())
 	}
 	return errors.Join(failed...)

@@ -22,7 +22,6 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// patience is the longest wait in these tests.
 const patience = await.Patience
 
 func within(t *testing.T) context.Context {
@@ -32,7 +31,6 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-// small returns the configuration of a small site on free ports of loopback.
 func small(state string) Config {
 	c := Default()
 	c.State = state
@@ -43,15 +41,13 @@ func small(state string) Config {
 	return c
 }
 
-// logged returns a log that writes to the test's log.
 func logged(t *testing.T, level zapcore.Level) *zap.Logger {
 	text := &untilTheEnd{TB: t}
 	t.Cleanup(text.end)
 	return zaptest.NewLogger(text, zaptest.Level(level))
 }
 
-// untilTheEnd drops lines that are logged after the end of a test, for example about a closed connection. Logging
-// them would be a panic.
+// untilTheEnd drops lines that are logged after the end of a test, because logging them would panic.
 type untilTheEnd struct {
 	testing.TB
 	mu    sync.Mutex
@@ -99,7 +95,7 @@ func connect(t *testing.T, s *Site, name messages.Name) user {
 	return user{t, b, s.config.Site, name}
 }
 
-// request sends a request to an actor. It fails the test if the request is refused.
+// request sends a request to an actor. A refusal fails the test.
 func request[Reply any](u user, actor, verb string, what any) Reply {
 	u.Helper()
 	reply, err := bus.Call[Reply](within(u.T), u.bus, messages.Subject(u.site, actor, verb, u.name), what)
@@ -149,8 +145,7 @@ func twoStages(dir string, budget messages.Credits) jobmsg.JobSpec {
 	}
 }
 
-// TestSiteRunsAndRestarts runs jobs and charges them. After a restart, the site must still have them, and must not
-// grant credits again.
+// After a restart, the site must still have its jobs and charges, and must not grant credits again.
 func TestSiteRunsAndRestarts(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()
@@ -187,8 +182,8 @@ func closeSite(t *testing.T, s *Site) {
 	}
 }
 
-// TestSiteOutlivesItsLeaders stops the leaders of both groups. The other replicas must continue, and a replica that
-// is started again must take part.
+// TestSiteOutlivesItsLeaders stops the leaders of both groups. The others must continue, and a replica that is started
+// again must take part.
 func TestSiteOutlivesItsLeaders(t *testing.T) {
 	t.Parallel()
 	s := start(t, small(t.TempDir()))
@@ -237,8 +232,7 @@ func caughtUp(t *testing.T, s *Site, actor string) {
 	}
 }
 
-// TestNodeStopsAndStarts stops a node. Another node must do the work. When the node comes back, it must be used
-// again.
+// While a node is stopped, another node must do the work. When the node comes back, it must be used again.
 func TestNodeStopsAndStarts(t *testing.T) {
 	t.Parallel()
 	s := start(t, small(t.TempDir()))
@@ -264,8 +258,7 @@ func TestNodeStopsAndStarts(t *testing.T) {
 	}
 }
 
-// TestSiteRefuses checks that nobody can act as another account, and that only operators can do what is reserved for
-// operators.
+// Nobody may act as another account, and only operators may do what is reserved for operators.
 func TestSiteRefuses(t *testing.T) {
 	t.Parallel()
 	s := start(t, small(t.TempDir()))
@@ -296,7 +289,7 @@ func TestSiteRefuses(t *testing.T) {
 	}
 }
 
-// TestStartRefuses checks that a state directory belongs to one site, and that a failed start leaves nothing behind.
+// A state directory must belong to one site, and a failed start must leave nothing behind.
 func TestStartRefuses(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()

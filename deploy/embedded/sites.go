@@ -16,13 +16,13 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// Sites are several sites in this process. Each has its own keys, servers and actors. They communicate as sites of
-// different owners do: over links between their servers, with the requests that sites accept from each other.
+// Sites are several sites in this process. Each has separate keys, servers and actors. They communicate over links, as
+// sites of different owners do.
 type Sites []*Site
 
 // StartSites starts sites that are all peers of each other. Each peer may owe up to limit, which is also the reserve
-// for settlements. The first site accepts connections from the servers of all others, the second one from the servers
-// of all later ones, and so on. The sites have no hosts: each runs completely in this process.
+// for settlements. Each site accepts connections from the servers of all later sites. The sites have no hosts: each
+// runs completely in this process.
 func StartSites(ctx context.Context, configs []Config, limit messages.Credits, o Options) (Sites, error) {
 	var all Sites
 	fail := func(err error) (Sites, error) { return nil, errors.Join(err, all.Close()) }
@@ -47,7 +47,7 @@ func StartSites(ctx context.Context, configs []Config, limit messages.Credits, o
 	return all, nil
 }
 
-// prepared returns a site that has only its keys yet.
+// prepared returns a site that has only its keys.
 func prepared(c Config, o Options) (*Site, error) {
 	if err := c.Validate(); err != nil {
 		return nil, messages.Errorf(messages.Invalid, "configuration: %v", err)
@@ -68,8 +68,7 @@ func prepared(c Config, o Options) (*Site, error) {
 	return s, nil
 }
 
-// join adds the other sites as peers, and starts this site's server. The server connects to the earlier sites, and
-// the later sites will connect to it.
+// join adds the other sites as peers, and starts this site's server. The server connects to the earlier sites.
 func (s *Site) join(earlier, later Sites, limit messages.Credits) error {
 	if s.config.ListenLeaf == "" {
 		s.config.ListenLeaf = "127.0.0.1:0"
@@ -99,7 +98,6 @@ func (s *Site) join(earlier, later Sites, limit messages.Credits) error {
 	return s.listen()
 }
 
-// admit adds another site of this process as a peer.
 func (s *Site) admit(other *Site, p Peer) error {
 	key, err := other.authority.PublicKey()
 	if err != nil {
@@ -110,11 +108,11 @@ func (s *Site) admit(other *Site, p Peer) error {
 	return nil
 }
 
-// greetWithin is how long Greet waits at most. A bank that a peer did not know yet asks again within peerBackoff.
+// greetWithin is how long Greet waits at most.
 const greetWithin = 5 * time.Second
 
-// Greet waits until each bank has an answer from the banks of the others, but at most greetWithin. At first, banks that
-// start later do not know the bank that started first.
+// Greet waits until each bank has an answer from the banks of the others, at most greetWithin. Banks that start later
+// do not know the first bank yet.
 func (s Sites) Greet(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, greetWithin)
 	defer cancel()
@@ -131,7 +129,6 @@ func (s Sites) Greet(ctx context.Context) {
 	}
 }
 
-// heard reports whether all peers have answered.
 func (s *Site) heard(ctx context.Context) bool {
 	reply, err := ask[clearing.PeersReply](ctx, s.operator, messages.Bank, clearing.VerbPeers, messages.Empty{})
 	return err == nil && !slices.ContainsFunc(reply.Peers, func(p clearing.PeerReply) bool { return p.Tries > 0 })

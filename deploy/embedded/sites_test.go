@@ -13,7 +13,6 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// firstLook returns small sites with the given names on free ports.
 func firstLook(t *testing.T, names ...messages.Name) (configs []Config) {
 	t.Helper()
 	dir := t.TempDir()
@@ -49,7 +48,7 @@ func (u user) remit(key string, peer, payee messages.Name, amount messages.Credi
 	request[clearing.ClearingReply](u, messages.Bank, clearing.VerbRemit, clearing.RemitRequest{Key: key, Peer: peer, Payee: payee, Amount: amount})
 }
 
-// settled reports whether every peer has answered and nothing is in flight to any of them.
+// settled reports whether every peer has answered and nothing is in flight to any.
 func (u user) settled() bool {
 	u.Helper()
 	for _, p := range u.peers().Peers {
@@ -60,8 +59,8 @@ func (u user) settled() bool {
 	return true
 }
 
-// TestSitesSettle starts three sites in one process, each a peer of the others. Credits must move between any two.
-// After a restart, the banks must get nothing twice.
+// TestSitesSettle starts three sites, each a peer of the others. Credits must move between any two. After a restart,
+// the banks must get nothing twice.
 func TestSitesSettle(t *testing.T) {
 	t.Parallel()
 	configs := firstLook(t, "west", "east", "north")
@@ -106,7 +105,6 @@ func TestSitesSettle(t *testing.T) {
 	}
 }
 
-// twoKeys returns two public keys for the bank of a site.
 func twoKeys(t *testing.T, site messages.Name) (keys [2]string) {
 	t.Helper()
 	for i := range keys {
@@ -121,8 +119,8 @@ func twoKeys(t *testing.T, site messages.Name) (keys [2]string) {
 	return keys
 }
 
-// TestAPeerIsJoinedAgain ends the relation with a peer ("part"). The two sites must stay parted until the site's
-// configuration has a new key of the peer, even if the peer was removed from the file in between.
+// TestAPeerIsJoinedAgain ends the relation with a peer ("part"). The sites must stay parted until the configuration has
+// a new key of the peer.
 func TestAPeerIsJoinedAgain(t *testing.T) {
 	t.Parallel()
 	c := firstLook(t, "west")[0]
@@ -148,8 +146,7 @@ func TestAPeerIsJoinedAgain(t *testing.T) {
 	}
 }
 
-// TestConfigurationChangesPeers checks that changes of a peer in the configuration are sent to the bank, and
-// unchanged settings are not.
+// Changes of a peer in the configuration must be sent to the bank, and unchanged settings must not.
 func TestConfigurationChangesPeers(t *testing.T) {
 	t.Parallel()
 	c := firstLook(t, "west")[0]

@@ -18,8 +18,8 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// Info is the content of the file site.json in a running site's state directory. It tells the command line how to reach
-// the site.
+// Info is the content of site.json in a running site's state directory. It tells the command line how to reach the
+// site.
 type Info struct {
 	Site           messages.Name `json:"site"`
 	Server         string        `json:"server"` // URL of the NATS server
@@ -28,22 +28,20 @@ type Info struct {
 	CA             string        `json:"ca,omitempty"`       // PEM file with the authority of the server's certificate, with TLS
 	Leaf           string        `json:"leaf,omitempty"`     // address for the servers of other sites
 	// Console is the URL of the console for browsers. WebSocket is the URL of the NATS server for the console's pages.
-	// They are empty if the site has no console.
+	// Both are empty if the site has no console.
 	Console   string `json:"console,omitempty"`
 	WebSocket string `json:"websocket,omitempty"`
-	// TaskUsers is a range of system users: each account gets one of them on this machine. The file UsersFile says
-	// which account has which user. It is empty if tasks run as other users.
+	// TaskUsers is a range of system users: each account gets one. The file UsersFile says which. It is empty if tasks
+	// run as other users.
 	TaskUsers string `json:"task_users,omitempty"`
 	UsersFile string `json:"users_file,omitempty"`
 	// Hidden are the directories of this machine that tasks cannot see.
 	Hidden []string `json:"hidden,omitempty"`
 }
 
-// infoFile is the name of the file with Info.
 const infoFile = "site.json"
 
-// ReadInfo reads the Info in a state directory. If no site was ever started with this directory, the error matches
-// fs.ErrNotExist.
+// ReadInfo reads the Info in a state directory. The error matches fs.ErrNotExist if no site was ever started there.
 func ReadInfo(state string) (Info, error) {
 	var info Info
 	data, err := os.ReadFile(filepath.Join(state, infoFile))
@@ -64,12 +62,10 @@ func writeInfo(state string, info Info) error {
 	return durable.WriteFile(filepath.Join(state, infoFile), append(data, '\n'), 0o644)
 }
 
-// runningFile is the name of the file with the configuration of the running site. Only the owner of the state
-// directory can read it.
+// runningFile has the configuration of the running site. Only the owner of the state directory can read it.
 const runningFile = "running.json"
 
-// Running returns the configuration of the running site of a state directory, as JSON, and the ID of the site's
-// process.
+// Running returns the configuration of the running site of a state directory, as JSON, and the ID of its process.
 func Running(state string) (config []byte, process string, err error) {
 	f, err := os.OpenFile(filepath.Join(state, lockName), os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -91,7 +87,7 @@ func Running(state string) (config []byte, process string, err error) {
 	return config, string(holder[:n]), err
 }
 
-// replaceJSON replaces a file by a new one, which has a value as JSON. Only the file's owner can read it.
+// replaceJSON replaces a file by one with a value as JSON. Only the file's owner can read it.
 func replaceJSON(path string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -105,11 +101,9 @@ func CredsFile(state string, account messages.Name) string {
 	return filepath.Join(state, "creds", account+".creds")
 }
 
-// lockName is the name of the file that a site locks.
 const lockName = "lock"
 
-// lockState makes the state directory if it is missing, and locks it. The lock ends when the file is closed or the
-// process ends in any way.
+// lockState makes the state directory if it is missing, and locks it. The lock ends with the file or the process.
 func lockState(state string) (*os.File, error) {
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
@@ -138,8 +132,8 @@ func lockState(state string) (*os.File, error) {
 	return f, nil
 }
 
-// shape has properties of the site that a state directory was made for. They cannot change, because the log of a
-// group contains the members of the group.
+// shape has properties of the site that a state directory was made for. They cannot change, because a group's log
+// contains the members of the group.
 type shape struct {
 	Site     messages.Name `json:"site"`
 	Replicas []string      `json:"replicas"`
@@ -150,16 +144,14 @@ type shape struct {
 	Sum string `json:"sum"`
 }
 
-// sum returns a checksum of all fields but Sum.
 func (s *shape) sum() string {
 	return fmt.Sprintf("%08x", crc32.ChecksumIEEE(fmt.Appendf(nil, "%q %q %d", s.Site, s.Replicas, int64(s.Restored))))
 }
 
-// shapeFile is the name of the file with a shape.
 const shapeFile = "shape.json"
 
-// keepShape writes the shape of a new state directory. If the directory has a shape already, keepShape refuses a
-// configuration with another shape.
+// keepShape writes the shape of a new state directory. For an existing one, it refuses a configuration with another
+// shape.
 func keepShape(c *Config) error {
 	want := shape{Site: c.Site, Replicas: c.replicaIDs()}
 	path := filepath.Join(c.State, shapeFile)
@@ -196,7 +188,7 @@ func restoredFrom(state string) messages.Time {
 }
 
 // sameGroup reports whether two shapes can belong to the same group. On a site of several hosts, members are replaced
-// one by one, and the log has the current members.
+// one by one, so only the log has the current members.
 func (s *shape) sameGroup(other *shape, hosts bool) bool {
 	if !hosts {
 		return slices.Equal(s.Replicas, other.Replicas)
@@ -204,14 +196,13 @@ func (s *shape) sameGroup(other *shape, hosts bool) bool {
 	return slices.ContainsFunc(s.Replicas, func(id string) bool { return slices.Contains(other.Replicas, id) })
 }
 
-// The list kept has the names of the files that a site has in its state directory, without the lock. The keys are among
-// these files. So after a start with Options.Fresh, old credentials are refused.
+// These are the files of a site in its state directory, without the lock. They include the keys: after a start with
+// Options.Fresh, old credentials are refused.
 var kept = []string{infoFile, runningFile, formatFile, shapeFile, toldFile, clockFile, "keys", "creds", "nats", messages.Auctioneer, messages.Bank, messages.Estimator, "nodes", usersFile, messages.Depot, backupSocket}
 
 // marks are the files that show that a directory is the state of a site. They are the first four names in kept.
 var marks = kept[:4]
 
-// isState reports whether a directory is the state of a site.
 func isState(dir string) bool {
 	return slices.ContainsFunc(marks, func(name string) bool { return exists(filepath.Join(dir, name)) })
 }
@@ -222,8 +213,8 @@ func exists(path string) bool {
 }
 
 // erase removes the files of a site from a locked state directory, and nothing else. It removes the marks last, so that
-// an interrupted erasure can be repeated. If the directory never was the state of a site, files with these names belong
-// to somebody else, such as keys in a home directory. They are kept.
+// an interrupted erasure can be repeated. Without marks it removes nothing, because files with these names, such as
+// keys in a home directory, belong to somebody else.
 func erase(state string) error {
 	if !isState(state) {
 		for _, name := range kept {
@@ -247,15 +238,14 @@ func removeMarks(state string) {
 	}
 }
 
-// stateFormat is the version of the format of state directories, of a site and of an actor that runs alone. This
-// build reads no other version. The version increases when any part of a state directory changes its format.
+// stateFormat is the version of the format of state directories. It increases when any part of a directory changes its
+// format. This build reads no other version.
 const stateFormat = 3
 
-// formatFile is the name of the file with the version.
 const formatFile = "format"
 
-// keepFormat refuses a state directory of another version, and writes the version into a new one. It also writes the
-// version again if the file was lost. This is safe, because each part of the directory has its own version.
+// keepFormat refuses a state directory of another version, and writes a missing version. This is safe if the file was
+// lost, because each part of the directory has its own version.
 func keepFormat(state string) error {
 	path := filepath.Join(state, formatFile)
 	text, err := os.ReadFile(path)

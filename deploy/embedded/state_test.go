@@ -35,7 +35,7 @@ func TestStateHasOneHolder(t *testing.T) {
 	}
 }
 
-// TestEraseLeavesTheRest checks that erasing a site removes only files that the site made.
+// Erasing a site must remove only files that the site made.
 func TestEraseLeavesTheRest(t *testing.T) {
 	state := t.TempDir()
 	for _, dir := range []string{"keys", "creds", "nats", "auctioneer/1/wal", "bank", "nodes", "mine"} {
@@ -55,8 +55,7 @@ func TestEraseLeavesTheRest(t *testing.T) {
 	}
 }
 
-// TestFreshRemovesNobodyElses starts a fresh site in a directory that never had a site. The directory's files must
-// stay, even after a start there that failed.
+// A fresh start in a directory that never had a site must leave the directory's files, even if the start fails.
 func TestFreshRemovesNobodyElses(t *testing.T) {
 	state := t.TempDir()
 	mine := filepath.Join(state, "keys", "mine")
@@ -91,8 +90,8 @@ func TestInfoIsRead(t *testing.T) {
 	}
 }
 
-// TestCredentialsAreReplacedWhenTheyMust checks that valid credentials are kept, so that a user's copy stays the same.
-// Credentials of another role or with old keys must be replaced.
+// Valid credentials must be kept, so that a user's copy stays the same. Credentials of another role or with old keys
+// must be replaced.
 func TestCredentialsAreReplacedWhenTheyMust(t *testing.T) {
 	state := t.TempDir()
 	authority, err := identity.Create(filepath.Join(state, "keys"), "west")
@@ -131,7 +130,7 @@ func TestCredentialsAreReplacedWhenTheyMust(t *testing.T) {
 	}
 }
 
-// TestStateKeepsItsShape checks that a state directory is used again only with the same properties of the site.
+// A state directory may be used again only with the same shape of the site.
 func TestStateKeepsItsShape(t *testing.T) {
 	made := small(t.TempDir())
 	for range 2 {

@@ -16,7 +16,7 @@ import (
 )
 
 // TestSiteWithBooksBehindACheckpoint starts a site whose books have fewer entries than a signed checkpoint. The site
-// must start, so that the books can be read. It must move no credits.
+// must start, so that the books can be read, and must move no credits.
 func TestSiteWithBooksBehindACheckpoint(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

@@ -16,9 +16,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
-// TestTaskIsAStranger runs attacks in a task, on a site that root starts with the default settings for tasks. No
-// attack may reach anything of the site. In the control, tasks run as the site's own user, and the same attacks must
-// succeed.
+// TestTaskIsAStranger attacks from a task, on a site that root starts with the default settings. No attack may reach
+// anything of the site. In the control, tasks run as the site's user, and the same attacks must succeed.
 func TestTaskIsAStranger(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -42,7 +41,7 @@ func TestTaskIsAStranger(t *testing.T) {
 	}
 }
 
-// attacks returns shell commands. Each prints something, or succeeds, if the task can reach something of the site.
+// Each of these shell commands prints something, or succeeds, if the task can reach something of the site.
 func attacks(c *Config) map[string]string {
 	state := c.State
 	return map[string]string{
@@ -87,8 +86,7 @@ func reaches(t *testing.T, s *Site, attacks map[string]string) string {
 	return reached.String()
 }
 
-// TestMemoryAboveTheMostIsRefused submits a job with too much memory. The refusal must name the requested and the
-// allowed memory. A job with less memory must be accepted.
+// The refusal must name the requested and the allowed memory. A job with less memory must be accepted.
 func TestMemoryAboveTheMostIsRefused(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -120,8 +118,8 @@ func TestMemoryAboveTheMostIsRefused(t *testing.T) {
 	}
 }
 
-// TestProcessesWithKeysLeaveNoDumps checks that other processes of the same user cannot trace the process of a site
-// with executors, and that this process leaves no core file.
+// Other processes of the same user must not trace the process of a site with executors, and this process must leave no
+// core file.
 func TestProcessesWithKeysLeaveNoDumps(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -138,8 +136,7 @@ func TestProcessesWithKeysLeaveNoDumps(t *testing.T) {
 	}
 }
 
-// TestTasksThatAreRefused checks that wrong settings for tasks are refused, with an error that names the setting or the
-// fault.
+// Wrong settings for tasks must be refused, with an error that names the setting or the fault.
 func TestTasksThatAreRefused(t *testing.T) {
 	for want, tasks := range map[string]Tasks{
 		"at least 256":       {User: "100000-100100"},

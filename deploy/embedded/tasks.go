@@ -11,11 +11,11 @@ import (
 	numbers "github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
-// usersFile is the name of the file that says which account has which user number on a machine.
+// usersFile says which account has which user number on a machine.
 const usersFile = "users"
 
-// contain decides how tasks of this process's nodes are isolated from the site and from each other. A program without
-// an executor runs tasks itself, by default as its own user.
+// contain decides how tasks of this process's nodes are isolated from the site and from each other. Without an
+// executor, the program runs tasks itself, by default as its own user.
 func (s *share) contain() error {
 	t, o := &s.config.Tasks, &s.options
 	s.tasks = runner.Config{
@@ -59,8 +59,8 @@ func (s *share) contain() error {
 	return nil
 }
 
-// TaskUser returns the system user that runs an account's tasks on this machine. It returns false if tasks do not run
-// as users of a range.
+// TaskUser returns the system user that runs an account's tasks on this machine. It returns false if there is no range
+// of users.
 func (i *Info) TaskUser(account messages.Name) (uint32, bool, error) {
 	r, isRange := numbers.Parse(i.TaskUsers)
 	if !isRange || i.UsersFile == "" {
@@ -70,8 +70,8 @@ func (i *Info) TaskUser(account messages.Name) (uint32, bool, error) {
 	return n, err == nil, err
 }
 
-// usersFile returns the path of the file with the users of tasks. All sites of this process use the same file, so
-// that no two accounts get the same user.
+// usersFile returns the path of the file with the users of tasks. All sites of this process share it, so that no two
+// accounts get the same user.
 func (s *share) usersFile() string {
 	if s.options.usersFile != "" {
 		return s.options.usersFile
@@ -150,7 +150,7 @@ const (
 	namespacesAllow  = "allow"
 )
 
-// outputs returns the limits of outputs in bytes, for the classes that have their own limit.
+// outputs returns the limits of outputs in bytes, for the classes that have a separate limit.
 func (t *Tasks) outputs() map[messages.Name]int64 {
 	limits := map[messages.Name]int64{}
 	for class, m := range t.Classes {
@@ -161,9 +161,9 @@ func (t *Tasks) outputs() map[messages.Name]int64 {
 	return limits
 }
 
-// memory returns the usual and the largest memory of a task of a class, in bytes. 0 means no limit. The usual memory is
-// for a stage that asks for none. A class with any memory setting of its own uses none of the memory settings for all
-// classes. If only one of the two values is set, it is used for both.
+// memory returns the usual and the largest memory of a task of a class, in bytes. The usual memory is for a stage that
+// asks for none; 0 means no limit. A class with a memory setting ignores the settings for all classes. If only one of
+// the two values is set, it is used for both.
 func (t *Tasks) memory(class messages.Name) (usual, most int64) {
 	m := TaskMemory{MemoryMiB: t.MemoryMiB, MaxMemoryMiB: t.MaxMemoryMiB}
 	if own := t.Classes[class]; own.MemoryMiB > 0 || own.MaxMemoryMiB > 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// of returns a copy with the name of a host in place of "{host}" in the names of the files.
+// of returns a copy in which host replaces "{host}" in the names of the files.
 func (t *TLS) of(host messages.Name) *TLS {
 	if t == nil {
 		return nil
@@ -24,7 +24,7 @@ func (t *TLS) of(host messages.Name) *TLS {
 	return &TLS{Cert: file(t.Cert), Key: file(t.Key), CA: file(t.CA)}
 }
 
-// load reads the files into a TLS configuration for both ends of a connection. Each end must show a certificate.
+// load returns a TLS configuration for both ends of a connection. Each end must show a certificate.
 func (t *TLS) load() (*tls.Config, error) {
 	pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
 	if err != nil {
@@ -43,8 +43,7 @@ func (t *TLS) load() (*tls.Config, error) {
 	}, nil
 }
 
-// secureClients makes clients check the server's certificate. Clients prove their identity by credentials, not by
-// certificates.
+// secureClients makes clients check the server's certificate. Clients prove their identity by credentials instead.
 func secureClients(o *server.Options, t *TLS) error {
 	if t == nil {
 		return nil
@@ -58,9 +57,8 @@ func secureClients(o *server.Options, t *TLS) error {
 	return nil
 }
 
-// replicaTLS returns the certificate with which this host's replica of an actor proves its identity to the other
-// replicas. It is made from the site's keys. If the keys are elsewhere, it is the certificate that was given to the
-// process.
+// replicaTLS returns the certificate that this host's replica shows to the other replicas. It is made from the site's
+// keys or, without them, was given to the process.
 func (s *share) replicaTLS(actor string) (*tls.Config, error) {
 	if only := s.options.Only; only != nil && only.Certificate != "" {
 		return certificate.ReadReplica(only.Certificate, actor, s.host.Name, s.config.Site)

@@ -20,7 +20,6 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// certificates is the certificate authority of a test.
 type certificates struct {
 	*testing.T
 	dir  string
@@ -61,7 +60,7 @@ func (a *certificates) write(name, kind string, der []byte) string {
 	return file
 }
 
-// issue makes the certificate of a host, for its name, loopback and further addresses.
+// issue makes the certificate of a host, for its name, loopback and more addresses.
 func (a *certificates) issue(host string, also ...net.IP) *TLS {
 	key := a.newKey()
 	der, err := x509.MarshalPKCS8PrivateKey(key)
@@ -76,8 +75,7 @@ func (a *certificates) issue(host string, also ...net.IP) *TLS {
 	return &TLS{Cert: a.write(host+".pem", "CERTIFICATE", cert), Key: a.write(host+".key", "PRIVATE KEY", der), CA: filepath.Join(a.dir, "ca.pem")}
 }
 
-// TestHostsOverTLS starts three hosts with their own certificates as one site. Servers, replicas and clients must
-// connect over TLS. Nobody may connect without it.
+// Three hosts with separate certificates must connect as one site over TLS. Nobody may connect without it.
 func TestHostsOverTLS(t *testing.T) {
 	t.Parallel()
 	ca, dir := newCertificates(t), t.TempDir()
@@ -107,8 +105,8 @@ func TestHostsOverTLS(t *testing.T) {
 	}
 }
 
-// TestClientsNeedNoCertificate checks that an agent that runs alone connects with TLS without a certificate of its own,
-// also if the configuration names certificate files that do not exist.
+// An agent that runs alone must connect with TLS without a certificate, even if the configured certificate files do not
+// exist.
 func TestClientsNeedNoCertificate(t *testing.T) {
 	files := newCertificates(t).issue("rack1")
 	files.Cert, files.Key = "nowhere", "nowhere"

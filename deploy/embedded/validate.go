@@ -168,8 +168,8 @@ func (c *Config) checkMarkets(ps *Problems) {
 	}
 }
 
-// field records errors, joined or single, whose messages begin with a field of the value at path. It skips fields
-// that already have an error.
+// field records errors whose messages begin with a field of the value at path. It skips fields that already have an
+// error.
 func (ps *Problems) field(path string, err error) {
 	if err == nil {
 		return
@@ -197,8 +197,8 @@ func (c *Config) nodeNames() map[messages.Name]bool {
 	return names
 }
 
-// checkClasses accepts classes that no node of the file offers: the file of an agent has only its own nodes, and nodes
-// may be added later. It refuses a class that looks like a misspelt class of a node.
+// checkClasses refuses a class that looks like a misspelt class of a node. It accepts other unknown classes: the file
+// of an agent has only its own nodes, and nodes may be added later.
 func (c *Config) checkClasses(ps *Problems, path string, classes []messages.Name, offered map[messages.Name]bool) {
 	if len(classes) == 0 {
 		ps.addf(path, "is empty; name the classes of slots that the market allocates")
@@ -212,12 +212,10 @@ func (c *Config) checkClasses(ps *Problems, path string, classes []messages.Name
 	}
 }
 
-// sells reports whether a market names a class.
 func (c *Config) sells(class messages.Name) bool {
 	return slices.ContainsFunc(c.Markets, func(m market.Market) bool { return slices.Contains(m.Classes, class) })
 }
 
-// offered returns the classes that have a slot on some node.
 func (c *Config) offered() map[messages.Name]bool {
 	offered := map[messages.Name]bool{}
 	for _, n := range c.Nodes {
@@ -384,7 +382,6 @@ func (ps *Problems) name(path string, n messages.Name) {
 
 const freeNameRule = "write a letter or digit, then at most 62 letters, digits, '.', '-' or '_'"
 
-// freeName checks a name of a market, class or project.
 func (ps *Problems) freeName(path string, n messages.Name) {
 	switch {
 	case n == "":
@@ -394,7 +391,6 @@ func (ps *Problems) freeName(path string, n messages.Name) {
 	}
 }
 
-// unique reports an error for a value that was seen before, and records it as seen.
 func (ps *Problems) unique(path, value string, seen map[string]bool) {
 	if seen[value] && value != "" {
 		ps.addf(path, "%q is listed twice", clip(value))
@@ -402,8 +398,8 @@ func (ps *Problems) unique(path, value string, seen map[string]bool) {
 	seen[value] = true
 }
 
-// address checks an address host:port. Port 0 means any free port. It is allowed only if the argument free is true:
-// then others can learn the number.
+// address checks an address host:port. Port 0, any free port, is allowed only if the argument free is true: then others
+// can learn the number.
 func (ps *Problems) address(path, address string, free bool) {
 	if address == "" {
 		ps.addf(path, "is missing; write an address like 127.0.0.1:4222")

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// checkPeers requires that each peer is named once and has terms that the bank accepts, and that one of the two sites
-// can connect to the other.
+// checkPeers requires that each peer is named once, that the bank accepts its terms, and that one of the two sites can
+// connect to the other.
 func (c *Config) checkPeers(ps *Problems) {
 	if c.ListenLeaf != "" {
 		ps.address("listen_leaf", c.ListenLeaf, true)
@@ -43,7 +43,7 @@ func (c *Config) checkPeers(ps *Problems) {
 	}
 }
 
-// refused reports an error for a peer that the bank would refuse. The bank's error uses the word "peer" for the name.
+// refused reports an error for a peer that the bank would refuse. The bank's error calls the name "peer".
 func (p *Peer) refused(ps *Problems, path string, err error) {
 	if rest, ok := strings.CutPrefix(messages.Detail(err), "peer: "); ok {
 		ps.addf(path+".name", "%s", rest)
@@ -52,7 +52,6 @@ func (p *Peer) refused(ps *Problems, path string, err error) {
 	ps.field(path, err)
 }
 
-// checkWay requires that one of the two sites can connect to the other.
 func (p *Peer) checkWay(ps *Problems, path string, c *Config) {
 	for i, u := range p.URLs {
 		parsed, err := url.Parse(u)
@@ -73,7 +72,6 @@ func (p *Peer) checkWay(ps *Problems, path string, c *Config) {
 	}
 }
 
-// listensForPeers reports whether a server of the site accepts the servers of other sites.
 func (c *Config) listensForPeers() bool {
 	return c.ListenLeaf != "" && len(c.Hosts) == 0 || slices.ContainsFunc(c.Hosts, func(h Host) bool { return h.Leaf != "" })
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestPeersAreChecked checks that each error in a peer is reported with its place and with advice.
+// Each error in a peer must be reported with its place and with advice.
 func TestPeersAreChecked(t *testing.T) {
 	good := func() *Config {
 		c := small("state")
@@ -50,8 +50,8 @@ func TestPeersAreChecked(t *testing.T) {
 	}
 }
 
-// TestLinksAreWatched checks the settings of a server. With peers, a cut must be noticed within seconds, and the
-// connection tried again at once. Without peers, the server must not ping more often.
+// With peers, a server must notice a cut within seconds, and try the connection again at once. Without peers, it must
+// not ping more often.
 func TestLinksAreWatched(t *testing.T) {
 	c := small(t.TempDir())
 	authority, err := identity.Create(t.TempDir()+"/keys", c.Site)

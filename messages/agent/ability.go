@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Abilities of a node, as its agent finds them when it starts. If a market's task needs an ability
-// that a node lacks, the market does not use the node for it.
+// Abilities of a node, as its agent finds them when it starts. A market does not use a node for tasks that need an
+// ability that the node lacks.
 const (
 	AbilityFreeze  = "freeze"  // suspends a whole task at once with the cgroup freezer; otherwise its session gets SIGSTOP
 	AbilityMemory  = "memory"  // bounds a task's memory
@@ -20,10 +20,10 @@ const (
 	// AbilityNamespaces says that tasks may make user namespaces, for containers.
 	AbilityNamespaces = "namespaces"
 	// AbilityOutdated says that tasks run with an older build or configuration than the agent's, until the node is
-	// idle. Abilities that begin with "build-" and "tasks-" identify the build and the configuration that are in use.
+	// idle. Abilities that begin with "build-" and "tasks-" identify the build and the configuration in use.
 	AbilityOutdated = "outdated"
-	// AbilityFull, AbilityStalled and AbilityGPUs say that the node takes no tasks. The reasons are, in this order: its
-	// disk is almost full, its executor does not answer, or its working GPUs are not the GPUs that it offers.
+	// These abilities say that the node takes no tasks: its disk is almost full, its executor does not answer, or its
+	// working GPUs are not the ones that it offers.
 	AbilityFull    = "disk-full"
 	AbilityStalled = "executor-stalled"
 	AbilityGPUs    = "gpus-changed"
@@ -31,8 +31,8 @@ const (
 	AbilitySharedEnv = "shared-env"
 )
 
-// Containment returns how well a node with these abilities separates tasks from its site and from one another; 0
-// means not at all, and higher is better.
+// Containment returns how well a node with these abilities separates tasks from its site and from one another. 0 means
+// not at all; higher is better.
 func Containment(abilities []messages.Name) int {
 	user, apart := slices.Contains(abilities, AbilityUser), slices.Contains(abilities, AbilityApart)
 	switch {
@@ -59,9 +59,8 @@ func Reach(abilities []messages.Name) string {
 	}[Containment(abilities)]
 }
 
-// Lingers returns how long a process of a task can run on a node with these abilities after the task has ended, as a
-// phrase. It returns "" if the node's control groups end the whole task at once, or if a task can do everything that
-// the node can.
+// Lingers returns how long a task's process can outlive the task on a node with these abilities, as a phrase. It
+// returns "" if control groups end the whole task at once, or if tasks can do everything that the node can.
 func Lingers(abilities []messages.Name) string {
 	until := "the last task on the node"
 	switch {
@@ -75,8 +74,7 @@ func Lingers(abilities []messages.Name) string {
 	return "without control groups, a process that hides from its task can run until " + until + " has ended"
 }
 
-// Unbounded names the bounds of a task that a node with these abilities cannot enforce, whatever the site's
-// configuration says. It returns "" if the node can enforce all of them.
+// Unbounded names the bounds of a task that a node with these abilities cannot enforce, or "" if there are none.
 func Unbounded(abilities []messages.Name) string {
 	var missing []string
 	for _, bound := range []struct{ ability, what string }{{AbilityMemory, "memory"}, {AbilityPids, "processes"}, {AbilityCPU, "processors"}} {
@@ -90,8 +88,8 @@ func Unbounded(abilities []messages.Name) string {
 	return "nothing bounds how much a task uses of: " + strings.Join(missing, ", ")
 }
 
-// Nests returns a phrase for what tasks on a node with these abilities may do in namespaces of their own. It returns ""
-// if they may do nothing.
+// Nests returns a phrase for what tasks may do in namespaces of their own on a node with these abilities, or "" for
+// nothing.
 func Nests(abilities []messages.Name) string {
 	if !slices.Contains(abilities, AbilityNamespaces) {
 		return ""
@@ -99,8 +97,7 @@ func Nests(abilities []messages.Name) string {
 	return "tasks may make user namespaces, for containers: they reach more of the kernel"
 }
 
-// Outdated returns a phrase that says that a node runs tasks with an older build or configuration. It returns "" if the
-// node does not.
+// Outdated returns a phrase if a node runs tasks with an older build or configuration, otherwise "".
 func Outdated(abilities []messages.Name) string {
 	if !slices.Contains(abilities, AbilityOutdated) {
 		return ""
@@ -108,7 +105,7 @@ func Outdated(abilities []messages.Name) string {
 	return "tasks run under an older build or configuration than the agent's until no task runs there; to end the tasks sooner, use candor node drain"
 }
 
-// Paused returns why a node takes no tasks although it is up. It returns "" if the node takes tasks.
+// Paused returns why a node takes no tasks although it is up, or "" if it takes tasks.
 func Paused(abilities []messages.Name) string {
 	switch {
 	case slices.Contains(abilities, AbilityFull):

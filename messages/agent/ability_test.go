@@ -7,7 +7,6 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 )
 
-// TestUnboundedNodesSaySo checks that Unbounded names each bound that a node cannot enforce.
 func TestUnboundedNodesSaySo(t *testing.T) {
 	for want, abilities := range map[string][]messages.Name{
 		"": {agent.AbilityCPU, agent.AbilityPids, agent.AbilityMemory},

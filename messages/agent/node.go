@@ -7,24 +7,23 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// RegisterRequest announces a node, with the session number that its agent chose when it started. If the node
-// registers again with another session, the earlier session ends: its requests are refused. If it registers again
-// with the same session, only its abilities are updated.
+// RegisterRequest announces a node, with the session number that its agent chose at its start. A new session ends the
+// earlier one, whose requests are then refused. The same session only updates the abilities.
 type RegisterRequest struct {
 	Session uint64             `json:"session"` // random, not 0
 	Slots   []job.ClassSlots   `json:"slots"`
 	Running []messages.Attempt `json:"running"` // attempts that the agent still runs, or that wait there
 	// Abilities lists what the node can do with a task; the names are in ability.go.
 	Abilities []messages.Name `json:"abilities,omitempty"`
-	// Resources is everything that the node has. The slots of its classes are a part of it. nil means unknown.
+	// Resources is everything that the node has, including its slots. nil means unknown.
 	Resources *job.Resources `json:"resources,omitempty"`
 	// Labels are words that describe the node, such as infiniband. A stage can require some of
 	// them; see [job.Stage].
 	Labels []messages.Name `json:"labels,omitempty"`
 	// MostSuspended is how many suspended tasks the node keeps; 0 means four for each slot.
 	MostSuspended int `json:"most_suspended,omitempty"`
-	// Leaving is true if the agent ends and no task runs on the node any more. The request then ends the session, and
-	// no new session begins.
+	// Leaving is true if the agent ends and no task runs on the node. The request then ends the session, and no new one
+	// begins.
 	Leaving bool `json:"leaving,omitempty"`
 	// Level is the level of the agent's release; see [messages.Level].
 	Level int `json:"level,omitempty"`
@@ -40,15 +39,15 @@ const MaxSuspended = 1 << 20
 type NodeMarket struct {
 	Name    messages.Name   `json:"name"`
 	Classes []messages.Name `json:"classes"`
-	// Ordered is true if tasks run in the order that the mechanism sets. Otherwise weights are shares of slot time, and
-	// a task may be granted before a slot is free for it.
+	// Ordered is true if tasks run in the mechanism's order. Otherwise weights are shares of slot time, and a task may
+	// be granted before a slot is free for it.
 	Ordered bool `json:"ordered,omitempty"`
 }
 
 // RegisterReply admits a node.
 type RegisterReply struct {
 	// Lease is how long the agent may run tasks after its last answered exchange. The agent must exchange again well
-	// before that time is over.
+	// before that.
 	Lease   messages.Duration  `json:"lease"`
 	Markets []NodeMarket       `json:"markets"`
 	Stop    []messages.Attempt `json:"stop"` // attempts of the agent that are no longer valid
@@ -72,8 +71,8 @@ type Claim struct {
 	Class  messages.Name  `json:"class"`
 	Job    messages.JobID `json:"job"` // the job drawn from the vector; 0 means the next job in line for the slots that this exchange frees
 	Slots  int            `json:"slots"`
-	// Ahead is how many tasks of the class the node may hold in addition to the tasks on its slots. Those tasks wait
-	// on the node for the next free slot.
+	// Ahead is how many tasks of the class the node may hold beyond the tasks on its slots. They wait on the node for a
+	// free slot.
 	Ahead int `json:"ahead,omitempty"`
 }
 
@@ -88,14 +87,14 @@ type Finished struct {
 	MaxRSS   int64             `json:"max_rss"`        // bytes
 	Detail   string            `json:"detail"`         // why it could not start, or why it was ended
 	Lost     int64             `json:"lost,omitempty"` // bytes of its output that were not kept
-	// Next is the attempt that got the slot of the ended attempt before this report; nil means none.
+	// Next is the attempt that already got the slot of the ended attempt; nil means none.
 	Next *Successor `json:"next,omitempty"`
 	// MemoryKilled is true if the attempt ended by itself, after its memory limit had ended one of its processes.
 	MemoryKilled bool `json:"memory_killed,omitempty"`
 }
 
-// Successor is an attempt that was granted before a slot was free for it, and now has a slot. At is when it got the
-// slot, by the agent's clock, which may start at any time; see [Exchange.Sent].
+// Successor is an attempt that was granted before a slot was free, and now has one. At is when it got the slot, by the
+// agent's clock, which may start at any time; see [Exchange.Sent].
 type Successor struct {
 	Attempt messages.Attempt `json:"attempt"`
 	At      messages.Time    `json:"at"`
@@ -127,7 +126,7 @@ func Outcomes() []Outcome {
 	return outcomes
 }
 
-// Limited reports whether a limit of the task ended the attempt. If so, the next attempt would end in the same way.
+// Limited reports whether a limit of the task ended the attempt. The next attempt would then end in the same way.
 func (o Outcome) Limited() bool {
 	return o == TimedOut || o == Exceeded || o == OutOfMemory || o == OutOfDisk
 }
@@ -143,23 +142,22 @@ func (o *Outcome) UnmarshalText(b []byte) error {
 	return messages.ReadName(o, "outcome", outcomeNames, b)
 }
 
-// ExchangeReply answers an exchange. If the reply has no grant for some of the claimed slots, there is no work for
-// these slots. The agent then waits for the next vector.
+// ExchangeReply answers an exchange. A claimed slot without a grant has no work, and waits for the next vector.
 type ExchangeReply struct {
 	Seq      uint64             `json:"seq"`
 	Grants   []Grant            `json:"grants"`
 	Programs []Program          `json:"programs"` // one for each stage of the granted tasks; see [SharedEnv]
 	Stop     []messages.Attempt `json:"stop"`     // attempts of this node to end now
-	// Suspended lists all attempts of this node that must not run until a later list leaves them out. A running attempt
-	// is suspended, and an attempt that has not started waits. All attempts that are not listed may run. Version grows
-	// with every change. An agent ignores a version that is lower than the last one it obeyed.
+	// Suspended lists all attempts of this node that must not run until a later list leaves them out. Running ones are
+	// suspended, and others wait. Version grows with every change; an agent ignores a lower version than the last one
+	// it obeyed.
 	Suspended []messages.Attempt `json:"held,omitempty"`
 	Version   uint64             `json:"version,omitempty"`
 	// Markets are the markets that the node serves now, if they have changed since it registered; nil means no change.
 	// An agent ignores a market without classes.
 	Markets []NodeMarket `json:"markets,omitempty"`
-	// Last has one text for each attempt in Stop, such as "DUE TO BUDGET *** …". The text follows the time in the last
-	// line of the attempt's output. "" means that the output gets no such line.
+	// Last has one text for each attempt in Stop, such as "DUE TO BUDGET *** …". It follows the time in the last line
+	// of the attempt's output. "" means no such line.
 	Last []string `json:"last,omitempty"`
 }
 
@@ -167,21 +165,20 @@ type ExchangeReply struct {
 type Grant struct {
 	Attempt messages.Attempt `json:"attempt"`
 	Array   int64            `json:"array"` // the task's array index
-	// Position is 1 + the position of the task that this task repeats; 0 means that it does not repeat one.
+	// Position is 1 + the position of the task that this task repeats; 0 means none.
 	Position uint32 `json:"position,omitempty"`
 	// Ahead is true if the attempt has no slot yet. The agent starts it on the next free slot, or reports it as
 	// Stopped.
 	Ahead bool `json:"ahead,omitempty"`
 	// Nodes lists the nodes of the task's allocation in the order of the tasks, separated by commas. Steps has the
-	// address and the token with which the task may start processes on these nodes. The agent adds both.
+	// address and the token with which the task starts processes there. The agent adds both.
 	Nodes string `json:"nodes,omitempty"`
 	Steps string `json:"steps,omitempty"`
-	// Waited is the slot time that was idle while the node gathered the task's slots.
+	// Waited is the idle slot time while the node gathered the task's slots.
 	Waited messages.Duration `json:"waited,omitempty" since:"2"`
 }
 
-// Place returns the task's position in its stage. For a task that repeats a task of an earlier job, it returns the
-// position of the repeated task.
+// Place returns the task's position in its stage, or the position of the task of an earlier job that it repeats.
 func (g *Grant) Place() uint32 {
 	if g.Position > 0 {
 		return g.Position - 1
@@ -207,8 +204,8 @@ type Program struct {
 	TimeLimit messages.Duration `json:"time_limit"`
 	// Memory is the limit of a task, in bytes; -1 means all memory of the node; 0 means the node's default.
 	Memory int64 `json:"memory,omitempty"`
-	// Width is how many slots a task has; 0 means 1. Shape is the resources of these slots together, which is at least
-	// what the stage asks for. nil means that slots of the class have no sizes.
+	// Width is how many slots a task has; 0 means 1. Shape is the resources of these slots together, at least what the
+	// stage asks for; nil means that slots of the class have no sizes.
 	Width     int            `json:"width,omitempty"`
 	Shape     *job.Resources `json:"shape,omitempty"`
 	Exclusive bool           `json:"exclusive,omitempty"` // the task has the whole node
@@ -226,9 +223,9 @@ type Program struct {
 	OOM job.OOM `json:"oom,omitempty"`
 }
 
-// SharedEnv is the stage number of a program that only carries the job's environment. An agent adds the Env of each
-// other program of the job to this environment; for a name in both, the Env of the program counts. So a reply carries
-// the environment of a job only once. Only agents with the ability AbilitySharedEnv get such programs.
+// SharedEnv is the stage number of a program that only carries the job's environment, so that a reply carries it once.
+// An agent adds the Env of each other program of the job, which counts for a name in both. Only agents with the ability
+// AbilitySharedEnv get such programs.
 const SharedEnv = math.MaxUint32
 
 // ShareEnv gives each program its whole environment.
@@ -249,8 +246,8 @@ func ShareEnv(programs []Program) {
 	}
 }
 
-// Directive tells an agent at once which attempts the agent must end and suspend. If the directive is lost, the reply
-// to the agent's next exchange says the same.
+// Directive tells an agent at once which attempts it must end and suspend. If the directive is lost, the reply to the
+// next exchange says the same.
 type Directive struct {
 	Term uint64             `json:"term"`
 	Stop []messages.Attempt `json:"stop"`
@@ -258,8 +255,8 @@ type Directive struct {
 	Suspended []messages.Attempt `json:"held,omitempty"`
 	Version   uint64             `json:"version,omitempty"`
 	Markets   []NodeMarket       `json:"markets,omitempty"`
-	// Warn lists running attempts to which the agent sends a signal, because the budgets of their jobs are about to end.
-	// The leader sends each list once.
+	// Warn lists running attempts to which the agent sends a signal, because the budgets of their jobs are about to
+	// end. Each list is sent once.
 	Warn []Warning `json:"warn,omitempty"`
 	// See [ExchangeReply].
 	Last []string `json:"last,omitempty"`
@@ -271,10 +268,10 @@ type Warning struct {
 	Signal  job.EarlySignal  `json:"signal"`
 }
 
-// Vector is a market's allocation for agents: for each class, the weight of each job with pending work. A vector may
-// be lost. An agent accepts a vector only if (Term, Seq) is higher than before. If Base is not 0, the vector has only
-// the changes since the vector of the same term with Seq = Base. An agent that lacks that vector asks for the complete
-// one (verb "vector").
+// Vector is a market's allocation for agents: for each class, the weight of each job with pending work. A vector may be
+// lost. An agent accepts only a higher (Term, Seq) than before. If Base is not 0, the vector has only the changes since
+// the vector of the same term with Seq = Base. An agent that lacks that vector asks for the complete one (verb
+// "vector").
 type Vector struct {
 	Market  messages.Name `json:"market"`
 	Term    uint64        `json:"term"`
@@ -284,7 +281,7 @@ type Vector struct {
 }
 
 // ClassVector is one class of a vector. The sum of the weights may be any number: an agent draws job i with probability
-// Weight_i / Σ Weight. With Pending and Idle, agents wake idle slots in proportion to the work.
+// Weight_i / Σ Weight.
 type ClassVector struct {
 	Class   messages.Name `json:"class"`
 	Pending int           `json:"pending"` // tasks that could be claimed
@@ -292,12 +289,11 @@ type ClassVector struct {
 	Jobs    []JobWeight   `json:"jobs"`    // by ascending job number; weight 0 removes a job
 }
 
-// Same reports whether the only changes since the previous vector are jobs that left, and jobs that came back with
-// their old weights. Then a job that was drawn by the previous vector is also a valid draw by this one. The mark of
-// such a vector is a first entry without a job.
+// Same reports whether, since the previous vector, jobs only left or came back with their old weights. A job that was
+// drawn by the previous vector is then a valid draw by this one. The mark is a first entry without a job.
 func (v *ClassVector) Same() bool { return len(v.Jobs) > 0 && v.Jobs[0] == JobWeight{} }
 
-// SetSame marks the vector, so that [ClassVector.Same] returns true.
+// SetSame makes [ClassVector.Same] return true.
 func (v *ClassVector) SetSame() { v.Jobs = append([]JobWeight{{}}, v.Jobs...) }
 
 // JobWeight is the weight of one job in a class.

@@ -5,8 +5,8 @@ import "github.com/candor-grid/candor/messages"
 // VerbProxy is a node's request on behalf of a task that it runs: ProxyRequest → ProxyReply.
 const VerbProxy = "proxy"
 
-// ProxyRequest is a request of a task. The auctioneer carries it out for the account of the task's job, if the
-// attempt runs now on the node that sends the request.
+// ProxyRequest is a request of a task. The auctioneer carries it out for the account of the task's job, if the attempt
+// runs now on the node that sends it.
 type ProxyRequest struct {
 	Attempt messages.Attempt `json:"attempt"`
 	Verb    string           `json:"verb"`    // verb of the auctioneer

@@ -2,8 +2,8 @@ package agent
 
 import "github.com/candor-grid/candor/messages"
 
-// StepRequest is sent by the node of a task in an allocation. It asks for the other tasks of the allocation or, with
-// Stream, for a stream of one of them. The leader answers only for current attempts of the same allocation.
+// StepRequest comes from the node of a task in an allocation. It asks for the other tasks or, with Stream, for a stream
+// of one of them. The leader answers only for current attempts of the same allocation.
 type StepRequest struct {
 	Attempt messages.Attempt `json:"attempt"` // the attempt on whose behalf the node asks
 	Stream  *StreamRequest   `json:"stream,omitempty"`
@@ -36,7 +36,7 @@ type StepAnswer struct {
 }
 
 // StepsVariable is the variable that tells a task of an allocation how to ask its node. Its value is NAME:USER:TOKEN:
-// the name of an abstract socket, the number of the user that answers there, and the token in hexadecimal digits.
+// an abstract socket, the number of the user that answers there, and the token in hexadecimal digits.
 const StepsVariable = "CANDOR_STEPS"
 
 // StepVariable is the variable that srun sets for the processes of a step. Its value is the number of the step in its

@@ -19,8 +19,8 @@ const DefaultLinger = messages.Duration(5 * time.Minute)
 // MaxStreamPiece is the largest number of bytes of one request or reply, and of the buffer for each direction.
 const MaxStreamPiece = 256 << 10
 
-// StreamBegin is a process or connection that a client starts next to a running task: a command in
-// the task's cell, or a connection to a port in the task's network.
+// StreamBegin is what a client starts next to a running task: a command in the task's cell, or a connection to a port
+// in the task's network.
 type StreamBegin struct {
 	Command     []string        `json:"command,omitempty"`
 	Port        int             `json:"port,omitempty"`
@@ -29,18 +29,18 @@ type StreamBegin struct {
 }
 
 // StreamRequest is one exchange between a client and a stream. Each direction is a sequence of bytes with positions
-// from 0 on, so a repeated request has no further effect. A node buffers at most [MaxStreamPiece] bytes that the
-// reader has not taken yet. So a slow reader slows the writer down.
+// from 0 on, so a repeated request has no further effect. A node buffers at most [MaxStreamPiece] bytes that the reader
+// has not taken, so a slow reader slows the writer down.
 type StreamRequest struct {
 	Attempt messages.Attempt `json:"attempt"`
 	// Stream names the stream that Begin starts; "" means the task's own stream.
 	Stream string       `json:"stream,omitempty"`
 	Begin  *StreamBegin `json:"begin,omitempty"`
-	// Client identifies the client. With Take, the client replaces the previous one, whose later requests are
-	// refused. Without Client, the request can only send a signal.
+	// Client identifies the client. With Take, it replaces the previous client, whose later requests are refused.
+	// Without Client, the request can only send a signal.
 	Client string `json:"client,omitempty"`
 	Take   bool   `json:"take,omitempty"`
-	// Input is the bytes of the input from position InputAt on. InputEnd says that the input ends after these bytes.
+	// Input has the bytes of the input from position InputAt on. InputEnd says that the input ends after them.
 	Input    []byte `json:"input,omitempty"`
 	InputAt  int64  `json:"input_at,omitempty"`
 	InputEnd bool   `json:"input_end,omitempty"`
@@ -51,15 +51,15 @@ type StreamRequest struct {
 	ErrorsAt int64 `json:"errors_at,omitempty"`
 	// Wait is how long to wait for output, or for room for the input; at most 1 s.
 	Wait messages.Duration `json:"wait,omitempty"`
-	// Signal is a name such as INT. The signal goes to the processes of the task, or to the command of a stream. If a
-	// client sends two signals with the same number (above 0), the second is ignored.
+	// Signal is a name such as INT. The signal goes to the processes of the task, or to the command of a stream. A
+	// second signal of a client with the same number (above 0) is ignored.
 	Signal       string `json:"signal,omitempty"`
 	SignalNumber uint64 `json:"signal_number,omitempty"`
 	SignalFirst  bool   `json:"signal_first,omitempty"` // only to the task's first process, the script
 	SignalRest   bool   `json:"signal_rest,omitempty"`  // only to processes that srun has started
 	Rows         int    `json:"rows,omitempty"`         // the new size of the terminal
 	Columns      int    `json:"columns,omitempty"`
-	// Close is true if the client no longer needs the stream. The process that Begin started is then ended.
+	// Close is true if the client no longer needs the stream. A process that Begin started is then ended.
 	Close bool `json:"close,omitempty"`
 }
 

@@ -7,13 +7,12 @@ import (
 	"time"
 )
 
-// Patience is how long a test waits before it fails. It is far longer than anything takes, even on a busy machine
-// with a slow disk. So a test that waits so long waits for something that never happens.
+// Patience is how long a test waits before it fails. It is far longer than anything takes on a busy machine with a slow
+// disk.
 const Patience = 3 * time.Minute
 
-// Until polls a condition and returns when it holds. It fails the test if that takes longer than Patience. A condition
-// that takes long, such as one that starts a process, is polled less often, so that it leaves the processors to what it
-// waits for.
+// Until polls a condition and returns when it holds. It fails the test after Patience. Slow conditions, such as a new
+// process, are polled less often, to leave the processors to what they wait for.
 func Until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	end := time.After(Patience)

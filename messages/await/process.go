@@ -60,8 +60,7 @@ type Process struct {
 	Ended  <-chan struct{} // closed when the process has ended
 }
 
-// Start starts a command. The channel Found is closed when the output contains the text sought. If sought is "", Found
-// is never closed.
+// Start starts a command. Found is closed when the output contains the text sought; if sought is "", never.
 func Start(t testing.TB, command *exec.Cmd, sought string) *Process {
 	t.Helper()
 	found, ended := make(chan struct{}), make(chan struct{})

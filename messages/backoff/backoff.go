@@ -1,7 +1,6 @@
 // Package backoff computes how long to wait before a failed request is tried again. The wait doubles with every
-// failure, up to a bound. It is randomly longer or shorter, so that requests that failed at the same time are not
-// repeated at the same time. The package has no clock and no random numbers: the caller counts the failures, draws
-// the number, and waits.
+// failure, up to a bound. It is random, so that requests that failed together are not repeated together. The package is
+// pure: the caller counts the failures, draws the number, and waits.
 package backoff
 
 import "time"
@@ -9,8 +8,8 @@ import "time"
 // Backoff has the wait after the first failure and the longest wait, both before randomness.
 type Backoff struct{ First, Last time.Duration }
 
-// Bound returns the wait after a number of failures in a row, before randomness: First, doubled
-// by each failure after the first, at most Last.
+// Bound returns the wait after a number of failures in a row, before randomness: First, doubled by each further
+// failure, at most Last.
 func (b Backoff) Bound(failures int) time.Duration {
 	d := b.First
 	for ; failures > 1 && d < b.Last; failures-- {

@@ -1,5 +1,5 @@
 // Package beat lets the loops of a process wake at the same instants. An idle processor then wakes once for all of
-// them. An idle site has dozens of loops, and uses processor time only when they wake.
+// them.
 package beat
 
 import "time"
@@ -7,7 +7,7 @@ import "time"
 var began = time.Now()
 
 // Until returns the time to the next beat of a period. A beat comes at every whole number of periods after the process
-// began, by the monotonic clock. The result is more than 0 and at most every; the argument every must be more than 0.
+// began, by the monotonic clock. The argument every must be more than 0. The result is more than 0 and at most every.
 func Until(every time.Duration) time.Duration {
 	gone := time.Since(began) % every
 	if gone < 0 { // in virtual time, a test's clock began before the process

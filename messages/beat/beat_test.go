@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestBeats starts waits at different times with the same period, and checks that all end at the same instants.
+// Waits that start at different times with the same period must end at the same instants.
 func TestBeats(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		every := time.Duration(rapid.Int64Range(1, int64(time.Hour)).Draw(r, "every"))

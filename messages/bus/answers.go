@@ -8,9 +8,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// These constants bound how long the first attempt of a request waits. It waits as long as recent answers took; before
-// the first answer it waits firstAttempt. So if a leader dies, the request soon goes to the next leader; and a slow
-// site does not get more requests.
+// These constants bound how long the first attempt of a request waits. It waits as long as recent answers took, or
+// firstAttempt before the first answer. So after the death of a leader the request soon goes to the next one, and a
+// slow site does not get more requests.
 const (
 	leastAttempt = 500 * time.Millisecond
 	firstAttempt = time.Second
@@ -20,7 +20,7 @@ const (
 // trips (RFC 6298).
 type answerTime struct{ mean, deviation time.Duration }
 
-// after returns the estimate a, updated with the time of one more answer.
+// after returns the estimate a, updated with one more answer.
 func (a answerTime) after(took time.Duration) answerTime {
 	if a == (answerTime{}) {
 		return answerTime{took, took / 2}
@@ -28,7 +28,6 @@ func (a answerTime) after(took time.Duration) answerTime {
 	return answerTime{a.mean + (took-a.mean)/8, a.deviation + ((took-a.mean).Abs()-a.deviation)/4}
 }
 
-// attempt returns how long to wait for the next answer.
 func (a answerTime) attempt() time.Duration {
 	if a == (answerTime{}) {
 		return firstAttempt
@@ -43,18 +42,16 @@ type answers struct {
 }
 
 // answering is a bus that measures how long answers take. After a request without an answer, it can check whether its
-// server and the service of a subject still answer.
+// server and a service still answer.
 type answering interface {
 	answerTimes() *answers
 	look(subject string)
 }
 
-// verbOf returns a subject without its caller.
 func verbOf(subject string) string {
 	return subject[:max(0, strings.LastIndexByte(subject, '.'))]
 }
 
-// attempt returns how long the first attempt on a subject waits.
 func (a *answers) attempt(subject string) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -71,12 +68,11 @@ func (a *answers) note(subject string, took time.Duration) {
 	a.byVerb[verb] = a.byVerb[verb].after(took)
 }
 
-// patient is a request whose answer may take as long as Waits returns, because the service itself waits for answers of
-// other actors.
+// patient is a request whose answer may take as long as Waits returns, because the service waits for answers of other
+// actors.
 type patient interface{ Waits() messages.Duration }
 
-// firstPatience returns how long the first attempt of a request waits, and whether the request
-// is patient.
+// firstPatience returns how long the first attempt of a request waits, and whether the request is patient.
 func firstPatience(b Bus, subject string, request any) (patience time.Duration, waits bool) {
 	patience = attemptTimeout
 	if m, measures := b.(answering); measures {

@@ -10,8 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestAttemptsFollowAnswerTimes checks that an attempt waits as long as recent answers took, within bounds, and that
-// answers of one verb do not change the wait of another verb.
+// An attempt must wait as long as recent answers of the same verb took, within bounds.
 func TestAttemptsFollowAnswerTimes(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
@@ -76,8 +75,8 @@ func relay(t *testing.T, target string) (address string, cut *atomic.Bool) {
 	return l.Addr().String(), cut
 }
 
-// TestCutConnectionIsGivenUp cuts a client off from its server without closing the connection. The client must get
-// its answer through another server before NATS itself notices the cut.
+// TestCutConnectionIsGivenUp cuts a client off from its server without closing the connection. The client must get its
+// answer through another server before NATS notices the cut.
 func TestCutConnectionIsGivenUp(t *testing.T) {
 	s := startServer(t, nil)
 	serve(t, natsGrid(s, false)(t, "$auctioneer"), one("echo.*", echo))

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// These benchmarks measure the round trip of an exchange with 16 finishes and 16 claims: through Call and Handle, and
-// with the same bytes through nats.go alone.
+// These benchmarks measure an exchange with 16 finishes and 16 claims: through Call and Handle, and with the same bytes
+// through nats.go alone.
 
 func benchExchange() agent.Exchange {
 	x := agent.Exchange{Session: 1 << 60, Seq: 77}
@@ -46,7 +46,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	b.Run("bus/memory", func(b *testing.B) { benchBus(b, func() (Bus, error) { return n.Connect("alice"), nil }) })
 }
 
-// benchBoth measures one request at a time, for its latency, and 64 requests at the same time, for the throughput.
+// benchBoth measures one request at a time, for latency, and 64 at the same time, for throughput.
 func benchBoth(b *testing.B, request func() error) {
 	b.Run("latency", func(b *testing.B) {
 		before := processorTime()
@@ -73,8 +73,8 @@ func benchBoth(b *testing.B, request func() error) {
 	})
 }
 
-// processorTime returns the processor time of this process, in nanoseconds. Unlike elapsed time, it means something
-// on a machine that is also busy with other work. The server is part of this process.
+// processorTime returns the processor time of this process, with its server, in nanoseconds. Unlike elapsed time, it
+// means something on a busy machine.
 func processorTime() int64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

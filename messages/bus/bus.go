@@ -14,21 +14,19 @@ import (
 
 // Bus is one actor's or user's connection. It is safe for concurrent use.
 type Bus interface {
-	// Publish sends a message to the present subscribers. It does not wait, and the message may
-	// be lost.
+	// Publish sends a message to the present subscribers. It does not wait, and the message may be lost.
 	Publish(subject string, payload []byte) error
 	// Subscribe calls handle for each message on subject, from one goroutine in order of arrival. A token of subject
-	// may be "*", and the last token may be ">". All messages that are published after Subscribe has returned arrive,
-	// unless the handler is so slow that some are dropped. Handlers may keep the payload.
+	// may be "*", and the last token may be ">". Messages that are published after Subscribe has returned arrive,
+	// unless a slow handler makes the bus drop them. Handlers may keep the payload.
 	Subscribe(subject string, handle func(subject string, payload []byte)) (Subscription, error)
-	// Request sends a payload and waits for one reply, until ctx ends. Its error is the
-	// *messages.Error of the service; Unavailable if nobody serves the subject, or if ctx ended
-	// before an answer (the request may have been carried out); or PermissionDenied if the
-	// credentials do not allow the subject.
+	// Request sends a payload and waits for one reply, until ctx ends. Its error is the service's *messages.Error;
+	// Unavailable if nobody serves the subject, or if ctx ended first (the request may have been carried out); or
+	// PermissionDenied.
 	Request(ctx context.Context, subject string, payload []byte) ([]byte, error)
-	// Serve answers requests until the service is stopped. Up to Service.Concurrency handlers run at once. Further
-	// requests wait, up to a bound, and callers take turns. Above the bound, the caller with the most waiting
-	// requests gets the error Exhausted. Services on the same subject share its requests.
+	// Serve answers requests until the service is stopped. Up to Service.Concurrency handlers run at once. A bounded
+	// number of further requests waits, and callers take turns. Above it, the caller with the most waiting requests
+	// gets the error Exhausted. Services on the same subject share its requests.
 	Serve(service Service) (Subscription, error)
 	// Stream opens the durable stream with a name, and creates it if needed.
 	Stream(ctx context.Context, name string, subjects []string) (Stream, error)
@@ -43,9 +41,9 @@ type Bus interface {
 // Subscription is something that can be stopped. Stop returns when no handler runs any more, or after a time limit.
 type Subscription interface{ Stop() error }
 
-// Service is a set of endpoints. A service replies only to subjects in the inbox of the caller. A discoverable service
-// answers queries, and also the discovery requests of NATS micro clients (ping, info, stats). A service that is not
-// discoverable answers commands, and runs only at the leader.
+// Service is a set of endpoints. It replies only to subjects in the caller's inbox. A discoverable service answers
+// queries, and the discovery requests of NATS micro clients (ping, info, stats). Other services answer commands, and
+// run only at the leader.
 type Service struct {
 	Name         string // e.g. candor-auctioneer
 	Version      string // semantic version
@@ -62,8 +60,8 @@ type Endpoint struct {
 	Handle  Handler
 }
 
-// Handler answers one request with the reply's payload, or with an error, which the caller gets
-// as a *messages.Error. The reply has the request's format; [Handle] encodes it.
+// Handler answers one request with the reply's payload, or with an error, which the caller gets as a *messages.Error.
+// The reply has the request's format; [Handle] encodes it.
 type Handler func(ctx context.Context, request Request) ([]byte, error)
 
 // Request is a request as a handler gets it.
@@ -77,11 +75,10 @@ type Request struct {
 
 // Stream is a durable, ordered sequence of messages, each delivered at least once.
 type Stream interface {
-	// Append adds a message. It drops the message if one with the same id was appended within the last minutes.
+	// Append adds a message, unless one with the same id was appended within the last minutes.
 	Append(ctx context.Context, subject, id string, payload []byte) error
 	// Consume calls handle, in order, for every message with a sequence number above after. The function handle gets
-	// the sequence number and must not fail. ctx bounds only the opening of the subscription; messages come until the
-	// subscription is stopped.
+	// the sequence number and must not fail. ctx bounds only the opening of the subscription.
 	Consume(ctx context.Context, after uint64, handle func(seq uint64, subject string, payload []byte)) (Subscription, error)
 }
 

@@ -11,17 +11,14 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// These constants set how long [Call] waits. An attempt waits attemptTimeout for its answer, or less if answers usually
-// come sooner (see [answers]), plus one second for each 100 kB of payload. For a [patient] request, earlier answers do
-// not count. After steadyAttempts without an answer, each attempt waits twice as long as the one before, but at most
-// RequestTimeout: every service answers within that time. So a slow site does not get more and more requests. A refused
-// attempt (nobody leads, for example) does not lengthen the wait. Between two attempts Call waits a random time below a
-// bound that doubles.
+// These constants set how long [Call] waits. An attempt waits attemptTimeout or less, as recent answers took (see
+// [answers]), plus one second for each 100 kB of payload. For a [patient] request, earlier answers do not count. After
+// steadyAttempts without an answer, each attempt waits twice as long as the one before, at most RequestTimeout, so a
+// slow site does not get ever more requests. A refused attempt does not lengthen the wait.
 const (
 	attemptTimeout = 2 * time.Second
 	bytesPerSecond = 100_000
-	// Three attempts are enough if a host has stopped: requests may go to that host again until the other servers
-	// notice.
+	// Three attempts are enough if a host has stopped: the other servers may not know it yet, and send requests there.
 	steadyAttempts = 3
 )
 
@@ -29,16 +26,16 @@ const (
 var waits = backoff.Backoff{First: 10 * time.Millisecond, Last: time.Second}
 
 // Call sends a request in msgpack and decodes the reply. While nobody can answer or the outcome is unknown (NotLeader,
-// Unavailable, Unknown), Call sends the same request again, until ctx ends, or for RequestTimeout if ctx has no
-// deadline. So a request that is carried out twice must do no harm. The error is the error of the last attempt. If an
-// attempt may have been carried out, the error is Unknown until a later attempt shows the outcome. Exhausted (a full
-// disk) and Internal (a failure) show no outcome.
+// Unavailable, Unknown), Call repeats the request, until ctx ends, or for RequestTimeout if ctx has no deadline. So a
+// request that is carried out twice must do no harm. The error is the last attempt's. It is Unknown if an attempt may
+// have been carried out and no later attempt showed the outcome; Exhausted (a full disk) and Internal (a failure) show
+// none.
 func Call[Reply any](ctx context.Context, b Bus, subject string, request any) (reply Reply, err error) {
 	err = CallInto(ctx, b, subject, request, &reply)
 	return reply, err
 }
 
-// CallInto does the same as [Call] for a reply of any type, which it decodes into *reply.
+// CallInto is [Call] for a reply of any type, which it decodes into *reply.
 func CallInto(ctx context.Context, b Bus, subject string, request, reply any) error {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel func()
@@ -77,7 +74,7 @@ func CallInto(ctx context.Context, b Bus, subject string, request, reply any) er
 }
 
 // attempts has the state of all attempts of one call. An answer to an earlier attempt counts even after the next one
-// was sent, so a slow service is not asked for ever. A refused attempt is no longer in doubt.
+// was sent, so a slow service is not asked for ever.
 type attempts struct {
 	bus      Bus
 	subject  string
@@ -86,8 +83,8 @@ type attempts struct {
 	open     atomic.Int64 // number of attempts that were, or may still be, carried out
 }
 
-// send sends the request once more. It returns the first answer to any attempt, or the error of this attempt. The
-// result late is true if no answer came in time.
+// send sends the request once more. It returns the first answer to any attempt, or the error of this attempt. late is
+// true if no answer came in time.
 func (a *attempts) send(ctx context.Context, payload []byte, within time.Duration) (data []byte, late bool, err error) {
 	failed := make(chan error, 1)
 	a.open.Add(1)
@@ -159,9 +156,9 @@ func doubtful(err error) bool {
 	return kind == messages.Unknown || kind == messages.Unavailable && !Unserved(err)
 }
 
-// again reports whether to send the request again after an error. If an earlier attempt is in doubt, it also returns
-// true for Exhausted and Internal. A service returns these before it looks at the request's identifier, so they say
-// nothing about the earlier attempt.
+// again reports whether to send the request again after an error. If an earlier attempt is in doubt, this includes
+// Exhausted and Internal: a service returns them before it looks at the request's identifier, so they say nothing about
+// the earlier attempt.
 func (a *attempts) again(err error) bool {
 	switch kind := messages.KindOf(err); {
 	case doubtful(err):
@@ -173,7 +170,6 @@ func (a *attempts) again(err error) bool {
 	}
 }
 
-// end returns the error of a request whose last attempt failed with err.
 func (a *attempts) end(err error) error {
 	if kind := messages.KindOf(err); a.open.Load() == 0 || kind == messages.Unknown || kind == messages.Unavailable {
 		return err
@@ -182,8 +178,8 @@ func (a *attempts) end(err error) error {
 	return &messages.Error{Kind: messages.Unknown, Op: last.Op, Message: "the outcome is not known, because a request had no answer; ask again with the same key. The last answer: " + last.Message}
 }
 
-// Handle makes a handler from a function with typed requests and replies. The handler decodes a payload in msgpack or
-// JSON, runs f, and encodes the reply in the same format. Errors get the operation op, unless they have one.
+// Handle makes a handler from a function with typed requests and replies. It decodes a payload in msgpack or JSON, and
+// encodes the reply in the same format. Errors without an operation get op.
 func Handle[Req, Rep any](op string, f func(ctx context.Context, caller messages.Name, request Req) (Rep, error)) Handler {
 	return func(ctx context.Context, request Request) ([]byte, error) {
 		var req Req

@@ -71,7 +71,7 @@ func TestCallAsksAgainWhileNobodyLeads(t *testing.T) {
 	}
 }
 
-// forgetful is a bus that refuses some requests, then loses some without an answer, and answers all others.
+// forgetful is a bus that refuses some requests, then loses some, and answers all others.
 type forgetful struct {
 	Bus
 	refused, lost int
@@ -94,7 +94,7 @@ func (f *forgetful) Request(ctx context.Context, _ string, _ []byte) ([]byte, er
 	return wire.Marshal(jobmsg.SubmitReply{Job: 1}, wire.Msgpack)
 }
 
-// call sends a request to a forgetful bus and must get an answer within an hour of virtual time.
+// call sends a request to a forgetful bus, and must get an answer within an hour of virtual time.
 func (f *forgetful) call(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
@@ -103,8 +103,7 @@ func (f *forgetful) call(t *testing.T) {
 	}
 }
 
-// TestRefusalsDoNotMakeCallWaitLonger first refuses requests, as a site without a leader does, and then loses one
-// request. The next attempt must come as early as without the refusals.
+// After refusals, as of a site without a leader, a lost request must be repeated as early as without them.
 func TestRefusalsDoNotMakeCallWaitLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &forgetful{refused: 12, lost: 1}
@@ -115,8 +114,7 @@ func TestRefusalsDoNotMakeCallWaitLonger(t *testing.T) {
 	})
 }
 
-// TestCallWaitsLongerForWhoDoesNotAnswer checks that a call waits longer and longer, up to a bound, if a site does not
-// answer.
+// If a site does not answer, a call must wait longer and longer, up to a bound.
 func TestCallWaitsLongerForWhoDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &forgetful{lost: 8}
@@ -150,8 +148,8 @@ func (l *late) Request(ctx context.Context, _ string, _ []byte) ([]byte, error) 
 	}
 }
 
-// TestCallAwaitsWhoWaitsForOthers checks that a request for offers is sent only once, even if one of the sites does
-// not answer and earlier requests were answered at once.
+// A request for offers must be sent only once, even if one site does not answer and earlier requests were answered at
+// once.
 func TestCallAwaitsWhoWaitsForOthers(t *testing.T) {
 	for _, within := range []time.Duration{0, 500 * time.Millisecond, 5 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -172,8 +170,7 @@ func TestCallAwaitsWhoWaitsForOthers(t *testing.T) {
 	}
 }
 
-// TestCallHearsALateAnswer checks that the answer to the first attempt counts, even if it comes after later attempts
-// were sent.
+// The answer to the first attempt must count after later attempts were sent.
 func TestCallHearsALateAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &late{takes: 3 * time.Second}
@@ -190,7 +187,7 @@ func TestCallHearsALateAnswer(t *testing.T) {
 	})
 }
 
-// refusing is a bus that refuses every request. It sends its refusal of the first request late.
+// refusing is a bus that refuses every request, the first one late.
 type refusing struct {
 	Bus
 	first error
@@ -205,9 +202,8 @@ func (f *refusing) Request(context.Context, string, []byte) ([]byte, error) {
 	return nil, messages.Errorf(messages.Exhausted, "full")
 }
 
-// TestCallHearsALateRefusal refuses all attempts of a call. The refusal of the first attempt arrives after later
-// attempts were sent. The call must end with the refusal. If the late answer says that the outcome is unknown, the call
-// must return Unknown.
+// TestCallHearsALateRefusal refuses all attempts, the first one after later ones were sent. The call must end with the
+// refusal, or with Unknown if the late answer says so.
 func TestCallHearsALateRefusal(t *testing.T) {
 	for _, first := range []error{messages.Errorf(messages.Exhausted, "full"), messages.Errorf(messages.Unknown, "lost"), connectionLost()} {
 		synctest.Test(t, func(t *testing.T) {
@@ -225,8 +221,7 @@ func TestCallHearsALateRefusal(t *testing.T) {
 	}
 }
 
-// moody is a bus that answers the attempts with the errors of a list, one after the other. It repeats the last error of
-// the list.
+// moody is a bus that answers the attempts with the errors of a list, in turn, and then repeats the last one.
 type moody struct {
 	Bus
 	errs  []error
@@ -238,9 +233,8 @@ func (m *moody) Request(context.Context, string, []byte) ([]byte, error) {
 	return nil, m.errs[min(m.asked, len(m.errs))-1]
 }
 
-// TestCallKeepsItsDoubt makes a call whose first attempt may have been carried out. A later attempt is refused by
-// somebody who has not read the request. The call must not return this refusal, because it says nothing about the first
-// attempt.
+// TestCallKeepsItsDoubt makes a call whose first attempt may have been carried out. A later refusal by somebody who has
+// not read the request must not be returned.
 func TestCallKeepsItsDoubt(t *testing.T) {
 	refusal := func(kind messages.Kind) error { return messages.Errorf(kind, "why") }
 	for name, test := range map[string]struct {
@@ -332,8 +326,7 @@ func TestWatchEndsClean(t *testing.T) {
 	}
 }
 
-// TestWaitingInVainLeavesNoDoubt checks that an attempt which waited too long at the service and was refused counts
-// as not carried out.
+// An attempt that was refused after a long wait at the service must count as not carried out.
 func TestWaitingInVainLeavesNoDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewMemory().Connect("alice")
@@ -360,7 +353,7 @@ func TestWaitingInVainLeavesNoDoubt(t *testing.T) {
 	})
 }
 
-// TestStoppingLeavesNoDoubt checks that a request which arrives while its service stops counts as not carried out.
+// A request that arrives while its service stops must count as not carried out.
 func TestStoppingLeavesNoDoubt(t *testing.T) {
 	s := newServer(one("v.*", echo), zap.NewNop())
 	s.pool.close()
@@ -371,15 +364,14 @@ func TestStoppingLeavesNoDoubt(t *testing.T) {
 	})
 }
 
-// stalled is a context whose deadline has passed, but whose Done channel is not closed yet, because its goroutine had
-// no time to run.
+// stalled is a context whose deadline has passed, but whose Done channel is still open, because its goroutine had no
+// time to run.
 type stalled struct{ context.Context }
 
 func (stalled) Deadline() (time.Time, bool) { return time.Now().Add(time.Hour), true }
 func (stalled) Err() error                  { return context.DeadlineExceeded }
 
-// TestACallThatEndsLateSendsNothingMore checks that a call whose context has ended sends no more requests. It must
-// return the error that it has, and not Unknown.
+// A call whose context has ended must send no more requests. It must return the error that it has, and not Unknown.
 func TestACallThatEndsLateSendsNothingMore(t *testing.T) {
 	sent := 0
 	_, err := (&attempts{}).retry(stalled{context.Background()}, func() ([]byte, error) {

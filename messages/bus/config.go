@@ -19,8 +19,8 @@ import (
 type Config struct {
 	// URL is one server, or several separated by commas. It is not used with InProcess.
 	URL string
-	// Name is the account of the credentials. Replies arrive at inboxes under "_INBOX_<name>.". A
-	// connection needs permission to listen only there.
+	// Name is the account of the credentials. Replies arrive at inboxes under "_INBOX_<name>.", the only subjects to
+	// which the connection must listen.
 	Name messages.Name
 	// CredsFile is a NATS credentials file. JWT and Seed are its two parts, and can be given instead. Without
 	// credentials the connection is anonymous.
@@ -63,9 +63,8 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// The times of a connection. A link that was silently cut is given up within pingInterval·(1+maxPings). A client
-// tries a server again after reconnectWait and a random part of reconnectJitter, so that not all clients come back at
-// the same time.
+// The times of a connection. A silently cut link is given up within pingInterval·(1+maxPings). A client tries a server
+// again after reconnectWait and a random part of reconnectJitter, so that clients do not all come back at once.
 const (
 	connectTimeout = 5 * time.Second
 	pingInterval   = 2 * time.Second

@@ -15,14 +15,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// patience bounds every wait in these tests.
 const patience = time.Minute
 
 // grid connects accounts to one bus. The account "eve" may not send to subjects under "secret.", and may not listen
 // to subjects under "private.".
 type grid func(t *testing.T, name messages.Name) Bus
 
-// eachBus runs a test with each of the two implementations.
 func eachBus(t *testing.T, test func(t *testing.T, connect grid)) {
 	t.Run("memory", func(t *testing.T) { test(t, memoryGrid()) })
 	t.Run("nats", func(t *testing.T) { test(t, natsGrid(startServer(t, nil), false)) })
@@ -70,7 +68,6 @@ func userURL(s *natsserver.Server, name messages.Name) string {
 
 var accounts = []messages.Name{"alice", "bob", "eve", "$auctioneer"}
 
-// startServer runs a NATS server with JetStream on a free port.
 func startServer(t testing.TB, change func(*natsserver.Options)) *natsserver.Server {
 	t.Helper()
 	o := &natsserver.Options{Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true, JetStream: true, StoreDir: t.TempDir(),

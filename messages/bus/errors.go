@@ -13,19 +13,17 @@ func errClosed() error {
 	return messages.Errorf(messages.Unavailable, "the connection to the bus is closed")
 }
 
-// unserved is the error for a request that reached no service.
 type unserved struct{ refusal *messages.Error }
 
 func (u unserved) Error() string { return u.refusal.Error() }
 func (u unserved) Unwrap() error { return u.refusal }
 
-// Unserved reports whether an error says that no service got the request, so that nothing was done.
+// Unserved reports whether an error says that no service got the request.
 func Unserved(err error) bool {
 	_, ok := errors.AsType[unserved](err)
 	return ok
 }
 
-// unconnected is the error for a failed connection. It keeps the cause.
 type unconnected struct {
 	refusal *messages.Error
 	cause   error

@@ -11,9 +11,9 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// SendFile sends a file to a depot, unless the depot already has it. The verb of subject must be put or give. SendFile
-// reports whether it sent the file. An agent names its task in attempt; a user leaves it empty. If ctx has no deadline,
-// each piece may take [RequestTimeout].
+// SendFile sends a file to a depot, unless the depot has it. The verb of subject must be put or give. The result says
+// whether the file was sent. An agent names its task in attempt; a user leaves it empty. If ctx has no deadline, each
+// piece may take [RequestTimeout].
 func SendFile(ctx context.Context, b Bus, subject string, attempt messages.Attempt, f jobmsg.File, from io.ReaderAt) (sent bool, err error) {
 	request := jobmsg.PutRequest{Digest: f.Digest, Size: f.Size, Attempt: attempt}
 	reply, err := Call[jobmsg.PutReply](ctx, b, subject, request)
@@ -44,7 +44,7 @@ func ReceiveFile(ctx context.Context, b Bus, subject string, attempt messages.At
 	return receiveFile(ctx, b, subject, jobmsg.GetRequest{Digest: f.Digest, Attempt: attempt}, f, to)
 }
 
-// ReceiveFileOf does the same as [ReceiveFile], for a user or operator who reads an output file of an account's job.
+// ReceiveFileOf is [ReceiveFile] for a user or operator who reads an output file of an account's job.
 func ReceiveFileOf(ctx context.Context, b Bus, subject string, account messages.Name, attempt messages.Attempt, f jobmsg.File, to io.Writer) error {
 	return receiveFile(ctx, b, subject, jobmsg.GetRequest{Digest: f.Digest, Attempt: attempt, Account: account}, f, to)
 }

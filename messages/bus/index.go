@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// index finds the listeners of a subject among many patterns. It is a tree with one level for each token of a
-// pattern. The time to find listeners grows with the number of the subject's tokens and with the listeners found, not
-// with the number of patterns.
+// index finds the listeners of a subject among many patterns. It is a tree with one level for each token of a pattern.
+// The cost grows with the subject's tokens and the listeners found, not with the number of patterns.
 type index[T comparable] struct {
 	next map[string]*index[T]
 	ends []T // listeners of the pattern that ends here

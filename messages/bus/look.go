@@ -16,21 +16,21 @@ import (
 )
 
 const (
-	// lookFor is how long a server may send nothing, not even an answer to a ping, after a request without an answer.
-	// It is also how long a service may take to say that it is there.
+	// lookFor is how long a server may send nothing after a request without an answer. It is also how long a service
+	// may take to say that it is there.
 	lookFor = time.Second
 	// lookAgain is the pause between two checks.
 	lookAgain = 250 * time.Millisecond
-	// leaveJitter is the maximum random delay before a connection leaves a server. So connections that lose a server at
-	// the same moment leave it at different times.
+	// leaveJitter is the maximum random delay before a connection leaves a server, so that connections do not all leave
+	// it at once.
 	leaveJitter = 500 * time.Millisecond
 	// leavingEnds is how long a server that was left is counted in leaving.
 	leavingEnds = time.Minute
 )
 
 // leaves is how long a server may fail to reach a service before the connection leaves the server. The time doubles
-// with each server that was left: if no server reaches the service, for example because nobody leads, moving on does
-// not help. A site that loses a host has a new leader before the first wait ends.
+// with each server that was left: if nobody leads, moving on does not help. A site that loses a host has a new leader
+// before the first wait ends.
 var leaves = backoff.Backoff{First: 2 * time.Second, Last: time.Minute}
 
 // leaving counts the servers that were left in a row because the service did not answer.
@@ -50,14 +50,12 @@ func (l *leaving) after(now time.Time, servers int) time.Duration {
 
 func (l *leaving) leave(now time.Time) { l.times, l.last = l.times+1, now }
 
-// hereHeader marks a request that only asks whether a service is there. The service answers it
-// at once, even while it is busy.
+// hereHeader marks a request that only asks whether a service is there. A busy service answers it at once.
 const hereHeader = "Candor-Here"
 
-// look checks, after a request without an answer, whether the server still answers and whether it reaches the service.
-// If the connection was silently cut, look gives the connection up at once, and does not wait for several pings. If the
-// server cannot reach the service's host, the connection goes to another server, because servers do not forward
-// requests for each other.
+// look checks, after a request without an answer, whether the server still answers and reaches the service. It gives up
+// a silently cut connection at once. If the server cannot reach the service's host, the connection goes to another
+// server, because servers do not forward requests for each other.
 func (b *natsBus) look(subject string) {
 	if !b.remote || !b.looking.CompareAndSwap(false, true) {
 		return
@@ -96,13 +94,12 @@ func (b *natsBus) serverAnswers() bool {
 	return true
 }
 
-// isLed reports whether the leader of a group serves a subject. For such a subject a service must exist, now or soon.
+// isLed reports whether the leader of a group serves a subject. Such a service must exist, now or soon.
 func isLed(subject string) bool {
 	tokens := strings.Split(subject, ".")
 	return len(tokens) == 5 && (tokens[2] == messages.Auctioneer || tokens[2] == messages.Bank)
 }
 
-// serves reports whether the server reaches a service on a subject.
 func (b *natsBus) serves(subject string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), lookFor)
 	defer cancel()

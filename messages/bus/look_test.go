@@ -15,9 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// sluggish is a NATS server that stops answering pings of its first connection after a request. Instead of each such
-// answer it sends a part of the reply to the request, or nothing if it is silent. It serves its other connections
-// normally.
+// sluggish is a NATS server that stops answering pings of its first connection after a request. Instead it sends parts
+// of the reply, or nothing if it is silent. It serves its other connections normally.
 type sluggish struct {
 	silent   bool
 	accepted atomic.Int32
@@ -83,8 +82,8 @@ func (s *sluggish) serve(conn net.Conn, slow bool) {
 	}
 }
 
-// TestSlowServerIsNotCutOff uses a server that answers no ping for seconds. If the server sends bytes, the client must
-// keep the connection, and with it the answers under way. If the server sends nothing, the client must leave it.
+// If a server answers no ping for seconds but sends bytes, the client must keep the connection. If the server sends
+// nothing, the client must leave it.
 func TestSlowServerIsNotCutOff(t *testing.T) {
 	for name, test := range map[string]struct {
 		server      *sluggish
@@ -106,11 +105,9 @@ func TestSlowServerIsNotCutOff(t *testing.T) {
 	}
 }
 
-// on returns the id of the server that a bus is connected to.
 func on(b Bus) string { return b.(*natsBus).conn.ConnectedServerId() }
 
-// TestAServerThatDoesNotReachTheServiceIsLeft connects a client to a server that does not reach the service. The
-// client must move to another server, and its request must be answered.
+// A client whose server does not reach the service must move to another server, and get its answer.
 func TestAServerThatDoesNotReachTheServiceIsLeft(t *testing.T) {
 	t.Parallel()
 	there, here := startServer(t, nil), startServer(t, nil) // two servers that are not connected to each other
@@ -127,8 +124,7 @@ func TestAServerThatDoesNotReachTheServiceIsLeft(t *testing.T) {
 	}
 }
 
-// TestOnlyLeadersAreLookedFor checks that the client looks only for services of leaders: other services need not
-// exist.
+// The client must look only for services of leaders: others need not exist.
 func TestOnlyLeadersAreLookedFor(t *testing.T) {
 	for subject, want := range map[string]bool{
 		messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"): true,
@@ -143,8 +139,7 @@ func TestOnlyLeadersAreLookedFor(t *testing.T) {
 	}
 }
 
-// TestABusyServiceIsNotLeft checks that a client stays connected while a busy service has not answered yet, so that
-// no answer is lost.
+// A client must stay connected to a busy service, so that no answer is lost.
 func TestABusyServiceIsNotLeft(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, nil)
@@ -175,8 +170,7 @@ func TestABusyServiceIsNotLeft(t *testing.T) {
 	}
 }
 
-// TestServersAreLeftMoreAndMoreSeldom checks that, while no server reaches the service, the wait before a client
-// leaves a server becomes longer and longer.
+// While no server reaches the service, each wait before the client leaves a server must be longer.
 func TestServersAreLeftMoreAndMoreSeldom(t *testing.T) {
 	var l leaving
 	now, got := time.Now(), []time.Duration{}

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// Network is a bus inside the process. Each subscriber gets the messages of one connection in the order in which they
-// were sent. Services on the same subject take turns.
+// Network is a bus inside the process. Each subscriber gets the messages of one connection in order. Services on the
+// same subject take turns.
 type Network struct {
 	mu       sync.RWMutex
 	subs     index[*memorySub]
@@ -38,8 +38,8 @@ func NewMemory() *Network {
 	return &Network{streams: make(map[string]*memoryStream), buckets: make(map[string]*memoryBucket), log: zap.NewNop()}
 }
 
-// Permit sets the function that allows or refuses every later access. It must be safe for concurrent calls. A message
-// whose publication is refused is dropped, as NATS does.
+// Permit sets the function that allows or refuses every later access. It must be safe for concurrent calls. A refused
+// message is dropped, as in NATS.
 func (n *Network) Permit(allow func(Access) bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -56,7 +56,6 @@ func (n *Network) ConnectAs(name messages.Name, identity *Identity) Bus {
 	return &memoryBus{network: n, name: name, proves: identity}
 }
 
-// memoryBus is a connection to a Network.
 type memoryBus struct {
 	network *Network
 	name    messages.Name
@@ -211,7 +210,6 @@ func (b *memoryBus) Close() error {
 	return err
 }
 
-// memoryService is a service on a Network.
 type memoryService struct {
 	bus    *memoryBus
 	server *server

@@ -24,7 +24,6 @@ type memoryObject struct {
 	at   time.Time
 }
 
-// memoryObjects is a bucket as one connection uses it.
 type memoryObjects struct {
 	*memoryBucket
 	bus *memoryBus

@@ -19,7 +19,6 @@ type memoryStream struct {
 	readers  map[*memorySub]struct{}
 }
 
-// memoryStreamOn is a stream as one connection uses it.
 type memoryStreamOn struct {
 	*memoryStream
 	bus *memoryBus
@@ -54,7 +53,6 @@ func (b *memoryBus) Stream(ctx context.Context, name string, subjects []string) 
 
 func (s *memoryStream) has(subject string) bool { return len(s.subjects.find(subject, nil)) > 0 }
 
-// keep appends a message if its subject is one of the stream's.
 func (s *memoryStream) keep(subject, id string, payload []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

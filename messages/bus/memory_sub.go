@@ -50,7 +50,6 @@ func (s *memorySub) deliver() {
 	}
 }
 
-// next waits for a message. It returns false after the subscription was stopped.
 func (s *memorySub) next() (memoryMessage, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -45,8 +45,8 @@ type natsBus struct {
 	subscriptions
 }
 
-// Connect returns a bus over NATS. It restores a broken connection in the background, however long this takes. Until
-// then, sending returns Unavailable.
+// Connect returns a bus over NATS. It restores a broken connection in the background, however long this takes.
+// Meanwhile, sending returns Unavailable.
 func Connect(c Config) (Bus, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -170,8 +170,8 @@ func (b *natsBus) Request(ctx context.Context, subject string, payload []byte) (
 	return data, err
 }
 
-// ask sends a request and waits for the answer. A service that asks in the name of a user gets the answer in that
-// user's inbox. NATS permissions let the service listen to that inbox, but let no node publish to it.
+// ask sends a request and waits for the answer. A service that asks in a user's name gets the answer in that user's
+// inbox. NATS permissions let the service listen there, but let no node publish to it.
 func (b *natsBus) ask(ctx context.Context, out *nats.Msg) (*nats.Msg, error) {
 	caller, prefix := messages.Caller(out.Subject), messages.ReplyPrefix(out.Subject)
 	inInbox, isService := prefix == messages.InboxPrefix(caller), strings.HasPrefix(b.name, "$")
@@ -240,8 +240,8 @@ const maxPendingBytes = 64 << 20
 // Connected reports whether the bus is connected now.
 func (b *natsBus) Connected() bool { return b.conn.IsConnected() }
 
-// settle waits until the server knows a subscription. After that, messages reach it, and a refusal is known. Without
-// a connection settle returns at once: the subscription is made at the next connection.
+// settle waits until the server knows a subscription, and so delivers its messages or has refused it. Without a
+// connection settle returns at once: the subscription is made at the next connection.
 func (b *natsBus) settle(pattern string) error {
 	if !b.conn.IsConnected() {
 		return nil
@@ -269,7 +269,6 @@ func (b *natsBus) Close() error {
 	return err
 }
 
-// readReply returns the payload of a reply, or the error in it.
 func readReply(m *nats.Msg) ([]byte, error) {
 	code := m.Header.Get(errorCodeHeader)
 	if code == "" {

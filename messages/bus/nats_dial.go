@@ -5,8 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// dialer makes connections that count received bytes. NATS itself counts only complete
-// messages.
+// dialer makes connections that count received bytes. NATS itself counts only complete messages.
 type dialer struct {
 	net.Dialer
 	received *atomic.Int64

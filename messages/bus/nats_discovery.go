@@ -13,15 +13,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The names and versions that clients of the micro framework accept.
 var (
 	announcedName    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]+$`) })
 	announcedVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+$`) })
 )
 
-// announce answers the micro framework's questions (ping, info, stats) about a service. The
-// framework itself would answer at any reply subject, with the service's permissions. NATS
-// permissions decide who may ask: the subjects of these questions name no caller.
+// announce answers the micro framework's questions (ping, info, stats) about a service. The framework itself would
+// answer at any reply subject, with the service's permissions. The subjects of these questions name no caller, so NATS
+// permissions decide who may ask.
 func (s *natsService) announce(service Service) error {
 	if !announcedName().MatchString(service.Name) || !announcedVersion().MatchString(service.Version) {
 		return messages.Errorf(messages.Invalid, "service %s, version %q: needs a name of letters, digits, '-' and '_', and a version like 1.0.0", clip(service.Name), clip(service.Version))
@@ -48,7 +47,6 @@ func (s *natsService) announce(service Service) error {
 	return nil
 }
 
-// describe answers a question about the service.
 func (s *natsService) describe(m *nats.Msg, answer any) {
 	if !isInbox(m.Reply) {
 		s.bus.refuseReply(m)

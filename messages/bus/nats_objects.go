@@ -10,10 +10,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// natsObjects is a bucket in JetStream files: a stream with one subject for each object, where only the latest
-// message counts. So an object is either complete or absent. JetStream's own object store cuts an object into several
-// messages. If there is no room for all of them, the object's name can remain, and readers then wait for content that
-// never comes. Reads go to the stream's leader (AllowDirect is off), which has every acknowledged message.
+// natsObjects is a bucket in JetStream files: a stream with one subject for each object, whose latest message counts.
+// So an object is either complete or absent. JetStream's own object store cuts an object into several messages; without
+// room for all of them, readers can wait for content that never comes. Reads go to the stream's leader (AllowDirect is
+// off), which has every acknowledged message.
 type natsObjects struct {
 	bus    *natsBus
 	bucket string
@@ -81,7 +81,7 @@ func (o *natsObjects) Put(ctx context.Context, name string, data []byte) error {
 	return nil
 }
 
-// storeFull is the error code of a server for a message that does not fit into its stream (JSStreamStoreFailedF).
+// storeFull is a server's error code for a message that does not fit into its stream (JSStreamStoreFailedF).
 const storeFull = 10077
 
 // Get implements [Objects].

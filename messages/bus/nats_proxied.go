@@ -9,8 +9,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// proxied holds the requests that a service sends in the names of users. Their answers come to the inboxes of those
-// users, to subjects with a token of this connection. One subscription receives them all.
+// proxied holds the requests that a service sends in the names of users. One subscription receives all answers, at
+// subjects in the users' inboxes with a token of this connection.
 type proxied struct {
 	mu      sync.Mutex
 	token   string // "" means that no request was made yet
@@ -18,13 +18,13 @@ type proxied struct {
 	waiting map[string]chan *nats.Msg // by reply subject: the channel for the answer
 }
 
-// The header statusHeader has the value noResponders if the server says that nobody serves a subject.
+// The header statusHeader is noResponders if the server says that nobody serves a subject.
 const (
 	statusHeader = "Status"
 	noResponders = "503"
 )
 
-// ask sends a request and waits for its answer. The answer arrives at a subject that begins with prefix.
+// ask sends a request and waits for the answer, at a subject that begins with prefix.
 func (p *proxied) ask(ctx context.Context, conn *nats.Conn, out *nats.Msg, prefix string) (*nats.Msg, error) {
 	answer := make(chan *nats.Msg, 1)
 	if err := p.expect(conn, out, prefix, answer); err != nil {
@@ -66,7 +66,6 @@ func (p *proxied) expect(conn *nats.Conn, out *nats.Msg, prefix string, answer c
 	return nil
 }
 
-// hear passes an answer to the request that waits for it.
 func (p *proxied) hear(m *nats.Msg) {
 	p.mu.Lock()
 	answer := p.waiting[m.Subject]

@@ -10,15 +10,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Refusal says which connection of a name the site will close, and why. NATS itself closes a connection without a
-// reason.
+// Refusal says which connection of a name the site will close, and why. NATS itself gives no reason.
 type Refusal struct {
 	Server     string `json:"server"`     // the NATS server that has the connection
 	Connection uint64 `json:"connection"` // number of the connection at this server
 	Reason     string `json:"reason"`
 }
 
-// Refuse sends a refusal to the connections of a name. The connection that r identifies closes itself.
+// Refuse sends a refusal to the connections of a name. The one that r identifies closes itself.
 func Refuse(b Bus, name messages.Name, r Refusal) error {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -27,7 +26,7 @@ func Refuse(b Bus, name messages.Name, r Refusal) error {
 	return b.Publish(messages.RefusalSubject(name), data)
 }
 
-// hearRefusals listens for refusals that are sent to this connection's name. Services are never refused.
+// hearRefusals listens for refusals to this connection's name. Services are never refused.
 func (b *natsBus) hearRefusals() error {
 	if b.proves == nil || strings.HasPrefix(b.name, "$") {
 		return nil

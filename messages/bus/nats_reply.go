@@ -9,14 +9,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// importedReply is the prefix of the reply subjects that a NATS server makes for requests from another NATS account.
-// The server passes the answers on to that account. It refuses messages of clients that name such a reply subject.
+// importedReply is the prefix of a NATS server's reply subjects for requests from another NATS account. The server
+// refuses messages of clients that name such a reply subject.
 const importedReply = "_R_."
 
-// listensAt reports whether the caller of a request listens at its reply subject. The reply subject must be the
-// request's reply prefix and one or two more tokens. For a request from another NATS account, it may also be a subject
-// of the server. The check is needed because NATS lets a client name any reply subject, and a service may publish where
-// the caller may not.
+// listensAt reports whether the caller of a request listens at its reply subject. It must be the request's reply prefix
+// and one or two more tokens or, for a request from another NATS account, a subject of the server. NATS lets a client
+// name any reply subject, and a service may publish where the caller may not.
 func listensAt(subject, reply string) bool {
 	below, own := strings.CutPrefix(reply, messages.ReplyPrefix(subject)+".")
 	return own && strings.Count(below, ".") <= 1 || strings.HasPrefix(reply, importedReply)
@@ -29,8 +28,7 @@ func isInbox(reply string) bool {
 	return below && is && messages.ValidName(name)
 }
 
-// refuseReply counts a request that is refused because of its reply subject. It logs at most one such request each
-// second.
+// refuseReply counts a request that is refused because of its reply subject. It logs at most one each second.
 func (b *natsBus) refuseReply(m *nats.Msg) {
 	b.metrics.misdirected.Inc()
 	b.sampled.Warn("request with a reply subject outside its caller's inbox", zap.String("subject", clip(m.Subject)), zap.String("reply", clip(m.Reply)))

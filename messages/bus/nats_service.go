@@ -13,14 +13,13 @@ import (
 )
 
 // The headers of errors, as NATS micro clients expect them. The payload of such a reply is the whole error, in the
-// format of the request.
+// request's format.
 const (
 	errorHeader     = micro.ErrorHeader
 	errorCodeHeader = micro.ErrorCodeHeader
 	contentType     = "Content-Type"
 )
 
-// natsService is a service on a connection to NATS.
 type natsService struct {
 	bus    *natsBus
 	server *server
@@ -61,8 +60,8 @@ func (s *natsService) subscribe() error {
 	return nil
 }
 
-// receive answers a request. It refuses a message without a reply subject, because nobody would learn the outcome. It
-// also refuses a message with a reply subject where its caller does not listen.
+// receive answers a request. It refuses a message without a reply subject, because nobody would learn the outcome, and
+// a reply subject where the caller does not listen.
 func (s *natsService) receive(e *endpoint, m *nats.Msg) {
 	if !listensAt(m.Subject, m.Reply) {
 		s.bus.refuseReply(m)

@@ -13,15 +13,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// dedupeWindow is how long a stream remembers the ids of its messages; maxStreamBytes is the stream's maximum size on
-// disk. Above it the oldest messages are dropped.
+// dedupeWindow is how long a stream remembers the ids of its messages. maxStreamBytes is the stream's maximum size on
+// disk; above it the oldest messages are dropped.
 const (
 	dedupeWindow   = 2 * time.Minute
 	maxStreamBytes = 256 << 20
 )
 
-// Each pull request of a reader waits at most pullExpiry for messages. If two heartbeats are missing, the reader
-// assumes that its consumer on the server is lost, for example because a server restarted, and makes a new one.
+// Each pull request of a reader waits at most pullExpiry for messages. After two missing heartbeats, the reader makes a
+// new consumer, because the old one may be lost in a server's restart.
 const (
 	pullExpiry    = 10 * time.Second
 	pullHeartbeat = time.Second
@@ -34,8 +34,8 @@ type natsStream struct {
 	stream jetstream.Stream
 }
 
-// Stream implements [Bus]. It asks the server only the first time, and after a failure, because the server writes and
-// syncs a file for each question.
+// Stream implements [Bus]. It asks the server only the first time and after a failure, because the server syncs a file
+// for each question.
 func (b *natsBus) Stream(ctx context.Context, name string, subjects []string) (Stream, error) {
 	if err := checkStream(name, subjects); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (b *natsBus) Stream(ctx context.Context, name string, subjects []string) (S
 	return s, nil
 }
 
-// failed returns an error with an explanation. The next use opens the stream again.
+// failed returns an error with an explanation, and makes the next use open the stream again.
 func (s *natsStream) failed(ctx context.Context, name string, err error) error {
 	s.bus.streams.Delete(s.key)
 	return streamError(ctx, name, err)

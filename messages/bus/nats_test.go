@@ -44,8 +44,7 @@ func connected(t *testing.T, c Config) Bus {
 	return b
 }
 
-// TestPlainClientAsksInJSON sends requests in JSON with a plain NATS client. It must find errors in the payload and
-// in the headers that micro clients expect.
+// A plain NATS client that sends JSON must find errors in the payload and in the headers that micro clients expect.
 func TestPlainClientAsksInJSON(t *testing.T) {
 	s := startServer(t, nil)
 	serve(t, natsGrid(s, false)(t, "$auctioneer"), one("submit.*", submitHandler(func(caller messages.Name, r jobmsg.SubmitRequest) (jobmsg.SubmitReply, error) {
@@ -200,8 +199,7 @@ func TestRepliesGoToNobodyElse(t *testing.T) {
 	}
 }
 
-// TestServicesAskInAnothersName checks that a service may send requests in the name of a user, and that a user may
-// not.
+// A service may send requests in the name of a user, and a user may not.
 func TestServicesAskInAnothersName(t *testing.T) {
 	s := startServer(t, nil)
 	asking := natsGrid(s, false)(t, "$auctioneer")
@@ -277,8 +275,7 @@ func TestConnectionOutlivesTheServer(t *testing.T) {
 	}
 }
 
-// TestAStreamIsOpenedOnce checks that a client asks the server for a stream only once. It must ask again only after the
-// stream has failed.
+// A client must ask the server for a stream only once, and again only after the stream has failed.
 func TestAStreamIsOpenedOnce(t *testing.T) {
 	server := startServer(t, func(o *natsserver.Options) { o.StoreDir = t.TempDir() })
 	b := natsGrid(server, false)(t, "$auctioneer")
@@ -303,8 +300,7 @@ func TestAStreamIsOpenedOnce(t *testing.T) {
 	}
 }
 
-// TestAStreamOfAnEarlierReleaseIsOpened opens a stream that an earlier release made. The stream must keep the mode in
-// which its messages are written.
+// A stream of an earlier release must keep the mode in which its messages are written.
 func TestAStreamOfAnEarlierReleaseIsOpened(t *testing.T) {
 	server := startServer(t, func(o *natsserver.Options) { o.StoreDir = t.TempDir() })
 	b := natsGrid(server, false)(t, "$auctioneer")
@@ -386,8 +382,8 @@ func TestMetricsCountWhatGoesWrong(t *testing.T) {
 	}
 }
 
-// TestRefusedAnswersEndNoRequests gives a client two error reports of its server. The report that an answer was refused
-// must end no request. The report that the connection may not listen to its inbox must end all requests.
+// TestRefusedAnswersEndNoRequests gives a client two error reports of its server. A refused answer must end no request.
+// A connection that may not listen to its inbox must end all requests.
 func TestRefusedAnswersEndNoRequests(t *testing.T) {
 	var w watch
 	ctx, end := w.begin(t.Context(), "v.alice")
@@ -404,8 +400,7 @@ func TestRefusedAnswersEndNoRequests(t *testing.T) {
 
 func counted(c Counter) uint64 { return c.(*tally).Load() }
 
-// TestSlowSubscriber sends messages faster than a subscriber handles them. The lost messages must be counted, and
-// later ones must arrive.
+// When messages come faster than a subscriber handles them, the lost ones must be counted, and later ones must arrive.
 func TestSlowSubscriber(t *testing.T) {
 	s := startServer(t, nil)
 	b := natsGrid(s, false)(t, "alice")

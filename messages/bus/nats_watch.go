@@ -20,8 +20,8 @@ type watched struct {
 	cancel  context.CancelCauseFunc
 }
 
-// begin starts to watch a request. It returns a context that is cancelled if the request on subject will not get an
-// answer; its cause is then a *messages.Error. The returned function stops the watching.
+// begin starts to watch a request. The returned context is cancelled if the request will not get an answer; its cause
+// is then a *messages.Error. The returned function stops the watching.
 func (w *watch) begin(ctx context.Context, subject string) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	r := &watched{watchKey(subject), cancel}
@@ -48,8 +48,8 @@ func watchKey(subject string) string {
 	return subject
 }
 
-// denied cancels the requests that a server's report concerns. If the report says that this connection may not listen
-// to replies, denied cancels all requests.
+// denied cancels the requests that a server's report concerns. If this connection may not listen to replies, it cancels
+// all requests.
 func (w *watch) denied(report error) {
 	subject := deniedSubject(report)
 	listening := strings.Contains(report.Error(), "Violation for Subscription")
@@ -72,7 +72,7 @@ func (w *watch) end(why error) {
 	}
 }
 
-// deniedSubject returns the subject in a report of a permissions violation, which is the first quoted text.
+// deniedSubject returns the first quoted text in a report of a permissions violation.
 func deniedSubject(report error) string {
 	text := report.Error()
 	start := strings.IndexByte(text, '"')

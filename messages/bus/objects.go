@@ -12,8 +12,8 @@ import (
 // Objects is a bucket of named byte strings, each kept for a limited time. A caller must cut an object that is larger
 // than a message into pieces. Objects is safe for concurrent use.
 type Objects interface {
-	// Put stores an object and replaces an object with the same name. If the bucket is full, it returns Exhausted and
-	// stores nothing.
+	// Put stores an object in place of one with the same name. If the bucket is full, it returns Exhausted and stores
+	// nothing.
 	Put(ctx context.Context, name string, data []byte) error
 	// Get returns an object and the time when it was stored. It returns NotFound if there is none.
 	Get(ctx context.Context, name string) ([]byte, time.Time, error)
@@ -28,7 +28,7 @@ type BucketConfig struct {
 // objectName matches the valid names of objects: tokens of a subject.
 var objectName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_=-]+(\.[A-Za-z0-9_=-]+)*$`) })
 
-// objectSubject returns the subject of an object in a bucket. Permissions for the bucket are given for this subject.
+// Permissions for a bucket are given for this subject.
 func objectSubject(bucket, name string) string { return "objects." + bucket + "." + name }
 
 // maxObjectName bounds the bytes of a name.

@@ -19,8 +19,6 @@ func bucket(t *testing.T, b Bus, name string, size int64) Objects {
 	return o
 }
 
-// TestObjects stores arbitrary bytes with one connection and reads them with another. An object must replace an earlier
-// object with the same name.
 func TestObjects(t *testing.T) {
 	eachBus(t, func(t *testing.T, connect grid) {
 		ctx := within(t)
@@ -89,8 +87,8 @@ func TestObjectsRefuse(t *testing.T) {
 	})
 }
 
-// TestObjectsNeedPermission checks that a connection without permission cannot use a bucket. In memory, the bucket's
-// subject decides. Over NATS, the permission for JetStream decides; package identity gives it only to services.
+// A connection without permission must not use a bucket. In memory, the bucket's subject decides; over NATS, the
+// permission for JetStream, which only services have.
 func TestObjectsNeedPermission(t *testing.T) {
 	n := NewMemory()
 	n.Permit(func(a Access) bool { return a.Name != "eve" || a.Subject != objectSubject("FILES_west", ">") })

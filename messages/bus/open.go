@@ -12,7 +12,6 @@ type subscriptions struct {
 	closed bool
 }
 
-// subscription is a Subscription with a function that stops it.
 type subscription struct {
 	of   *subscriptions
 	end  func() error
@@ -28,8 +27,7 @@ func (s *subscription) Stop() error {
 	return awaitStop(s.done)
 }
 
-// register adds a subscription, so that Close stops it. If the connection is closed already, register stops it at
-// once.
+// register adds a subscription, so that Close stops it. After Close, it stops it at once.
 func (c *subscriptions) register(s Subscription) (Subscription, error) {
 	c.mu.Lock()
 	closed := c.closed
@@ -58,8 +56,8 @@ func (c *subscriptions) isClosed() bool {
 	return c.closed
 }
 
-// stop stops all subscriptions in parallel, because each subscription may have to wait for its handlers. The result
-// again is true if stop was called before.
+// stop stops all subscriptions in parallel, because each may have to wait for its handlers. again is true if stop was
+// called before.
 func (c *subscriptions) stop() (again bool, err error) {
 	c.mu.Lock()
 	again = c.closed

@@ -10,7 +10,7 @@ import (
 // stopTimeout bounds how long Stop and Close wait for running handlers.
 const stopTimeout = 5 * time.Second
 
-// pool runs jobs, a bounded number at the same time, and lets a bounded number wait. The jobs of one caller run in
+// pool runs a bounded number of jobs at the same time, and lets a bounded number wait. The jobs of one caller run in
 // order. Callers take turns, so a caller with many jobs does not delay the others. An idle pool has no goroutine.
 type pool struct {
 	limit, room int
@@ -50,7 +50,7 @@ const (
 )
 
 // submit runs a job now or later, or returns why it does not. If too many jobs wait, it refuses the last job of the
-// caller with the most waiting jobs; this may be the new job.
+// caller with the most waiting jobs, perhaps the new job.
 func (p *pool) submit(j job) fate {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -44,8 +44,7 @@ func (c *crowd) ask(caller messages.Name, what string) fate {
 }
 
 // TestFloodWaitsForItself fills the pool with jobs of one caller. A job of another caller must wait for only one of
-// them. If the pool is full, a job of the flood must be refused to make room. The test counts jobs and measures no
-// time.
+// them. In a full pool, a job of the flood must make room. The test counts jobs and measures no time.
 func TestFloodWaitsForItself(t *testing.T) {
 	const room, flood = 1000, 5000
 	c := newCrowd(room)
@@ -79,8 +78,8 @@ func TestFloodWaitsForItself(t *testing.T) {
 	}
 }
 
-// TestCallersOrderIsKept checks that the jobs of one caller run in the order in which they came. A full pool must not
-// refuse a job of one caller to make room for another caller with as many waiting jobs.
+// The jobs of one caller must run in order. A full pool must not refuse a caller's job for another caller with as many
+// waiting jobs.
 func TestCallersOrderIsKept(t *testing.T) {
 	c := newCrowd(4)
 	for i := range 2 {

@@ -24,8 +24,8 @@ type Identity struct {
 	mu       sync.Mutex
 	sessions map[messages.Name]*session // open sessions, by site
 
-	// ahead has, for each site, how far the bank's time is ahead of this clock, according to the bank's last refusal. A
-	// bank's time never goes back, so it can be ahead of all clocks for days.
+	// ahead has, for each site, how far the bank's time is ahead of this clock, by the bank's last refusal. A bank's
+	// time never goes back, so it can be ahead of all clocks for days.
 	ahead sync.Map
 }
 
@@ -46,7 +46,6 @@ func identityOf(b Bus) *Identity {
 	return nil
 }
 
-// principalOf returns the identity that a configuration's credentials give; nil without credentials.
 func principalOf(c *Config) *Identity {
 	switch {
 	case c.Renew != nil:
@@ -101,7 +100,7 @@ func (i *Identity) at(site messages.Name) messages.Time {
 	return i.now().Add(by)
 }
 
-// heard updates the field ahead from a bank's refusal of the time of a signature.
+// heard updates the field ahead from a bank's refusal of a signature's time.
 func (i *Identity) heard(subject string, refusal error) {
 	site, _, _, wants := proof.Wants(subject)
 	if now, is := proof.Mistimed(refusal); is && wants && i != nil {
@@ -123,8 +122,8 @@ func (i *Identity) sign(subject string, payload []byte) (*messages.Proof, error)
 	return &signed, err
 }
 
-// mark marks each transfer in a request with a number of a session, and opens a session if needed. If the bank
-// requires no proofs or does not answer, it returns the request unchanged.
+// mark marks each transfer in a request with a number of a session, and opens a session if needed. It leaves the
+// request unchanged if the bank requires no proofs or does not answer.
 func (i *Identity) mark(ctx context.Context, b Bus, subject string, r money.TransferRequest) (money.TransferRequest, error) {
 	site, caller, ok := proof.OfTransfers(subject)
 	if !ok {
@@ -140,8 +139,8 @@ func (i *Identity) mark(ctx context.Context, b Bus, subject string, r money.Tran
 	return r, nil
 }
 
-// forget removes the session with a number. The next request then asks the bank again whether it requires proofs. A
-// session that was opened meanwhile stays.
+// forget removes the session with a number, so that the next request asks the bank again. A session that was opened
+// meanwhile stays.
 func (i *Identity) forget(subject string, number uint64) {
 	site, _, _ := proof.OfTransfers(subject)
 	i.mu.Lock()
@@ -151,7 +150,7 @@ func (i *Identity) forget(subject string, number uint64) {
 	}
 }
 
-// session returns the open session at a site, or opens one. Other requests that need it wait until it is open.
+// session returns the open session at a site, or opens one. Other requests that need it wait meanwhile.
 func (i *Identity) session(ctx context.Context, b Bus, site, caller messages.Name) (*session, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -238,12 +237,12 @@ func WithAsked(ctx context.Context, r *messages.SignedRequest) context.Context {
 	return context.WithValue(ctx, askedKey{}, r)
 }
 
-// provenTries is how often a request that was refused as Unproven gets a new proof. The session may have ended, or
-// the bank may now require proofs. After a key was rotated, the bank may need two seconds to know the new key.
+// provenTries is how often a request that was refused as Unproven gets a new proof. The session may have ended, or the
+// bank may now require proofs. After the rotation of a key, the bank may need two seconds to know the new one.
 const provenTries = 8
 
-// encoder returns a function that encodes the request for each attempt. After an attempt that
-// was refused as Unproven, it marks the transfers in a new session.
+// encoder returns a function that encodes the request for each attempt. After a refusal as Unproven, it marks the
+// transfers in a new session.
 func encoder(b Bus, subject string, request any) func(context.Context, bool) ([]byte, error) {
 	identity := identityOf(b)
 	r, is := request.(money.TransferRequest)

@@ -13,7 +13,7 @@ import (
 )
 
 // defaultConcurrency is how many handlers of a service run at the same time. queuePerWorker is how many requests may
-// wait for each of them.
+// wait for each.
 const (
 	defaultConcurrency = 64
 	queuePerWorker     = 64
@@ -68,7 +68,7 @@ func newServer(s Service, log *zap.Logger) *server {
 // answer answers a request in another goroutine, or refuses it at once. It does not block.
 func (e *endpoint) answer(r Request, respond func([]byte, *messages.Error)) {
 	arrived := time.Now()
-	// A request that is refused here was not carried out. The kinds of these errors say so.
+	// The kinds of these errors say that the request was not carried out.
 	refuse := func(kind messages.Kind, why string) {
 		e.errors.Add(1)
 		respond(nil, &messages.Error{Kind: kind, Op: e.Name, Message: why})
@@ -114,7 +114,7 @@ func (e *endpoint) run(ctx context.Context, r Request) (data []byte, refusal *me
 }
 
 // stop refuses further requests and waits for the accepted ones. After half of the time it ends their contexts, so that
-// handlers that wait for other actors stop waiting.
+// they stop waiting for other actors.
 func (s *server) stop() error {
 	s.pool.close()
 	ended := waitFor(s.pool.idle, stopTimeout/2)

@@ -11,9 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestStopEndsWaits stops a service while a handler waits for answers of other actors. The handler's context must end
-// after half of the time. If the handler ignores its context, Stop must return an error that says that a handler still
-// runs.
+// TestStopEndsWaits stops a service whose handler waits for other actors. The handler's context must end after half of
+// the time. If the handler ignores it, Stop must return an error that says so.
 func TestStopEndsWaits(t *testing.T) {
 	for name, c := range map[string]struct {
 		handle func(context.Context)

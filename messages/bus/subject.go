@@ -9,7 +9,6 @@ import (
 // maxSubject bounds the bytes of a subject.
 const maxSubject = 1024
 
-// checkSubject returns an error if no message can be sent to a subject.
 func checkSubject(subject string) error {
 	if strings.ContainsAny(subject, "*>") {
 		return messages.Errorf(messages.Invalid, "subject %q: \"*\" and \">\" are only for subscribers", clip(subject))
@@ -17,7 +16,6 @@ func checkSubject(subject string) error {
 	return checkPattern(subject)
 }
 
-// checkPattern returns an error if nobody can listen to a pattern.
 func checkPattern(pattern string) error {
 	if len(pattern) > maxSubject || strings.ContainsFunc(pattern, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
 		return messages.Errorf(messages.Invalid, "subject %q: must be tokens of printable characters, at most %d bytes", clip(pattern), maxSubject)

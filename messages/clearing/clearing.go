@@ -7,9 +7,9 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// Verbs of the bank between sites. Users send authorise, remit and revoke to their home bank. Services send accept
-// and charge to the bank of the site that runs the job. Operators send peer, reserve and close. The bank of another
-// site sends the command instruct and the query lines; its account is "$" and the name of its site.
+// Verbs of the bank between sites. Users send authorise, remit and revoke to their home bank. Services send accept and
+// charge to the bank of the site that runs the job. Operators send peer, reserve and close. The bank of another site
+// sends instruct and lines; its account is "$" and its site's name.
 const (
 	VerbAuthorise = "authorise" // AuthoriseRequest → SignedAuthorisation
 	VerbRevoke    = "revoke"    // RevokeRequest → ClearingReply
@@ -33,9 +33,8 @@ const (
 	MaxPeerName       = 54  // bytes; the account of a peer adds a prefix
 )
 
-// Bounds on how long an authorisation may be charged (the interval), and on how long after that the home bank keeps
-// the credits set aside (the margin). The margin covers clocks that differ by MaxClockSkew, and the time that a
-// charge takes to arrive.
+// The interval bounds how long an authorisation may be charged. The margin is how long after that the home bank keeps
+// the credits. It covers clocks that differ by MaxClockSkew, and the time that a charge takes to arrive.
 const (
 	MinInterval  = messages.Duration(1_000_000_000)               // a second
 	MaxInterval  = messages.Duration(90 * 24 * 3600_000_000_000)  // 90 days
@@ -91,13 +90,13 @@ type SignedAuthorisation struct {
 func (s *SignedAuthorisation) Validate() error { return s.Authorisation.Validate() }
 
 // AcceptRequest lets the bank of a site accept another site's authorisation for a purpose. The service chooses the
-// purpose, for example a job's key. Repeating the request with the same purpose returns the same answer. With another
-// purpose the request is refused, so that nobody can run two jobs on one authorisation.
+// purpose, for example a job's key. The same purpose returns the same answer. Another purpose is refused, so that
+// nobody can run two jobs on one authorisation.
 type AcceptRequest struct {
 	Purpose       string              `json:"purpose"`
 	Authorisation SignedAuthorisation `json:"authorisation"`
-	// Firm means that work is done for the authorisation from now on. The bank then keeps the authorisation even if the
-	// issuer asks for it back. Only a charge, which may be 0, ends the authorisation.
+	// Firm means that work is done for the authorisation from now on. The bank then keeps it even if the issuer asks
+	// for it back. Only a charge, which may be 0, ends it.
 	Firm bool `json:"firm,omitempty"`
 }
 
@@ -109,12 +108,11 @@ func (r *AcceptRequest) Validate() error {
 	return cmp.Or(messages.CheckLine("purpose", r.Purpose, messages.MaxKey+64), r.Authorisation.Validate())
 }
 
-// AuthorisationHold begins the identifier of the hold that sets the credits of an authorisation aside. The identifier
-// of the authorisation follows it.
+// AuthorisationHold begins the identifier of the hold for an authorisation. The authorisation's identifier follows it.
 const AuthorisationHold = "clearing/authorisation/"
 
-// AuthoriseRequest sets credits aside for one charge by another site. Repeating the request with the same key and
-// content returns the same authorisation.
+// AuthoriseRequest sets credits aside for one charge by another site. The same key and content return the same
+// authorisation.
 type AuthoriseRequest struct {
 	Key      string            `json:"key"`
 	Account  messages.Name     `json:"account,omitempty"` // the default is the caller's own
@@ -137,13 +135,12 @@ func (r *AuthoriseRequest) Validate() error {
 	)
 }
 
-// RevokeRequest asks the site that may charge an authorisation to give the authorisation up. When that site agrees, the
-// credits are free.
+// RevokeRequest asks the site that may charge an authorisation to give it up. When that site agrees, the credits are
+// free.
 type RevokeRequest struct {
 	ID string `json:"id"`
 	// The service that made the authorisation sets Ended after the other site has said that the job ended. The bank
-	// then does not ask the other site. That site can still charge within ChargeWithin; after that the credits are
-	// free.
+	// then does not ask that site, which can still charge within ChargeWithin. After that the credits are free.
 	Ended bool `json:"ended,omitempty"`
 }
 
@@ -153,8 +150,8 @@ const ChargeWithin = messages.Duration(24 * 3600_000_000_000)
 // Validate checks the fields of the request.
 func (r *RevokeRequest) Validate() error { return checkIdentifier(r.ID) }
 
-// RemitRequest moves credits to an account of another site. They are set aside until that site's bank has answered. If
-// that bank refuses, the credits are free again.
+// RemitRequest moves credits to an account of another site. They are set aside until that site's bank has answered, and
+// freed if it refuses.
 type RemitRequest struct {
 	Key     string           `json:"key"`
 	Account messages.Name    `json:"account,omitempty"` // the default is the caller's own
@@ -169,7 +166,7 @@ func (r *RemitRequest) Validate() error {
 	return cmp.Or(checkAsked(r.Key, r.Account, r.Peer, r.Reason), messages.NeedFreeName("payee", r.Payee), checkAmount(r.Amount))
 }
 
-// ChargeRequest charges an authorisation once, with at most its amount. Amount 0 frees all its credits. Repeating the
+// ChargeRequest charges an authorisation once, with at most its amount. Amount 0 frees all its credits. A repeated
 // request returns the same answer.
 type ChargeRequest struct {
 	Issuer messages.Name    `json:"issuer"`
@@ -192,7 +189,7 @@ func (r *ChargeRequest) Validate() error {
 	return cmp.Or(messages.NeedName("issuer", r.Issuer), payee, checkIdentifier(r.ID), amount, messages.CheckLine("reason", r.Reason, MaxClearingReason))
 }
 
-// ClearingReply answers a request that must be passed on to the bank of another site. Number is the number of the
+// ClearingReply answers a request that must be passed on to another site's bank. Number is the number of the
 // instruction to that bank; 0 if it has been answered, or if there is none.
 type ClearingReply struct {
 	Number uint64 `json:"number"`
@@ -203,11 +200,11 @@ type PeerRequest struct {
 	Peer  messages.Name    `json:"peer"`
 	Keys  []string         `json:"keys"`  // public nkeys; the peer's bank signs with any of them; the newest is last
 	Limit messages.Credits `json:"limit"` // the most that the peer may owe
-	// Share is a part of the reserve: the most that the peer may owe by settlements that are not paid yet outside the
-	// ledgers. If it is nil, the share of a known peer stays, and the share of a new peer is its limit.
+	// Share is the most that the peer may owe by settlements that are not paid yet outside the ledgers, a part of the
+	// reserve. If it is nil, the share of a known peer stays, and that of a new peer is its limit.
 	Share *messages.Credits `json:"share,omitempty"`
-	// If Retire is true, keys that the request leaves out are never trusted again. Without Retire, a request that leaves
-	// a key out is refused.
+	// If Retire is true, keys that the request leaves out are never trusted again. Without Retire, such a request is
+	// refused.
 	Retire bool `json:"retire,omitempty"`
 }
 
@@ -254,14 +251,13 @@ type PeerReply struct {
 	Since       messages.Time    `json:"since,omitempty"`   // when the standing began; 0 means from the beginning
 	Lost        messages.Credits `json:"lost,omitempty"`    // debts of the peer that were written off
 	Leaving     bool             `json:"leaving,omitempty"` // the peer has settled everything, and is parting
-	// Restored is true if this site was restored from a backup, and does not know yet whether its books with the peer
-	// are complete. Incarnation is when the peer was last restored; 0 means never.
+	// Restored is true if this site was restored from a backup, and does not know whether its books with the peer are
+	// complete. Incarnation is when the peer was last restored; 0 means never.
 	Restored    bool   `json:"restored,omitempty"`
 	Incarnation uint64 `json:"incarnation,omitempty"`
 }
 
-// PeersReply lists the peers by name, the credits that are waiting, and how many messages were refused for each
-// reason.
+// PeersReply lists the peers by name, the waiting credits, and how many messages were refused for each reason.
 type PeersReply struct {
 	Site    messages.Name    `json:"site"`
 	Peers   []PeerReply      `json:"peers"`
@@ -273,8 +269,8 @@ type PeersReply struct {
 	Fault   string           `json:"fault"`   // the first command that the ledger refused although it should not; empty means none
 	// Incarnation is when the site was last restored from a backup, in microseconds since 1970; 0 means never.
 	Incarnation uint64 `json:"incarnation,omitempty"`
-	// Correction is the amount that was booked because this bank lost the numbers of instructions, after it was
-	// restored from a backup. A negative amount is a loss of this site.
+	// Correction is the amount that was booked because this bank lost instructions in a restore from a backup. A
+	// negative amount is a loss of this site.
 	Correction messages.Credits `json:"correction,omitempty"`
 }
 
@@ -284,8 +280,8 @@ type RefusalTally struct {
 	Count  uint64 `json:"count"`
 }
 
-// ReserveRequest sets how much all other sites together may owe this site by settlements that are not paid yet
-// outside the ledgers. If the peers' shares add up to more, each share is reduced. 0 means the sum of the shares.
+// ReserveRequest sets how much all other sites together may owe this site by settlements that are not paid yet outside
+// the ledgers. If the peers' shares add up to more, each is reduced. 0 means the sum of the shares.
 type ReserveRequest struct {
 	Limit messages.Credits `json:"limit"`
 }
@@ -293,11 +289,11 @@ type ReserveRequest struct {
 // Validate checks the fields of the request.
 func (r *ReserveRequest) Validate() error { return checkLimit(r.Limit) }
 
-// CloseRequest ends a cycle. The bank then offers each peer the amount that this bank owes to the peer.
+// CloseRequest ends a cycle. The bank then offers each peer the amount that it owes.
 type CloseRequest struct {
 	Cycle uint64 `json:"cycle"` // 0 means to return only the state of the latest one
-	// Correct takes back later cycles, which were closed by mistake. This is possible while no peer has accepted
-	// anything in them.
+	// Correct takes back later cycles that were closed by mistake. This is possible while no peer has accepted anything
+	// in them.
 	Correct bool `json:"correct,omitempty"`
 }
 
@@ -314,8 +310,7 @@ func checkAsked(key string, account, peer messages.Name, reason string) error {
 	)
 }
 
-// checkIdentifier returns an error if the identifier of an authorisation is empty, too long, or not one line. An
-// identifier is a member, a slash and a key.
+// An identifier of an authorisation is a member, a slash and a key, on one line.
 func checkIdentifier(id string) error {
 	if id == "" {
 		return messages.Errorf(messages.Invalid, "id: is empty; name an authorisation")

@@ -9,8 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestClearingRequestsAreChecked validates requests with one fault each. The error must have the right kind and begin
-// with the name of the field.
+// Requests with one fault each must return an error of the right kind that begins with the field's name.
 func TestClearingRequestsAreChecked(t *testing.T) {
 	long := strings.Repeat("x", 300)
 	authorisation := func(change func(*Authorisation)) error {
@@ -108,7 +107,6 @@ func TestClearingRequestsAreChecked(t *testing.T) {
 	}
 }
 
-// TestInstructionKindsHaveNames checks that kinds of instruction are written as names.
 func TestInstructionKindsHaveNames(t *testing.T) {
 	for k := InstructPay; k <= InstructRevoke; k++ {
 		text, err := k.MarshalText()

@@ -27,8 +27,7 @@ type PeerVerb struct {
 	Verb  string `json:"verb"`
 }
 
-// PeerVerbs lists all requests that may pass between sites, ordered by actor and verb. No other request passes a
-// link, whoever sends it.
+// PeerVerbs lists all requests that may pass between sites, ordered by actor and verb. No other request passes a link.
 func PeerVerbs() []PeerVerb {
 	return []PeerVerb{
 		{messages.Auctioneer, VerbPeerCancel},

@@ -69,7 +69,7 @@ func (i *Instruction) Validate() error {
 }
 
 // RunningTotal is the sum of the instructions in one direction, up to a number. Digest is a hash chain over them and
-// their outcomes. If two banks have the same digest at a number, their histories up to it are equal.
+// their outcomes. Two banks with the same digest have equal histories up to this number.
 type RunningTotal struct {
 	Number uint64           `json:"number"`
 	Owed   messages.Credits `json:"owed"`   // What the sender owes the receiver; negative: the receiver owes
@@ -78,8 +78,8 @@ type RunningTotal struct {
 }
 
 // Instructions is a list of consecutive instructions from one bank to another. First is the number of the first one.
-// Known is the running total up to the last number whose outcome the sender has stored: the receiver may drop
-// outcomes up to it.
+// Known is the running total up to the last number whose outcome the sender has stored; the receiver may drop outcomes
+// up to it.
 type Instructions struct {
 	From  messages.Name `json:"from"`
 	To    messages.Name `json:"to"`
@@ -97,8 +97,8 @@ type SignedInstructions struct {
 	Signature    []byte       `json:"signature"`
 }
 
-// Receipt has the results of instructions, from number First on. It also has the running total of the receiver after
-// the last of them.
+// Receipt has the results of instructions, from number First on, and the receiver's running total after the last of
+// them.
 type Receipt struct {
 	From     messages.Name          `json:"from"` // the site that received the instructions
 	To       messages.Name          `json:"to"`
@@ -114,7 +114,7 @@ type SignedReceipt struct {
 	Signature []byte  `json:"signature"`
 }
 
-// LinesRequest asks a bank for its book of one direction, to find the place where two books differ.
+// LinesRequest asks a bank for its book of one direction, to find where two books differ.
 type LinesRequest struct {
 	Sender messages.Name `json:"sender"` // the site that sent the instructions: the caller's site or the one asked
 	From   uint64        `json:"from"`   // the first number of the page

@@ -35,8 +35,8 @@ func (s *PeerStanding) UnmarshalText(b []byte) error {
 }
 
 // PartRequest ends the relation with a peer. Without a loss, both sites must agree: they settle, and part when nothing
-// is owed any more. With a loss, the parting is one-sided and takes effect at once. The loss must be exactly what the
-// peer owes; the bank writes this amount off.
+// is owed. With a loss, the parting is one-sided and immediate. The loss must be exactly what the peer owes; the bank
+// writes it off.
 type PartRequest struct {
 	Peer    messages.Name     `json:"peer"`
 	Loss    *messages.Credits `json:"loss,omitempty"`
@@ -66,8 +66,7 @@ type PartReply struct {
 	Peer     PeerReply        `json:"peer"`
 	Returned messages.Credits `json:"returned"` // credits returned to users, from remittances and from authorisations for jobs there
 	Forgone  messages.Credits `json:"forgone"`  // charges for visiting jobs that the peer has not confirmed, and will not pay
-	// An agreed parting waits until Authorised and Visits are 0, and until the debts and instructions of the peer are
-	// done.
+	// An agreed parting waits until Authorised and Visits are 0, and until the peer's debts and instructions are done.
 	Authorised int `json:"authorised"` // authorisations that the peer may still charge
 	Visits     int `json:"visits"`     // authorisations of the peer that are not charged yet
 }

@@ -29,16 +29,15 @@ type ReconcileReply struct {
 	// Totals are this bank's totals, which its operator may confirm. The field Theirs has the peer's totals.
 	Totals Totals       `json:"totals"`
 	Theirs SignedTotals `json:"theirs"`
-	// Adoption is the change that this bank would make if it adopted the peer's totals. nil means that this bank lost
-	// nothing.
+	// Adoption is the change that this bank would make if it adopted the peer's totals; nil if this bank lost nothing.
 	Adoption *Adoption `json:"adoption,omitempty"`
-	// Waits is true if this site was restored, and will trade with the peer only when nothing is missing.
+	// Waits is true if this site was restored, and trades with the peer only when nothing is missing.
 	Waits bool `json:"waits,omitempty"`
 }
 
-// ReconciledBook compares the two books of one direction. It has the last number at each bank, the first difference,
-// and how many numbers a bank lost, for example by restoring an older backup. If only one bank has a number and nothing
-// was lost, the instruction or its receipt is in flight.
+// ReconciledBook compares the two books of one direction: the last number at each bank, the first difference, and how
+// many numbers a bank lost, for example by a restore. If only one bank has a number and nothing was lost, the
+// instruction or its receipt is in flight.
 type ReconciledBook struct {
 	Sender     messages.Name   `json:"sender"` // the site that sent the instructions
 	Ours       uint64          `json:"ours"`   // the last number in this bank's book

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// Verbs of the auctioneer for jobs and quotes of several sites. Users ask the auctioneer of their own site, which
-// asks the others: see [PeerVerbs].
+// Verbs of the auctioneer for jobs and quotes of several sites. Users ask their own site's auctioneer, which asks the
+// others: see [PeerVerbs].
 const (
 	VerbOffers = "offers" // OffersRequest → OffersReply
 	VerbOutput = "output" // OutputRequest → LogsReply: output or streams of a job at another site
@@ -52,8 +52,8 @@ func (r *OffersRequest) Validate() error {
 // Waits returns how long the site may wait for the offers of other sites.
 func (r OffersRequest) Waits() messages.Duration { return cmp.Or(r.Within, QuoteWithin) }
 
-// OffersReply has the offers of the sites that answered in time, sorted by site and completion. For each other site
-// it has the reason why there is no offer.
+// OffersReply has the offers of the sites that answered in time, sorted by site and completion. For each other site it
+// has the reason for no offer.
 type OffersReply struct {
 	Offers []Offer  `json:"offers"`
 	Silent []Silent `json:"silent"`
@@ -67,7 +67,7 @@ type Silent struct {
 	Error *messages.Error `json:"error"`
 }
 
-// Offer is a completion time and a price for a job at a site. With a Contract they are binding. Without one they are an
+// Offer is a completion time and a price for a job at a site. They are binding with a Contract, and otherwise an
 // estimate.
 type Offer struct {
 	Site       messages.Name    `json:"site"`
@@ -81,16 +81,16 @@ type Offer struct {
 	Contract   string           `json:"contract,omitempty"` // identifier to submit with; "" means that the numbers are only estimates
 	Basis      string           `json:"basis"`              // a clause that says how the numbers were computed
 	Value      float64          `json:"value,omitempty"`    // credits: the worth of that completion by the job's valuation
-	// Free is the number of idle slots minus the number of waiting tasks, for the class of the job where this is
-	// smallest. It is negative if more tasks wait than slots are idle, and 0 if it is unknown.
+	// Free is the number of idle slots minus the number of waiting tasks, for the job's class where this is smallest. 0
+	// can also mean unknown.
 	Free int `json:"free,omitempty"`
 	// Start is when the first task is expected to start; 0 means unknown.
 	Start messages.Time `json:"start,omitempty"`
 	// Width is the largest number of slots that a task takes. SlotHour is the present price of an hour of such a slot;
-	// 0 means that it is free, or the market has no price for time.
+	// 0 means free, or no price for time.
 	Width    int              `json:"width,omitempty"`
 	SlotHour messages.Credits `json:"slot_hour,omitempty"`
-	// Cheapest has an entry for each class of the job for which the user may know the prices of the last week.
+	// Cheapest has an entry for each class of the job whose prices of the last week the user may know.
 	Cheapest []CheapHour `json:"cheapest,omitempty"`
 }
 
@@ -120,9 +120,8 @@ type PeerQuoteReply struct {
 	Offers []Offer `json:"offers"`
 }
 
-// PeerSubmitRequest asks another site to run a job, which an authorisation of the calling site's bank pays for. Job
-// is the job's number at its home site; both sites use it from then on. Repeating the request with the same number
-// and job returns the same answer.
+// PeerSubmitRequest asks another site to run a job, which an authorisation of the calling site's bank pays for. Job is
+// the job's number at its home site; both sites use it. The same number and job return the same answer.
 type PeerSubmitRequest struct {
 	Job           messages.JobID      `json:"job"`
 	Account       messages.Name       `json:"account"`
@@ -148,8 +147,7 @@ func (r *PeerSubmitRequest) Validate() error {
 	return cmp.Or(messages.InField("authorisation", r.Authorisation.Validate()), r.Spec.Validate())
 }
 
-// RemoteJobKey returns the key with which the auctioneer asks its bank to authorise the cost of a job at another
-// site.
+// RemoteJobKey returns the key with which the auctioneer asks its bank to authorise a job at another site.
 func RemoteJobKey(job messages.JobID) string { return fmt.Sprintf("job/%d", job) }
 
 // RemoteJobAuthorisation returns the identifier of the authorisation that was made with [RemoteJobKey].
@@ -162,8 +160,8 @@ type PeerSubmitReply struct {
 	Job job.JobSummary `json:"job"` // with its number at its home site
 }
 
-// PeerJobsRequest asks which of the caller's jobs have changed since a cursor. If none has changed, the answer waits
-// until one changes. With a cursor from another epoch, for example from a former leader, all jobs are returned.
+// PeerJobsRequest asks which of the caller's jobs have changed since a cursor. The answer waits until one changes. With
+// a cursor from another epoch, such as a former leader's, all jobs are returned.
 type PeerJobsRequest struct {
 	Epoch uint64            `json:"epoch"`
 	After uint64            `json:"after"`
@@ -187,8 +185,8 @@ type PeerJobsReply struct {
 	More  bool             `json:"more"`
 }
 
-// OutputRequest reads a piece of the output of a remote job's task, or passes a client's request on to a stream of the
-// task. The attempt has the job's number at its home site.
+// OutputRequest reads a piece of the output of a remote job's task, or passes a request on to a stream of the task. The
+// attempt has the job's number at its home site.
 type OutputRequest struct {
 	Node   messages.Name        `json:"node"`
 	Logs   agent.LogsRequest    `json:"logs"`

@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Verbs of the bank for losses from restoring an older backup. Operators send the commands confirm and adopt; the
-// bank of another site sends the query totals.
+// Verbs of the bank for losses from a restore of an older backup. Operators send confirm and adopt; the bank of another
+// site sends totals.
 const (
 	VerbTotals  = "totals"  // Empty → SignedTotals
 	VerbConfirm = "confirm" // ConfirmRequest → SignedTotals
@@ -20,8 +20,8 @@ type Totals struct {
 	Peer     messages.Name `json:"peer"`
 	Sent     RunningTotal  `json:"sent"`     // total of Site's instructions, up to the last one with a known outcome
 	Received RunningTotal  `json:"received"` // total of Peer's instructions
-	// Authorised is what Site may still charge from authorisations of Peer. Latest is the time when the latest of them
-	// was issued; 0 if there is none.
+	// Authorised is what Site may still charge from authorisations of Peer. Latest is when the latest of them was
+	// issued; 0 if there is none.
 	Authorised messages.Credits `json:"authorised"`
 	Latest     messages.Time    `json:"latest"`
 	Leaving    bool             `json:"leaving"`   // Site has said that it leaves
@@ -37,7 +37,7 @@ type SignedTotals struct {
 	Signature []byte `json:"signature"`
 }
 
-// ConfirmRequest tells a bank to confirm the totals that its operator saw. The peer can then adopt them.
+// ConfirmRequest tells a bank to confirm the totals that its operator saw, so that the peer can adopt them.
 type ConfirmRequest struct {
 	Totals Totals `json:"totals"`
 }
@@ -50,7 +50,7 @@ func (r *ConfirmRequest) Validate() error {
 // AdoptRequest tells a bank that lost instructions to continue from the totals of its peer.
 type AdoptRequest struct {
 	Totals SignedTotals `json:"totals"`
-	// Correction repeats the amount that the operator saw in [Adoption]. Only exactly this amount is booked.
+	// Correction repeats the amount that the operator saw in [Adoption]. No other amount is booked.
 	Correction messages.Credits `json:"correction"`
 }
 
@@ -66,7 +66,7 @@ func (r *AdoptRequest) Validate() error {
 // Adoption is the change that adopting a peer's totals makes, or would make.
 type Adoption struct {
 	Numbers uint64 `json:"numbers"` // how many numbers this bank lost, in both directions
-	// Correction is the amount that the correction account receives. A negative amount is an amount that it pays.
+	// Correction is the amount that the correction account receives, or pays if it is negative.
 	Correction messages.Credits `json:"correction"`
 	Returned   messages.Credits `json:"returned"`   // credits returned to users, from payments whose outcome is unknown
 	Authorised messages.Credits `json:"authorised"` // the most that the peer may still charge; the correction account pays it

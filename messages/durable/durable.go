@@ -1,5 +1,5 @@
-// Package durable reads files, and writes files that are complete even after a loss of power. If a file is only
-// written and renamed, a loss of power can leave the name without the content.
+// Package durable writes files that are complete even after a loss of power, and reads them. After a plain write and
+// rename, a loss of power can leave the name without the content.
 package durable
 
 import (
@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// WriteFile replaces a file as a whole. It returns when the new file is on the disk; after an
-// error the old one remains.
+// WriteFile replaces a file as a whole. It returns when the new file is on the disk; after an error the old one
+// remains.
 func WriteFile(path string, data []byte, mode fs.FileMode) error {
 	return Replace(path, mode, func(f *os.File) error {
 		_, err := f.Write(data)
@@ -20,8 +20,8 @@ func WriteFile(path string, data []byte, mode fs.FileMode) error {
 	})
 }
 
-// Replace does the same as WriteFile. The function write writes the content, and may also change the file's
-// attributes, such as its owner.
+// Replace is WriteFile with a function that writes the content, and may also change the file's attributes, such as its
+// owner.
 func Replace(path string, mode fs.FileMode, write func(*os.File) error) error {
 	path, err := Place(path)
 	if err != nil {
@@ -50,9 +50,8 @@ func ReadJSON(path string, into any) error {
 	return json.Unmarshal(text, into)
 }
 
-// Place returns where to write a new file that replaces path. If path is a link, the result is its target, so that the
-// link stays. If path is something else than a file, for example a device, Place returns an error, because a new file
-// would replace the device.
+// Place returns where to write a new file that replaces path. If path is a link, it is the link's target. If path is no
+// file, for example a device, Place returns an error.
 func Place(path string) (string, error) {
 	place, err := filepath.EvalSymlinks(path)
 	if err != nil {

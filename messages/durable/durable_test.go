@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// TestWriteFile checks that a file is replaced completely or not at all, and that no temporary file is left.
+// A file must be replaced completely or not at all, and no temporary file may be left.
 func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")
@@ -48,7 +48,7 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
-// TestOnlyFilesAreReplaced checks that a pipe or a device stays unchanged, and that a link leads to the new file.
+// A pipe or a device must stay unchanged, and a link must lead to the new file.
 func TestOnlyFilesAreReplaced(t *testing.T) {
 	dir := t.TempDir()
 	pipe, file, link, toPipe := filepath.Join(dir, "pipe"), filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "to-pipe")
@@ -73,7 +73,7 @@ func TestOnlyFilesAreReplaced(t *testing.T) {
 	}
 }
 
-// TestRenameTree checks that a renamed directory has all its contents, including things that are not files.
+// A renamed directory must have all its contents, including things that are not files.
 func TestRenameTree(t *testing.T) {
 	from, to := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "to")
 	if err := errors.Join(os.MkdirAll(filepath.Join(from, "below"), 0o700), os.WriteFile(filepath.Join(from, "below", "f"), []byte("text"), 0o600),

@@ -6,7 +6,6 @@ import (
 	"testing"
 )
 
-// recorder is a test that records its failures.
 type recorder struct {
 	said  []string
 	ended bool

@@ -1,6 +1,5 @@
 // Package heap keeps slices as binary heaps. The first value of a heap comes before all others. Adding or removing a
-// value takes logarithmic time. If neither of two values comes before the other, their order depends only on the
-// sequence of earlier operations.
+// value takes logarithmic time. The order of equal values depends only on the sequence of earlier operations.
 package heap
 
 // Order is the order of the values of a heap.
@@ -45,7 +44,7 @@ func (o *Order[T]) place(h []T, at int, v T) {
 	}
 }
 
-// up puts v at its right place in the tree, at the free index or above it, and reports whether it is above.
+// up puts v at its right place, at the free index or above it in the tree, and reports whether it is above.
 func (o *Order[T]) up(h []T, at int, v T) bool {
 	from := at
 	for parent := (at - 1) / 2; at > 0 && o.Before(v, h[parent]); parent = (at - 1) / 2 {
@@ -56,7 +55,7 @@ func (o *Order[T]) up(h []T, at int, v T) bool {
 	return at < from
 }
 
-// down puts v at its right place in the tree, at the free index or below it.
+// down puts v at its right place, at the free index or below it in the tree.
 func (o *Order[T]) down(h []T, at int, v T) {
 	for child := 2*at + 1; child < len(h); child = 2*at + 1 {
 		if child+1 < len(h) && o.Before(h[child+1], h[child]) {

@@ -9,8 +9,8 @@ import (
 
 type item struct{ key, place int }
 
-// TestHeap adds, removes and changes random values. The first value must always be the least, and every value must
-// know its index.
+// TestHeap adds, removes and changes random values. The first value must always be the least, and every value must know
+// its index.
 func TestHeap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		order := Order[*item]{Before: func(a, b *item) bool { return a.key < b.key }, Moved: func(v *item, at int) { v.place = at }}
@@ -51,7 +51,6 @@ func TestHeap(t *testing.T) {
 	})
 }
 
-// TestPlain checks that a heap without Moved returns its values in order.
 func TestPlain(t *testing.T) {
 	order := Order[int]{Before: func(a, b int) bool { return a < b }}
 	var heap []int

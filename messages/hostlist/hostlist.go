@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Join writes a list of hosts in short form. Numbers that follow one another become a range, and names that differ
-// only in their last number share brackets.
+// Join writes a list of hosts in short form. Consecutive numbers become a range, and names that differ only in their
+// last number share brackets.
 func Join(hosts []string) string {
 	var words []string
 	for i := 0; i < len(hosts); {
@@ -51,15 +51,14 @@ func Join(hosts []string) string {
 	return strings.Join(words, ",")
 }
 
-// split splits a name into the number at its end and the text before it.
 func split(host string) (stem, number string, ok bool) {
 	stem = strings.TrimRight(host, "0123456789")
 	number = host[len(stem):]
 	return stem, number, number != "" && len(number) <= 9
 }
 
-// follows reports whether next is the number after last. For example, 10 follows 9. A number with leading zeros keeps
-// its width: 010 follows 009.
+// follows reports whether next is the number after last, such as 10 after 9. A number with leading zeros keeps its
+// width: 010 follows 009.
 func follows(last, next string) bool {
 	n, _ := strconv.ParseUint(last, 10, 32)
 	return fmt.Sprintf("%0*d", len(last), n+1) == next && (len(last) == len(next) || last[0] != '0')

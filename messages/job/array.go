@@ -11,8 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Count returns the number of indices, at most math.MaxInt64; 0 for an empty
-// array.
+// Count returns the number of indices, at most math.MaxInt64; 0 for an empty array.
 func (a Array) Count() int64 {
 	var total int64
 	for _, r := range a {
@@ -34,7 +33,7 @@ func (r Range) count() int64 {
 	return min(n, math.MaxInt64-1) + 1
 }
 
-// At returns the index of task i, which is i itself for an empty array. For an i that is too large it returns -1.
+// At returns the index of task i: i itself for an empty array, or -1 if i is too large.
 func (a Array) At(i int64) int64 {
 	if len(a) == 0 {
 		return i
@@ -119,10 +118,10 @@ func (a Array) validate(path string) error {
 	return nil
 }
 
-// last returns the last index of a range. It is below Last if no step ends at Last: 8 for 0-10:4.
+// last returns the last index of a range. It is below Last if no step ends there: 8 for 0-10:4.
 func (r Range) last() int64 { return r.First + (r.count()-1)*r.Step }
 
-// overlaps reports whether a range begins before the end of the previous range.
+// overlaps reports whether a range begins before the end of the previous one.
 func (a Array) overlaps() bool {
 	for i := range a {
 		if i > 0 && a[i].First <= a[i-1].last() {
@@ -143,9 +142,9 @@ func (a Array) set() (out Array) {
 // maxArrayText bounds the text of an array, in bytes.
 const maxArrayText = 64 << 10
 
-// ParseArray reads an array as Slurm writes it. The text has indices and ranges separated by commas: "0-15" or "1,3,5".
-// A range may have a step: "0-15:4". At the end, "%4" says how many tasks may run at once; without it, maxRunning is 0.
-// Ranges may come in any order and may overlap, as under Slurm: "1-3,2-5" is the set of 1 to 5.
+// ParseArray reads an array as Slurm writes it: indices and ranges separated by commas, as in "0-15" or "1,3,5". A
+// range may have a step: "0-15:4". At the end, "%4" says how many tasks may run at once; without it, maxRunning is 0.
+// Ranges may come in any order and overlap, as under Slurm: "1-3,2-5" is 1 to 5.
 func ParseArray(text string) (a Array, maxRunning int, err error) {
 	refuse := func(format string, args ...any) (Array, int, error) {
 		e := messages.Errorf(messages.Invalid, format, args...)
@@ -197,7 +196,6 @@ func parseRange(s string) (r Range, ok bool) {
 	return r, ok
 }
 
-// parseIndex reads a number that has only digits.
 func parseIndex(s string, into *int64) bool {
 	n, err := strconv.ParseUint(s, 10, 63)
 	*into = int64(n)

@@ -6,9 +6,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Contract is a completion time and its price. A market of contracts offers a contract in a quote, and the job that
-// accepts it stores it. The market schedules the job as if the job had declared Surrogate. After the job has completed,
-// the price is multiplied by (worth of the actual completion) / Promised. Both worths are computed from Replica.
+// Contract is a completion time and its price. A quote of a market offers it, and the job that accepts it stores it.
+// The market schedules the job as if it had declared Surrogate. After completion, the price is multiplied by (worth of
+// the actual completion) / Promised. Both worths are computed from Replica.
 type Contract struct {
 	Completion messages.Time    `json:"completion"`
 	Price      messages.Credits `json:"price"`
@@ -17,8 +17,7 @@ type Contract struct {
 	// submission.
 	Replica   Valuation `json:"replica"`
 	Surrogate Valuation `json:"surrogate"`
-	// Planned is the run time of each task in the plan that promised Completion; 0 means the run time that the job
-	// declares.
+	// Planned is the run time of each task in the plan that promised Completion; 0 means the declared run time.
 	Planned messages.Duration `json:"planned,omitempty"`
 }
 

@@ -55,7 +55,7 @@ type Ending struct {
 	Node     messages.Name
 }
 
-// mute has the text to show instead of the node's sentence, for the reasons for which that sentence is not shown.
+// mute has the texts that replace the node's sentence for some reasons.
 var mute = map[EndReason]string{
 	EndNodeLost:   "was lost with %s, which stopped answering",
 	EndAgentLost:  "was lost when the agent of %s restarted",
@@ -71,7 +71,7 @@ var mute = map[EndReason]string{
 }
 
 // String says how the attempt ended, for example "ended with exit code 2 on node1". Callers put the name of the task
-// before this text.
+// before it.
 func (e Ending) String() string {
 	if e.Reason == EndTaskCancelled && e.Node == "" {
 		return "was cancelled before it began"
@@ -136,8 +136,8 @@ func Tamed(err error) error {
 	return &messages.Error{Kind: said.Kind, Op: Printable(said.Op, 200), Message: Printable(said.Message, MaxForeignText)}
 }
 
-// Printable makes a text safe for one line on a terminal. It cuts a text that has more bytes than the limit most.
-// Invalid bytes, and characters that move the cursor, become dots.
+// Printable makes a text safe for one line on a terminal. It cuts a text above the limit most, in bytes. Invalid bytes,
+// and characters that move the cursor, become dots.
 func Printable(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// TestEndings checks the text for each reason, with its exit code or signal, and its node. An attempt that never had a
-// process must show no exit code.
+// Each reason must have its text, with exit code or signal, and node. An attempt that never had a process must show no
+// exit code.
 func TestEndings(t *testing.T) {
 	for want, e := range map[string]job.Ending{
 		"":                             job.Ending{Node: "n1"},
@@ -29,7 +29,6 @@ func TestEndings(t *testing.T) {
 	}
 }
 
-// TestFinishedReason checks the reason that is derived from each report of a node.
 func TestFinishedReason(t *testing.T) {
 	for _, c := range []struct {
 		f    agent.Finished
@@ -53,7 +52,7 @@ func TestFinishedReason(t *testing.T) {
 	}
 }
 
-// TestPrintable checks that no text can move the cursor, and that none is longer than permitted.
+// No text may move the cursor, or be longer than permitted.
 func TestPrintable(t *testing.T) {
 	for in, want := range map[string]string{"a\x1b[2Jb\n": "a·[2Jb·", "é\xff": "é·", "12345678901234567890": "1234567890"} {
 		if got := job.Printable(in, 10); got != want {

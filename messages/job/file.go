@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Limits on the files that travel with a job. They are meant for parameters, small data and
-// results. Larger files belong on shared storage.
+// Limits on the files that travel with a job: parameters, small data and results. Larger files belong on shared
+// storage.
 const (
 	MaxFile      = 64 << 20  // bytes of one input or output
 	MaxJobFiles  = 256 << 20 // bytes of all inputs of a job, or of all outputs of a task
@@ -33,7 +33,7 @@ const (
 	VerbDeliver = "deliver" // DeliverRequest → Empty: the files that the attempt left
 )
 
-// Verbs of the depot for the depot of another site. The caller is "$" and the name of that site. A job is named by its
+// Verbs of the depot for the depot of another site. The caller is "$" and that site's name. A job is named by its
 // number at its home site.
 const (
 	VerbPeerTake    = "peer-take"    // GetRequest → GetReply: an input of a job of this site that runs at the other site
@@ -50,8 +50,8 @@ type File struct {
 	Executable bool `json:"executable,omitempty"`
 }
 
-// PutRequest stores a piece of a file. Without Data, it asks whether the depot has the file. Pieces are sent in
-// order, each at the position Next of the last reply.
+// PutRequest stores a piece of a file. Without Data, it asks whether the depot has the file. Pieces come in order, each
+// at the position Next of the last reply.
 type PutRequest struct {
 	Digest  string           `json:"digest"`
 	Size    int64            `json:"size"`             // bytes of the whole file
@@ -60,7 +60,7 @@ type PutRequest struct {
 	Attempt messages.Attempt `json:"attempt"`          // set by agents; users leave it out
 }
 
-// PutReply has the position of the next piece. When a file is complete, the depot has checked its digest.
+// PutReply has the position of the next piece. The digest of a complete file has been checked.
 type PutReply struct {
 	Next int64 `json:"next"`
 	Done bool  `json:"done"` // the depot has the file
@@ -70,8 +70,8 @@ type PutReply struct {
 type GetRequest struct {
 	Digest string `json:"digest"`
 	Offset int64  `json:"offset,omitempty"` // a multiple of PieceSize
-	// Agents set Attempt to the attempt that needs the input. Users set it to the attempt that left the file. If a user
-	// leaves it empty, a file of a job at another site cannot be found.
+	// An agent sets Attempt to the attempt that needs the input. A user sets Attempt to the attempt that left the file;
+	// without it, a file of a job at another site cannot be found.
 	Attempt messages.Attempt `json:"attempt"`
 	// Account is the owner of the file. Only operators may set it; "" means the caller.
 	Account messages.Name `json:"account,omitempty"`
@@ -157,7 +157,6 @@ func (r *OutputsRequest) Validate() error {
 // Travels reports whether the stage's tasks have input or output files.
 func (s *Stage) Travels() bool { return len(s.Inputs)+len(s.Outputs) > 0 }
 
-// validateFiles checks the input files and output patterns of a stage.
 func (s *Stage) validateFiles(path string) error {
 	if len(s.Inputs) > MaxInputs {
 		return messages.Errorf(messages.TooLarge, "%s.inputs: %d is above the limit of %d; put them in an archive", path, len(s.Inputs), MaxInputs)
@@ -176,8 +175,7 @@ func (s *Stage) validateFiles(path string) error {
 	return nil
 }
 
-// validateFiles checks the files and their names. Names must be unique, and no file may have the name of another file's
-// directory.
+// Names must be unique, and no file may have the name of another file's directory.
 func validateFiles(where string, files []File) error {
 	total := int64(0)
 	names := make(map[string]int, len(files))
@@ -217,8 +215,7 @@ func (f *File) validate(at string) error {
 	return checkDigest(at+".digest", f.Digest)
 }
 
-// CheckFileName returns an error unless a name leads to a file below a working directory. It refuses a name that is
-// absolute, leads out of the directory, or is not in its shortest form.
+// CheckFileName returns an error unless a name leads to a file below a working directory, in its shortest form.
 func CheckFileName(at, name string) error {
 	if err := messages.CheckLine(at, name, MaxFileName); err != nil {
 		return err
@@ -229,8 +226,8 @@ func CheckFileName(at, name string) error {
 	return nil
 }
 
-// checkPattern returns an error for a pattern that is invalid in package path, or that could match a file outside of
-// the working directory.
+// checkPattern returns an error for a pattern that package path refuses, or that could match a file outside of the
+// working directory.
 func checkPattern(at, pattern string) error {
 	if err := CheckFileName(at, pattern); err != nil {
 		return err
@@ -249,7 +246,6 @@ func checkDigest(at, digest string) error {
 	return nil
 }
 
-// validateFiles checks the input files of the whole job.
 func (s *JobSpec) validateFiles() error {
 	total, seen := int64(0), map[string]bool{}
 	for i := range s.Stages {

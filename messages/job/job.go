@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Limits on what one job may ask for. They bound the memory of a replica and the work of an agent.
-// A request above them is refused as TooLarge.
+// Limits on what one job may ask for. They bound the memory of a replica and the work of an agent. A request above them
+// is refused as TooLarge.
 const (
 	MaxStages       = 64
 	MaxTasks        = 1_000_000 // tasks of all stages of a job
@@ -38,8 +38,7 @@ type JobSpec struct {
 	// Dir is the working directory of every task; the default is a new directory for each task.
 	Dir string `json:"dir,omitempty"`
 
-	// The following fields are part of the bid. A job gives the fields that its market's mechanism asks
-	// for; the others are 0.
+	// The following fields are the bid. A job gives those that its market's mechanism asks for; the others are 0.
 
 	Rate   messages.Credits  `json:"rate,omitempty"`   // credits for a second on a slot
 	Value  messages.Credits  `json:"value,omitempty"`  // credits for the completion of the job
@@ -50,25 +49,23 @@ type JobSpec struct {
 	// Valuation gives the worth of the job for each completion time. Markets of contracts use it.
 	Valuation *Valuation `json:"valuation,omitempty"`
 	Contract  string     `json:"contract,omitempty"` // the accepted contract of a quote
-	// The job waits for the jobs in the four lists below. No task starts before each of those jobs is in the state that
-	// its list names. If a job in AfterOK does not complete, or a job in AfterFailed completes, this job ends without a
-	// start.
+	// The job waits for the jobs in the four lists below: no task starts before each is in the state that its list
+	// names. If a job in AfterOK does not complete, or one in AfterFailed completes, this job ends without a start.
 	AfterJobs   []messages.JobID `json:"after_jobs,omitempty"`   // have ended
 	AfterOK     []messages.JobID `json:"after_ok,omitempty"`     // have completed
 	AfterFailed []messages.JobID `json:"after_failed,omitempty"` // have ended, and have not completed
 	AfterStart  []messages.JobID `json:"after_start,omitempty"`  // have started a task, or ended
-	// AfterAny is true if one job of the four lists is enough. If no job of the lists can reach its state any more,
-	// this job ends without a start.
+	// AfterAny is true if one job of the four lists is enough. If none can reach its state any more, this job ends
+	// without a start.
 	AfterAny bool `json:"after_any,omitempty"`
 	// StartDelay is how long the first task waits after the starts of the jobs in AfterStart.
 	StartDelay messages.Duration `json:"start_delay,omitempty"`
-	// AfterEach is an array job with the same array as this job. Each task of this job starts when the task of the
-	// other job with the same index has completed. If that task did not complete, the task of this job is cancelled. 0
-	// means none.
+	// AfterEach is an array job with the same array. Each task of this job starts when the other job's task with the
+	// same index has completed, and is cancelled if that task did not. 0 means none.
 	AfterEach messages.JobID `json:"after_each,omitempty"`
-	// If Hold is true, no task of the job starts until its owner or an operator releases the job.
+	// If Hold is true, no task starts until the owner or an operator releases the job.
 	Hold bool `json:"hold,omitempty"`
-	// RerunOf is an earlier job. This job repeats the tasks of the earlier job that did not end well. 0 means none.
+	// RerunOf is an earlier job. This job repeats its tasks that did not end well. 0 means none.
 	RerunOf messages.JobID `json:"rerun_of,omitempty"`
 
 	// Labels and Comment are for people. They do not change how the job runs.
@@ -80,12 +77,12 @@ type JobSpec struct {
 	Begin messages.Time `json:"begin,omitempty"`
 	// Umask is the umask of the tasks, three octal digits; the default is 022.
 	Umask string `json:"umask,omitempty"`
-	// If Numbered is true, each element of the array of the job's only stage has a job number of its own: the job's
-	// number plus the element's position in the array.
+	// If Numbered is true, each element of the array of the job's only stage has a separate job number: the job's
+	// number plus the element's position.
 	Numbered bool `json:"numbered,omitempty"`
 	// Together makes one allocation of all stages, which may differ in class, resources and nodes: a heterogeneous job.
-	// All tasks start together. The first task of the first stage runs its command. When it has ended well, the others
-	// are ended.
+	// All tasks start together, and the first task of the first stage runs its command. When it has ended well, the
+	// others are ended.
 	Together bool `json:"together,omitempty" since:"2"`
 }
 
@@ -121,61 +118,59 @@ type Stage struct {
 	Name  messages.Name `json:"name"`
 	Class messages.Name `json:"class,omitempty"` // the default is the market's first class
 	Tasks int           `json:"tasks,omitempty"` // the default is the number of Array's indices, or 1
-	// After names the stages that must finish before this one starts. A stage has finished when all its tasks have.
+	// After names the stages whose tasks must all finish before this stage starts.
 	After   []messages.Name `json:"after,omitempty"`
 	Command []string        `json:"command,omitempty"`
-	// Script is written to a file. The interpreter in its first line runs it; without one, /bin/sh does.
+	// Script is written to a file and run by the interpreter in its first line, or else by /bin/sh.
 	Script    string            `json:"script,omitempty"`
 	Env       Env               `json:"env,omitempty"`
 	TimeLimit messages.Duration `json:"time_limit,omitempty"` // limit for one attempt; 0 means the market's limit
-	// Attempts is how often a task may be tried. Attempts lost with a node do not count. 0 means that a task that fails
-	// is not tried again, and a task that cannot be started is tried 3 times.
+	// Attempts is how often a task may be tried; attempts lost with a node do not count. 0 means no second try for a
+	// task that fails, and 3 tries for a task that cannot be started.
 	Attempts int   `json:"attempts,omitempty"`
 	Array    Array `json:"array,omitempty"`
 	// MaxRunning bounds how many tasks of the stage run at the same time; 0 means no bound.
 	MaxRunning int `json:"max_running,omitempty"`
-	// Gang makes all tasks of the stage start together, on as many slots. If there are not enough slots, no task
-	// starts.
+	// Gang makes all tasks of the stage start together, or none if there are not enough slots.
 	Gang bool `json:"gang,omitempty"`
 	// Allocation makes the tasks start together, each on a different node. The first task runs the command, and starts
-	// processes on the nodes of the other tasks as steps. The other tasks only hold their slots until the first task has
-	// ended.
+	// processes on the other tasks' nodes as steps. The other tasks only hold their slots until the first has ended.
 	Allocation bool `json:"allocation,omitempty"`
-	// Memory is the memory of each task in bytes. It is a limit on nodes that can enforce it. -1 means all memory of a
-	// node. 0 means the memory of the class's unit times the width of the task, or the node's default.
+	// Memory is the memory of each task in bytes, a limit on nodes that can enforce it. -1 means all memory of a node.
+	// 0 means the memory of the class's unit times the task's width, or the node's default.
 	Memory int64 `json:"memory,omitempty"`
 	// CPUs, GPUs, GPUType and Disk (in bytes) are for each task, in a class that is sold in units. 0 means the unit's
-	// value times the width of the task.
+	// value times the task's width.
 	CPUs    int           `json:"cpus,omitempty"`
 	GPUs    int           `json:"gpus,omitempty"`
 	GPUType messages.Name `json:"gpu_type,omitempty"` // "" means any
 	Disk    int64         `json:"disk,omitempty"`
 	// Exclusive gives each task a whole node.
 	Exclusive bool `json:"exclusive,omitempty"`
-	// Constraint names labels that a node must have to run a task, combined with & and |; & binds
-	// tighter. If Nodes is not empty, only these nodes may run tasks. Nodes in Exclude may not.
+	// Constraint names labels that a node must have, combined with & and |; & binds tighter. If Nodes is not empty,
+	// only these nodes may run tasks. Nodes in Exclude may not.
 	Constraint string          `json:"constraint,omitempty"`
 	Nodes      []messages.Name `json:"nodes,omitempty"`
 	Exclude    []messages.Name `json:"exclude,omitempty"`
 	// Licenses is how many of the site's licences each task uses while it runs. The tasks of an allocation share
 	// them.
 	Licenses Licenses `json:"licenses,omitempty"`
-	// Width is how many slots of its class each task takes on one node: the smallest number that has room for its
-	// sizes. The site computes it, and ignores a value in a submission. 0 means 1.
+	// Width is how many slots of its class each task takes on one node: the smallest number with room for its sizes.
+	// The site computes it, and ignores a submitted value. 0 means 1.
 	Width int `json:"width,omitempty"`
 	// Inputs are put into each task's working directory before it starts. The
 	// submitter has stored them at the depot.
 	Inputs []File `json:"inputs,omitempty"`
-	// Outputs are patterns in the form of package path. When a task has ended well, the files of its working
-	// directory that match a pattern are stored at the depot.
+	// Outputs are patterns of package path. When a task has ended well, matching files of its working directory are
+	// stored at the depot.
 	Outputs []string `json:"outputs,omitempty"`
 	// OnFailure is what happens to the rest of the job when a task has failed in all its attempts. The default is
-	// [GoOn] if the tasks do not need one another, and [Stop] otherwise.
+	// [GoOn] if the tasks do not need one another, otherwise [Stop].
 	OnFailure OnFailure `json:"on_failure,omitempty"`
 	// Repeats says which tasks of an earlier job's stage these tasks repeat; nil means none.
 	Repeats *Repeats `json:"repeats,omitempty"`
-	// Interactive streams the input and output of the stage's only task, or of the first task of an allocation, to and
-	// from the job's owner; nil means that the task has no input, and its output is a log.
+	// Interactive streams the input and output of the stage's only task, or of an allocation's first task, to and from
+	// the job's owner. nil means no input, and a log as output.
 	Interactive *Interactive `json:"interactive,omitempty"`
 	// Signal is sent to each task before its time limit, and before its job has spent its budget; nil means none.
 	Signal *EarlySignal `json:"signal,omitempty"`
@@ -184,7 +179,7 @@ type Stage struct {
 	OOM OOM `json:"oom,omitempty"`
 }
 
-// OOM says whether a task fails if the memory limit killed one of its processes, but the task itself continued.
+// OOM says whether a task fails if the memory limit killed one of its processes, but the task continued.
 type OOM string
 
 // The results of such a task. In both cases the task's reason mentions the killed process.
@@ -198,8 +193,8 @@ func (e *EarlySignal) Time() messages.Duration {
 	return cmp.Or(e.Before, messages.Duration(time.Minute))
 }
 
-// EarlySignal is a signal that a task gets before it is ended: shortly before its time limit, before the end of its
-// budget, or before its node ends it.
+// EarlySignal is a signal that a task gets shortly before its time limit, the end of its budget, or the end by its
+// node.
 type EarlySignal struct {
 	Name   string            `json:"name"`            // such as USR2
 	Before messages.Duration `json:"before"`          // how long before the time limit, or the end of the budget; 0 means a minute
@@ -207,15 +202,15 @@ type EarlySignal struct {
 	Rest   bool              `json:"rest,omitempty"`  // only to processes that srun has started
 }
 
-// Repeats are tasks of an earlier job that run again. Each task finds in its environment its position in the earlier
-// job's stage, and the number of tasks of that stage.
+// Repeats are tasks of an earlier job that run again. Each finds in its environment its position in the earlier job's
+// stage, and that stage's number of tasks.
 type Repeats struct {
 	Tasks     int   `json:"tasks"`     // number of tasks of the earlier stage
 	Positions Array `json:"positions"` // position of each task in the earlier stage
 }
 
-// Narrow reduces a copy of an earlier job's stage to the tasks at the given positions. The argument all is the number
-// of tasks of that stage. The tasks keep the indices and positions that they had in it.
+// Narrow reduces a copy of an earlier job's stage to the tasks at some positions. The argument all is the number of
+// tasks of that stage. The tasks keep their indices and positions.
 func (s *Stage) Narrow(positions []uint32, all int) error {
 	repeats := &Repeats{Tasks: all}
 	if s.Repeats != nil {
@@ -247,8 +242,8 @@ const (
 	GoOn OnFailure = "continue" // the others go on; after them the job ends as failed
 )
 
-// Independent reports whether the tasks of a stage do not need one another, as far as the job shows this: there are
-// several tasks, they do not start together, and no stage waits for this one.
+// Independent reports whether the tasks of a stage do not need one another, as far as the job shows: there are several,
+// they do not start together, and no stage waits for this one.
 func (s *JobSpec) Independent(stage int) bool {
 	of := &s.Stages[stage]
 	for i := range s.Stages {
@@ -279,13 +274,12 @@ const (
 	Log    Form = "log"
 )
 
-// Utility is the worth of a share of each class to a job. Only the ratios of the weights count: if all are doubled,
-// nothing changes.
+// Utility is the worth of a share of each class to a job. Only the ratios of the weights count.
 type Utility struct {
 	Form    Form    `json:"form,omitempty"` // the default is linear
 	Weights Weights `json:"weights"`
-	// Minimum is the utility below which the job is not served (its SLO). In a market with settle: on-completion, the
-	// job pays nothing if its utility is lower. 0 means none.
+	// Minimum is the utility below which the job is not served (its SLO). With settle: on-completion, a job with a
+	// lower utility pays nothing. 0 means none.
 	Minimum float64 `json:"minimum,omitempty"`
 }
 

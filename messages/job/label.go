@@ -17,8 +17,8 @@ const (
 	MaxComment = 1024 // bytes
 )
 
-// Labels are names with values that users give to jobs to find them again, for example run=7. They are sorted by
-// name; in JSON they are an object. They do not change how a job runs.
+// Labels are names with values with which users find jobs again, for example run=7. They are sorted by name; in JSON
+// they are an object. They do not change how a job runs.
 type Labels []Label
 
 // Label is one label.
@@ -100,8 +100,8 @@ func (l Labels) validate(path string) error {
 // labelsMark separates a reason from the labels that follow it.
 const labelsMark = "; labels "
 
-// Labelled returns the reason of a job's charge followed by the job's labels. If the result has more bytes than the
-// limit most, Labelled cuts the end of the reason, not a label.
+// Labelled returns the reason of a job's charge followed by the job's labels. Above the limit most, in bytes, it cuts
+// the end of the reason, not a label.
 func (l Labels) Labelled(reason string, most int) string {
 	if len(l) == 0 {
 		return messages.Clip(reason, most)

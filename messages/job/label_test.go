@@ -39,7 +39,6 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestLabelsAreAnObject checks that labels are an object in JSON.
 func TestLabelsAreAnObject(t *testing.T) {
 	data, err := wire.Marshal(JobSpec{Labels: Labels{{"run", "7"}}}, wire.JSON)
 	if err != nil || !strings.Contains(string(data), `"labels":{"run":"7"}`) {
@@ -51,8 +50,7 @@ func TestLabelsAreAnObject(t *testing.T) {
 	}
 }
 
-// TestLabelsInAReason checks that no label is cut, whatever the reason is, and that a reason with a similar text does
-// not count as one with labels.
+// No label may be cut, whatever the reason is, and a reason with a similar text must not count as one with labels.
 func TestLabelsInAReason(t *testing.T) {
 	l := Labels{{"run", strings.Repeat("7", 60)}, {"team", ""}}
 	for _, reason := range []string{"", "completed", strings.Repeat("é", 300), "x; labels run=1"} {

@@ -7,13 +7,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Limits on licences.
 const (
 	MaxLicenses     = 64        // different licences of a site, or of a stage
 	MaxLicenseCount = 1_000_000 // number of one licence
 )
 
-// License is a number of licences of one name, for example for a program that at most 5 users may run at once.
+// License is a number of licences of one name, for example for a program that 5 users may run at once.
 type License struct {
 	Name  messages.Name `json:"name"`
 	Count int           `json:"count"`
@@ -62,7 +61,7 @@ func (l Licenses) Validate(path string) error {
 	return nil
 }
 
-// LicenseStatus has the number of licences of one name that a site has, and the number that its tasks use now.
+// LicenseStatus has the number of licences of one name that a site has, and the number in use.
 type LicenseStatus struct {
 	Name  messages.Name `json:"name"`
 	Total int           `json:"total"`

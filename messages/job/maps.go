@@ -54,7 +54,7 @@ func (e *Env) UnmarshalJSON(b []byte) (err error) {
 // MarshalYAML writes a mapping.
 func (e Env) MarshalYAML() (any, error) { return envForm.Mapping(e), nil }
 
-// UnmarshalYAML reads a mapping. The YAML reader refuses repeated names. Numbers and booleans become the text in the
+// UnmarshalYAML reads a mapping. The YAML reader refuses repeated names. Numbers and booleans become their text in the
 // file.
 func (e *Env) UnmarshalYAML(decode func(any) error) (err error) {
 	*e, err = envForm.ReadYAML(decode)
@@ -79,8 +79,8 @@ func (l *Licenses) UnmarshalYAML(decode func(any) error) (err error) {
 	return err
 }
 
-// Overlaid returns the variables of both lists. If a name is in both, it takes the value in the argument over. Both
-// lists must be sorted by name; the result is sorted too.
+// Overlaid returns the variables of both lists. For a name in both, the argument over counts. Both lists must be sorted
+// by name; the result is sorted too.
 func (e Env) Overlaid(over Env) Env {
 	out := make(Env, 0, len(e)+len(over))
 	for len(e) > 0 && len(over) > 0 {

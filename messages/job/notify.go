@@ -35,8 +35,8 @@ var NotifyEvents = []string{NotifyStart, NotifyEnd, NotifyFailure, NotifyBudget}
 // Webhook reports whether the notification goes to a webhook and not to an e-mail address.
 func (n *Notify) Webhook() bool { return strings.Contains(n.To, "://") }
 
-// Wants reports whether a notification about an event is asked for. If both end and failure are asked for, a failed
-// job sends only one notification.
+// Wants reports whether a notification about an event is asked for. If end and failure are both asked for, a failed job
+// sends only one.
 func (n *Notify) Wants(event string) bool {
 	if len(n.On) == 0 {
 		return event == NotifyEnd
@@ -44,8 +44,7 @@ func (n *Notify) Wants(event string) bool {
 	return slices.Contains(n.On, event)
 }
 
-// validateNotify returns an error for the first fault in the notifications of a job. It does not know the rules of
-// the site.
+// validateNotify does not know the rules of the site.
 func validateNotify(list []Notify) error {
 	if len(list) > MaxNotify {
 		return messages.Errorf(messages.TooLarge, "notify: %d is above the limit of %d", len(list), MaxNotify)

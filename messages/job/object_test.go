@@ -107,7 +107,7 @@ func TestFileRequestsAreRefusedByField(t *testing.T) {
 	}
 }
 
-// TestFileNamesStayInside checks that an accepted name stays below the directory to which it is joined.
+// An accepted name must stay below the directory to which it is joined.
 func TestFileNamesStayInside(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"", ".", "..", "a", "b c", "...", "/"}), 0, 6).Draw(t, "parts"), "/")

@@ -11,18 +11,17 @@ import (
 // MostRuntimes is the largest number of run times of one stage in an observation, or in one estimate.
 const MostRuntimes = 32
 
-// StageWork is what an observation has about a stage in addition to its status. The estimator learns run times from
-// it.
+// StageWork is what an observation has about a stage in addition to its status. The estimator learns run times from it.
 type StageWork struct {
 	Stage     messages.Name     `json:"stage"`
 	Command   string            `json:"command"` // from CommandID
 	TimeLimit messages.Duration `json:"time_limit,omitempty"`
-	// Runtimes are the run times of accepted attempts, from claim to finish, in ascending order: all of them, or
-	// MostRuntimes of them at even distances.
+	// Runtimes are the run times of accepted attempts, from claim to finish, in ascending order: all, or MostRuntimes
+	// of them at even distances.
 	Runtimes []messages.Duration `json:"runtimes,omitempty"`
 }
 
-// CommandID returns a hash of the command or script of a stage. It identifies the command without disclosing it.
+// CommandID returns a hash of a stage's command or script, which identifies the command without disclosing it.
 func CommandID(s *Stage) string {
 	h := sha256.New()
 	for _, part := range append([]string{s.Script}, s.Command...) {
@@ -63,8 +62,7 @@ type Observation struct {
 	Stages    []StageStatus    `json:"stages"`
 	// Work has one entry for each entry of Stages, in the same order.
 	Work []StageWork `json:"work,omitempty"`
-	// Valuation is the job's declared valuation, if it has one. It is a sample of a job profile
-	// class.
+	// Valuation is the job's declared valuation, a sample of a job profile class.
 	Valuation *Valuation `json:"valuation,omitempty"`
 	// Value, the delay cost and the length are what the job declared to a batch queue.
 	Value  messages.Credits  `json:"value,omitempty"`

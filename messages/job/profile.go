@@ -16,15 +16,14 @@ const (
 	maxInfluence    = 1e9
 )
 
-// Queued is the class of profiles for the declarations of jobs in a batch queue: a value, the cost of a second of
-// delay, and a length. It is not a class of valuations.
+// Queued is the class of profiles for declarations in a batch queue: a value, the cost of a second of delay, and a
+// length. It is not a class of valuations.
 const Queued ValuationClass = "queued"
 
-// profileClasses are all classes that a profile may have.
 var profileClasses = append(slices.Clone(ValuationClasses), Queued)
 
 // Profile is a job profile class: a template for the types that users declare for similar jobs. It has bounds for the
-// parameters, and assumptions that are used until there are enough samples.
+// parameters, and assumptions for the time before there are enough samples.
 type Profile struct {
 	Name  messages.Name  `json:"name"`  // shown with estimates
 	Class ValuationClass `json:"class"` // hard, recurrent, sigmoidal, linear-decay, custom or queued
@@ -189,8 +188,8 @@ func (p *Profile) validateRules() error {
 	return nil
 }
 
-// Observed returns the declaration of an observed job as a sample of the profile. It returns false if the job
-// declared nothing in the form of the profile, or went to another market.
+// Observed returns the declaration of an observed job as a sample of the profile. It returns false if the job declared
+// nothing in the profile's form, or went to another market.
 func (p *Profile) Observed(o *Observation) (Sample, bool) {
 	switch {
 	case p.Market != "" && p.Market != o.Market:
@@ -203,8 +202,8 @@ func (p *Profile) Observed(o *Observation) (Sample, bool) {
 	return p.Sample(o.Valuation)
 }
 
-// Sample returns the parameters of a valuation as a sample of the profile. It returns false if the valuation does not
-// have the profile's form.
+// Sample returns the parameters of a valuation as a sample of the profile, or false if the valuation does not have the
+// profile's form.
 func (p *Profile) Sample(v *Valuation) (Sample, bool) {
 	if v.Class != p.Class {
 		return nil, false
@@ -225,8 +224,8 @@ func (p *Profile) Sample(v *Valuation) (Sample, bool) {
 	return x, true
 }
 
-// Valuation returns the valuation that a sample of the profile describes. It returns an error if the sample is not a
-// valid valuation, for example a custom one whose points are out of order.
+// Valuation returns the valuation that a sample describes. It returns an error if this is not valid, for example a
+// custom one whose points are out of order.
 func (p *Profile) Valuation(x []float64) (Valuation, error) {
 	if err := p.Contains(x); err != nil {
 		return Valuation{}, err

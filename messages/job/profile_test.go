@@ -16,7 +16,7 @@ func someProfile() job.Profile {
 		{Parameter: "max", High: 100}, {Parameter: "mu", High: 3600}, {Parameter: "delta", Low: 1, High: 7200}}}
 }
 
-// TestProfileRefuses checks that the error for each fault of a profile names the path of the field.
+// The error for each fault of a profile must name the path of the field.
 func TestProfileRefuses(t *testing.T) {
 	good := someProfile()
 	if err := good.Validate(); err != nil {
@@ -62,7 +62,6 @@ func TestProfileRefuses(t *testing.T) {
 	}
 }
 
-// TestSamplesAreValuations converts samples of every class to valuations and back.
 func TestSamplesAreValuations(t *testing.T) {
 	unit := func(names ...string) (b []job.ParameterBounds) {
 		for _, n := range names {
@@ -107,7 +106,6 @@ func TestSamplesAreValuations(t *testing.T) {
 	}
 }
 
-// TestQueuedSamples checks that the declarations of jobs of one market become samples of a queued profile.
 func TestQueuedSamples(t *testing.T) {
 	p := job.Profile{Name: "queue", Class: job.Queued, Market: "batch", Bounds: []job.ParameterBounds{{"value", 0, 10}, {"delay", 0, 1}, {"length", 0, 100}}}
 	if err := p.Validate(); err != nil {
@@ -150,7 +148,7 @@ func TestEstimateRequestsRefuse(t *testing.T) {
 	}
 }
 
-// TestCommandID checks that two commands have different IDs if only the borders between their arguments differ.
+// Commands must have different IDs if only the borders between their arguments differ.
 func TestCommandID(t *testing.T) {
 	ids := map[string]bool{}
 	for _, s := range []job.Stage{{}, {Script: "a"}, {Command: []string{"a"}}, {Command: []string{"a", "b"}}, {Command: []string{"ab"}}, {Command: []string{"a", ""}}} {

@@ -36,18 +36,17 @@ func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 // UnmarshalText reads a state's name.
 func (s *State) UnmarshalText(b []byte) error { return messages.ReadName(s, "state", stateNames, b) }
 
-// SubmitRequest submits a job. The client chooses one Key for each job. Repeating a key with the
-// same spec returns the same answer, however often it is sent. The same key with another spec is a
-// Conflict.
+// SubmitRequest submits a job. The client chooses one Key for each job. The same key with the same spec returns the
+// same answer, however often it is sent; with another spec it is a Conflict.
 type SubmitRequest struct {
 	Key    string  `json:"key"`
 	Spec   JobSpec `json:"spec"`
 	DryRun bool    `json:"dry_run,omitempty"` // check everything, but change nothing
-	// Site is the site that must run the job; the default is the site that receives the request. If Site is
-	// [clearing.AnySite], the auctioneer of the receiving site chooses the site.
+	// Site is the site that must run the job; the default is the receiving site. With [clearing.AnySite], the receiving
+	// site's auctioneer chooses.
 	Site messages.Name `json:"site,omitempty"`
-	// Jobs are sent instead of Key and Spec, at most MaxSubmitted in one request. Each job is accepted or refused by
-	// itself, as if it came in its own request.
+	// Jobs are sent instead of Key and Spec, at most MaxSubmitted in one request. Each is accepted or refused
+	// separately.
 	Jobs []NewJob `json:"jobs,omitempty"`
 }
 
@@ -60,7 +59,7 @@ type NewJob struct {
 	Spec JobSpec `json:"spec"`
 }
 
-// Several checks a request with several jobs. It does not check the jobs themselves.
+// Several checks a request with several jobs, but not the jobs themselves.
 func (r *SubmitRequest) Several() error {
 	switch {
 	case len(r.Jobs) > MaxSubmitted:
@@ -103,7 +102,7 @@ type SubmitReply struct {
 	Chosen string           `json:"chosen,omitempty"` // why the auctioneer chose that site, if it did
 	// Warnings name parts of the job that the site cannot enforce.
 	Warnings []string `json:"warnings,omitempty"`
-	// Buys is for a dry run: it says how long the budget pays for the job's slots.
+	// Buys is for a dry run: how long the budget pays for the job's slots.
 	Buys string `json:"buys,omitempty"`
 	// Jobs has one outcome for each job of the request, in the same order.
 	Jobs []SubmitOutcome `json:"jobs,omitempty"`
@@ -112,8 +111,8 @@ type SubmitReply struct {
 // JobRequest names a job, for the queries "job" and "why".
 type JobRequest struct {
 	Job messages.JobID `json:"job"`
-	// Wait lets the answer to the query "job" wait until the job has ended, but at most this long, and at most
-	// MostWait. 0 means no wait. A site with too many waiting requests answers at once.
+	// Wait lets the answer to the query "job" wait for the end of the job, at most this long and at most MostWait. 0
+	// means no wait. A site with too many waiting requests answers at once.
 	Wait messages.Duration `json:"wait,omitempty"`
 }
 
@@ -151,9 +150,8 @@ func (r *CancelRequest) Validate() error {
 	return r.Tasks.validate("tasks")
 }
 
-// CancelReply has the job's state when the cancellation was committed. Cancelling a job that has ended returns the
-// error Ended. For a request with several jobs, Jobs has one entry for each, in the order of the request, and the
-// other fields are empty.
+// CancelReply has the job's state when the cancellation was committed. For a job that has ended, the error is Ended.
+// For a request with several jobs, Jobs has one entry for each, in order, and the other fields are empty.
 type CancelReply struct {
 	Job   messages.JobID  `json:"job"`
 	State State           `json:"state"`
@@ -170,13 +168,13 @@ type CancelOutcome struct {
 	Error *messages.Error `json:"error,omitempty"` // why the job was not cancelled
 }
 
-// JobsRequest lists jobs, the newest first by default. A caller sees its own jobs. An operator may set All or name an
+// JobsRequest lists jobs, by default the newest first. A caller sees its own jobs; an operator may set All or name an
 // Account.
 type JobsRequest struct {
 	All     bool          `json:"all,omitempty"`
 	Account messages.Name `json:"account,omitempty"`
 	Active  bool          `json:"active,omitempty"` // only jobs that have not ended
-	// Before asks only for jobs with numbers below this number. The largest number comes first.
+	// Before asks only for jobs with numbers below this number, the largest first.
 	Before messages.JobID `json:"before,omitempty"`
 	Limit  int            `json:"limit,omitempty"` // default 100, at most 1000
 
@@ -187,8 +185,7 @@ type JobsRequest struct {
 	Market  messages.Name `json:"market,omitempty"`  // the market of the job
 	Project messages.Name `json:"project,omitempty"` // the account that pays
 	Labels  []string      `json:"labels,omitempty"`  // all of these: "run=7", or "run" for any value
-	// Since and Until bound a time in which the job waited, ran or ended: it ended after Since or has not ended, and
-	// was submitted before Until.
+	// Since and Until bound a time: a listed job had not ended at Since, and was submitted before Until.
 	Since messages.Time `json:"since,omitempty"`
 	Until messages.Time `json:"until,omitempty"`
 	// Sort is one of JobSortings, with "-" before it for the largest first; the default is -job.
@@ -210,9 +207,9 @@ type JobsReply struct {
 	Jobs []JobSummary `json:"jobs"`
 	More bool         `json:"more"`           // there are more jobs after these
 	Next string       `json:"next,omitempty"` // value of After for the next page
-	// Complete is a time. The site can list every job that ended after this time. 0 means that it can list all jobs.
+	// Complete is a time after which the site can list every job that ended. 0 means that it can list all jobs.
 	Complete messages.Time `json:"complete_since,omitempty"`
-	// Unreadable is the number of damaged records that were found now. They are left out.
+	// Unreadable is the number of damaged records that were found now, and left out.
 	Unreadable int `json:"unreadable,omitempty"`
 }
 
@@ -230,7 +227,7 @@ type ArchiveReply struct {
 	Complete messages.Time `json:"complete_since"` // as in JobsReply
 }
 
-// Exit is the exit code of a job. In JSON, NoExit is null: the job has not ended, or its task had no process.
+// Exit is the exit code of a job. In JSON, NoExit is null: the job has not ended, or had no process.
 type Exit int
 
 // NoExit says that there is no exit code.
@@ -288,18 +285,17 @@ type JobSummary struct {
 	Hold    string `json:"hold,omitempty"` // identifier of the job's hold at the bank
 	// Array has the indices of the tasks, if the job is an array job with one stage.
 	Array Array `json:"array,omitempty"`
-	// Nodes is the number of nodes of an allocation. 0 means that the job is no allocation, and each task runs on one
-	// node. CPUs is how many processors a task of the first stage asks for. For an allocation, it is the sum over all
-	// its nodes. 0 means none.
+	// Nodes is the number of nodes of an allocation; 0 means that each task runs on one node. CPUs is how many
+	// processors a task of the first stage asks for, or an allocation on all its nodes; 0 means none.
 	Nodes int `json:"nodes,omitempty"`
 	CPUs  int `json:"cpus,omitempty"`
-	// Numbered is true if each element of the array has a job number of its own: the job's number plus the element's
+	// Numbered is true if each element of the array has a separate job number: the job's number plus the element's
 	// position.
 	Numbered bool `json:"numbered,omitempty"`
 }
 
-// ClassUse is what a job used of a class: the hours of its slots, and of the processors, GPUs and GiB of memory in these
-// slots (0 if slots of the class have no resources). Attempts that the site ended do not count.
+// ClassUse is what a job used of a class: the hours of its slots, and of the processors, GPUs and GiB of memory in them
+// (0 if slots of the class have no resources). Attempts that the site ended do not count.
 type ClassUse struct {
 	Class     messages.Name `json:"class"`
 	SlotHours float64       `json:"slot_hours"`
@@ -326,8 +322,8 @@ type KeptReply struct {
 	Kept bool `json:"kept,omitempty"`
 }
 
-// ErrKept returns the error for a request to read outputs and logs of a job that is not settled. The argument deadline
-// is 0 if it is unknown.
+// ErrKept is the error for a request for outputs and logs of a job that is not settled. The argument deadline is 0 if
+// it is unknown.
 func ErrKept(job messages.JobID, deadline messages.Time) error {
 	by := "its deadline"
 	if deadline != 0 {
@@ -350,23 +346,22 @@ type StageStatus struct {
 	SlotTime messages.Duration `json:"slot_time"` // slot time of accepted attempts, without the time of suspension
 	// Suspended is how many of the Running tasks are suspended and have no slot.
 	Suspended int `json:"suspended,omitempty"`
-	// CPU is the processor time of accepted attempts, and MaxRSS the largest memory of one of their
-	// processes, in bytes.
+	// CPU is the processor time of accepted attempts. MaxRSS is the largest memory of one of their processes, in bytes.
 	CPU    messages.Duration `json:"cpu,omitempty"`
 	MaxRSS int64             `json:"max_rss,omitempty"`
 	// Failed is how many tasks failed in all their attempts before the job ended. Requeued is how many of the Retried
-	// attempts were ended by `candor requeue`.
+	// attempts `candor requeue` ended.
 	Failed   int `json:"failed,omitempty"`
 	Requeued int `json:"requeued,omitempty"`
-	// Lost is how many bytes of output of ended attempts were not kept. Cut is the number of these attempts.
+	// Lost is how many bytes of output of ended attempts were not kept, and Cut the number of these attempts.
 	Lost int64 `json:"lost,omitempty"`
 	Cut  int   `json:"cut,omitempty"`
 	// Cancelled is how many tasks were cancelled while the job went on.
 	Cancelled int `json:"cancelled,omitempty"`
 }
 
-// ClassShare compares, for one class, the share that the mechanism gave to a job with the share of slots that the job
-// received. Both are averages over the time in which the job had tasks pending in the class.
+// ClassShare compares, for one class, the share that the mechanism gave to a job with the share of slots that it
+// received. Both are averages over the time in which the job had pending tasks in the class.
 type ClassShare struct {
 	Class     messages.Name     `json:"class"`
 	Now       float64           `json:"now"` // present share; if no task waits, the part of the slots that the job has now
@@ -412,16 +407,15 @@ type TaskStatus struct {
 	ExitCode *int          `json:"exit_code"`
 	Claimed  messages.Time `json:"claimed"`
 	Ended    messages.Time `json:"ended"`
-	// Stage is the name of the task's stage and Index is the index of the task. Array is the task's index in the
-	// stage's array.
+	// Stage is the name of the task's stage, Index the task's index, and Array its index in the stage's array.
 	Stage messages.Name `json:"stage"`
 	Index uint32        `json:"index"`
 	Array int64         `json:"array"`
 	// Reason is a stable CamelCase word that says why the attempt did not end well. Message says the same in a
-	// sentence with numbers.
+	// sentence.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
-	// Ran is how long the task had its slot and ran. Suspended is how long it was suspended during this time.
+	// Ran is how long the task had its slot. Suspended is how long of this it was suspended.
 	Ran       messages.Duration `json:"ran"`
 	Suspended messages.Duration `json:"suspended"`
 	CPU       messages.Duration `json:"cpu"`     // processor time; only for an attempt that has ended

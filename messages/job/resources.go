@@ -24,8 +24,8 @@ const (
 // AllMemory is the memory of a stage that wants all memory of a node.
 const AllMemory = -1
 
-// Resources are amounts of processors, memory, GPUs and disk: of a node, of one slot of a class, or the request of a
-// task. If a task asks for 0, it gets what its slots have.
+// Resources are amounts of processors, memory, GPUs and disk: of a node, of a slot, or the request of a task. A task
+// that asks for 0 gets what its slots have.
 type Resources struct {
 	CPUs    int           `json:"cpus,omitempty"`     // processors
 	Memory  int64         `json:"memory,omitempty"`   // bytes; text such as 4G
@@ -40,7 +40,6 @@ type ClassUnit struct {
 	Unit  Resources     `json:"unit"`  // resources of one slot
 }
 
-// amounts returns the resources that are numbers, with their names.
 func (r *Resources) amounts() [4]struct {
 	name  string
 	value int64
@@ -55,8 +54,8 @@ func (r *Resources) amounts() [4]struct {
 }
 
 // Width returns the smallest number of units that together have room for a shape, at least 1. ok is false if no number
-// is enough, because the unit lacks a requested resource or has GPUs of another type. A unit without a type of GPU fits
-// every requested type, because its nodes may have any type.
+// is enough: the unit lacks a resource or has GPUs of another type. A unit without a type of GPU fits every type,
+// because its nodes may have any.
 func (unit Resources) Width(shape Resources) (slots int, ok bool) {
 	if shape.GPUs > 0 && shape.GPUType != "" && unit.GPUType != "" && shape.GPUType != unit.GPUType {
 		return 0, false
@@ -111,7 +110,7 @@ func (unit Resources) Of(has *Resources) Resources {
 	return unit
 }
 
-// Less subtracts other resources and returns the rest. A number is negative if there was too little.
+// Less subtracts other resources. A number is negative if there was too little.
 func (r Resources) Less(some Resources) Resources {
 	r.CPUs, r.Memory, r.GPUs, r.Disk = r.CPUs-some.CPUs, r.Memory-some.Memory, r.GPUs-some.GPUs, r.Disk-some.Disk
 	return r
@@ -122,7 +121,7 @@ func (unit Resources) Times(slots int) Resources {
 	return Resources{CPUs: unit.CPUs * slots, Memory: unit.Memory * int64(slots), GPUs: unit.GPUs * slots, GPUType: unit.GPUType, Disk: unit.Disk * int64(slots)}
 }
 
-// Sold returns a text for people that says how much of the resources is sold: "3 of 4 cpus, 6G of 16G of memory".
+// Sold says for people how much of the resources is sold: "3 of 4 cpus, 6G of 16G of memory".
 func (r Resources) Sold(sold Resources) string {
 	var parts []string
 	for _, a := range [...]struct {
@@ -188,8 +187,8 @@ func SizeText(bytes int64) string {
 	return strconv.FormatFloat(math.Ceil(value*10)/10, 'f', -1, 64) + units[at:at+1]
 }
 
-// ParseSize reads a number of bytes with a unit, such as 512M or 1.5T. Each unit is 1,024 of the one before it.
-// Without a unit, the number is in bytes.
+// ParseSize reads a number of bytes with a unit, such as 512M or 1.5T. Each unit is 1,024 of the one before it. Without
+// a unit, it is bytes.
 func ParseSize(text string) (bytes int64, err error) {
 	digits, shift := strings.TrimSuffix(strings.TrimSuffix(strings.ToUpper(text), "B"), "I"), 0
 	if n := len(digits); n > 0 {
@@ -204,7 +203,7 @@ func ParseSize(text string) (bytes int64, err error) {
 	return int64(v), nil
 }
 
-// UnmarshalYAML reads resources with sizes in the form that people write: {cpus: 1, memory: 4G}.
+// UnmarshalYAML reads resources with sizes as people write them: {cpus: 1, memory: 4G}.
 func (r *Resources) UnmarshalYAML(decode func(any) error) error {
 	var form struct {
 		CPUs    int           `yaml:"cpus"`
@@ -252,8 +251,7 @@ func (s *Stage) Needs() Resources {
 	return Resources{CPUs: s.CPUs, Memory: max(s.Memory, 0), GPUs: s.GPUs, GPUType: s.GPUType, Disk: s.Disk}
 }
 
-// Shaped reports whether the stage asks for something that needs a class with a unit. A memory limit does not need
-// one.
+// Shaped reports whether the stage asks for something that needs a class with a unit. A memory limit does not.
 func (s *Stage) Shaped() bool {
 	return s.CPUs != 0 || s.GPUs != 0 || s.Disk != 0 || s.Exclusive || s.Memory == AllMemory
 }
@@ -269,7 +267,6 @@ func (s *Stage) NamesNodes() bool {
 // Slots returns the width of a task of the stage: how many slots it takes on one node.
 func (s *Stage) Slots() int { return max(s.Width, 1) }
 
-// validateShape checks the resources that a task asks for.
 func (s *Stage) validateShape(path string) error {
 	for _, a := range [...]struct {
 		name        string
@@ -310,8 +307,7 @@ func (s *Stage) validateShape(path string) error {
 	return s.Licenses.Validate(path + ".licenses")
 }
 
-// Constraint says which labels a node must have: all labels of at least one of its lists. Any node satisfies an empty
-// Constraint.
+// Constraint says which labels a node must have: all of at least one list. Any node satisfies an empty Constraint.
 type Constraint [][]messages.Name
 
 // ParseConstraint reads labels with & (all of them) and | (one of them). & binds tighter; there are no parentheses.

@@ -39,8 +39,8 @@ type RequeueReply struct {
 // VerbChange changes the description of a job that has not ended.
 const VerbChange = "change" // ChangeRequest → ChangeReply
 
-// ChangeRequest has the new values. Fields that are left out do not change. Repeating the request with the key of the
-// last change has no effect.
+// ChangeRequest has the new values. Fields that are left out do not change. Repeating the last change with its key has
+// no effect.
 type ChangeRequest struct {
 	Key  string         `json:"key"`
 	Job  messages.JobID `json:"job"`

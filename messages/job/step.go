@@ -47,15 +47,14 @@ func (s *JobSpec) validateTogether() error {
 	return nil
 }
 
-// GathersBefore reports whether stage a of a heterogeneous job must have all its nodes before stage b gathers any. The
-// stages choose their nodes one after another. Stages with fewer nodes to choose from come first, then stages with
-// wider tasks. Otherwise a task that fits on every node could take the only node that another stage can use.
+// GathersBefore reports whether stage a of a heterogeneous job must have all its nodes before stage b gathers any.
+// Stages with fewer nodes to choose from come first, then stages with wider tasks. Otherwise a task that fits
+// everywhere could take the only node for another stage.
 func (s *JobSpec) GathersBefore(a, b int) bool {
 	x, y := &s.Stages[a], &s.Stages[b]
 	return cmp.Or(cmp.Compare(y.choosy(), x.choosy()), cmp.Compare(y.Slots(), x.Slots()), cmp.Compare(a, b)) < 0
 }
 
-// choosy returns a number that is higher for a stage that can use fewer nodes.
 func (s *Stage) choosy() int {
 	switch {
 	case len(s.Nodes) > 0:

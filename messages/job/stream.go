@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Interactive streams the standard input and output of a task to and from its owner. Without it, the input is empty
-// and the output is a log.
+// Interactive streams the standard input and output of a task to and from its owner. Without it, there is no input, and
+// the output is a log.
 type Interactive struct {
 	Terminal bool `json:"terminal,omitempty"` // the streams are a terminal
 	Rows     int  `json:"rows,omitempty"`     // rows of the terminal
@@ -36,7 +36,6 @@ func (i *Interactive) Validate(path string) error {
 	return nil
 }
 
-// signals are the names of the signals that users may send to tasks.
 var signals = []string{"HUP", "INT", "QUIT", "ABRT", "KILL", "USR1", "USR2", "ALRM", "TERM", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "WINCH"}
 
 // CheckSignal returns an error unless a name is one of signals.
@@ -59,6 +58,5 @@ func ParseSignal(text string) (string, error) {
 	return name, nil
 }
 
-// signalNumbers are the names of signals by their Linux numbers, which users may write.
 var signalNumbers = map[int]string{1: "HUP", 2: "INT", 3: "QUIT", 6: "ABRT", 9: "KILL", 10: "USR1", 12: "USR2", 14: "ALRM", 15: "TERM",
 	18: "CONT", 19: "STOP", 20: "TSTP", 21: "TTIN", 22: "TTOU", 23: "URG", 24: "XCPU", 28: "WINCH"}

@@ -17,7 +17,7 @@ const (
 	MaxRanges  = 4096 // ranges of an array
 )
 
-// Validate returns an error for the first fault of a submission that can be seen without knowing the site, like
+// Validate returns an error for the first fault of a submission that does not depend on the site, like
 // [JobSpec.Validate].
 func (r *SubmitRequest) Validate() error {
 	if r.Key == "" {
@@ -26,8 +26,8 @@ func (r *SubmitRequest) Validate() error {
 	return cmp.Or(messages.CheckLine("key", r.Key, messages.MaxKey), messages.CheckName("site", r.Site), r.Spec.Validate())
 }
 
-// Validate returns an error for the first fault of a job that can be seen without knowing the site. The error's kind is
-// Invalid or TooLarge, and its message begins with the field's path. It takes time linear in the size of the job.
+// Validate returns an error for the first fault of a job that does not depend on the site. Its kind is Invalid or
+// TooLarge, and its message begins with the field's path. The cost is linear in the size of the job.
 func (s *JobSpec) Validate() error {
 	return messages.FirstOf(
 		func() error { return messages.CheckLine("name", s.Name, MaxTextField) },
@@ -176,7 +176,7 @@ func (e Env) bytes() (n int) {
 	return n
 }
 
-// Validate returns an error that says why no task can have the variable. It returns nil if tasks can have it.
+// Validate returns an error that says why no task can have the variable, or nil.
 func (v *Variable) Validate() error { return v.check("env") }
 
 func (v *Variable) check(path string) error {
@@ -186,8 +186,8 @@ func (v *Variable) check(path string) error {
 	return messages.CheckText(path+"."+messages.Clipped(v.Name), v.Value, MaxVariable-len(v.Name))
 }
 
-// ValidVariable reports whether s is a variable's name in the form of POSIX, or the name of an exported function of
-// bash: "BASH_FUNC_module%%".
+// ValidVariable reports whether s is a variable's name in the form of POSIX, or an exported function of bash:
+// "BASH_FUNC_module%%".
 func ValidVariable(s string) bool {
 	if function, is := strings.CutPrefix(s, "BASH_FUNC_"); is {
 		if function, is = strings.CutSuffix(function, "%%"); is {

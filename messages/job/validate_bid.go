@@ -12,7 +12,6 @@ const MaxDependencies = 1000
 // MaxBegin is the latest begin time of a job: the end of the year 2199.
 const MaxBegin = messages.Time(7_258_118_400_000_000)
 
-// validateBid checks the fields of a job's bid that can be checked without knowing the market.
 func (s *JobSpec) validateBid() error {
 	for _, f := range [...]struct {
 		field string
@@ -71,7 +70,6 @@ func (s *JobSpec) validateDependencies() error {
 // maxStartDelay bounds the StartDelay of a job: a year.
 const maxStartDelay = messages.Duration(365 * 24 * 3600_000_000_000)
 
-// validateConditions checks the fields that change the meaning of the lists of awaited jobs.
 func (s *JobSpec) validateConditions() error {
 	all := s.Awaited()
 	slices.Sort(all)
@@ -94,13 +92,12 @@ func (s *JobSpec) validateConditions() error {
 	return nil
 }
 
-// Awaited returns the jobs that the whole job waits for. A job that is in two lists is returned twice.
+// Awaited returns the jobs that the whole job waits for. A job in two lists is returned twice.
 func (s *JobSpec) Awaited() []messages.JobID {
 	return slices.Concat(s.AfterJobs, s.AfterOK, s.AfterFailed, s.AfterStart)
 }
 
-// Predecessors returns the jobs that the job, or its single tasks, wait for. A job that is in two lists is returned
-// twice.
+// Predecessors returns the jobs that the job, or its single tasks, wait for. A job in two lists is returned twice.
 func (s *JobSpec) Predecessors() []messages.JobID {
 	all := s.Awaited()
 	if s.AfterEach != 0 {
@@ -114,8 +111,8 @@ func (s *JobSpec) WaitsForEnd(id messages.JobID) bool {
 	return slices.Contains(s.AfterJobs, id) || slices.Contains(s.AfterOK, id) || slices.Contains(s.AfterFailed, id)
 }
 
-// Width returns how many slots the job needs at the same time: for its widest task, or for all tasks of its widest
-// gang. For a heterogeneous job, it returns the largest number of slots of one class.
+// Width returns how many slots the job needs at the same time: for its widest task or gang, or for a heterogeneous job
+// the largest number of one class.
 func (s *JobSpec) Width() int {
 	width, together := 1, map[messages.Name]int(nil)
 	if s.Together {
@@ -136,8 +133,7 @@ func (s *JobSpec) Width() int {
 	return width
 }
 
-// Serial reports whether at most one task runs at a time: each stage has one task, and each stage except the first
-// names the stage before it in After.
+// Serial reports whether at most one task runs at a time: each stage has one task, and waits for the stage before it.
 func (s *JobSpec) Serial() bool {
 	for i := range s.Stages {
 		if s.Stages[i].TaskCount() > 1 || i > 0 && !slices.Contains(s.Stages[i].After, s.Stages[i-1].Name) {
@@ -147,8 +143,8 @@ func (s *JobSpec) Serial() bool {
 	return true
 }
 
-// Alone returns the width of a job whose tasks each need several slots on one node, and which has no gangs. It
-// returns 0 for all other jobs.
+// Alone returns the width of a job without gangs whose tasks each need several slots of one node. It returns 0 for all
+// other jobs.
 func (s *JobSpec) Alone() int {
 	if width := s.Width(); width > 1 && !slices.ContainsFunc(s.Stages, func(s Stage) bool { return s.Gang }) {
 		return width

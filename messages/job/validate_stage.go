@@ -35,7 +35,6 @@ func (s *Stage) validate(path string) error {
 	)
 }
 
-// validateStream checks the fields about streams and signals of a task.
 func (s *Stage) validateStream(path string) error {
 	if s.Interactive != nil && s.TaskCount() != 1 && !s.Allocation {
 		return messages.Errorf(messages.Invalid, "%s.interactive: only a stage of one task can have a stream, and this stage has %d tasks; run one task", path, s.TaskCount())
@@ -121,8 +120,8 @@ func checkCommand(path string, command []string) error {
 	return nil
 }
 
-// hasCommand reports whether a script has a line that is neither blank nor a comment. Comments begin with #, as in
-// shells and most interpreters.
+// hasCommand reports whether a script has a line that is neither blank nor a comment. Comments begin with #, as in most
+// interpreters.
 func hasCommand(script string) bool {
 	for line := range strings.Lines(script) {
 		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
@@ -154,7 +153,6 @@ func (s *Stage) validateLimits(path string) error {
 	return nil
 }
 
-// validateOrder checks that the stages can run one after another.
 func (s *JobSpec) validateOrder() error {
 	position := make(map[messages.Name]int, len(s.Stages))
 	for i := range s.Stages {
@@ -181,8 +179,8 @@ func (s *JobSpec) validateOrder() error {
 	return nil
 }
 
-// cycle returns stages that wait for each other in a circle, with the first one again at the end; nil if there is no
-// circle. The depth of the search is at most MaxStages.
+// cycle returns stages that wait for each other in a circle, with the first one again at the end, or nil. The depth of
+// the search is at most MaxStages.
 func (s *JobSpec) cycle(position map[messages.Name]int) []messages.Name {
 	const (
 		unseen = iota

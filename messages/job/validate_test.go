@@ -145,7 +145,7 @@ func TestFreeNames(t *testing.T) {
 			t.Errorf("%q is a name, but no free name", name)
 		}
 	}
-	// Each market has its own token in subjects, which "vectors.*" matches.
+	// Each market has a separate token in subjects, which "vectors.*" matches.
 	seen := map[string]string{}
 	for _, name := range []string{"gpu.q", "gpu_q", "gpu-q", "GPU.q", "gpuq", "g.puq"} {
 		subject := messages.VectorSubject("west", name)
@@ -165,7 +165,7 @@ func TestSubmitNeedsKey(t *testing.T) {
 	}
 }
 
-// TestCycleIsFoundIffNoOrderExists checks that a job is refused for a cycle if and only if its stages have no order.
+// A job must be refused for a cycle if and only if its stages have no order.
 func TestCycleIsFoundIffNoOrderExists(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 7).Draw(rt, "stages")
@@ -384,8 +384,7 @@ func TestOverlaid(t *testing.T) {
 	}
 }
 
-// TestJobsAreBoundedInAll checks that a job is refused if it is too large, although each part is within its own
-// limit.
+// A job must be refused if it is too large, although each part is within its limit.
 func TestJobsAreBoundedInAll(t *testing.T) {
 	stage := func(i int) job.Stage {
 		return job.Stage{Name: fmt.Sprintf("s%d", i), Script: "true\n" + strings.Repeat("#", job.MaxScript-5)}

@@ -40,16 +40,15 @@ type Valuation struct {
 
 	Mu    float64 `json:"mu,omitempty"`    // Sigmoidal, LinearDecay: seconds after which the value falls
 	Delta float64 `json:"delta,omitempty"` // Sigmoidal, LinearDecay: seconds that the fall takes
-	// Epsilon is the part of Max that a Sigmoidal has lost at Mu, and the part that it still has at Mu+Delta. 0 means
-	// 0.01.
+	// Epsilon is the part of Max that a Sigmoidal has lost at Mu, and still has at Mu+Delta. 0 means 0.01.
 	Epsilon float64 `json:"eps,omitempty"`
 
 	Deadline       float64 `json:"deadline,omitempty"`         // Hard: seconds
 	Workload       float64 `json:"workload,omitempty"`         // Recurrent: in any unit
 	SecondsPerUnit float64 `json:"seconds_per_unit,omitempty"` // Recurrent: seconds for each unit of workload
 
-	// Points are the corners of a Custom valuation, sorted by time. Before the first point and after the last, the
-	// value does not change.
+	// Points are the corners of a Custom valuation, sorted by time. Before the first and after the last, the value does
+	// not change.
 	Points []ValuationPoint `json:"points,omitempty"`
 }
 
@@ -59,8 +58,7 @@ type ValuationPoint struct {
 	Part float64 `json:"part"` // part of Max, in [0, 1]
 }
 
-// Validate checks a valuation. A field that its class does not use must be zero, because it would be ignored
-// silently.
+// Validate checks a valuation. A field that its class does not use must be zero, because it would be ignored silently.
 func (v *Valuation) Validate() error {
 	if !slices.Contains(ValuationClasses, v.Class) {
 		return messages.Errorf(messages.Invalid, "class: %q is not one of %v", messages.Clipped(string(v.Class)), ValuationClasses)
@@ -91,7 +89,6 @@ func within(field string, seconds float64) error {
 	return nil
 }
 
-// unused returns an error if a field of another class is set.
 func (v *Valuation) unused() error {
 	falls := v.Class == Sigmoidal || v.Class == LinearDecay
 	for _, f := range [...]struct {
@@ -160,8 +157,8 @@ func (v *Valuation) validatePoints() error {
 	return nil
 }
 
-// Parameters returns the numbers that a user sets in a valuation of this class. The estimator learns the distribution
-// of these vectors for each class. A Custom valuation has no fixed number of parameters, so the result is nil.
+// Parameters returns the numbers that a user sets in a valuation of this class, whose distribution the estimator
+// learns. It returns nil for a Custom valuation, which has no fixed number of parameters.
 func (v *Valuation) Parameters() []float64 {
 	switch v.Class {
 	case Sigmoidal, LinearDecay:
@@ -174,8 +171,8 @@ func (v *Valuation) Parameters() []float64 {
 	return nil
 }
 
-// WithParameters returns the valuation with other parameters, in the order of Parameters. The result is not
-// validated.
+// WithParameters returns the valuation with other parameters, in the order of Parameters. It does not validate the
+// result.
 func (v Valuation) WithParameters(x []float64) (Valuation, error) {
 	if want := len(v.Parameters()); want == 0 || len(x) != want {
 		return v, messages.Errorf(messages.Invalid, "parameters: class %q has %d of them, not %d", messages.Clipped(string(v.Class)), want, len(x))

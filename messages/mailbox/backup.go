@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Saved describes a state that was saved from a replica, or that Plant puts into a new replica.
+// Saved describes a state that was saved from a replica, or that Plant puts into a new one.
 type Saved struct {
 	Index   uint64        `json:"index"` // index of the last log entry that the state contains
 	Term    uint64        `json:"term"`
@@ -32,8 +32,8 @@ type SavedMember struct {
 
 // Archiver is a mailbox that can save its state while it works. Mailboxes of [OpenRaft] can.
 type Archiver interface {
-	// Save returns a state that contains at least all entries that were applied here before the call. The group
-	// continues to work. The caller must close the reader.
+	// Save returns a state with at least all entries that were applied here before the call. The group continues to
+	// work. The caller must close the reader.
 	Save(ctx context.Context) (Saved, io.ReadCloser, error)
 }
 
@@ -84,9 +84,8 @@ func savedAs(meta *raft.SnapshotMeta) Saved {
 	return s
 }
 
-// Plant makes the directory of a replica from a saved state. Replicas that are planted from the same state form a group
-// again. An old replica that still exists cannot join the new group. The argument began is when the backup with the
-// state began.
+// Plant makes the directory of a replica from a saved state. Replicas from the same state form a group again; an old
+// replica cannot join it. The argument began is when the backup with the state began.
 func Plant(dir, id string, s Saved, began time.Time, state io.Reader) (err error) {
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		return messages.Errorf(messages.Conflict, "%s: exists already; put a saved state into a new directory", dir)
@@ -130,7 +129,8 @@ func plantVotes(c *Config, term uint64) error {
 	return nil
 }
 
-// plantPromises stores that the state is from a backup. So the replica does not join replicas that were not restored.
+// plantPromises stores that the state is from a backup, so that the replica does not join replicas that were not
+// restored.
 func plantPromises(c *Config, s Saved, began time.Time) error {
 	r := record{Disk: newDisk(), Standing: standingWhole, Sealed: 1, Origin: origin{At: time.Now().UnixNano(), From: began.UnixNano()}}
 	p, err := createPromises(c.Dir, r)
@@ -140,7 +140,7 @@ func plantPromises(c *Config, s Saved, began time.Time) error {
 	return errors.Join(p.lowered(s.Index, s.Term), p.close())
 }
 
-// group returns the members as Raft's configuration. The members must include the replica with the given id.
+// group returns the members as Raft's configuration. They must include the replica id.
 func (s *Saved) group(id string) (c raft.Configuration, err error) {
 	found := false
 	for _, m := range s.Members {

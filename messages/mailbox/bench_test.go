@@ -19,7 +19,6 @@ func (*nothing) Apply(_ uint64, commands [][]byte) ([]any, error) {
 	return results, nil
 }
 
-// raft3 opens three durable replicas over loopback and returns the leader.
 func raft3(b *testing.B) Mailbox {
 	g := newGroup(b, 3, nil)
 	for _, id := range g.ids {
@@ -55,8 +54,7 @@ func BenchmarkProposeRaft3(b *testing.B) {
 	}
 }
 
-// proposeParallel measures proposals by many callers at the same time. It also reports how many commands shared a log
-// entry.
+// proposeParallel measures proposals by many callers at the same time, and how many commands shared a log entry.
 func proposeParallel(b *testing.B, m Mailbox, perCore int) {
 	before := m.Status()
 	command := make([]byte, 100)

@@ -18,7 +18,7 @@ func (m *replicated) Close() error {
 }
 
 // stop first hands leadership over, while everything still runs. So each command in flight is either committed and
-// answered, or its outcome is reported as unknown.
+// answered, or reported as unknown.
 func (m *replicated) stop() error {
 	if m.guard.broken.Load() == nil {
 		if !m.alone() {
@@ -43,8 +43,8 @@ func (m *replicated) stop() error {
 	return errors.Join(cut, m.release())
 }
 
-// alone reports whether every other voter refuses connections at its address. Then nobody can take over. This happens
-// when a whole site stops. A voter that does not answer at all does not count as refusing.
+// alone reports whether every other voter refuses connections, as when a whole site stops. Then nobody can take over. A
+// voter that does not answer at all does not count as refusing.
 func (m *replicated) alone() bool {
 	return !slices.ContainsFunc(m.servers(), func(s raft.Server) bool {
 		if s.Suffrage != raft.Voter || string(s.ID) == m.config.ID {
@@ -58,7 +58,7 @@ func (m *replicated) alone() bool {
 	})
 }
 
-// probed waits until the probe of the disk has ended. It returns false if the probe takes too long.
+// probed waits until the probe of the disk has ended. It returns false if this takes too long.
 func (m *replicated) probed() bool {
 	late := time.NewTimer(m.config.limits.stuckAfter)
 	defer late.Stop()
@@ -70,13 +70,12 @@ func (m *replicated) probed() bool {
 	}
 }
 
-// unsavedBytes is the largest size of entries, in bytes, that a start may have to apply again after a planned stop.
-// Applying them takes a fraction of a second.
+// unsavedBytes bounds the entries, in bytes, that a start may have to apply again after a planned stop. This takes a
+// fraction of a second.
 const unsavedBytes = 256 << 10
 
-// setAside writes a snapshot if there are many entries since the last one. Otherwise the next start would have to
-// apply them all again, and a replica that led during that time could not serve. If writing the snapshot fails, the
-// log still has all entries.
+// setAside writes a snapshot if there are many entries since the last one. Otherwise the next start would apply them
+// all again, and a leader could not serve meanwhile. If writing fails, the log still has all entries.
 func (m *replicated) setAside() {
 	if m.applier.stopped.Load() != nil || m.applier.pending.Load() < unsavedBytes {
 		return
@@ -107,8 +106,8 @@ func (m *replicated) release() error {
 	return err
 }
 
-// damaged is called when this replica's state is wrong. If there are peers, the next start moves the state aside and
-// gets a new one from them.
+// damaged is called when this replica's state is wrong. With peers, the next start moves the state aside and gets a new
+// one from them.
 func (m *replicated) damaged(err error) {
 	if m.disk.canHeal(m.config) {
 		kept := m.disk.promises.change(func(r *record) {
@@ -119,8 +118,8 @@ func (m *replicated) damaged(err error) {
 	m.guard.fail(err)
 }
 
-// fail is called when the disk hangs or lost a write, or when an entry cannot be carried out. If the process goes on,
-// the replica leaves its group: otherwise a leader whose disk hangs would still send heartbeats.
+// fail is called when the disk hangs or lost a write, or when an entry cannot be carried out. The replica leaves its
+// group, because a leader whose disk hangs would still send heartbeats.
 func (m *replicated) fail(err error) {
 	<-m.opened
 	if m.raft == nil {

@@ -22,20 +22,18 @@ import (
 // Replicas compare their states through the log. From time to time the leader proposes a mark. Each replica then takes
 // an image of its state at the mark's index, hashes it in another goroutine, and reports the hash to the leader. The
 // leader proposes all reported hashes as a judgement. If a replica's hash differs from the hash of a majority at the
-// same index, the replica stops, and starts again with a state from its peers. This also happens if the replicas run
-// different builds. A mark is due after 1,024 entries, and when a replica has written or restored a snapshot.
+// same index, the replica stops, and starts again with a state from its peers. A mark is due after 1,024 entries, and
+// when a replica has written or restored a snapshot.
 //
 // An image costs as much as a snapshot. The leader measures the cost of its own images and spends at most one hundredth
 // of its time on them.
 
-// mark is the hash of a replica's state after the log entry with an index.
 type mark struct {
 	Index uint64
 	Hash  string
 	Build string // hash of the program that computed the state
 }
 
-// markEntry is the content of an entry of version 2.
 type markEntry struct {
 	Judge uint64          `json:",omitempty"` // the index of the mark whose hashes are compared; 0: this entry is a mark
 	Told  map[string]mark `json:",omitempty"` // the reported hashes, by replica ID
@@ -66,7 +64,7 @@ type hasher struct {
 }
 
 // start hashes an image of a machine in another goroutine, and calls done with the hash. It does nothing while an
-// earlier image is being hashed. So a replica that replays its log does not hash at every mark.
+// earlier image is being hashed, so a replica that replays its log does not hash at every mark.
 func (h *hasher) start(index uint64, capture func() Image, done func(*mark, error)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -129,7 +127,7 @@ var build = sync.OnceValue(func() string {
 
 var errNoMajority = errors.New("no majority agrees on one state")
 
-// judge returns an error if a replica's own hash differs from the hash of a majority of the replicas that reported.
+// judge returns an error if a replica's hash differs from the hash of a majority of the replicas that reported.
 func judge(own mark, told map[string]mark) error {
 	by := map[string][]string{}
 	n, builds := 0, map[string]bool{own.Build: true}
@@ -202,7 +200,6 @@ type comparer struct {
 	applier    *applier
 }
 
-// compare proposes a mark, waits, proposes the judgement on this mark, and then proposes the next mark.
 func (c *comparer) compare() {
 	every := min(marksEvery, c.config.Timeout)
 	var pending uint64 // index of a mark without a judgement
@@ -237,7 +234,7 @@ func (c *comparer) compare() {
 	}
 }
 
-// savedAll returns a number that grows each time a replica writes or restores a snapshot.
+// savedAll returns a number that grows with each snapshot that a replica writes or restores.
 func (c *comparer) savedAll() uint64 {
 	sum := c.applier.saved.Load()
 	for _, q := range c.standing.since(c.standing.heard, toldWithin) {
@@ -246,8 +243,8 @@ func (c *comparer) savedAll() uint64 {
 	return sum
 }
 
-// judged proposes to judge the replicas by the hashes of their states at a log index. It does so when all replicas
-// that answer have reported, or after toldWithin. It returns false if it must be called again.
+// judged proposes to judge the replicas by the hashes of their states at a log index, when all replicas that answer
+// have reported, or after toldWithin. It returns false if it must be called again.
 func (c *comparer) judged(index uint64, since time.Time) bool {
 	told := c.standing.told(index)
 	if own, ok := c.applier.hasher.at(index); ok {
@@ -268,7 +265,6 @@ func (c *comparer) judged(index uint64, since time.Time) bool {
 	return true
 }
 
-// told returns the hashes that replicas reported for an index.
 func (s *standing) told(index uint64) map[string]mark {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,15 +18,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Config configures a replica's log. ID, Dir and an address to listen on are required. Other fields may be zero;
-// their comments give the default.
+// Config configures a replica's log. ID, Dir and an address to listen on are required. Other fields may be zero; their
+// comments give the default.
 type Config struct {
 	// ID is the replica's name in its group. It is unique and never changes.
 	ID string
 	// Name is the actor's name in metrics and logs; default "mailbox".
 	Name string
-	// Dir has the log, the votes and the snapshots. It is created if it does not exist, and locked against other
-	// processes.
+	// Dir has the log, the votes and the snapshots. It is created if needed, and locked against other processes.
 	Dir string
 
 	// Local connects the replicas of a group that all run in this process. No port is opened, and the fields from
@@ -37,29 +36,27 @@ type Config struct {
 	// Resolve returns a replica's present address, or an error for an unknown ID. A group of one replica does not
 	// need it.
 	Resolve func(id string) (address string, err error)
-	// Group is part of the names in the certificates of this group's replicas. Each certificate has one DNS name: the
-	// replica's ID, a dot and Group, such as "rack2.bank.west". So a certificate of another group is refused, even if
-	// the same authority issued it.
+	// Group is part of the names in the group's certificates. Each has one DNS name: the replica's ID, a dot and Group,
+	// such as "rack2.bank.west". So a certificate of another group is refused, even from the same authority.
 	Group string
-	// TLS is for connections in both directions, with mutual authentication. It needs a
-	// certificate, RootCAs, ClientCAs, RequireAndVerifyClientCert and TLS 1.3.
+	// TLS is for connections in both directions, with mutual authentication. It needs a certificate, RootCAs,
+	// ClientCAs, RequireAndVerifyClientCert and TLS 1.3.
 	TLS *tls.Config
 
-	// Bootstrap lists the IDs of a new group, the same at each of its replicas. It is used only if Dir has no state.
-	// If a replica has lost its disk, its peers notice, and it has no vote until it has caught up with them.
+	// Bootstrap lists the IDs of a new group, the same at each replica. It is used only if Dir has no state. A replica
+	// that has lost its disk has no vote until it has caught up with its peers.
 	Bootstrap []string
 	// SegmentBytes is the size of one file of the log, which is reserved on the disk in advance; default 64 MiB, at
 	// least 64 KiB.
 	SegmentBytes int
 
 	// Timeout is how long replicas wait without hearing from a leader before they elect another one (randomly up to
-	// three times as long). It is also how long a leader waits without hearing from a majority before it steps down.
-	// Default 350 ms.
+	// three times as long). A leader that does not hear from a majority for this time steps down. Default 350 ms.
 	Timeout time.Duration
 
 	// SnapshotBytes is how many bytes of entries the log may grow before a snapshot is written and the log is cut;
-	// default 64 MiB. 32,768 entries, or entries that took a second to apply, have the same effect. TrailingEntries
-	// is how many entries are kept for replicas that are a little behind; default 1,024.
+	// default 64 MiB. 32,768 entries, or entries that took a second to apply, have the same effect. TrailingEntries is
+	// how many entries are kept for replicas that are a little behind; default 1,024.
 	SnapshotBytes, TrailingEntries uint64
 
 	// MinFreeBytes is the least free space on the disk of Dir, in bytes. Below it, proposals are refused with
@@ -67,8 +64,8 @@ type Config struct {
 	MinFreeBytes uint64
 	// Log is the logger; the default is no log.
 	Log *zap.Logger
-	// Metrics is where the metrics candor_<Name>_log_* are registered until Close, with a label for the replica. By
-	// default they are not registered.
+	// Metrics is where the metrics candor_<Name>_log_* are registered until Close, with a label for the replica. The
+	// default is nowhere.
 	Metrics prometheus.Registerer
 
 	limits limits
@@ -89,15 +86,14 @@ type limits struct {
 	stuckAfter  time.Duration // time after which a hanging write or sync ends the process
 }
 
-// faults are functions of tests that replace functions of the system and make them fail.
+// faults are functions of tests that replace functions of the system.
 type faults struct {
 	wrap    func(raft.LogStore) raft.LogStore        // wraps the store of the log
 	free    func(dir string) (bytes uint64, _ error) // returns the disk's free space
 	room    func(dir string, bytes int64) error      // returns an error if a file of a size has no room
 	segment func() error                             // called before a file of the log is made; nil means no call
 	// stuck is called once, when a write hangs or fails, or the state or the log is wrong. It logs the error and ends
-	// the process. If the function returns, the replica leaves its group: its connections are closed, and every call
-	// fails.
+	// the process. If it returns, the replica leaves its group: its connections are closed, and every call fails.
 	stuck     func(error)
 	listener  net.Listener      // used instead of Listen; closed with the mailbox
 	transport func(below) below // put between the gate and the network
@@ -196,7 +192,6 @@ func (c *Config) checkLimits() error {
 	return nil
 }
 
-// withDefaults returns a copy with the defaults in place of zero fields.
 func (c *Config) withDefaults() *Config {
 	d := *c
 	fill(&d.Name, "mailbox")

@@ -62,8 +62,7 @@ func TestDirectoryIsLocked(t *testing.T) {
 	}
 }
 
-// TestLogOfTheDroppedStoreIsRefused opens a directory that an earlier release wrote with bolt. The directory must
-// stay unchanged, and the error must say what to do.
+// A directory that an earlier release wrote with bolt must stay unchanged, and the error must say what to do.
 func TestLogOfTheDroppedStoreIsRefused(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
@@ -83,8 +82,8 @@ func TestLogOfTheDroppedStoreIsRefused(t *testing.T) {
 	}
 }
 
-// TestLockIsGivenUpAtOnce closes a replica while a child process starts. The child has the lock file open until it
-// executes its program. The lock must be free at once.
+// TestLockIsGivenUpAtOnce closes a replica while a child process starts, which has the lock file open until it executes
+// its program. The lock must be free at once.
 func TestLockIsGivenUpAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	held, err := lockDir(dir)

@@ -18,7 +18,6 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// files lists the regular files with state below a directory.
 func files(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -44,7 +43,6 @@ func edit(t *testing.T, path string, change func([]byte) []byte) {
 	}
 }
 
-// glob returns the one file that a pattern matches.
 func glob(t *testing.T, dir, pattern string) string {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(dir, pattern))
@@ -54,7 +52,6 @@ func glob(t *testing.T, dir, pattern string) string {
 	return all[len(all)-1]
 }
 
-// copyDir copies a stopped replica's directory, like a backup.
 func copyDir(t *testing.T, from, to string) {
 	t.Helper()
 	if err := os.RemoveAll(to); err != nil {
@@ -76,7 +73,6 @@ func (g *group) whole(id string) {
 	})
 }
 
-// settled waits until all replicas know the disks of the others.
 func (g *group) settled() {
 	g.t.Helper()
 	eventually(g.t, "replicas know one another", func() bool {
@@ -100,8 +96,8 @@ func demote(m *replicated, id string) error {
 	return nil
 }
 
-// TestVoteThatWasTakenAwayComesBack has a replica without a vote that does not know the reason: its disk failed before
-// it stored the reason, or the leader ended before it returned the vote. The replica must get its vote again.
+// A replica without a vote that does not know the reason must get its vote again: its disk failed before it stored the
+// reason, or the leader ended before it returned the vote.
 func TestVoteThatWasTakenAwayComesBack(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
@@ -124,8 +120,7 @@ func TestVoteThatWasTakenAwayComesBack(t *testing.T) {
 	g.agree(2)
 }
 
-// TestFlippedEntryIsNotServed changes an amount in one replica's log. The replica must notice this when it starts,
-// and get the right log from its peers.
+// A replica must notice at its start that an amount in its log was changed, and get the right log from its peers.
 func TestFlippedEntryIsNotServed(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) { c.SegmentBytes = 64 << 10 })
@@ -151,8 +146,8 @@ func TestFlippedEntryIsNotServed(t *testing.T) {
 	glob(t, g.dirs[victim], "damaged-*")
 }
 
-// TestDamagedReplicaOfTwo damages one of two replicas. Nobody may lead, because the other replica alone is no majority.
-// The damaged replica must tell the operator.
+// TestDamagedReplicaOfTwo damages one of two replicas. Nobody may lead, because the other is no majority. The damaged
+// replica must tell the operator.
 func TestDamagedReplicaOfTwo(t *testing.T) {
 	t.Parallel()
 	seen, logs := observer.New(zap.ErrorLevel)
@@ -182,8 +177,7 @@ func TestDamagedReplicaOfTwo(t *testing.T) {
 	}
 }
 
-// TestFlippedEntryOfOneReplicaIsRefused changes an entry of a replica without peers. Nothing can repair it, so the
-// replica must not start.
+// A replica without peers whose log has a changed entry must not start, because nothing can repair it.
 func TestFlippedEntryOfOneReplicaIsRefused(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 1, func(c *Config) { c.SegmentBytes = 64 << 10 })
@@ -203,8 +197,8 @@ func TestFlippedEntryOfOneReplicaIsRefused(t *testing.T) {
 	}
 }
 
-// TestDamageBelowTheSnapshotIsMended damages the log of a replica without peers. Damage to entries that the snapshot
-// contains must not matter. Damage to later entries must matter.
+// TestDamageBelowTheSnapshotIsMended damages the log of a replica without peers. Damage must not matter to entries that
+// the snapshot contains, and must matter to later ones.
 func TestDamageBelowTheSnapshotIsMended(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(dir string){
@@ -243,8 +237,7 @@ func TestDamageBelowTheSnapshotIsMended(t *testing.T) {
 	}
 }
 
-// TestDamageBelowTheSnapshotStopsNoGroup damages, in the logs of all replicas, entries that their own snapshots
-// contain. No replica may lose its vote.
+// When the logs of all replicas are damaged in entries that their snapshots contain, no replica may lose its vote.
 func TestDamageBelowTheSnapshotStopsNoGroup(t *testing.T) {
 	t.Parallel()
 	seen, logs := observer.New(zap.WarnLevel)
@@ -311,8 +304,8 @@ var losses = []struct {
 }
 
 // TestReplicaThatLostItsLogDoesNotVote: two of three replicas acknowledged commands. Then one of these two loses its
-// log, and the other is down. The third replica, which lacks the commands, must not be elected. When the replica that
-// was down is back, all three must get the commands.
+// log, and the other is down. The third, which lacks the commands, must not be elected. When the second is back, all
+// three must get the commands.
 func TestReplicaThatLostItsLogDoesNotVote(t *testing.T) {
 	t.Parallel()
 	for _, loss := range losses {
@@ -375,8 +368,7 @@ func TestReplicaThatLostItsLogDoesNotVote(t *testing.T) {
 	}
 }
 
-// TestAllReplicasAreDamaged damages the logs of all replicas, so that none has a vote. Each replica must log what the
-// operator has to do.
+// When the logs of all replicas are damaged, none has a vote, and each must log what the operator has to do.
 func TestAllReplicasAreDamaged(t *testing.T) {
 	t.Parallel()
 	core, logged := observer.New(zap.ErrorLevel)
@@ -394,7 +386,7 @@ func TestAllReplicasAreDamaged(t *testing.T) {
 	eventually(t, "each says so", func() bool { return logged.FilterMessageSnippet("this replica has no leader").Len() >= len(g.ids) })
 }
 
-// heardOf changes the files of a stopped replica as if it had got a heartbeat but not the entries. Then the replica
+// heardOf changes the files of a stopped replica as if it had got a heartbeat without the entries. The replica then
 // knows that entries up to an index were committed without it.
 func heardOf(t *testing.T, dir string, index uint64) {
 	t.Helper()
@@ -410,8 +402,8 @@ func heardOf(t *testing.T, dir string, index uint64) {
 	}
 }
 
-// TestUnreadableSnapshot makes snapshots unreadable. The log reaches back to the older snapshot. So a replica without
-// peers must survive the loss of the newest snapshot, and a replica with peers must survive the loss of both.
+// TestUnreadableSnapshot makes snapshots unreadable. A replica without peers must survive the loss of the newest
+// snapshot, because the log reaches back to the older one. A replica with peers must survive the loss of both.
 func TestUnreadableSnapshot(t *testing.T) {
 	t.Parallel()
 	break1 := func(t *testing.T, dir, file string) {
@@ -481,8 +473,8 @@ func TestUnreadableSnapshot(t *testing.T) {
 	})
 }
 
-// refuse adds newer snapshots to a stopped replica. They are intact, but the machine refuses them. The argument later
-// is their number. The replica keeps only its last two snapshots.
+// refuse adds newer snapshots to a stopped replica, which its machine refuses. The argument later is their number. The
+// replica keeps only its last two snapshots.
 func refuse(t *testing.T, dir string, later int) {
 	t.Helper()
 	files, err := raft.NewFileSnapshotStoreWithLogger(dir, retainedSnapshots, newRaftLog(zap.NewNop()))
@@ -510,8 +502,8 @@ func refuse(t *testing.T, dir string, later int) {
 	}
 }
 
-// TestRefusedSnapshot makes the machine refuse the latest snapshots. The replica must continue from the latest snapshot
-// that the machine accepts. If there is none, it must get the state from its peers.
+// When the machine refuses the latest snapshots, the replica must continue from the latest that it accepts. Without
+// any, it must get the state from its peers.
 func TestRefusedSnapshot(t *testing.T) {
 	t.Parallel()
 	begin := func(t *testing.T, n int) (*group, string, <-chan error) {
@@ -601,8 +593,8 @@ func TestRefusedSnapshot(t *testing.T) {
 	})
 }
 
-// TestReplicaThatDiffersStops changes the memory of one replica. The replica must notice at the next mark, stop with
-// a clear error, and have the right state after a restart.
+// A replica whose memory was changed must notice at the next mark, stop with a clear error, and have the right state
+// after a restart.
 func TestReplicaThatDiffersStops(t *testing.T) {
 	t.Parallel()
 	stuck := make(chan error, 3)
@@ -644,7 +636,6 @@ func TestReplicaThatDiffersStops(t *testing.T) {
 	}
 }
 
-// TestJudgement compares the result of judge with hand-made tables.
 func TestJudgement(t *testing.T) {
 	of := func(hash, build string) mark { return mark{7, hash, build} }
 	told := map[string]mark{"r1": of("a", "x"), "r2": of("a", "x"), "r3": of("b", "x")}
@@ -669,8 +660,8 @@ func TestJudgement(t *testing.T) {
 	}
 }
 
-// TestEntriesWithoutSealsAreRead opens a directory of an earlier release, which has no promises and no seals in its
-// log. The replica must have all commands, and accept new ones.
+// A directory of an earlier release has no promises and no seals in its log. The replica must have all commands, and
+// accept new ones.
 func TestEntriesWithoutSealsAreRead(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 1, func(c *Config) { c.SegmentBytes = 64 << 10 })
@@ -704,8 +695,7 @@ func TestEntriesWithoutSealsAreRead(t *testing.T) {
 	g.agree(21)
 }
 
-// seeds returns how many random cases to try. This is the number in CANDOR_SEEDS if it is set, and otherwise the
-// argument.
+// seeds returns how many random cases to try: the number in CANDOR_SEEDS, or else the argument.
 func seeds(usual int) int {
 	if n, err := strconv.Atoi(os.Getenv("CANDOR_SEEDS")); err == nil && n > 0 {
 		return n
@@ -745,8 +735,8 @@ func harm(t *testing.T, r *rand.Rand, path string) string {
 	return fmt.Sprintf("bytes %d to %d of %d", from, to, used)
 }
 
-// TestDamagedFiles damages files of one replica, and of all, at random. Each time the replica must be repaired, or
-// refuse to start with an error that names its directory. A replica that serves must have the right state.
+// TestDamagedFiles damages files of one replica, and of all, at random. The replica must be repaired, or refuse to
+// start with an error that names its directory. A replica that serves must have the right state.
 func TestDamagedFiles(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) {
@@ -775,10 +765,8 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
-// tallied is the state of a machine of type tally.
 type tallied struct{ total, hash uint64 }
 
-// copied returns a group with copies of another group's directories.
 func copied(t *testing.T, of *group) *group {
 	g := newGroup(t, len(of.ids), of.adjust)
 	for _, id := range g.ids {

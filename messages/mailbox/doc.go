@@ -22,7 +22,7 @@
 //
 // # Reads
 //
-// Call Verify first, then read the state. [Mailbox.Verify] explains this order.
+// Call Verify first, then read the state.
 //
 // # Leaders that fail
 //
@@ -38,12 +38,10 @@
 //
 // A leader whose disk hangs would still send heartbeats and never commit. So a watchdog times every write and sync, and
 // probes the disk when it is idle. After a write has hung for two seconds, a leader stops sending heartbeats, so that
-// the others elect another leader. After twenty seconds, or when a write fails, the process ends. After a failed write
-// nothing more is written: the memory pages that a failed sync leaves behind cannot be trusted, but a new process can
-// trust the files. When the disk is almost full, proposals are refused (ErrNoSpace) until there is space again; there
-// is still room for the proposals that were accepted. A leader whose disk is almost full hands leadership to a replica
-// with more space, and answers ErrNotLeader meanwhile. So proposals are refused only if no disk of a possible leader
-// has space.
+// the others elect another leader. After twenty seconds, or when a write fails, the process ends. When the disk is
+// almost full, proposals are refused (ErrNoSpace) until there is space again; there is still room for the proposals
+// that were accepted. A leader whose disk is almost full hands leadership to a replica with more space, and answers
+// ErrNotLeader meanwhile.
 //
 // # Exchanging replicas
 //
@@ -57,13 +55,11 @@
 // level can carry out. Each replica tells the leader the level of its release. When all replicas have been able to work
 // with a higher level for a day, or when an operator asks for it, the leader raises the level by an entry of the log.
 // Until then, every replica can go back to the release before. A replica may find in its log or in a snapshot that the
-// group agreed on a level with which its release cannot work. Then it ends with an error that names the release to
-// start, and its files stay unchanged.
+// group agreed on a level with which its release cannot work.
 //
 // # Damage
 //
-// Each entry has a seal: a checksum that includes the seal of the entry before it. A replica checks its directory when
-// it starts and every hour, and each entry when it is read, arrives or is applied. Next to the log is a file of
+// Each entry has a seal: a checksum that includes the seal of the entry before it. Next to the log is a file of
 // promises: the votes, the end of the log, and a name of the disk, which the peers know too. If a replica has less than
 // it promised, or its disk is not the disk that the peers know, the replica takes no part in elections. First a leader
 // must bring it up to date as a replica without a vote. Replicas compare their states through the log, whatever builds

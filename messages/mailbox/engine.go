@@ -23,8 +23,7 @@ type engine struct {
 	unknown  chan struct{} // closed when everything still in flight is given up
 }
 
-// orClosed returns why the mailbox is closed or why its disk failed. If it is not closed and the disk works, orClosed
-// returns err.
+// orClosed returns why the mailbox is closed or why its disk failed, or else err.
 func (e *engine) orClosed(err error) error {
 	if broken := e.guard.broken.Load(); broken != nil {
 		return fmt.Errorf("%w: %w", ErrClosed, *broken)
@@ -37,7 +36,7 @@ func (e *engine) orClosed(err error) error {
 	}
 }
 
-// transferOut hands leadership to another replica, if one can take it. transferOut waits at most two election timeouts.
+// transferOut hands leadership to another replica, if one can take it. It waits at most two election timeouts.
 func (e *engine) transferOut() {
 	if e.raft.State() != raft.Leader || len(e.voters()) == 1 {
 		return
@@ -47,7 +46,6 @@ func (e *engine) transferOut() {
 	}
 }
 
-// servers returns the replicas of the group's latest configuration; none if Raft has stopped.
 func (e *engine) servers() []raft.Server {
 	f := e.raft.GetConfiguration()
 	if f.Error() != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // A log entry is one byte for the version, and then each command: its length as a uvarint, and its bytes. An entry of
-// version 2 has no commands: it makes replicas compare their states.
+// version 2 has no commands, and makes replicas compare their states.
 const (
 	entryVersion = 1
 	entryMark    = 2
@@ -28,11 +28,9 @@ func appendCommand(entry, command []byte) []byte {
 	return append(binary.AppendUvarint(entry, uint64(len(command))), command...)
 }
 
-// framed returns the bytes that appendCommand adds for a command of n bytes.
 func framed(n int) int { return n + (bits.Len64(uint64(n)|1)+6)/7 }
 
-// decodeEntry splits an entry into its commands, which share its memory. It returns an error
-// for a malformed entry.
+// decodeEntry splits an entry into its commands, which share its memory. It returns an error for a malformed entry.
 func decodeEntry(entry []byte) ([][]byte, error) {
 	if len(entry) == 0 || entry[0] != entryVersion {
 		return nil, errEntryVersion

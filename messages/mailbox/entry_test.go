@@ -41,7 +41,7 @@ func TestEntryHoldsCommandsInOrder(t *testing.T) {
 	}
 }
 
-// garbage has malformed entries. Each must be refused as a whole.
+// garbage has malformed entries, which must be refused as a whole.
 var garbage = []struct {
 	name  string
 	entry []byte
@@ -65,7 +65,7 @@ func TestGarbageEntryIsRefusedWhole(t *testing.T) {
 	}
 }
 
-// TestGarbageEntryEndsApplying checks that no entry after a malformed one is applied, in its batch or later.
+// No entry after a malformed one may be applied, in its batch or later.
 func TestGarbageEntryEndsApplying(t *testing.T) {
 	for _, g := range garbage {
 		m := newTally()
@@ -91,8 +91,8 @@ func TestGarbageEntryEndsApplying(t *testing.T) {
 	}
 }
 
-// FuzzDecodeEntry checks that decodeEntry never panics, returns only commands that are in the entry, and accepts
-// everything that appendCommand makes.
+// decodeEntry must never panic, return only commands that are in the entry, and accept everything that appendCommand
+// makes.
 func FuzzDecodeEntry(f *testing.F) {
 	f.Add(entryOf([]byte("one"), nil, []byte("three")))
 	for _, g := range garbage {

@@ -14,7 +14,7 @@ import (
 )
 
 // exchangeProtocol is the TLS protocol name of connections on which replicas ask about each other's logs. Raft's
-// connections have a different protocol name.
+// connections have another one.
 const exchangeProtocol = "candor-replicas"
 
 // mostTold is the maximum size of a question or an answer, in bytes.
@@ -23,8 +23,8 @@ const mostTold = 64 << 10
 // askFor bounds the time of a question. A handshake takes long on a busy machine.
 const askFor = time.Second
 
-// exchange asks other replicas questions and answers their questions, on separate connections, so that Raft's messages
-// stay unchanged. A connection stays open for the next question.
+// exchange asks other replicas questions and answers theirs, on separate connections, so that Raft's messages stay
+// unchanged. A connection stays open for the next question.
 type exchange struct {
 	stream *stream
 	answer func(from string, q hello) hello
@@ -50,8 +50,7 @@ type hello struct {
 	Settled uint64  // index of the last entry that it knows to be committed
 	Origin  origin  // the restore from a backup in its log's history
 	Reigns  []reign `json:",omitempty"`
-	// The replica asked for the checksum of entry Asked, and Sum is that checksum in the leader's log. If Sum is "",
-	// that log does not go back so far.
+	// Sum is the checksum of entry Asked in the leader's log; "" if that log does not go back so far.
 	Asked uint64 `json:",omitempty"`
 	Sum   string `json:",omitempty"`
 
@@ -108,7 +107,6 @@ func (l *line) ask(s *stream, to raft.ServerAddress, q hello) (a hello, err erro
 	return a, err
 }
 
-// serve answers a replica's questions until its connection ends.
 func (x *exchange) serve(from string, c net.Conn) {
 	defer c.Close()
 	for {

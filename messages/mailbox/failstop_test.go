@@ -21,7 +21,6 @@ func stopping(t *testing.T, adjust func(*Config)) (g *group, why chan error) {
 	return g, why
 }
 
-// endsWith waits until a replica ends with an error that contains a text.
 func endsWith(t *testing.T, why <-chan error, sentence string) {
 	t.Helper()
 	select {
@@ -46,8 +45,7 @@ func (g *group) aside() (all []string) {
 	return all
 }
 
-// TestUnreadableCommandIsRefusedBeforeTheLog proposes a malformed command. It must not reach the log, and no replica
-// may stop.
+// A malformed proposal must not reach the log, and no replica may stop.
 func TestUnreadableCommandIsRefusedBeforeTheLog(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, steady)
@@ -70,9 +68,9 @@ func TestUnreadableCommandIsRefusedBeforeTheLog(t *testing.T) {
 	}
 }
 
-// TestReplicaOfAnOlderBuildEnds runs two replicas of a build with later rules, and one of an older build. The older one
-// must end at the first entry that it cannot read, at each start, and keep its files. After it starts with the newer
-// build, it must work like the others.
+// TestReplicaOfAnOlderBuildEnds runs two replicas of a newer build, and one of an older. The older one must end at the
+// first entry that it cannot read, at each start, and keep its files. With the newer build, it must work like the
+// others.
 func TestReplicaOfAnOlderBuildEnds(t *testing.T) {
 	t.Parallel()
 	g, why := stopping(t, steady)
@@ -103,8 +101,7 @@ func TestReplicaOfAnOlderBuildEnds(t *testing.T) {
 	g.agree(4)
 }
 
-// TestUnreadableEntryEndsReplicas puts an entry of an unknown kind, or an incomplete one, into the log. The replicas
-// must end.
+// An entry of an unknown kind, or an incomplete one, must end the replicas.
 func TestUnreadableEntryEndsReplicas(t *testing.T) {
 	t.Parallel()
 	for name, entry := range map[string][]byte{"unknown kind": {9, 1, 'a'}, "cut": {entryVersion, 5, 'a'}, "cut mark": {entryMark, '{'}} {
@@ -134,8 +131,7 @@ func TestUnreadableEntryEndsReplicas(t *testing.T) {
 	}
 }
 
-// TestSnapshotHasReplicasCompared checks that a replica with a different state is noticed at the next snapshot, after
-// few entries.
+// A replica with a different state must be noticed at the next snapshot, after few entries.
 func TestSnapshotHasReplicasCompared(t *testing.T) {
 	t.Parallel()
 	g, why := stopping(t, nil)

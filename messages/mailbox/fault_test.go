@@ -99,8 +99,8 @@ func TestHangingDiskLosesTheLeadership(t *testing.T) {
 	}
 }
 
-// TestDecidedWaitsForWhatNobodyWaitsFor proposes a command and gives up waiting. When Decided returns, the command
-// must be in the state, and Decided must have added nothing to the log.
+// TestDecidedWaitsForWhatNobodyWaitsFor proposes a command and gives up waiting. When Decided returns, the command must
+// be in the state, and nothing else may be in the log.
 func TestDecidedWaitsForWhatNobodyWaitsFor(t *testing.T) {
 	t.Parallel()
 	g, logs, _ := faultyGroup(t, 1)
@@ -140,8 +140,8 @@ func TestDecidedWaitsForWhatNobodyWaitsFor(t *testing.T) {
 	}
 }
 
-// TestProbeEndsBeforeTheClose checks that Close waits for the probe of the disk, which writes a file into the
-// replica's directory: that directory may be removed after Close. If the probe hangs, Close must fail after a while.
+// Close must wait for the probe of the disk, which writes a file into the replica's directory: the directory may be
+// removed after Close. If the probe hangs, Close must fail after a while.
 func TestProbeEndsBeforeTheClose(t *testing.T) {
 	t.Parallel()
 	var hangs atomic.Bool
@@ -221,9 +221,9 @@ func TestFullDiskIsWaitedOut(t *testing.T) {
 	}
 }
 
-// TestFullDiskAfterACutIsWaitedOut: a follower has cut entries from the end of its log, because another leader's
-// entries replace them. The disk has no room for the new entries. The follower must wait, and write them as soon as
-// there is room. If it returned an error, Raft would wait for the cut entries for ever.
+// TestFullDiskAfterACutIsWaitedOut: a follower has cut entries from its log, because another leader's entries replace
+// them, and the disk has no room for the new ones. The follower must wait for room. If it returned an error, Raft would
+// wait for the cut entries for ever.
 func TestFullDiskAfterACutIsWaitedOut(t *testing.T) {
 	t.Parallel()
 	c := newGroup(t, 1, nil).configWithDefaults()
@@ -277,8 +277,8 @@ func TestFullDiskAfterACutIsWaitedOut(t *testing.T) {
 }
 
 // TestAcknowledgedEntriesAreNotCutAfterAStart starts a replica that has applied nothing yet; its disk says which
-// entries were acknowledged. If a leader's entries would replace one of these, the entry must not be cut from the log,
-// and the replica must stop. Later entries may be cut.
+// entries were acknowledged. If a leader's entries would replace one of these, the replica must stop instead of
+// cutting. Later entries may be cut.
 func TestAcknowledgedEntriesAreNotCutAfterAStart(t *testing.T) {
 	t.Parallel()
 	c := newGroup(t, 1, nil).configWithDefaults()
@@ -348,8 +348,7 @@ func TestLowSpaceRefusesProposals(t *testing.T) {
 	}
 }
 
-// TestWritesHaveTheSpaceLookedAt checks that a write makes the guard measure the free space if the last measurement is
-// old, and only then.
+// A write must make the guard measure the free space if the last measurement is old, and only then.
 func TestWritesHaveTheSpaceLookedAt(t *testing.T) {
 	c := &Config{Dir: t.TempDir(), Log: zap.NewNop()}
 	c.faults.free = func(string) (uint64, error) { return 1, nil }
@@ -370,8 +369,7 @@ func TestWritesHaveTheSpaceLookedAt(t *testing.T) {
 	}
 }
 
-// TestSpaceMarkDoesNotFlicker checks that proposals are refused below the limit, and accepted again only when an
-// eighth more is free.
+// Proposals must be refused below the limit, and accepted again only when an eighth more is free.
 func TestSpaceMarkDoesNotFlicker(t *testing.T) {
 	t.Parallel()
 	c := newGroup(t, 1, nil).configWithDefaults()
@@ -395,8 +393,8 @@ func TestSpaceMarkDoesNotFlicker(t *testing.T) {
 	}
 }
 
-// TestRefusedWriteWaitsForRoom checks that, after a write that had no room, proposals are refused until a file has
-// room. A full quota does not change the free space that the system reports.
+// After a write without room, proposals must be refused until a file has room. A full quota does not change the free
+// space that the system reports.
 func TestRefusedWriteWaitsForRoom(t *testing.T) {
 	t.Parallel()
 	c := newGroup(t, 1, nil).configWithDefaults()
@@ -418,7 +416,7 @@ func TestRefusedWriteWaitsForRoom(t *testing.T) {
 	}
 }
 
-// TestTryForRoomLeavesNothing calls the real tryRoom on a disk with room. No file may be left.
+// The real tryRoom must leave no file on a disk with room.
 func TestTryForRoomLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	if err := tryRoom(dir, 1<<20); err != nil {
@@ -445,7 +443,6 @@ func TestHangingProbeIsOverdue(t *testing.T) {
 	}
 }
 
-// exit is closed where the process would end.
 type exit chan struct{}
 
 func (e exit) OnWrite(*zapcore.CheckedEntry, []zapcore.Field) { close(e) }

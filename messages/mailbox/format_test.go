@@ -8,8 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestEntriesOfANewerRelease checks that entries in a newer format do not count as damage: nothing may be moved
-// aside.
+// Entries in a newer format must not count as damage: nothing may be moved aside.
 func TestEntriesOfANewerRelease(t *testing.T) {
 	log := raft.NewInmemStore()
 	if err := log.StoreLog(&raft.Log{Index: 1, Term: 1, Type: raft.LogCommand, Data: []byte{entryMark + 1}}); err != nil {

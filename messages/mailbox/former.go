@@ -6,14 +6,13 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// former has the IDs of all replicas that were members of the group, according to the log entries applied since the
-// start. Each replica keeps the list, so the next leader also knows that a replica was removed.
+// former has the IDs of all replicas that were members of the group, by the log entries applied since the start. Each
+// replica keeps the list, so the next leader also knows that a replica was removed.
 type former struct {
 	mu  sync.Mutex
 	ids map[string]bool
 }
 
-// note adds the members of a committed configuration.
 func (f *former) note(members raft.Configuration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -19,8 +19,8 @@ type below interface {
 	raft.WithClose
 }
 
-// gate is a transport between Raft and another transport. It passes on, unchanged, the requests
-// that this replica's standing allows, and checks the seals of arriving entries.
+// gate is a transport between Raft and another transport. It passes on, unchanged, the requests that this replica's
+// standing allows, and checks the seals of arriving entries.
 type gate struct {
 	below
 	*engine
@@ -37,13 +37,12 @@ type gate struct {
 
 	refusals atomic.Uint64 // number of refused messages of elections
 
-	// catching has the IDs of replicas without a vote, according to the committed configuration. They may catch up. It
-	// is emptied when this replica begins to lead.
+	// catching has the IDs of replicas without a vote in the committed configuration, which may catch up. It is emptied
+	// when this replica begins to lead.
 	catching sync.Map
 	exchange *exchange
-	// introduced has, for each replica, the latest term in which that replica knows that this leader has every entry
-	// that the replica acknowledged. answered has, for each replica, the latest term in which the replica answered or
-	// could not be reached.
+	// introduced has, for each replica, the latest term in which it knows that this leader has every entry that it
+	// acknowledged. answered has the latest term in which it answered or could not be reached.
 	introduced, answered sync.Map
 }
 
@@ -51,7 +50,6 @@ func newGate(t below) *gate {
 	return &gate{below: t, in: make(chan raft.RPC), stop: make(chan struct{})}
 }
 
-// start begins to pass requests on to Raft.
 func (g *gate) start() {
 	g.open.Store(true)
 	go func() {
@@ -113,8 +111,8 @@ func (g *gate) report() standingReport {
 	return q
 }
 
-// end returns the index and term of the last entry in this replica's log. The last index that Raft returns may be lower
-// than the index of the last written entry.
+// end returns the index and term of the last entry in this replica's log. Raft's last index may be lower than the last
+// written entry.
 func (g *gate) end() (index, term uint64) {
 	index, term = g.log.end()
 	return max(index, g.raft.LastIndex()), term
@@ -138,9 +136,9 @@ func (g *gate) passes(rpc raft.RPC) bool {
 	return true
 }
 
-// passesSnapshot refuses a snapshot whose last entry this replica's log already has. Such a
-// snapshot came late, on a connection that the leader had given up. Raft would go back to it
-// and remove all later entries, which this replica may have acknowledged since.
+// passesSnapshot refuses a snapshot whose last entry this replica's log already has. Such a snapshot came late, on a
+// connection that the leader had given up. Raft would go back to it and remove all later entries, which may be
+// acknowledged.
 func (g *gate) passesSnapshot(rpc raft.RPC, q *raft.InstallSnapshotRequest) bool {
 	err := g.standing.mayFollow(q.Term, false)
 	late := err == nil && q.Term == g.raft.CurrentTerm() && g.has(q.LastLogIndex, q.LastLogTerm)
@@ -183,8 +181,7 @@ func (g *gate) refuse(why error) error {
 	return why
 }
 
-// passesEntries checks that this replica may follow the leader, and that the entries match
-// their seals.
+// passesEntries checks that this replica may follow the leader, and that the entries match their seals.
 func (g *gate) passesEntries(rpc raft.RPC, q *raft.AppendEntriesRequest) bool {
 	refuse := func(err error) bool {
 		rpc.Respond(&raft.AppendEntriesResponse{RPCHeader: g.header()}, err)
@@ -238,8 +235,8 @@ func (g *gate) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.Ap
 	return nil
 }
 
-// acknowledged records that a replica has the entries of a request, and all entries before them, on its disk. The
-// answer to a heartbeat does not say this.
+// acknowledged records that a replica has the entries of a request, and all before them, on its disk. The answer to a
+// heartbeat does not say this.
 func (g *gate) acknowledged(id string, q *raft.AppendEntriesRequest, p *raft.AppendEntriesResponse) {
 	if o := g.leadership.current.Load(); o != nil && o.term == q.Term && p.Success {
 		g.standing.noteAck(id, q.PrevLogEntry+uint64(len(q.Entries)))
@@ -261,7 +258,7 @@ func (g *gate) notice(id string) leaderNotice {
 	return l
 }
 
-// RequestVote asks for a vote. First it asks whether that replica knows this replica's disk.
+// RequestVote asks for a vote, after it has asked whether the other replica knows this replica's disk.
 func (g *gate) RequestVote(id raft.ServerID, to raft.ServerAddress, q *raft.RequestVoteRequest, p *raft.RequestVoteResponse) error {
 	if err := g.mayAsk(id, to, q.LastLogIndex); err != nil {
 		return err
@@ -277,9 +274,9 @@ func (g *gate) RequestPreVote(id raft.ServerID, to raft.ServerAddress, q *raft.R
 	return g.below.RequestPreVote(id, to, q, p)
 }
 
-// mayAsk returns an error if this replica may not ask another replica for its vote. The argument last is the index of
-// the last entry in this replica's log. On a loaded machine Raft can ask before NewRaft has returned; then the standing
-// is not known yet.
+// mayAsk returns an error if this replica may not ask another one for its vote. The argument last is the index of the
+// last entry in this replica's log. On a loaded machine Raft can ask before NewRaft has returned, when the standing is
+// not known.
 func (g *gate) mayAsk(id raft.ServerID, to raft.ServerAddress, last uint64) error {
 	if !g.open.Load() {
 		return errNotRunning

@@ -40,8 +40,8 @@ func (s *strict) RequestVote(id raft.ServerID, to raft.ServerAddress, q *raft.Re
 	return s.below.RequestVote(id, to, q, p)
 }
 
-// TestRaftsMessagesStayAsTheyAre elects a leader, uses it, and replaces it after a failure. No field of Raft's
-// messages may contain what replicas tell each other on separate connections.
+// TestRaftsMessagesStayAsTheyAre elects, uses and replaces a leader. No field of Raft's messages may contain what
+// replicas tell each other on separate connections.
 func TestRaftsMessagesStayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	var votes atomic.Uint64
@@ -63,7 +63,6 @@ func TestRaftsMessagesStayAsTheyAre(t *testing.T) {
 	}
 }
 
-// beating is a transport that only handles heartbeats.
 type beating struct {
 	below
 	beat  func(raft.RPC)
@@ -82,8 +81,7 @@ func (b *beating) Close() error {
 	return nil
 }
 
-// TestCloseWaitsForHeartbeats closes a gate during a heartbeat. Close must wait, because a heartbeat writes the term
-// to the disk, and later heartbeats must be refused.
+// Close must wait for a heartbeat, which writes the term to the disk, and later heartbeats must be refused.
 func TestCloseWaitsForHeartbeats(t *testing.T) {
 	b := &beating{ended: make(chan struct{})}
 	g := newGate(b)
@@ -111,8 +109,7 @@ func TestCloseWaitsForHeartbeats(t *testing.T) {
 	}
 }
 
-// TestNobodyIsAskedBeforeRaftIsOpen checks that no vote is asked for before NewRaft has returned. On a loaded machine
-// Raft's goroutines try to ask earlier.
+// No vote may be asked for before NewRaft has returned. On a loaded machine Raft's goroutines try earlier.
 func TestNobodyIsAskedBeforeRaftIsOpen(t *testing.T) {
 	g := newGate(&beating{})
 	g.engine = &engine{}
@@ -127,8 +124,8 @@ func TestNobodyIsAskedBeforeRaftIsOpen(t *testing.T) {
 	}
 }
 
-// TestLateSnapshotRemovesNothing delivers a snapshot after the entries that follow it. The entries must stay, because
-// the leader counts them as acknowledged.
+// A snapshot that arrives after the entries that follow it must not remove them, because the leader counts them as
+// acknowledged.
 func TestLateSnapshotRemovesNothing(t *testing.T) {
 	t.Parallel()
 	for name, held := range map[string]bool{"applied": false, "not applied yet": true} {
@@ -169,7 +166,6 @@ func TestLateSnapshotRemovesNothing(t *testing.T) {
 	}
 }
 
-// sendSnapshot sends a leader's latest snapshot to a replica again.
 func sendSnapshot(t *testing.T, from, to *replicated) {
 	t.Helper()
 	all, err := from.disk.snapshots.List()

@@ -25,7 +25,7 @@ import (
 )
 
 // tally is a machine that counts how often each command was applied, and keeps a hash over all commands in order. The
-// result of a command has the type place.
+// result of a command is a place.
 type tally struct {
 	mu     sync.Mutex
 	counts map[string]int
@@ -39,7 +39,6 @@ type tally struct {
 	images atomic.Int64                  // number of images that it restored
 }
 
-// laterRules begins the commands whose rules an older build does not know.
 const laterRules = "later:"
 
 func (t *tally) Check(command []byte) (int, error) {
@@ -80,7 +79,7 @@ func (t *tally) Apply(index uint64, commands [][]byte) ([]any, error) {
 	return results, nil
 }
 
-// place is the result of a command: the command, and its position in the order of all applied commands, from 1.
+// place is a command and its position in the order of all applied commands, from 1.
 type place struct {
 	command string
 	at      uint64
@@ -144,8 +143,7 @@ func (t *tally) hold() (release func()) {
 	})
 }
 
-// group is a set of replicas in one process, each with its own directory. They are connected in memory or, with an
-// authority, over TCP like separate processes.
+// group is a set of replicas in one process. They are connected in memory or, with an authority, over TCP.
 type group struct {
 	t      testing.TB
 	local  *Local
@@ -179,12 +177,11 @@ func newGroup(t testing.TB, n int, adjust func(*Config)) *group {
 	return g
 }
 
-// steady sets a long timeout, for tests in which one replica must lead all the time. On a machine that stops for a
-// moment, an election would be correct, but not what these tests are about. Followers learn of the last commit after
-// some seconds.
+// steady sets a long timeout, for tests in which one replica must lead all the time, even on a machine that stops for a
+// moment. Followers learn of the last commit after some seconds.
 func steady(c *Config) { c.Timeout = 6 * time.Second }
 
-// impatient sets a short timeout for replicas that start from now on, so that they soon replace a silent leader.
+// impatient sets a short timeout for replicas that start later, so that they soon replace a silent leader.
 func (g *group) impatient() {
 	before := g.adjust
 	g.adjust = func(c *Config) {
@@ -193,7 +190,6 @@ func (g *group) impatient() {
 	}
 }
 
-// newSecureGroup returns a group whose replicas are connected over TCP.
 func newSecureGroup(t *testing.T, n int, adjust func(*Config)) *group {
 	g := newGroup(t, n, adjust)
 	g.issuer = newAuthority(t)
@@ -224,7 +220,6 @@ func (g *group) config(id string) Config {
 	return c
 }
 
-// listen gives a replica a port and a certificate.
 func (g *group) listen(c *Config) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -236,7 +231,6 @@ func (g *group) listen(c *Config) {
 	c.Local, c.faults.listener, c.Resolve, c.Group, c.TLS = nil, l, g.resolve, testGroup, g.issuer.issue(c.ID+"."+testGroup)
 }
 
-// testGroup is the group in the certificates of the tests.
 const testGroup = "bank.west"
 
 // start opens replicas, each at a new address if it has one, with an empty machine.
@@ -326,8 +320,7 @@ func (g *group) propose(command string) place {
 }
 
 // agree waits until all running replicas have the same state, with at least atLeast commands, and returns its hash. The
-// state must have at least as many commands as at the last call, because replicas that start pass through all earlier
-// states.
+// number of commands must not fall between calls, because replicas that start pass through all earlier states.
 func (g *group) agree(atLeast uint64) uint64 {
 	g.t.Helper()
 	var hash, most uint64
@@ -349,8 +342,8 @@ func (g *group) agree(atLeast uint64) uint64 {
 	return hash
 }
 
-// handOver makes a leader give its leadership away. A transfer that fails, for example under load, is tried again. A
-// transfer that timed out may still have succeeded.
+// handOver makes a leader give its leadership away. A failed transfer is repeated; one that timed out may have
+// succeeded.
 func (g *group) handOver(transfer func() raft.Future) {
 	g.t.Helper()
 	eventually(g.t, "leadership handed over", func() bool {
@@ -359,7 +352,6 @@ func (g *group) handOver(transfer func() raft.Future) {
 	})
 }
 
-// another waits for a leader that is not the old one.
 func (g *group) another(old *replicated) *replicated {
 	g.t.Helper()
 	var found *replicated

@@ -17,15 +17,12 @@ import (
 	"github.com/candor-grid/candor/messages/beat"
 )
 
-// guard watches a replica's disk: it times each write, measures the free space, and reports the
-// first failure.
+// guard watches a replica's disk: it times each write, measures the free space, and reports the first failure.
 type guard struct {
-	config *Config
-	failed func(error) // called once, in a goroutine of its own
-	// damaged is called when a file is damaged.
-	damaged func(error)
-	applied func() uint64
-	// stopping is closed when the replica stops.
+	config   *Config
+	failed   func(error) // called once, in a goroutine of its own
+	damaged  func(error)
+	applied  func() uint64
 	stopping <-chan struct{}
 	once     sync.Once
 	broken   atomic.Pointer[error] // the failure; nothing is written after it
@@ -65,7 +62,6 @@ func (g *guard) begin(name string) (end func()) {
 	}
 }
 
-// overdue returns an error if a write has been under way for longer than the given duration.
 func (g *guard) overdue(now time.Time, most time.Duration) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -78,8 +74,7 @@ func (g *guard) overdue(now time.Time, most time.Duration) error {
 }
 
 // write runs a write of the log and times it. If the disk is full, it sets low, because nothing was written and there
-// may be room later. After any other error the guard permits no more writes, because the content of the disk is
-// unknown.
+// may be room later. After any other error it permits no more writes, because the content of the disk is unknown.
 func (g *guard) write(name string, f func() error) error {
 	if err := g.broken.Load(); err != nil {
 		return *err
@@ -100,10 +95,10 @@ func (g *guard) write(name string, f func() error) error {
 	return err
 }
 
-// restFor is how long a replica waits, after the disk was full, before it tries the same write again.
+// restFor is the pause before a write to a full disk is tried again.
 const restFor = 20 * time.Millisecond
 
-// pauseBeforeRetry waits before a write is tried again. It returns false when the replica stops.
+// pauseBeforeRetry returns false when the replica stops.
 func (g *guard) pauseBeforeRetry() bool {
 	select {
 	case <-g.stopping:
@@ -113,7 +108,6 @@ func (g *guard) pauseBeforeRetry() bool {
 	}
 }
 
-// noSpace reports whether a write failed because the disk or a quota is full.
 func noSpace(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
@@ -125,7 +119,7 @@ func (g *guard) fail(err error) {
 	})
 }
 
-// watch looks for overdue writes from time to time. It does no I/O itself, so it cannot hang with the disk.
+// watch looks for overdue writes from time to time. It does no I/O, so it cannot hang with the disk.
 func (g *guard) watch(stop <-chan struct{}) {
 	for {
 		select {
@@ -140,8 +134,8 @@ func (g *guard) watch(stop <-chan struct{}) {
 	}
 }
 
-// spaceEvery is the time between two measurements of the free space while the log is written. It is so short that a
-// fast log cannot use up MinFreeBytes in between. Without writes, the time is spaceRest.
+// spaceEvery is the time between two measurements of the free space while the log is written, so short that a fast log
+// cannot use up MinFreeBytes in between. Without writes, the time is spaceRest.
 const (
 	spaceEvery = 250 * time.Millisecond
 	spaceRest  = time.Second
@@ -158,8 +152,8 @@ func (g *guard) lookAgain() {
 	}
 }
 
-// probe measures the free space, and writes and syncs a small file, so that a hanging disk is
-// noticed even if nobody proposes.
+// probe measures the free space, and writes and syncs a small file, so that a hanging disk is noticed even if nobody
+// proposes.
 func (g *guard) probe(stop <-chan struct{}) {
 	often, seldom := min(spaceRest, g.config.limits.stuckAfter/4), g.config.limits.stuckAfter/4
 	space, write := time.NewTicker(beat.Until(often)), time.NewTicker(beat.Until(seldom))
@@ -181,9 +175,9 @@ func (g *guard) probe(stop <-chan struct{}) {
 	}
 }
 
-// lookAtSpace sets low when less than MinFreeBytes is free, and clears low when an eighth more than this is free. So
-// low does not change all the time. After a write that had no room, it clears low only when a new file of the log has
-// room: a full quota does not change the free space that the system reports.
+// lookAtSpace sets low when less than MinFreeBytes is free, and clears it when an eighth more is free. After a write
+// without room, it clears low only when a new file of the log has room: a full quota does not change the free space
+// that the system reports.
 func (g *guard) lookAtSpace() {
 	g.looked.Store(time.Now().UnixNano())
 	end := g.begin("statfs")
@@ -202,7 +196,7 @@ func (g *guard) lookAtSpace() {
 	}
 }
 
-// setLow sets low. If low becomes true, it wakes the yielder, which may hand leadership over.
+// setLow sets low. If it becomes true, it wakes the yielder, which may hand leadership over.
 func (g *guard) setLow(low bool) {
 	if low && !g.low.Load() {
 		g.since.Store(time.Now().UnixNano())
@@ -218,7 +212,7 @@ func (g *guard) setLow(low bool) {
 
 func (g *guard) lowFor() time.Duration { return time.Since(time.Unix(0, g.since.Load())) }
 
-// hasRoom returns whether there is room for a file of the log, after a write that had no room.
+// hasRoom returns whether there is room for a file of the log, after a write without room.
 func (g *guard) hasRoom() bool {
 	end := g.begin("a try for room")
 	err := g.config.faults.room(g.config.Dir, int64(g.config.SegmentBytes))
@@ -290,8 +284,8 @@ func (s *guardedStable) SetUint64(key []byte, value uint64) error {
 	})
 }
 
-// guarded times a write. Unlike guard.write, it also runs after a failure: Raft itself ends the process when it
-// cannot store a vote.
+// guarded times a write. Unlike guard.write, it also runs after a failure: Raft itself ends the process when it cannot
+// store a vote.
 func (s *guardedStable) guarded(f func() error, promised func(*record)) error {
 	end := s.guard.begin("a write of the vote")
 	defer end()

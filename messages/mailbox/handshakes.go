@@ -13,9 +13,9 @@ import (
 
 const (
 	handshakeTimeout = 5 * time.Second
-	// maxHandshakes bounds the connections that have not proved yet who they are, and maxHandshakesFrom bounds the same
-	// for one address. A replica's handshake takes milliseconds. So if there are too many, the oldest connection does
-	// not belong to a replica.
+	// maxHandshakes bounds the connections that have not proved who they are, and maxHandshakesFrom those of one
+	// address. A replica's handshake takes milliseconds, so the oldest of too many connections does not belong to a
+	// replica.
 	maxHandshakes     = 64
 	maxHandshakesFrom = 16
 )
@@ -27,15 +27,13 @@ func handshake(c *tls.Conn, within time.Duration) error {
 	return c.HandshakeContext(ctx)
 }
 
-// handshakes has the connections whose handshake is under way. If a new connection is one too many, the oldest
-// connection from the same address is closed, or the oldest of all. So connections that send nothing cannot keep a
-// replica out.
+// handshakes has the connections whose handshake is under way. If one is too many, the oldest from the same address is
+// closed, or the oldest of all, so that connections that send nothing cannot keep a replica out.
 type handshakes struct {
 	mu   sync.Mutex
 	open []net.Conn // oldest first
 }
 
-// begin adds a connection, and closes the oldest one if there are too many.
 func (g *handshakes) begin(c net.Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -74,14 +72,14 @@ func hostOf(a net.Addr) string {
 	return host
 }
 
-// refusals limits the log of refused connections to one line a second. Without it, strangers could fill the disk.
+// refusals limits the log of refused connections to one line a second. Strangers could otherwise fill the disk.
 type refusals struct {
 	mu     sync.Mutex
 	logged time.Time
 	silent int // refusals that were not logged since the last log line
 }
 
-// next reports whether to log a refusal. The result silent is how many were not logged since the last log line.
+// next reports whether to log a refusal. The result silent is how many were not logged since the last line.
 func (r *refusals) next(now time.Time) (silent int, log bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

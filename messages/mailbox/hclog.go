@@ -9,8 +9,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// raftLog writes Raft's log to zap, one level lower: most of what Raft calls an error is a peer
-// that does not answer for a while. This package itself logs what an operator must know.
+// raftLog writes Raft's log to zap, one level lower: most of what Raft calls an error is a peer that does not answer
+// for a while.
 type raftLog struct{ log *zap.SugaredLogger }
 
 func newRaftLog(l *zap.Logger) hclog.Logger {
@@ -19,7 +19,6 @@ func newRaftLog(l *zap.Logger) hclog.Logger {
 	return i
 }
 
-// Accept writes a message with its key and value pairs.
 func (r raftLog) Accept(_ string, l hclog.Level, msg string, args ...any) {
 	if level := zapLevel(l); r.log.Level().Enabled(level) {
 		r.log.Logw(level, msg, spelled(args)...)
@@ -37,7 +36,7 @@ func zapLevel(l hclog.Level) zapcore.Level {
 	}
 }
 
-// spelled formats values that hclog leaves to the logger to format.
+// spelled formats values that hclog leaves to the logger.
 func spelled(args []any) []any {
 	out := make([]any, len(args))
 	for i, a := range args {

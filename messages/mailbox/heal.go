@@ -19,7 +19,7 @@ type healer struct {
 }
 
 // heal removes the vote of each doubtful replica, waits until it has caught up, and returns the vote. It does the same
-// for a replica that has no vote and whose disk no longer has the reason for this.
+// for a replica without a vote whose disk no longer has the reason.
 func (h *healer) heal() {
 	tick := time.NewTicker(h.config.Timeout)
 	defer tick.Stop()
@@ -66,8 +66,8 @@ const (
 	mostAlone = 10 * time.Second
 )
 
-// tellAlone logs what an operator may have to do when a doubtful replica has not heard of a
-// leader for some time: perhaps no replica of the group has a vote.
+// tellAlone logs what an operator may have to do when a doubtful replica has not heard of a leader for some time:
+// perhaps no replica of the group has a vote.
 func (h *healer) tellAlone(silence time.Duration) bool {
 	err := h.standing.doubts()
 	if err == nil || silence < min(aloneFor*h.config.Timeout, mostAlone) {
@@ -78,9 +78,9 @@ func (h *healer) tellAlone(silence time.Duration) bool {
 	return true
 }
 
-// readmit does the next step to give a replica its vote again, according to its latest report. First it removes the
-// vote by an entry that the other replicas commit. When this entry is committed, no later leader can have been elected
-// with a vote that the replica has forgotten.
+// readmit does the next step to give a replica its vote again, by its latest report. First it removes the vote by an
+// entry that the other replicas commit. After that, no later leader can have been elected with a vote that the replica
+// has forgotten.
 func (h *healer) readmit(id string, q standingReport) error {
 	all, err := h.members.Members()
 	if err != nil {

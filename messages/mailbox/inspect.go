@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// The keys of Raft in the store of votes, and a key of this package which says that promises existed.
+// These are the keys of Raft in the store of votes, and a key of this package which says that promises existed.
 var (
 	keyTerm      = []byte("CurrentTerm")
 	keyVotedTerm = []byte("LastVoteTerm")
@@ -24,14 +24,13 @@ var (
 	keyPromises  = []byte("candor-promises")
 )
 
-// acceptFile is the name of a file that an operator makes in a replica's directory. At its next start the replica then
-// accepts its files as complete. It does so only once.
+// acceptFile is a file that an operator makes in a replica's directory. At its next start, and only then, the replica
+// accepts its files as complete.
 const acceptFile = "accept"
 
-// inspect opens the files of a directory, compares them, and checks that the replica has all that it promised. Files
-// may be damaged although the latest snapshot and the entries after it contain everything promised. The replica then
-// continues with this snapshot and these entries. Otherwise, if there are peers, inspect moves the files aside, and the
-// replica starts again without a vote. Without peers it returns the damage as an error.
+// inspect opens the files of a directory, compares them, and checks that the replica has all that it promised. If the
+// latest snapshot and the entries after it contain this, the replica continues with them. Otherwise inspect moves the
+// files aside, and the replica starts again without a vote. Without peers, inspect returns the damage as an error.
 func (d *disk) inspect(c *Config) error {
 	err := d.tryOpen(c)
 	if _, found := errors.AsType[*damage](err); !found {
@@ -125,8 +124,8 @@ func (d *disk) openFiles(c *Config) error {
 	return nil
 }
 
-// broken returns a *damage if the cause of an error is the content of a file, and otherwise the error itself. A segment
-// that exists but is not in the list of segments means that the list is lost.
+// broken returns a *damage if the content of a file caused an error, and otherwise the error. An existing segment that
+// is not in the list of segments means that the list is lost.
 func broken(err error) error {
 	if no, ok := errors.AsType[syscall.Errno](err); ok && no != syscall.ENOENT && no != syscall.EEXIST || isConfig(err) {
 		return err
@@ -139,7 +138,7 @@ func isConfig(err error) bool {
 	return messages.KindOf(err) == messages.Invalid || messages.KindOf(err) == messages.Conflict
 }
 
-// promise makes a new file of promises for a directory whose promises are missing or damaged.
+// promise makes a new file of promises in place of a missing or damaged one.
 func (d *disk) promise(c *Config, doubt error) error {
 	last, err := d.lastEntry(c)
 	if err != nil {
@@ -223,7 +222,7 @@ func orNone(err error) error {
 	return errors.New("there is none")
 }
 
-// scan reads the whole log and checks that no entry is missing, and that each follows the previous entry.
+// scan reads the whole log. No entry may be missing, and each must follow the previous one.
 func (s *sealedLog) scan() (last tail, first uint64, err error) {
 	var end uint64
 	err = safely(func() (err error) {
@@ -296,7 +295,6 @@ func (d *disk) votes() (term, voted uint64, whom []byte, err error) {
 	return term, voted, whom, err
 }
 
-// stored reads a value from the store of votes.
 func (d *disk) stored(key []byte) (value []byte, err error) {
 	err = safely(func() error {
 		v, err := d.store.Get(key)
@@ -312,7 +310,6 @@ func (d *disk) stored(key []byte) (value []byte, err error) {
 // notFound reports whether an error says that a store of votes lacks a value. Raft compares the same text.
 func notFound(err error) bool { return err.Error() == "not found" }
 
-// accept carries out what the operator asked for with acceptFile.
 func (d *disk) accept(c *Config) {
 	path := filepath.Join(c.Dir, acceptFile)
 	if os.Remove(path) != nil {
@@ -378,7 +375,7 @@ func (d *disk) putAside(c *Config, names ...string) (string, error) {
 }
 
 // begin starts again with an empty directory, after the state was moved aside. The disk gets a new name, so that the
-// peers know that it is not the old disk. The promised votes are kept.
+// peers know that it is new. The promised votes are kept.
 func (d *disk) begin(c *Config, why error) error {
 	r := record{}
 	if d.promises != nil {
@@ -414,8 +411,8 @@ func (d *disk) beginLog(c *Config, r *record, entries []*raft.Log) error {
 	return nil
 }
 
-// complete returns the latest snapshot and the entries after it, if together they contain everything that this replica
-// promised. Otherwise it returns an error. Entries before the snapshot are not needed.
+// complete returns the latest snapshot and the entries after it, if they contain everything that this replica promised,
+// otherwise an error. Entries before the snapshot are not needed.
 func (d *disk) complete(c *Config) (snapshot uint64, entries []*raft.Log, err error) {
 	if d.promises == nil || d.snapshots == nil {
 		return 0, nil, errors.New("there is no record of acknowledged entries to compare with")
@@ -455,7 +452,6 @@ func (d *disk) complete(c *Config) (snapshot uint64, entries []*raft.Log, err er
 	return usable.Index, entries, nil
 }
 
-// salvage moves the damaged log aside, and makes a new log with the entries after a snapshot.
 func (d *disk) salvage(c *Config, snapshot uint64, entries []*raft.Log, why error) error {
 	r := d.promises.now()
 	if err := d.promises.close(); err != nil {

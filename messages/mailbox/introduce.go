@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/beat"
 )
 
-// introduce tells a replica which log this leader has, before this leader sends it anything else in a term. The
-// replica answers whether this log has every entry that was acknowledged there.
+// introduce tells a replica which log this leader has, before anything else in a term. The replica answers whether this
+// log has every entry that was acknowledged there.
 func (g *gate) introduce(id raft.ServerID, to raft.ServerAddress, term uint64) error {
 	if in, has := g.introduced.Load(id); has && in == term {
 		return nil
@@ -46,8 +46,8 @@ func (g *gate) introduce(id raft.ServerID, to raft.ServerAddress, term uint64) e
 	return nil
 }
 
-// knows asks another replica whether both belong to one group, and whether that replica knows this replica's disk. This
-// replica calls it before it asks for a vote.
+// knows asks another replica, before a request for its vote, whether both belong to one group, and whether it knows
+// this replica's disk.
 func (g *gate) knows(id raft.ServerID, to raft.ServerAddress) error {
 	last, _ := g.end()
 	mine := g.standing.tellsLog(last)
@@ -91,9 +91,9 @@ func (g *gate) meets(from string, q hello) (a hello) {
 	return a
 }
 
-// tell runs on every replica. A leader tells all other replicas what it knows of the disks, and collects their reports.
-// A replica that does not lead asks the others, less often, what it would ask before an election. So its connections
-// are already open when an election begins.
+// tell runs on every replica. A leader tells all others what it knows of the disks, and collects their reports. Another
+// replica asks, less often, what it would ask before an election, so that its connections are open when an election
+// begins.
 func (g *gate) tell() {
 	var busy sync.Map // replicas that are being told, by ID
 	for tick := 0; ; tick++ {
@@ -142,8 +142,7 @@ func (g *gate) tellOne(id raft.ServerID, to raft.ServerAddress, term uint64) {
 	}
 }
 
-// InstallSnapshot sends a snapshot. The replica also needs to know which leaders wrote the snapshot's entries (the
-// reigns), so this leader sends this first.
+// InstallSnapshot sends a snapshot. Before that it sends which leaders wrote the snapshot's entries (the reigns).
 func (g *gate) InstallSnapshot(id raft.ServerID, to raft.ServerAddress, q *raft.InstallSnapshotRequest, p *raft.InstallSnapshotResponse, image io.Reader) error {
 	g.introduced.Delete(id)
 	if err := g.introduce(id, to, q.Term); err != nil {

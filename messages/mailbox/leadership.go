@@ -8,7 +8,6 @@ import (
 	"go.uber.org/zap"
 )
 
-// leadership tracks whether this replica leads.
 type leadership struct {
 	*engine
 	applier *applier
@@ -38,8 +37,8 @@ func (l *leadership) leads() uint64 {
 	return 0
 }
 
-// lead follows Raft's leadership. It announces a gain after the barrier of the term was applied: then the state has
-// all entries of earlier terms.
+// lead follows Raft's leadership. It announces a gain after the barrier of the term was applied: then the state has all
+// entries of earlier terms.
 func (l *leadership) lead() {
 	var begun *tenure // the tenure that has begun according to Raft
 	entered := make(chan *tenure)
@@ -86,18 +85,17 @@ func (l *leadership) announce(change Leadership) {
 	l.config.Log.Info("leadership", zap.Bool("leads", change.Leads), zap.Uint64("term", change.Term))
 }
 
-// barrierRetry is the pause before another try if Raft cannot take a barrier, because it is handing leadership over. If
-// the transfer fails, this replica still leads and needs the barrier.
+// barrierRetry is the pause before another try if Raft cannot take a barrier while it hands leadership over. If the
+// transfer fails, this replica still leads and needs the barrier.
 const barrierRetry = 20 * time.Millisecond
 
-// A new leader begins to serve when each other replica has answered it or cannot be reached. It waits at most
-// mostSilence. The reason is that one of these replicas may have acknowledged entries that this leader lacks.
+// A new leader begins to serve when each other replica has answered it or cannot be reached, or after mostSilence. One
+// of these replicas may have acknowledged entries that this leader lacks.
 const (
 	mostSilence = 300 * time.Millisecond
 	heardEvery  = 2 * time.Millisecond
 )
 
-// enter applies the barrier of a new tenure, then sends the tenure to the channel entered.
 func (l *leadership) enter(o *tenure, entered chan<- *tenure) {
 	began := time.Now()
 	for !l.tryBarrier(o) {
@@ -123,8 +121,8 @@ func (l *leadership) enter(o *tenure, entered chan<- *tenure) {
 	}
 }
 
-// tryBarrier applies a barrier. If the term is the same before and after, the barrier belongs to it: terms only grow,
-// and a replica leads a term at most once.
+// tryBarrier applies a barrier. It belongs to the term if the term is the same before and after, because terms only
+// grow.
 func (l *leadership) tryBarrier(o *tenure) bool {
 	o.term = l.raft.CurrentTerm()
 	f := l.raft.Barrier(0)

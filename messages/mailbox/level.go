@@ -12,11 +12,11 @@ import (
 	"github.com/candor-grid/candor/messages/beat"
 )
 
-// raiseAfter is how long all replicas can work with a higher level before the leader raises the level. Until then,
-// each host can go back to the release before.
+// raiseAfter is how long all replicas must be able to work with a higher level before the leader raises the level.
+// Until then, each host can go back to the release before.
 const raiseAfter = 24 * time.Hour
 
-// agreeOn records that the replicas agreed on a level; 0 means that they agreed on none yet.
+// agreeOn records that the replicas agreed on a level; 0 means none yet.
 func (a *applier) agreeOn(level int) error {
 	if level == 0 {
 		return nil
@@ -31,8 +31,8 @@ func (a *applier) agreeOn(level int) error {
 	return nil
 }
 
-// levels knows the level of each replica's release, and raises the level that the replicas agree on while this replica
-// leads. The level is in the log and in each snapshot. It never falls.
+// levels knows the level of each replica's release, and raises the agreed level while this replica leads. The level is
+// in the log and in each snapshot. It never falls.
 type levels struct {
 	*engine
 	leadership *leadership
@@ -44,8 +44,8 @@ type levels struct {
 
 func (v *levels) agreed() int { return max(1, int(v.applier.level.Load())) }
 
-// lowest returns the lowest level of all replicas' releases. The result silent lists the replicas that have not told
-// their level recently. The result lower lists the replicas whose level is below the argument wanted.
+// lowest returns the lowest level of all replicas' releases. silent lists the replicas that have not told their level
+// recently; lower lists those whose level is below the argument wanted.
 func (v *levels) lowest(wanted int) (level int, silent, lower []string) {
 	level = v.config.limits.level
 	for _, s := range v.servers() {
@@ -66,7 +66,6 @@ func (v *levels) lowest(wanted int) (level int, silent, lower []string) {
 	return level, silent, lower
 }
 
-// refusal returns the error for a command that needs a higher level than the replicas agreed on.
 func (v *levels) refusal(needs int) error {
 	_, silent, lower := v.lowest(needs)
 	do := "all replicas can work with this level: type candor upgrade finish"
@@ -92,9 +91,9 @@ func (v *levels) begin(o *tenure) bool {
 	return true
 }
 
-// watch raises the level while this replica leads, after all replicas could work with a higher level for raiseAfter.
-// After the level was raised to n, it writes a snapshot on each replica. Without the snapshot, a release of level n+1
-// could not start with the files, because they would still have entries of level n−1.
+// watch raises the level after all replicas could work with a higher one for raiseAfter, while this replica leads.
+// After the level was raised to n, it writes a snapshot on each replica. Otherwise the files would still have entries
+// of level n−1, with which a release of level n+1 cannot start.
 func (v *levels) watch() {
 	var since time.Time // when all replicas could first work with a higher level; zero means that they cannot
 	every := min(v.config.limits.raiseAfter, time.Second)

@@ -9,7 +9,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// levelled is a group whose replicas run releases of given levels.
 type levelled struct {
 	*group
 	level map[string]int
@@ -28,7 +27,6 @@ func newLevelled(t *testing.T, level int, raiseAfter time.Duration) *levelled {
 	return l
 }
 
-// upgrade stops a replica and starts it with a release of another level.
 func (l *levelled) upgrade(id string, level int) {
 	l.t.Helper()
 	l.stop(id)
@@ -36,7 +34,7 @@ func (l *levelled) upgrade(id string, level int) {
 	l.start(id)
 }
 
-// refuses starts a stopped replica with a release of the given level. The start or the running replica must end with an
+// refuses starts a stopped replica with a release of another level. The start or the running replica must end with an
 // error that contains the sentence.
 func (l *levelled) refuses(id string, level int, sentence string) {
 	l.t.Helper()
@@ -71,7 +69,6 @@ func (l *levelled) agreed(level int) {
 	})
 }
 
-// refused proposes a command that needs a level. The leader must refuse it with an error that contains the sentence.
 func (l *levelled) refused(command, sentence string) {
 	l.t.Helper()
 	before := l.leader().raft.LastIndex()
@@ -84,9 +81,9 @@ func (l *levelled) refused(command, sentence string) {
 	}
 }
 
-// TestAGroupIsUpgradedReplicaByReplica upgrades a group from level 1 to level 2 and goes back before the last replica
-// was upgraded. Commands that need level 2 must be refused until all replicas can carry them out. After that, a replica
-// with the first release or with a release of level 4 cannot join, and a replica with a release of level 3 can.
+// TestAGroupIsUpgradedReplicaByReplica upgrades a group from level 1 to level 2, and goes back once on the way.
+// Commands that need level 2 must be refused until all replicas can carry them out. After that, replicas of levels 1
+// and 4 cannot join, and one of level 3 can.
 func TestAGroupIsUpgradedReplicaByReplica(t *testing.T) {
 	t.Parallel()
 	l := newLevelled(t, 1, 50*time.Millisecond)
@@ -118,8 +115,8 @@ func TestAGroupIsUpgradedReplicaByReplica(t *testing.T) {
 	l.agreed(2)
 }
 
-// TestAnOperatorRaisesTheLevel: an operator asks for the new level at once. This must be refused while a replica runs
-// the earlier release or does not answer. Then it must succeed.
+// An operator who asks for the new level at once must be refused while a replica runs the earlier release or does not
+// answer, and then succeed.
 func TestAnOperatorRaisesTheLevel(t *testing.T) {
 	t.Parallel()
 	l := newLevelled(t, 1, time.Hour)
@@ -158,8 +155,7 @@ func TestAnOperatorRaisesTheLevel(t *testing.T) {
 	l.agreed(2)
 }
 
-// TestANewGroupBeginsWithItsRelease starts new groups of later releases. A group must begin with the lowest level of
-// its replicas.
+// A new group must begin with the lowest level of its replicas.
 func TestANewGroupBeginsWithItsRelease(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -9,9 +9,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Local connects replicas that run in one process. Connections are pipes in memory: no port is open, so nothing
-// outside the process can reach a replica. Raft's own in-memory transport is not used: it has no separate path for
-// heartbeats, so a follower with a slow disk would start elections.
+// Local connects replicas that run in one process, by pipes in memory: nothing outside the process can reach a replica.
+// Raft's own in-memory transport has no separate path for heartbeats, so a follower with a slow disk would start
+// elections.
 type Local struct {
 	mu      sync.Mutex
 	streams map[string]*stream // by replica ID
@@ -41,8 +41,8 @@ func (l *Local) leave(s *stream) {
 	}
 }
 
-// connect makes a pipe, gives one end to replica id and returns the other end. The argument own is true for a pipe for
-// questions of this package, and false for a pipe for Raft.
+// connect makes a pipe, gives one end to replica id and returns the other. The argument own is true for questions of
+// this package, and false for Raft.
 func (l *Local) connect(from, id string, timeout time.Duration, own bool) (net.Conn, error) {
 	l.mu.Lock()
 	s := l.streams[id]

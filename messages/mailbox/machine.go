@@ -75,7 +75,6 @@ func (a *applier) ApplyBatch(logs []*raft.Log) []any {
 	return responses
 }
 
-// applyOne carries out an entry, or stops the applier.
 func (a *applier) applyOne(l *raft.Log) any {
 	if err := checkSeal(l); err != nil {
 		a.stop(a.damaged, damagedEntry("this replica", l.Index, err))
@@ -135,8 +134,8 @@ func (a *applier) applyEntry(l *raft.Log) ([]any, error) {
 	return results, err
 }
 
-// A snapshot is this header, the index of the last entry in it, the level that the replicas agreed on, the SHA-256 of
-// the program that wrote it, and the machine's image.
+// A snapshot is this header, the index of the last entry in it, the agreed level, the SHA-256 of the program that wrote
+// it, and the machine's image.
 const (
 	snapshotHeader = "candor mailbox 3\n"
 	headerBytes    = len(snapshotHeader) + 8 + 2 + sha256.Size
@@ -191,7 +190,7 @@ func (a *applier) restore(source io.Reader) error {
 	return nil
 }
 
-// snapshot is an image of the machine that has not been written to the disk yet.
+// snapshot is an image of the machine that has not been written yet.
 type snapshot struct {
 	index uint64
 	level int64 // level that the replicas agreed on

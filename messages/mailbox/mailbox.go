@@ -7,29 +7,29 @@ import (
 )
 
 // Machine is the replicated state of an actor. The mailbox calls its methods one at a time. If other goroutines read
-// the machine at the same time, the machine must use a lock.
+// the machine at the same time, it must use a lock.
 type Machine interface {
-	// Check returns the level that a replica needs to carry out a command, or an error if Apply could not read the
-	// command. Propose calls it in the goroutines of its callers. No command reaches the log that Apply could not read,
-	// or that needs a higher level than the replicas agreed on (see [messages.Level]).
+	// Check returns the level that a replica needs to carry out a command, or an error if Apply could not read it.
+	// Propose calls Check in the goroutines of its callers. No command reaches the log that Apply could not read, or
+	// that needs a higher level than the agreed one (see [messages.Level]).
 	Check(command []byte) (level int, err error)
-	// Apply carries out the commands of one log entry in order, and returns a result for each; a refused command also
-	// gets a result, which says so. Apply is deterministic. It must not change the bytes of the commands. If it keeps a
-	// command, the whole entry stays in memory. An error means that this build cannot read a command, or does not know
-	// its rules. Such an error ends the replica, since other replicas may have carried out the command.
+	// Apply carries out the commands of one log entry in order, and returns a result for each, also for a refused one.
+	// Apply is deterministic. It must not change the bytes of the commands. If it keeps a command, the whole entry
+	// stays in memory. An error means that this build cannot read a command, or does not know its rules. It ends the
+	// replica, since others may have carried out the command.
 	Apply(index uint64, commands [][]byte) ([]any, error)
-	// Capture returns an image of the state, which later Applies do not change. It is called
-	// between Applies and must be quick; the image is written on another goroutine.
+	// Capture returns an image of the state, which later Applies do not change. It is called between Applies and must
+	// be quick; another goroutine writes the image.
 	Capture() Image
 	// Restore replaces the state with an image.
 	Restore(r io.Reader) error
 	// Weak returns an error if this replica should not lead, for example because it lacks a file that replicas get from
-	// their leader. It returns nil if the replica may lead. A weak replica hands leadership to one that is not weak.
+	// their leader. A weak replica hands leadership to one that is not weak.
 	Weak() error
 }
 
-// Agreeing is a machine that knows the level that the replicas agreed on. The mailbox calls Agreed when a snapshot or an
-// entry of the log says the level.
+// Agreeing is a machine that knows the level that the replicas agreed on. The mailbox calls Agreed when a snapshot or
+// an entry of the log says the level.
 type Agreeing interface{ Agreed(level int) }
 
 // Image is a captured state.
@@ -41,34 +41,33 @@ type Image interface {
 
 // Mailbox is one replica's access to the log.
 type Mailbox interface {
-	// Propose appends a command, and returns the result of applying it on this replica. Commands proposed together
-	// share log entries. Propose copies the command. It returns ErrNotLeader if the command was certainly not appended
-	// here, ErrUnknown if the command may be applied now or later, ErrNoSpace if the log's disk is almost full, and
-	// ErrClosed if the command was not appended because the mailbox is closed.
+	// Propose appends a command, which it copies, and returns the result of applying it on this replica. Commands
+	// proposed together share log entries. It returns ErrNotLeader if the command was certainly not appended here,
+	// ErrUnknown if the command may be applied now or later, ErrNoSpace if the log's disk is almost full, and ErrClosed
+	// if the command was not appended because the mailbox is closed.
 	Propose(ctx context.Context, command []byte) (any, error)
 	// ProposeInOrder proposes several commands, and returns for each what Propose would return. They are applied in
-	// their order; other commands may come between them.
+	// order; other commands may come between them.
 	ProposeInOrder(ctx context.Context, commands [][]byte) ([]any, []error)
 	// Decided waits until each command that was proposed here before the call has been applied, or will never be
-	// appended by this replica in its term. This includes commands whose callers no longer wait. Decided adds nothing
-	// to the log. To learn whether the commands were carried out, call Decided, then Verify, then read the state. The
-	// error is ErrClosed, or the context's.
+	// appended by this replica in its term, also if its caller no longer waits. It adds nothing to the log. To learn
+	// whether the commands were carried out, call Decided, then Verify, then read the state. The error is ErrClosed, or
+	// the context's.
 	Decided(ctx context.Context) error
 	// Verify returns nil if this replica was the leader at some moment after the call began, and its state has
 	// everything that was committed before that moment. Call Verify first, then read the state: the read is
 	// linearizable, even if leadership is lost in between, because it shows everything answered before the call and
-	// nothing uncommitted. (Reading first costs the same, but is only correct if both the read and the verification are
-	// in one term, after its barrier.) Concurrent calls share rounds. After an error nothing may be concluded:
-	// ErrNotLeader, ErrClosed, or the context's.
+	// nothing uncommitted. Concurrent calls share rounds. After an error nothing may be concluded: ErrNotLeader,
+	// ErrClosed, or the context's.
 	Verify(ctx context.Context) error
-	// Leadership reports each change: that leadership was gained (after the barrier of a new term was applied here), or
-	// lost. The channel keeps only the latest change, for one receiver. So the receiver may read two gains in a row,
-	// with different terms. The channel is never closed.
+	// Leadership reports each change: leadership was gained (after the barrier of a new term was applied here), or
+	// lost. The channel keeps only the latest change, for one receiver, who may so read two gains in a row. The channel
+	// is never closed.
 	Leadership() <-chan Leadership
 	// Status describes the group as this replica sees it.
 	Status() Status
-	// Close stops the replica. If it leads, it first hands leadership to another replica. Waiting calls return.
-	// Closing again does nothing.
+	// Close stops the replica. A leader first hands leadership to another replica. Waiting calls return. Closing again
+	// does nothing.
 	Close() error
 }
 

@@ -69,9 +69,9 @@ func (m *members) Members() ([]Member, error) {
 }
 
 // Add adds a replica to the group, and gives it a vote when it has all that was committed when Add was called. The
-// replica must run, with an empty Dir and without Bootstrap. The argument address is the address where it serves the
-// group, for replicas whose Config does not have it; "" means that all replicas have it. If ctx ends before the replica
-// has caught up, the leader gives it the vote later (see healer), and another Add waits for that.
+// replica must run, with an empty Dir and without Bootstrap. The argument address is where it serves the group, for
+// replicas whose Config does not have it; "" means that all have it. If ctx ends first, the leader gives the vote later
+// (see healer), and another Add waits for that.
 func (m *members) Add(ctx context.Context, id, address string) error {
 	all, err := m.Members()
 	if err != nil {
@@ -126,8 +126,8 @@ func (m *members) caughtUp(ctx context.Context, id string, index uint64) error {
 
 // Remove removes a replica from the group. It returns Unavailable if a majority of the others does not answer; a new
 // leader may first have to hear from them. Without force, it returns a Conflict if the group could then lose fewer
-// replicas than now. If the leader itself is to be removed, it hands leadership over and returns ErrNotLeader.
-// Repeating a removal whose answer was lost succeeds.
+// replicas than now. To remove itself, the leader hands leadership over and returns ErrNotLeader. Repeating a removal
+// succeeds.
 func (m *members) Remove(ctx context.Context, id string, force bool) error {
 	all, err := m.Members()
 	if err != nil {
@@ -168,7 +168,7 @@ func (m *members) committed() error {
 }
 
 // Spare returns how many of the answering replicas the group can lose and still have a majority. A negative result
-// means that it has no majority now.
+// means that it has none now.
 func Spare(all []Member) int {
 	voters, answer := 0, 0
 	for _, one := range all {
@@ -213,8 +213,8 @@ func names(all []Member) string {
 	return strings.Join(ids, ", ")
 }
 
-// joinAddress returns the address of a replica in Raft's form: its ID, then an @ and the
-// address it was added with. Example: "3@10.0.0.3:7000".
+// joinAddress returns a replica's address in Raft's form: its ID, an @ and the address it was added with, such as
+// "3@10.0.0.3:7000".
 func joinAddress(id, address string) string {
 	if address == "" {
 		return id

@@ -12,7 +12,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// startNew starts a replica that is not in the group yet, and that the others do not know.
 func (g *group) startNew(id string) (address string) {
 	g.t.Helper()
 	g.dirs[id] = g.t.TempDir()
@@ -31,8 +30,7 @@ func (g *group) startNew(id string) (address string) {
 	return g.addresses[id]
 }
 
-// led calls the function do with the present leader. If leadership changes meanwhile, it calls do again with the new
-// leader.
+// led calls do with the present leader, and again with a new leader if leadership changes meanwhile.
 func (g *group) led(do func(*replicated) error) error {
 	g.t.Helper()
 	for {
@@ -58,7 +56,6 @@ func voters(t *testing.T, m *replicated) []string {
 	return ids
 }
 
-// silent waits until the leader has not heard from a replica for a while.
 func (g *group) silent(id string) {
 	g.t.Helper()
 	eventually(g.t, id+" is silent", func() bool {
@@ -68,12 +65,12 @@ func (g *group) silent(id string) {
 	})
 }
 
-// TestReplaceADeadReplica adds a new replica with an empty disk in place of a lost one. The new replica must get a
-// snapshot for the entries that the log no longer has. The others must find it although no configuration has its
-// address, and it must then count towards majorities.
+// TestReplaceADeadReplica adds a new replica with an empty disk in place of a lost one. It must get a snapshot for the
+// entries that the log no longer has. The others must find it although no configuration has its address, and it must
+// then count towards majorities.
 func TestReplaceADeadReplica(t *testing.T) {
 	t.Parallel()
-	// Entries that were cut off stay readable until their segment is full. So the segments are small, and the commands
+	// Entries that were cut off stay readable until their segment is full, so the segments are small, and the commands
 	// are large.
 	g := newSecureGroup(t, 3, func(c *Config) { c.TrailingEntries, c.SegmentBytes = 1, 64<<10 })
 	g.start(g.ids...)
@@ -121,7 +118,7 @@ func TestReplaceADeadReplica(t *testing.T) {
 		t.Error("the new replica got the log, and no snapshot")
 	}
 
-	// The new replica now also counts in place of a second replica that stops, and replicas that start again must find
+	// The new replica must also count in place of a second replica that stops, and replicas that start again must find
 	// it.
 	other := g.leader().config.ID
 	if other == "r4" {
@@ -134,8 +131,8 @@ func TestReplaceADeadReplica(t *testing.T) {
 	g.agree(45)
 }
 
-// TestGroupKeepsItsMajority checks that a change which would leave the group without an answering majority is always
-// refused. A change that only weakens the group must be refused unless it is forced.
+// A change that would leave the group without an answering majority must always be refused. A change that only weakens
+// the group must be refused unless it is forced.
 func TestGroupKeepsItsMajority(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) { c.Timeout = 2 * time.Second })
@@ -172,8 +169,8 @@ func TestGroupKeepsItsMajority(t *testing.T) {
 	g.propose("still")
 }
 
-// TestRepeatedRemovalAtTheNextLeader repeats a removal whose answer was lost. The repetition must succeed, also at the
-// next leader. A removal of a name that no replica had must fail.
+// A removal whose answer was lost must succeed again, also at the next leader. A removal of a name that no replica had
+// must fail.
 func TestRepeatedRemovalAtTheNextLeader(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 4, nil)
@@ -197,7 +194,7 @@ func TestRepeatedRemovalAtTheNextLeader(t *testing.T) {
 	}
 }
 
-// TestLeaderThatGoesHandsOver removes the leader. The removal must continue at the next leader.
+// The removal of the leader must continue at the next leader.
 func TestLeaderThatGoesHandsOver(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
@@ -218,7 +215,6 @@ func TestLeaderThatGoesHandsOver(t *testing.T) {
 	g.propose("on")
 }
 
-// TestSpare compares Spare with a hand-made table.
 func TestSpare(t *testing.T) {
 	v := func(answers ...bool) (all []Member) {
 		for _, a := range answers {
@@ -240,7 +236,6 @@ func TestSpare(t *testing.T) {
 	}
 }
 
-// TestRegroup checks the replies and errors that an operator gets over the wire.
 func TestRegroup(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 1, nil)
@@ -263,8 +258,8 @@ func TestRegroup(t *testing.T) {
 	}
 }
 
-// TestReplicaIsAddedOverTLS adds a replica that is in no configuration. After it has become a member, the others must
-// accept its certificate, and it must be able to lead.
+// TestReplicaIsAddedOverTLS adds a replica that is in no configuration. The others must accept its certificate once it
+// is a member, and it must be able to lead.
 func TestReplicaIsAddedOverTLS(t *testing.T) {
 	t.Parallel()
 	g := newSecureGroup(t, 1, nil)

@@ -9,9 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Memory is a mailbox of one replica without disk or network. Propose applies its command in the caller's goroutine
-// before it returns. Nothing waits or reads a clock, so it works in virtual time. Elect, Depose, LoseNext and Fill
-// simulate events of a group.
+// Memory is a mailbox of one replica without disk or network. Propose applies its command before it returns. Nothing
+// waits or reads a clock, so Memory works in virtual time. Elect, Depose, LoseNext and Fill simulate events of a group.
 type Memory struct {
 	mu         sync.Mutex
 	machine    Machine
@@ -91,7 +90,7 @@ func (m *Memory) ProposeInOrder(ctx context.Context, commands [][]byte) (results
 	return results, errs
 }
 
-// arrive applies the commands that were held back because of LoseForNow.
+// arrive applies the commands that LoseForNow held back.
 func (m *Memory) arrive() {
 	for _, c := range m.late {
 		_, _ = m.apply(c)
@@ -99,7 +98,7 @@ func (m *Memory) arrive() {
 	m.late = nil
 }
 
-// Decided applies the commands that were held back because of LoseForNow; see [Mailbox].
+// Decided applies the commands that LoseForNow held back; see [Mailbox].
 func (m *Memory) Decided(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -173,8 +172,7 @@ func (m *Memory) Elect() {
 	m.setLeads(true)
 }
 
-// Depose ends the leadership, as if a later term had begun: Propose and Verify return ErrNotLeader until Elect is
-// called.
+// Depose ends the leadership, as a later term would: Propose and Verify return ErrNotLeader until Elect is called.
 func (m *Memory) Depose() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

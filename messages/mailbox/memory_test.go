@@ -24,7 +24,6 @@ func TestMemoryAppliesInOrder(t *testing.T) {
 	}
 }
 
-// keeper is a machine that keeps its commands.
 type keeper struct {
 	tally
 	kept [][]byte
@@ -143,8 +142,7 @@ func TestMemoryHasAnImage(t *testing.T) {
 	}
 }
 
-// TestMemoryDecidesLater checks that a command which was lost for now is applied before the next command, or by
-// Decided.
+// A command that was lost for now must be applied before the next command, or by Decided.
 func TestMemoryDecidesLater(t *testing.T) {
 	machine := newTally()
 	m := NewMemory(machine)

@@ -6,9 +6,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// pipeline sends entries to a replica without waiting for each answer. After a refusal Raft reads no more answers,
-// but may still send. Raft's own pipeline then blocks the sender for ever: nothing more reaches the replica, and Raft
-// cannot stop. This pipeline ends at the first refusal instead.
+// pipeline sends entries to a replica without waiting for each answer. It ends at the first refusal. After a refusal
+// Raft reads no more answers but may still send, and Raft's own pipeline then blocks the sender for ever.
 type pipeline struct {
 	raft.AppendPipeline
 	gate    *gate
@@ -46,8 +45,8 @@ func (p *pipeline) Close() error {
 	return p.AppendPipeline.Close()
 }
 
-// pass passes answers on to Raft. After a failed answer, or an answer of a later term, it closes the pipeline below,
-// because Raft counts both as refusals.
+// pass passes answers on to Raft. After a failed answer, or one of a later term, it closes the pipeline below, because
+// Raft counts both as refusals.
 func (p *pipeline) pass() {
 	for {
 		select {

@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// answering starts a fake replica that votes for everybody, follows everybody and writes nothing. It answers entries
-// with the result of agrees, which may wait.
+// answering starts a fake replica that votes for everybody and writes nothing. It answers entries with the result of
+// agrees, which may wait.
 func (g *group) answering(id string, agrees func() bool) {
 	c := g.config(id)
 	s, err := openStream(c.withDefaults())
@@ -52,8 +52,7 @@ func answerTo(command any, agrees func() bool) any {
 	return &raft.TimeoutNowResponse{}
 }
 
-// TestPipelineEndsWithARefusal refuses entries and lets Raft send more, although it reads no more answers. The sender
-// must not wait for ever.
+// After a refusal, Raft sends more entries although it reads no more answers. The sender must not wait for ever.
 func TestPipelineEndsWithARefusal(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 2, nil)
@@ -95,7 +94,7 @@ func TestPipelineEndsWithARefusal(t *testing.T) {
 	<-ended
 }
 
-// TestCloseDoesNotWaitForSilence checks that Close returns although a replica accepts entries and does not answer.
+// Close must return although a replica accepts entries and does not answer.
 func TestCloseDoesNotWaitForSilence(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 2, func(c *Config) { c.limits.stuckAfter = patience })

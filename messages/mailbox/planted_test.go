@@ -11,7 +11,7 @@ import (
 )
 
 // begin makes the log of a stopped replica begin right after its snapshot, and stores the given term. The log gets an
-// entry at index that no other replica has, or none if index is 0.
+// entry at index that no other replica has, unless index is 0.
 func (g *group) begin(id string, index, term uint64) {
 	g.t.Helper()
 	c := g.config(id)
@@ -34,9 +34,9 @@ func (g *group) begin(id string, index, term uint64) {
 	}
 }
 
-// TestLogsThatBeginAfterTheSnapshot restores a group, so that each replica has a snapshot and no entry. If the first
-// leader wrote an entry that the next leader lacks, the next leader must be able to replace this entry. The snapshot
-// shows that the two agree on everything before the entry.
+// TestLogsThatBeginAfterTheSnapshot restores a group, so that each replica has a snapshot and no entry. A leader must
+// be able to replace an entry of the first leader that it lacks: the snapshot shows that both agree on everything
+// before.
 func TestLogsThatBeginAfterTheSnapshot(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)

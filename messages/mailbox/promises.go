@@ -23,10 +23,10 @@ import (
 // has lost entries.
 //
 // The file has two slots for the record, and two for the end of the log, which changes with every write. Each slot has
-// a number and a checksum. The valid slot with the higher number counts, so after a torn write the previous slot
-// counts. The record is synced before the replica acts on it. The end of the log is written after each sync of the log
-// and before the entries are acknowledged, and synced within a second. So the promised end survives the end of the
-// process. A loss of power can undo only the last second, which the peers remember.
+// a number and a checksum. The valid slot with the higher number counts, so after a torn write the previous one does.
+// The record is synced before the replica acts on it. The end of the log is written after each sync of the log and
+// before the entries are acknowledged, and synced within a second. A loss of power can undo only the last second, which
+// the peers remember.
 const (
 	promisesFile   = "promises"
 	recordSlot     = 16 << 10
@@ -37,7 +37,6 @@ const (
 	maxPromiseBody = recordSlot - slotHead
 )
 
-// Standings of a replica.
 const (
 	standingNew      = "new"      // it knows of no beginning of its group: it never voted or heard a leader
 	standingWhole    = "whole"    // it has everything that it promised
@@ -65,8 +64,8 @@ type record struct {
 	Format int `json:",omitempty"` // version of the directory's format; see logFormat
 }
 
-// logFormat is the version of everything in a replica's directory: the log and its entries, the votes, the promises,
-// and the form of snapshots. It is the highest version that this build can read. Versions 0 and 1 are the same.
+// logFormat is the version of everything in a replica's directory: log, votes, promises and the form of snapshots. It
+// is the highest version that this build can read. Versions 0 and 1 are the same.
 const logFormat = 1
 
 // diskOf is what a replica knows about a disk, its own or another's.
@@ -89,8 +88,8 @@ type promises struct {
 
 var errPromises = errors.New("neither of its two records can be read")
 
-// openPromises opens the file of a directory. The error is os.ErrNotExist if there is
-// none, and wraps errPromises if the file is damaged.
+// openPromises opens the file of a directory. The error is os.ErrNotExist if there is none, and wraps errPromises if
+// the file is damaged.
 func openPromises(dir string) (*promises, error) {
 	p := &promises{path: filepath.Join(dir, promisesFile)}
 	f, err := os.OpenFile(p.path, os.O_RDWR, 0o600)
@@ -112,7 +111,7 @@ func openPromises(dir string) (*promises, error) {
 	return p, nil
 }
 
-// createPromises makes a new file of promises, and replaces an old one.
+// createPromises makes a new file of promises, also in place of an old one.
 func createPromises(dir string, r record) (*promises, error) {
 	path := filepath.Join(dir, promisesFile)
 	temporary := path + ".new"
@@ -131,7 +130,6 @@ func createPromises(dir string, r record) (*promises, error) {
 	return p, nil
 }
 
-// newDisk returns a random name for a disk.
 func newDisk() string {
 	b := make([]byte, 16)
 	_, _ = rand.Read(b) // never fails
@@ -191,7 +189,7 @@ func (p *promises) writeEnd() error {
 	return p.writeSlot(1, endsAt, endSlot, binary.BigEndian.AppendUint64(body, p.end.term))
 }
 
-// reached promises that the log goes up to an entry. The entry must be on the disk.
+// reached promises that the log goes up to an entry, which must be on the disk.
 func (p *promises) reached(index, term uint64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -212,8 +210,7 @@ func (p *promises) promised() uint64 {
 	return p.end.index
 }
 
-// mend compares the file with what was last written. If one of the two slots differs, mend writes both again and
-// returns true.
+// mend compares the file with what was last written. If a slot differs, it writes both again and returns true.
 func (p *promises) mend() (mended bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -227,8 +224,7 @@ func (p *promises) mend() (mended bool, err error) {
 	return true, errors.Join(err, p.file.Sync())
 }
 
-// written reports whether two slots have the right content: one has what was last written, and the other has what was
-// written before that.
+// written reports whether one slot has what was last written, and the other what was written before that.
 func (p *promises) written(kind int, slots []byte, size int) bool {
 	for i := range min(2, p.seqs[kind]) {
 		seq := p.seqs[kind] - i
@@ -239,7 +235,7 @@ func (p *promises) written(kind int, slots []byte, size int) bool {
 	return true
 }
 
-// lowered promises a shorter log. Call it before the end of the log is cut.
+// lowered promises a shorter log. It must be called before the end of the log is cut.
 func (p *promises) lowered(index, term uint64) error {
 	if err := p.reached(index, term); err != nil {
 		return err
@@ -247,7 +243,7 @@ func (p *promises) lowered(index, term uint64) error {
 	return p.file.Sync()
 }
 
-// change changes the record. The change is durable when it returns.
+// change changes the record, durably when it returns.
 func (p *promises) change(f func(*record)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -298,9 +294,8 @@ func (p *promises) close() error {
 	return errors.Join(p.flush(), p.file.Close())
 }
 
-// begin makes a new replica whole when the replica votes. Such a replica votes only for candidates of a group that is
-// beginning. If the first leader is lost before another replica has heard from this leader, the next election needs the
-// votes of such replicas, although the log is no longer empty.
+// begin makes a new replica whole when it votes. Until then, it votes only for candidates of a group that is beginning.
+// If the first leader is lost early, the next election needs such votes, although the log is no longer empty.
 func (r *record) begin() {
 	if r.Standing == standingNew {
 		r.Standing = standingWhole
@@ -333,7 +328,6 @@ func (r *record) learn(d diskOf) bool {
 	return r.note(d)
 }
 
-// note replaces what the record says about a replica's disk, and reports whether anything changed.
 func (r *record) note(d diskOf) bool {
 	i := r.of(d.ID)
 	if i < 0 {

@@ -19,12 +19,10 @@ const (
 	maxInFlight = 3    // most entries in flight; with more, entries would be smaller
 )
 
-// company is the context key for how long commands may wait; see [Patiently].
 type company struct{}
 
-// Patiently returns a context for patient commands. A patient command may wait until it can share the log entry of a
-// command that is not patient. The argument within bounds this wait. An entry costs each replica about the same,
-// however many commands it has.
+// Patiently returns a context for patient commands. Such a command may wait, at most for the time within, until it can
+// share the log entry of another command. An entry costs each replica about the same, however many commands it has.
 func Patiently(ctx context.Context, within time.Duration) context.Context {
 	return context.WithValue(ctx, company{}, within)
 }
@@ -107,7 +105,6 @@ func (q *queue) hasten() {
 	}
 }
 
-// last returns the batch to add size bytes to.
 func (q *queue) last(size int) *batch {
 	if n := len(q.batches); n > 0 {
 		b := q.batches[n-1]
@@ -120,8 +117,8 @@ func (q *queue) last(size int) *batch {
 	return b
 }
 
-// take removes and returns the first batch, to which nothing more is added. It returns nil if there is no batch, or
-// if all commands are patient and may still wait.
+// take removes and returns the first batch. It returns nil if there is none, or if all commands are patient and may
+// still wait.
 func (q *queue) take() *batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -141,7 +138,7 @@ func (q *queue) take() *batch {
 	return b
 }
 
-// close refuses new commands and the commands that were not taken.
+// close refuses new commands, and those that were not taken.
 func (q *queue) close(err error) {
 	q.mu.Lock()
 	q.closed = err
@@ -205,8 +202,8 @@ func (p *proposer) ProposeInOrder(ctx context.Context, commands [][]byte) (resul
 	return results, errs
 }
 
-// Decided implements Mailbox. Batches get their results in the order in which they were begun, so waiting for the last
-// one is enough.
+// Decided implements [Mailbox]. Batches get their results in the order in which they were begun, so it waits for the
+// last one.
 func (p *proposer) Decided(ctx context.Context) error {
 	p.queue.mu.Lock()
 	newest, closed := p.queue.newest, p.queue.closed
@@ -228,7 +225,6 @@ func (p *proposer) Decided(ctx context.Context) error {
 	}
 }
 
-// outcome waits for the result of a command of the batch.
 func (b *batch) outcome(ctx context.Context, i int) (any, error) {
 	select {
 	case <-b.done:
@@ -241,7 +237,6 @@ func (b *batch) outcome(ctx context.Context, i int) (any, error) {
 	return b.results[i], nil
 }
 
-// admit returns an error for commands that must not be queued.
 func (p *proposer) admit(ctx context.Context, command []byte) error {
 	switch {
 	case ctx.Err() != nil:
@@ -275,8 +270,8 @@ func (p *proposer) enqueue(ctx context.Context, command []byte) (*batch, int, er
 	}
 }
 
-// dispatch passes batches to Raft, at most maxInFlight at a time. It takes a batch only when another entry may be in
-// flight; until then the batch gets more commands.
+// dispatch passes batches to Raft, at most maxInFlight at a time. A batch gets more commands until another entry may be
+// in flight.
 func (p *proposer) dispatch() {
 	defer close(p.flights)
 	for {
@@ -320,7 +315,7 @@ func (p *proposer) collect() {
 	}
 }
 
-// split returns the results in the applier's response. If a committed entry has no results, its outcome is unknown.
+// split returns the results in the applier's response. Without results, the outcome of a committed entry is unknown.
 func split(response any, commands int) ([]any, error) {
 	switch r := response.(type) {
 	case []any:
@@ -346,7 +341,7 @@ func await(f raft.Future, gone <-chan struct{}) error {
 	}
 }
 
-// awaitFor does the same as await, but gives up after a time.
+// awaitFor is await with a time limit.
 func awaitFor(f raft.Future, most time.Duration) error {
 	tooLong := make(chan struct{})
 	timer := time.AfterFunc(most, func() { close(tooLong) })
@@ -356,8 +351,8 @@ func awaitFor(f raft.Future, most time.Duration) error {
 
 var errGone = errors.New("mailbox: stopped while the outcome was awaited")
 
-// proposeError returns what an error of Raft means for the commands of an entry. Only if Raft returned the error
-// before it changed its log, the commands were certainly not appended.
+// proposeError returns what an error of Raft means for the commands of an entry. They were certainly not appended only
+// if Raft returned the error before it changed its log.
 func proposeError(err error) error {
 	switch {
 	case errors.Is(err, raft.ErrNotLeader),

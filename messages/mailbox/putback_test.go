@@ -30,7 +30,7 @@ func quick(c *Config) {
 }
 
 // twoMoments makes the copies. There is an election between the two moments, so a replica with an older copy may vote a
-// second time in the term of that election.
+// second time in that term.
 func twoMoments(t *testing.T) (c copies) {
 	g := newGroup(t, 3, quick)
 	root := t.TempDir()
@@ -62,7 +62,6 @@ func twoMoments(t *testing.T) (c copies) {
 	return c
 }
 
-// put gives a replica a directory with a state.
 func (c *copies) put(g *group, id, state string) {
 	from := filepath.Join(c.newer, id)
 	switch state {
@@ -80,7 +79,7 @@ func (c *copies) put(g *group, id, state string) {
 	}
 }
 
-// keeps checks that a stopped replica's directory has the last acknowledged entry, and that nothing was moved aside.
+// The directory of a stopped replica must have the last acknowledged entry, and nothing may be moved aside.
 func (c *copies) keeps(g *group, id string) {
 	g.t.Helper()
 	config := g.config(id)
@@ -102,7 +101,7 @@ func (c *copies) lacks(g *group, id string) bool {
 	return g.machines[id].count(strconv.Itoa(c.commands-1)) == 0
 }
 
-// leads returns a replica that leads and has not ended; nil if there is none.
+// leads returns a replica that leads and has not ended, or nil.
 func (g *group) leads() (found *replicated) {
 	for _, box := range g.running() {
 		if box.current.Load() != nil && box.guard.broken.Load() == nil {
@@ -112,8 +111,8 @@ func (g *group) leads() (found *replicated) {
 	return found
 }
 
-// stuck reports whether the running replicas cannot elect a leader: fewer than two of them are whole, and fewer than
-// two are new, so no group can begin.
+// stuck reports whether the running replicas cannot elect a leader: fewer than two are whole, and fewer than two are
+// new.
 func (g *group) stuck() bool {
 	count := map[string]int{}
 	for _, box := range g.running() {
@@ -126,7 +125,7 @@ func (g *group) stuck() bool {
 
 // TestTheGoodReplicaOfThree brings two of three replicas back in every combination of states and in every order; the
 // third is good. While the third runs, no replica that lacks acknowledged commands may lead, and the third must keep
-// these commands. If no possible leader has them, there must be no majority.
+// them. If no possible leader has them, there must be no majority.
 func TestTheGoodReplicaOfThree(t *testing.T) {
 	t.Parallel()
 	c := twoMoments(t)
@@ -149,7 +148,6 @@ func (c *copies) start(t *testing.T, states map[string]string, order []string) {
 	})
 }
 
-// begin starts replicas in their states. After each start it calls the function between.
 func (c *copies) begin(t *testing.T, states map[string]string, order []string, between func(*group)) {
 	g, _ := stopping(t, quick)
 	for id, state := range states {
@@ -179,8 +177,8 @@ func (c *copies) begin(t *testing.T, states map[string]string, order []string, b
 	c.keeps(g, "r3")
 }
 
-// TestTheGoodReplicaBySeeds does the same as [TestTheGoodReplicaOfThree] with random cases. Between two starts the
-// group may or may not have time to elect, a command may be proposed, or a running replica may be restarted.
+// TestTheGoodReplicaBySeeds is [TestTheGoodReplicaOfThree] with random cases. Between two starts the group may elect, a
+// command may be proposed, or a replica may be restarted.
 func TestTheGoodReplicaBySeeds(t *testing.T) {
 	t.Parallel()
 	c := twoMoments(t)
@@ -216,8 +214,8 @@ func TestTheGoodReplicaBySeeds(t *testing.T) {
 	}
 }
 
-// elects reports whether two of the running replicas can elect one another: both came back with a log, or both came
-// back with an empty disk.
+// elects reports whether two of the running replicas can elect one another: both came back with a log, or both with an
+// empty disk.
 func elects(g *group, states map[string]string) bool {
 	logs, fresh := 0, 0
 	for id := range g.running() {
@@ -232,8 +230,8 @@ func elects(g *group, states map[string]string) bool {
 }
 
 // TestAForkThatWentOn lets two replicas that were put back lead without the third, until their log no longer reaches
-// back to the fork. The third must accept neither their entries nor their snapshot, and they must stop when it
-// answers. After the steps in the runbook, the group must continue from the third.
+// back to the fork. The third must accept neither their entries nor their snapshot, and they must stop when it answers.
+// After the steps in the runbook, the group must continue from the third.
 func TestAForkThatWentOn(t *testing.T) {
 	t.Parallel()
 	c := twoMoments(t)
@@ -265,8 +263,8 @@ func TestAForkThatWentOn(t *testing.T) {
 		}
 		g.stop(g.ids...)
 		c.keeps(g, "r3")
-		// The runbook says: empty the directories of the other two replicas. Then the third replica and one of the
-		// others are a majority.
+		// As in the runbook, the directories of the other two are emptied. The third and one of them are then a
+		// majority.
 		for _, id := range g.ids[:2] {
 			if err := os.Rename(g.dirs[id], filepath.Join(t.TempDir(), id)); err != nil {
 				t.Fatal(err)
@@ -297,8 +295,7 @@ func TestAForkThatWentOn(t *testing.T) {
 	}
 }
 
-// TestMissedElections keeps a replica away for more elections than the others remember. When it comes back, it must
-// not stop the group.
+// A replica that misses more elections than the others remember must not stop the group when it comes back.
 func TestMissedElections(t *testing.T) {
 	t.Parallel()
 	g, why := stopping(t, quick)
@@ -331,8 +328,8 @@ func TestMissedElections(t *testing.T) {
 	}
 }
 
-// TestALeaderThatForgotAReignHasTheLogAllTheSame removes a reign from the leader's list, but not its entries from the
-// log. A replica that starts again must follow this leader.
+// A leader may lack a reign in its list but have the reign's entries in its log. A replica that starts again must
+// follow this leader.
 func TestALeaderThatForgotAReignHasTheLogAllTheSame(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(*Config) {})

@@ -39,8 +39,8 @@ type replicated struct {
 	probing chan struct{} // closed when the probe of the disk has ended
 }
 
-// OpenRaft opens a replica's log and joins its group. It restores the machine from the latest
-// snapshot before it returns; entries of the log are applied after that.
+// OpenRaft opens a replica's log and joins its group. It restores the machine from the latest snapshot before it
+// returns; later entries are applied after that.
 func OpenRaft(c Config, machine Machine) (Mailbox, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -131,18 +131,15 @@ func (m *replicated) openRaft() (err error) {
 	return nil
 }
 
-// patientBytes is the size of an image for which a leader waits one more timeout, until the replica has the image and
-// has restored it. A new replica of a bank restores a few thousand records in a second, because it checks every
-// signature, and an image has two or three bytes for each record of its history. If the leader did not wait long
-// enough, it would send the image again, and the replica would restore it again, for ever. A connection that breaks
-// ends the wait.
+// patientBytes is the size of an image for which a leader waits one more timeout, until the replica has restored it. A
+// bank's replica checks every signature, a few thousand a second, and an image has two or three bytes for each record.
+// A leader that waits too short would send the image again for ever. A connection that breaks ends the wait.
 const patientBytes = 1 << 10
 
 func newTransport(c *Config, s *stream) *transport {
 	network := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Logger: newRaftLog(c.Log), Stream: s, MaxPool: 3,
-		// Only the goroutine of a peer waits while that peer does not answer. Five timeouts are enough for a slow
-		// disk.
+		// Only the goroutine of a peer waits while that peer does not answer. Five timeouts are enough for a slow disk.
 		Timeout: max(5*c.Timeout, 2*time.Second), MsgpackUseNewTimeFormat: true,
 	})
 	network.TimeoutScale = patientBytes
@@ -154,20 +151,19 @@ func raftSettings(c *Config) *raft.Config {
 	r.LocalID = raft.ServerID(c.ID)
 	r.Logger = newRaftLog(c.Log)
 	r.HeartbeatTimeout, r.ElectionTimeout, r.LeaderLeaseTimeout = c.Timeout, c.Timeout, c.Timeout
-	// No caller waits for a follower to apply entries, and each of these messages wakes both processes. So they are
-	// sent seldom.
+	// These messages are sent seldom: no caller waits for a follower to apply entries, and each wakes both processes.
 	r.CommitTimeout = min(c.Timeout, time.Second)
 	r.SnapshotInterval = snapshotEvery
 	r.SnapshotThreshold = snapshotEntries
 	r.TrailingLogs = c.TrailingEntries
 	r.NoLegacyTelemetry = true
-	// If this is false, the channel is unbuffered. So Raft answers every entry that it accepts, even when it stops.
+	// With an unbuffered channel, Raft answers every entry that it accepts, even when it stops.
 	r.BatchApplyCh = false
 	return r
 }
 
-// bootstrap starts a new group if there is no state, Bootstrap has IDs, and this replica is not doubtful. In Raft's
-// configuration the addresses are IDs.
+// bootstrap starts a new group if there is no state, Bootstrap has IDs, and this replica is not doubtful. Raft's
+// configuration has IDs as addresses.
 func (m *replicated) bootstrap(settings *raft.Config) error {
 	exists, err := raft.HasExistingState(m.disk.logs, m.disk.stable, m.disk.snapshots)
 	if err != nil {
@@ -208,9 +204,9 @@ const (
 	snapshotShare   = 10               // entries must have taken this many times as long as the last snapshot took to write
 )
 
-// compact writes a snapshot when the log has grown by SnapshotBytes. It also writes one when the entries took long to
-// apply, because a start would take as long. Long means at least snapshotSpent, and at least snapshotShare times the
-// time that it took to write the last snapshot. Raft itself writes a snapshot after snapshotEntries entries.
+// compact writes a snapshot when the log has grown by SnapshotBytes, or when the entries took long to apply, because a
+// start would take as long. Long means at least snapshotSpent, and at least snapshotShare times the time to write the
+// last snapshot. Raft itself writes a snapshot after snapshotEntries entries.
 func (m *replicated) compact() {
 	var took time.Duration // how long the last snapshot took to write
 	for {

@@ -35,8 +35,8 @@ func TestReplicasAgree(t *testing.T) {
 	}
 }
 
-// checkResults runs callers in parallel. Each caller checks that every result belongs to its own command, and that its
-// commands were applied in the order of sending.
+// checkResults runs callers in parallel. Every result must belong to the caller's command, and each caller's commands
+// must be applied in order.
 func checkResults(t *testing.T, g *group, callers, each int) {
 	g.leader()
 	var wg sync.WaitGroup
@@ -57,8 +57,7 @@ func checkResults(t *testing.T, g *group, callers, each int) {
 	wg.Wait()
 }
 
-// TestPatientCommandsShareAnEntry checks that a patient command shares the entry of the next command, or gets an entry
-// of its own after its waiting time.
+// A patient command must share the entry of the next command, or get a separate entry after its waiting time.
 func TestPatientCommandsShareAnEntry(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 1, nil)
@@ -97,8 +96,7 @@ func TestPatientCommandsShareAnEntry(t *testing.T) {
 	}
 }
 
-// TestCommandsInOrder proposes several commands together. They must be applied in their order, and a refused command
-// must not prevent the other commands.
+// Commands that are proposed together must be applied in order, and a refused one must not prevent the others.
 func TestCommandsInOrder(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, steady)
@@ -145,8 +143,8 @@ func TestFollowerRefuses(t *testing.T) {
 	}
 }
 
-// TestNothingAcknowledgedIsLost closes one leader after another while callers propose commands, and starts them
-// again. All acknowledged commands must be in the final state.
+// TestNothingAcknowledgedIsLost closes and restarts one leader after another while callers propose commands. All
+// acknowledged commands must be in the final state.
 func TestNothingAcknowledgedIsLost(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
@@ -214,11 +212,10 @@ func TestStateSurvivesRestart(t *testing.T) {
 	}
 }
 
-// TestSnapshotReachesWhoLagged cuts the log while a replica is stopped, so that the replica needs a snapshot to catch
-// up. The replica must get the state from the snapshot, without applying most of the commands.
+// A replica that needs a snapshot to catch up must get the state from it, without applying most of the commands.
 func TestSnapshotReachesWhoLagged(t *testing.T) {
 	t.Parallel()
-	// Whole segments of the log are removed. So the segments are small, and the commands are large. At level 1 no
+	// Whole segments of the log are removed, so the segments are small, and the commands are large. At level 1 no
 	// replica writes a snapshot because the level was raised.
 	g := newGroup(t, 3, func(c *Config) { c.TrailingEntries, c.SegmentBytes, c.limits.level = 1, 64<<10, 1 })
 	g.start(g.ids...)
@@ -262,9 +259,8 @@ func TestSnapshotReachesWhoLagged(t *testing.T) {
 	}
 }
 
-// TestALongRestoreIsAwaited: a replica that lagged needs longer to restore an image than its leader waits for other
-// answers. Meanwhile the leader writes newer snapshots. The leader must send the image only once, and keep the entries
-// that follow it.
+// TestALongRestoreIsAwaited: a replica needs longer to restore an image than its leader waits for other answers, while
+// the leader writes newer snapshots. The leader must send the image only once, and keep the entries that follow it.
 func TestALongRestoreIsAwaited(t *testing.T) {
 	t.Parallel()
 	// At level 1 no replica writes a snapshot because the level was raised. A replica that starts would restore such a
@@ -318,8 +314,7 @@ func TestLogIsCutWhenItHasGrown(t *testing.T) {
 	})
 }
 
-// TestStateIsWrittenAfterLongWork checks that a snapshot is written after entries that took long to apply: a start
-// would apply them again and take as long.
+// A snapshot must be written after entries that took long to apply: a start would apply them again.
 func TestStateIsWrittenAfterLongWork(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 1, nil)
@@ -384,8 +379,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	}
 }
 
-// TestLastToCloseHandsOverToNobody closes all replicas, as when a whole site stops. The leader must not wait for
-// replicas that have closed to take over.
+// When all replicas close, as when a site stops, the leader must not wait for closed replicas to take over.
 func TestLastToCloseHandsOverToNobody(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(*testing.T, int, func(*Config)) *group{
@@ -521,8 +515,7 @@ func TestLeadershipIsAnnouncedAfterTheBarrier(t *testing.T) {
 	}
 }
 
-// TestNoLeadershipBeforeTheBarrier checks that an elected replica does not lead until it has applied all entries of
-// earlier terms.
+// An elected replica must not lead until it has applied all entries of earlier terms.
 func TestNoLeadershipBeforeTheBarrier(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, steady)
@@ -545,7 +538,6 @@ func TestNoLeadershipBeforeTheBarrier(t *testing.T) {
 	}
 }
 
-// drain receives changes of leadership until wanted returns true for one.
 func drain(t *testing.T, ch <-chan Leadership, wanted func(Leadership) bool) Leadership {
 	t.Helper()
 	deadline := time.After(patience)
@@ -561,8 +553,7 @@ func drain(t *testing.T, ch <-chan Leadership, wanted func(Leadership) bool) Lea
 	}
 }
 
-// TestPlannedStopLeavesLittleToCarryOut closes a replica. At its next start the replica must restore a snapshot, and
-// apply no entry again.
+// After a planned stop, a replica must start from a snapshot, and apply no entry again.
 func TestPlannedStopLeavesLittleToCarryOut(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 1, nil)

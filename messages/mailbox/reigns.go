@@ -12,21 +12,20 @@ import (
 )
 
 // reign is the part of the log that one leader wrote in one term. Its first entry has random bytes, and the sum of an
-// entry covers all entries before it. So two logs that have an entry in the same reign are equal up to that entry,
-// even if replicas were restored from older copies and gave the votes of a term twice. A replica keeps a list of its
-// latest reigns. With it, the replica and a leader find out whether the leader has every entry that was acknowledged
-// here, even if the leader's log no longer goes back so far.
+// entry covers all entries before it. So two logs that have an entry in the same reign are equal up to it, even if
+// restored replicas gave the votes of a term twice. With a list of its latest reigns, a replica finds out whether a
+// leader has every entry that was acknowledged here.
 type reign struct {
 	Term, First uint64
 	Sum         string // checksum of entry First
 }
 
-// mostReigns is the length of the list. If a replica misses more elections, it cannot find out any more whether its log
-// and the leader's are the same.
+// mostReigns is the length of the list. A replica that misses more elections cannot find out whether its log and the
+// leader's are the same.
 const mostReigns = 64
 
-// origin is the latest restore from a backup in a log's history. The zero value means that there was none. The first
-// entry after the restore identifies the restore. Before that entry exists, the backup identifies it.
+// origin is the latest restore from a backup in a log's history; the zero value is none. The first entry after the
+// restore identifies it, and before that the backup.
 type origin struct {
 	At    int64  `json:",omitempty"` // when the leader's directory was restored, in nanoseconds
 	From  int64  `json:",omitempty"` // when the backup began, in nanoseconds
@@ -39,8 +38,8 @@ func (o origin) same(other origin) bool {
 	return o == other || o.From == other.From && (o.Sum == "" || other.Sum == "")
 }
 
-// of returns the part of the origin that is certain when entries up to settled are committed. It leaves out the
-// restore's first entry if that entry is above settled, because another entry may be committed in its place.
+// of returns the part of the origin that is certain when entries up to settled are committed. It leaves out a first
+// entry above settled, because another entry may be committed in its place.
 func (o origin) of(settled uint64) origin {
 	if settled < o.First {
 		o.First, o.Sum = 0, ""
@@ -48,15 +47,15 @@ func (o origin) of(settled uint64) origin {
 	return o
 }
 
-// apart reports whether a replica must stay out of the leader's group, because either the replica or the group was
-// restored from a backup without the other. If the leader has the older log, the replica is not apart, because then the
-// leader lacks entries that were acknowledged since the restore.
+// apart reports whether a replica must stay out of the leader's group, because one of them was restored from a backup
+// without the other. With an older leader's log it need not: the leader then lacks entries that were acknowledged since
+// the restore.
 func (o origin) apart(leader origin) bool {
 	return !o.same(leader) && (o.From != 0 && o.Sum == "" || o.At < leader.At)
 }
 
-// noise fills the first entry of a reign with random bytes; Raft gives it no content. It also marks the entry if it
-// is the first one after a restore.
+// noise fills the first entry of a reign with random bytes; Raft gives it no content. It marks the first entry after a
+// restore.
 func noise(l *raft.Log, o origin) {
 	if l.Type != raft.LogNoop {
 		return
@@ -73,7 +72,7 @@ const (
 	restoredBytes = noiseBytes + 8 + 8
 )
 
-// originOf returns the origin that begins with an entry, if the entry is marked as the first one after a restore.
+// originOf returns the origin that begins with an entry, if the entry is marked as the first after a restore.
 func originOf(l *raft.Log) (o origin, begins bool) {
 	if l.Type != raft.LogNoop || len(l.Data) != restoredBytes {
 		return o, false
@@ -101,7 +100,7 @@ func reignAt(all []reign, index uint64) (r reign, known bool) {
 	return r, known
 }
 
-// reigns adds a reign. It first removes the reigns that began at the first entry of the new reign or later.
+// reigns adds a reign in place of those that began at its first entry or later.
 func (r *record) reigns(one reign) {
 	r.cut(one.First)
 	r.Reigns = append(r.Reigns, one)
@@ -123,7 +122,6 @@ func (r *record) found(begin []*raft.Log, first, last, snapshot uint64) {
 	}
 }
 
-// begins adds the reign that an entry begins, if any.
 func (r *record) begins(l *raft.Log) {
 	r.reigns(reignOf(l))
 	if o, begins := originOf(l); begins {
@@ -138,7 +136,6 @@ func (r *record) cut(first uint64) {
 	}
 }
 
-// adopt copies a leader's reigns up to the last entry of its snapshot.
 func (r *record) adopt(theirs []reign, last uint64) {
 	for _, one := range theirs {
 		if mine, known := reignAt(r.Reigns, one.First); one.First <= last && (!known || mine.First < one.First) {
@@ -147,7 +144,7 @@ func (r *record) adopt(theirs []reign, last uint64) {
 	}
 }
 
-// adoptOrigin copies a leader's origin if the snapshot up to entry last includes that origin.
+// adoptOrigin copies a leader's origin if the snapshot up to entry last includes it.
 func (r *record) adoptOrigin(theirs origin, last uint64) {
 	if theirs.First <= last {
 		r.Origin = theirs
@@ -208,8 +205,8 @@ func (s *standing) meet(leader string, q hello, last uint64) (a hello) {
 	return a
 }
 
-// adopt copies the leader's reigns up to the last entry of a snapshot. Call it before the snapshot is written,
-// because no log here has these entries.
+// adopt copies the leader's reigns up to the last entry of a snapshot. It must be called before the snapshot is
+// written, because no log here has these entries.
 func (s *standing) adopt(last uint64) error {
 	s.mu.Lock()
 	theirs := s.theirs
@@ -237,7 +234,7 @@ func (s *standing) leave(leader string) error {
 	return err
 }
 
-// stays returns why this replica stays out of its group; nil if it takes part.
+// stays returns why this replica stays out of its group, or nil.
 func (s *standing) stays() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -245,10 +242,10 @@ func (s *standing) stays() error {
 }
 
 // sameLog compares a leader's log with what was acknowledged here. Entry settled is the last acknowledged entry, and
-// entry end is the last one of the log here. The result same is false without an error if, after many elections, the
-// leader no longer has the reign in its list. An error says that the leader lacks acknowledged entries. If the two
-// replicas have different reigns for an entry, one of the lists may only be incomplete. Then the result asks is the
-// index of the entry whose checksum the leader must send. A checksum covers all earlier entries.
+// end is the last one of the log here. The result same is false without an error if the leader no longer has the reign
+// in its list. An error says that the leader lacks acknowledged entries. If the two replicas have different reigns for
+// an entry, one list may only be incomplete. The result asks is then the index of the entry whose checksum the leader
+// must send; a checksum covers all earlier entries.
 func (s *standing) sameLog(leader string, q hello, settled, end uint64) (same bool, asks uint64, err error) {
 	at := min(settled, end)
 	own, known := reignAt(s.promises.now().Reigns, at)
@@ -275,8 +272,8 @@ func (s *standing) sameLog(leader string, q hello, settled, end uint64) (same bo
 		s.id, settled, leader, q.Last)
 }
 
-// refuted is called when a replica says that this leader lacks acknowledged entries. Then neither this replica nor the
-// other takes part any more, so that no majority continues from either log. An operator must say which log is right.
+// refuted is called when a replica says that this leader lacks acknowledged entries. Neither of the two takes part any
+// more, so that no majority continues from either log. An operator must say which log is right.
 func (s *standing) refuted(why string) {
 	if r := s.promises.now(); r.Standing == standingDoubtful {
 		return

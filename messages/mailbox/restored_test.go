@@ -31,7 +31,6 @@ func (g *group) backup(began time.Time) backup {
 	return backup{saved, image, began}
 }
 
-// restore gives stopped replicas new directories from a backup.
 func (g *group) restore(b backup, ids ...string) {
 	g.t.Helper()
 	g.seen = 0
@@ -45,15 +44,14 @@ func (g *group) restore(b backup, ids ...string) {
 	}
 }
 
-// proposeAll proposes n commands whose texts begin with the parameter what, and waits until they are acknowledged.
+// proposeAll proposes n commands that begin with the text what, and waits until they are acknowledged.
 func (g *group) proposeAll(what string, n int) {
 	for i := range n {
 		g.propose(what + " " + strconv.Itoa(i))
 	}
 }
 
-// saved returns a group of three and a backup of it. The backup has the first five commands; the group has ten more,
-// in a later term.
+// saved returns a group of three and a backup of its first five commands. The group has ten more, in a later term.
 func saved(t *testing.T) (*group, backup) {
 	g := newGroup(t, 3, quick)
 	g.start(g.ids...)
@@ -71,7 +69,7 @@ func saved(t *testing.T) (*group, backup) {
 	return g, b
 }
 
-// staysOut waits until a replica stays out of its group, and checks that the replica keeps its log.
+// A replica must stay out of its group, and keep its log.
 func (g *group) staysOut(id string) {
 	g.t.Helper()
 	eventually(g.t, id+" stays out", func() bool { return g.running()[id].standing.stays() != nil })
@@ -80,9 +78,9 @@ func (g *group) staysOut(id string) {
 	}
 }
 
-// TestRestoredWhileAHostWasAway restores two hosts from a backup, and starts the third with its old directory. In
-// whatever order they start, the two must continue, and the third must stay out and keep its data. When its directory
-// is moved away, it must join.
+// TestRestoredWhileAHostWasAway restores two hosts from a backup, and starts the third with its old directory, in any
+// order. The two must continue, and the third must stay out and keep its data. When its directory is moved away, it
+// must join.
 func TestRestoredWhileAHostWasAway(t *testing.T) {
 	t.Parallel()
 	for _, order := range [][]string{{"r1", "r2", "r3"}, {"r1", "r3", "r2"}, {"r3", "r1", "r2"}} {
@@ -111,8 +109,8 @@ func TestRestoredWhileAHostWasAway(t *testing.T) {
 	}
 }
 
-// TestRestoredTwice restores a group twice, from two backups or from the same one. A host that was away at the second
-// restore, and has the log of the first, must stay out.
+// TestRestoredTwice restores a group twice. A host that was away at the second restore, and has the log of the first,
+// must stay out.
 func TestRestoredTwice(t *testing.T) {
 	t.Parallel()
 	g, b := saved(t)
@@ -131,8 +129,7 @@ func TestRestoredTwice(t *testing.T) {
 	g.proposeAll("third", 1)
 }
 
-// TestOneHostRestoredByMistake restores one of three hosts. That host must stay out of the group, and the other two
-// must continue.
+// When one of three hosts is restored, it must stay out of the group, and the other two must continue.
 func TestOneHostRestoredByMistake(t *testing.T) {
 	t.Parallel()
 	g, b := saved(t)
@@ -145,8 +142,8 @@ func TestOneHostRestoredByMistake(t *testing.T) {
 	g.agree(18)
 }
 
-// TestPutBackToBeforeARestore gives two of three restored replicas directories from before the restore. Only the
-// third has the entries that were acknowledged since, so the group must stop.
+// TestPutBackToBeforeARestore gives two of three restored replicas directories from before the restore. Only the third
+// has the entries since then, so the group must stop.
 func TestPutBackToBeforeARestore(t *testing.T) {
 	t.Parallel()
 	before, b := saved(t)
@@ -173,7 +170,7 @@ func TestPutBackToBeforeARestore(t *testing.T) {
 	}
 }
 
-// TestFirstEntryAfterARestoreThatWasNotCommitted: after a restore, the first leader wrote an entry that was not
+// TestFirstEntryAfterARestoreThatWasNotCommitted: the first leader after a restore wrote an entry that was not
 // committed. The others continue without it. When the first leader comes back, all must agree.
 func TestFirstEntryAfterARestoreThatWasNotCommitted(t *testing.T) {
 	t.Parallel()

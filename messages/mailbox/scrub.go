@@ -37,8 +37,8 @@ const (
 	asideEvery = time.Minute           // time between two counts of the directories that were moved aside
 )
 
-// scrub makes passes until the replica stops. The first one begins at a random time, so that the replicas of a group
-// do not read, and stop, at the same time.
+// scrub makes passes until the replica stops. The first begins at a random time, so that the replicas of a group do not
+// read, or stop, at the same time.
 func (s *scrubber) scrub() {
 	rest := rand.N(s.config.limits.scrubEvery)
 	for s.waitForPass(rest) {
@@ -49,8 +49,7 @@ func (s *scrubber) scrub() {
 	}
 }
 
-// waitForPass waits for d. Meanwhile it counts the directories that were moved aside. It returns false when the
-// replica stops.
+// waitForPass waits for d, and counts the directories that were moved aside. It returns false when the replica stops.
 func (s *scrubber) waitForPass(d time.Duration) bool {
 	for ; ; d -= asideEvery {
 		all, _ := filepath.Glob(filepath.Join(s.config.Dir, "damaged-*")) // the pattern is valid
@@ -95,7 +94,7 @@ func (s *scrubber) pass() error {
 	return errors.Join(all...)
 }
 
-// checkPromises writes the file of promises again if it differs from what was last written.
+// checkPromises repairs the file of promises.
 func (s *scrubber) checkPromises() error {
 	mended, err := s.disk.promises.mend()
 	if mended {
@@ -107,7 +106,7 @@ func (s *scrubber) checkPromises() error {
 	return err
 }
 
-// checkSnapshots moves damaged snapshots aside, and writes a new one from the state in memory.
+// checkSnapshots moves damaged snapshots aside, and writes a new one from memory.
 func (s *scrubber) checkSnapshots() error {
 	states, err := filepath.Glob(filepath.Join(s.disk.snapshots.dir, "*", "state.bin"))
 	if err != nil {
@@ -135,10 +134,9 @@ func (s *scrubber) moveDamaged() (moved bool, err error) {
 	return true, s.disk.snapshots.moveAside(s.config, bad, cause, "put damaged snapshots aside, and write a new one")
 }
 
-// checkLog checks the votes, and the log up to the last applied entry. The state in memory already has these entries.
-// If the log is damaged and the group can lose this replica, the replica stops; its next start copies everything from
-// the others. Otherwise, if this replica is alone in its group, or if all replicas run in this process, it writes a
-// snapshot, from which its next start continues.
+// checkLog checks the votes, and the log up to the last applied entry, which the state in memory has. If the log is
+// damaged and the group can lose this replica, the replica stops, and its next start copies everything from the others.
+// If it is alone, or all replicas run in this process, it writes a snapshot for its next start.
 func (s *scrubber) checkLog() error {
 	err := s.readLog()
 	if err == nil || errors.Is(err, errGone) {
@@ -159,8 +157,7 @@ func (s *scrubber) checkLog() error {
 	return err
 }
 
-// writeAside writes a snapshot, which replaces the damaged part of the log. It returns the error that the operator
-// gets.
+// writeAside writes a snapshot in place of the damaged part of the log. It returns the error that the operator gets.
 func (s *scrubber) writeAside(damage error) error {
 	err := await(s.raft.Snapshot(), s.gone)
 	if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {
@@ -174,7 +171,6 @@ func (s *scrubber) majorityWithoutUs() bool {
 	return leader != "" && s.standing.spare.Load()
 }
 
-// readLog reads the log and the votes, and returns the first damage.
 func (s *scrubber) readLog() error {
 	segments, err := filepath.Glob(filepath.Join(s.config.Dir, walDir, "*.wal"))
 	if err != nil {
@@ -218,8 +214,8 @@ func (s *scrubber) readLog() error {
 	return nil
 }
 
-// load reads a file slowly from the disk. It first drops the file's pages from memory, because they may be intact
-// although the disk is not.
+// load reads a file slowly from the disk. It first drops the file's pages from memory, which may be intact although the
+// disk is not.
 func (s *scrubber) load(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -240,7 +236,7 @@ func (s *scrubber) load(path string) error {
 	}
 }
 
-// damages returns the number of damages. A leader of another group counts as one.
+// damages counts the damages. A leader of another group counts as one.
 func (s *scrubber) damages() uint64 {
 	return s.found.Load() + s.aside.Load() + min(1, s.standing.strange.Load())
 }

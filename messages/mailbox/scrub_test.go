@@ -13,13 +13,12 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// often makes a replica scrub its files all the time.
 func often(c *Config) {
 	c.SegmentBytes, c.limits.scrubEvery, c.limits.scrubPause = 64<<10, 20*time.Millisecond, time.Millisecond
 }
 
-// rot changes a byte of a file of a running replica. The byte is where the given text begins, or in the middle of the
-// file if the text is "". The function mend restores the byte.
+// rot changes a byte of a file of a running replica, where the text begins, or in the middle if the text is "". mend
+// restores it.
 func rot(t *testing.T, path, text string) (mend func()) {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -46,9 +45,9 @@ func rot(t *testing.T, path, text string) (mend func()) {
 	return func() { write(content[at]) }
 }
 
-// TestLogThatRotsIsHealed changes an entry in the log file of a running replica. Nobody reads this entry any more. The
-// replica must still find the damage and stop; a leader must first hand leadership over. The next start must get the
-// log of the other replicas.
+// TestLogThatRotsIsHealed changes an entry in the log file of a running replica that nobody reads any more. The replica
+// must find the damage and stop; a leader must first hand leadership over. The next start must get the log of the
+// others.
 func TestLogThatRotsIsHealed(t *testing.T) {
 	t.Parallel()
 	for _, leads := range []bool{false, true} {
@@ -95,8 +94,8 @@ func TestLogThatRotsIsHealed(t *testing.T) {
 	}
 }
 
-// TestLogThatRotsAlone changes the log of a replica without peers. The state in its memory is right. So the replica
-// must continue, log what is wrong and what to do, and write a snapshot from which its next start gets everything.
+// TestLogThatRotsAlone changes the log of a replica without peers. It must continue, because its memory is right, log
+// what is wrong and what to do, and write a snapshot for its next start.
 func TestLogThatRotsAlone(t *testing.T) {
 	t.Parallel()
 	logs, seen := observer.New(zap.ErrorLevel)
@@ -124,7 +123,7 @@ func TestLogThatRotsAlone(t *testing.T) {
 	g.agree(22)
 }
 
-// TestSnapshotThatRots checks that a damaged snapshot is replaced with a new one, also without peers.
+// A damaged snapshot must be replaced, also without peers.
 func TestSnapshotThatRots(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"state.bin", snapshotMeta, snapshotSeal} {
@@ -155,7 +154,7 @@ func TestSnapshotThatRots(t *testing.T) {
 	}
 }
 
-// TestPromisesThatRot checks that damaged promises are written again, whichever copy was damaged.
+// Damaged promises must be written again, whichever copy was damaged.
 func TestPromisesThatRot(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 1, often)
@@ -185,7 +184,7 @@ func TestPromisesThatRot(t *testing.T) {
 	}
 }
 
-// TestScrubMeetsCuts cuts the log while it is read. This must not count as damage.
+// A cut of the log while it is read must not count as damage.
 func TestScrubMeetsCuts(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) {

@@ -14,8 +14,8 @@ import (
 
 // A seal is the checksum of an entry, made by the leader and stored in the entry's Extensions on every disk. It has one
 // byte of version, the sum of the entry before (zero if that entry has no seal), and the sum of the entry itself. The
-// second sum covers the first sum and the entry's index, term, type and data. So if two logs have equal sums at an
-// index, all their sealed entries up to it are equal. Raft passes Extensions on unchanged.
+// second sum covers the first and the entry's index, term, type and data. So two logs with equal sums at an index have
+// equal sealed entries up to it. Raft passes Extensions on unchanged.
 const (
 	sealVersion = 1
 	sealBytes   = 1 + 2*sumBytes
@@ -38,8 +38,8 @@ func newSeal(before sum, l *raft.Log) []byte {
 	return append(append(s, before[:]...), own[:]...)
 }
 
-// sumOf computes two fast checksums of the data, 96 bits together, because an entry is checked
-// several times. They detect damage, not forgery: a forger can write a new seal.
+// sumOf computes two fast checksums of the data, 96 bits together, because an entry is checked several times. They
+// detect damage, not forgery.
 func sumOf(before sum, l *raft.Log) (s sum) {
 	head := make([]byte, 0, 64)
 	head = append(head, before[:]...)
@@ -59,7 +59,7 @@ func sealed(l *raft.Log) bool {
 	return len(l.Extensions) == sealBytes && l.Extensions[0] == sealVersion
 }
 
-// sums returns the two sums in an entry's seal: the sum of the entry before it, and its own.
+// sums returns the two sums in an entry's seal: of the entry before it, and its own.
 func sums(l *raft.Log) (before, own sum) {
 	if sealed(l) {
 		copy(before[:], l.Extensions[1:])
@@ -92,7 +92,7 @@ func tailOf(l *raft.Log) tail {
 }
 
 // chains returns the sum that the seal of the next entry must include. Each replica writes a group's first entry by
-// itself, so the chain begins after that entry.
+// itself, so the chain begins after it.
 func (t tail) chains() sum {
 	if t.index <= 1 {
 		return sum{}

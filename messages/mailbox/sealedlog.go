@@ -11,9 +11,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// sealedLog is a store of the log. It seals the entries that this replica adds as leader,
-// checks the seal of every entry that is read, and promises where the log ends. The guard
-// watches the writes.
+// sealedLog is a store of the log. It seals the entries that this replica adds as leader, checks the seal of every
+// entry that is read, and promises where the log ends. The guard watches the writes.
 type sealedLog struct {
 	raft.LogStore
 	guard    *guard
@@ -32,9 +31,8 @@ type sealedLog struct {
 	scanned   []*raft.Log // after scan: the first entries of the reigns that begin in the log
 }
 
-// GetLog reads an entry and checks it. Raft panics if it cannot read an entry that it must
-// apply. So for a damaged entry GetLog does not return: it calls damaged, which stops the
-// replica.
+// GetLog reads an entry and checks it. For a damaged entry it does not return but calls damaged, which stops the
+// replica: Raft panics if it cannot read an entry that it must apply.
 func (s *sealedLog) GetLog(index uint64, l *raft.Log) error {
 	err := s.read(index, l)
 	if errors.Is(err, raft.ErrLogNotFound) && s.precedes(index, l) {
@@ -48,9 +46,8 @@ func (s *sealedLog) GetLog(index uint64, l *raft.Log) error {
 }
 
 // precedes handles a request for the entry just before the log, which is the last entry of a snapshot. It sets the
-// entry's term and returns true. A leader with different entries asks for this entry, and without an answer it could
-// not replace the entries here. The content does not matter, because Raft never sends such an entry: a leader sends its
-// snapshot instead.
+// entry's term and returns true. A leader with different entries asks for it, and could not replace the entries here
+// without an answer. The content does not matter, because Raft sends a snapshot instead of it.
 func (s *sealedLog) precedes(index uint64, l *raft.Log) bool {
 	end, term := s.restored()
 	first, err := s.LogStore.FirstIndex()
@@ -61,7 +58,7 @@ func (s *sealedLog) precedes(index uint64, l *raft.Log) bool {
 	return true
 }
 
-// read does the same as GetLog, but returns an error for a damaged entry.
+// read is GetLog, but returns an error for a damaged entry.
 func (s *sealedLog) read(index uint64, l *raft.Log) error {
 	err := safely(func() error { return s.LogStore.GetLog(index, l) })
 	switch {
@@ -78,7 +75,7 @@ func (s *sealedLog) read(index uint64, l *raft.Log) error {
 	return nil
 }
 
-// check checks an entry's seal. Entries that this release wrote must have one.
+// check checks an entry's seal. Entries of this release must have one.
 func (s *sealedLog) check(l *raft.Log) error {
 	if !sealed(l) && s.promises.seals(l.Index) {
 		return errUnsealed
@@ -90,8 +87,8 @@ func (s *sealedLog) check(l *raft.Log) error {
 func (s *sealedLog) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{l}) }
 
 // StoreLogs adds seals to this leader's own entries, writes all entries, and promises them. If the end of the log was
-// cut before, StoreLogs waits until there is room. If it returned an error instead, Raft would believe that the cut
-// entries still exist, and would accept no more entries until the next start.
+// cut before, it waits for room. After an error, Raft would believe that the cut entries still exist, and accept no
+// more entries until the next start.
 func (s *sealedLog) StoreLogs(logs []*raft.Log) error {
 	for {
 		err := s.guard.write("a write of the log", func() error { return s.store(logs) })
@@ -141,7 +138,7 @@ func (s *sealedLog) store(logs []*raft.Log) error {
 	return s.promises.reached(last.index, last.term)
 }
 
-// termBefore returns the term of the entry at index − 1. That entry is the last entry of the log, or is in a snapshot.
+// termBefore returns the term of the entry at index − 1, which is the last of the log, or in a snapshot.
 func (s *sealedLog) termBefore(index uint64, last tail) uint64 {
 	if index == last.index+1 {
 		return last.term
@@ -160,7 +157,6 @@ func (s *sealedLog) termAt(index uint64) (term uint64, has bool) {
 	return term, index == last
 }
 
-// sumAt returns the checksum of an entry in the log.
 func (s *sealedLog) sumAt(index uint64) (text string, has bool) {
 	var l raft.Log
 	if s.read(index, &l) != nil || !sealed(&l) {
@@ -173,7 +169,7 @@ func (s *sealedLog) sumAt(index uint64) (text string, has bool) {
 // settled returns the last entry that is known to be committed, even from before the start.
 func (s *sealedLog) settled() uint64 { return max(s.applied(), s.promises.settled()) }
 
-// nextTo returns t if l is the entry right after t. Otherwise it returns the position before l, without a sum.
+// nextTo returns t if l is the entry right after t, otherwise the position before l, without a sum.
 func (t tail) nextTo(l *raft.Log) tail {
 	if l.Index == t.index+1 {
 		return t
@@ -181,8 +177,8 @@ func (t tail) nextTo(l *raft.Log) tail {
 	return tail{}
 }
 
-// DeleteRange cuts the log. At the front it keeps the entries after the older snapshot, and after the images that
-// other replicas restore. At the end it refuses to cut a committed entry that no snapshot contains: no leader can have
+// DeleteRange cuts the log. At the front it keeps the entries after the older snapshot, and after the images that other
+// replicas restore. At the end it refuses to cut a committed entry that no snapshot contains: no leader can have
 // another entry there.
 func (s *sealedLog) DeleteRange(first, last uint64) error {
 	return s.guard.write("a cut of the log", func() error { return s.cut(first, last) })
@@ -244,7 +240,7 @@ func (s *sealedLog) end() (index, term uint64) {
 func (s *sealedLog) IsMonotonic() bool { return true }
 
 // safely runs f on files that may be damaged, and returns panics as errors. The store's library panics on some broken
-// pages and lengths; if a mapped file is shorter than its header says, reading it faults.
+// pages and lengths. Reading a mapped file that is too short faults.
 func safely(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -8,9 +8,8 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// segments makes the files of the log. When a file is full, the library raft-wal makes the next file in the background,
-// and cannot continue if this fails. So if the disk has no room for the next file, each write tries again to make it,
-// and fails until there is room.
+// segments makes the files of the log. When a file is full, the library raft-wal makes the next one in the background,
+// and cannot continue if this fails. So without room for it, each write tries again to make it, and fails.
 type segments struct {
 	*segment.Filer
 	config *Config
@@ -49,7 +48,6 @@ type lateSegment struct {
 	made     atomic.Pointer[types.SegmentWriter]
 }
 
-// make makes the file if it does not exist yet.
 func (l *lateSegment) make() (types.SegmentWriter, error) {
 	if w := l.made.Load(); w != nil {
 		return *w, nil

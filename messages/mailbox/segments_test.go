@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestNoRoomForTheNextFile fills the disk when the log needs its next file. The process must not end. When there is
-// room again, commands must be accepted, even if the replica was restarted meanwhile.
+// When the disk is full as the log needs its next file, the process must not end. When there is room again, commands
+// must be accepted, even after a restart in between.
 func TestNoRoomForTheNextFile(t *testing.T) {
 	t.Parallel()
 	for _, restart := range []bool{false, true} {

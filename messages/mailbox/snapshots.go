@@ -19,16 +19,14 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// Raft keeps each snapshot in its own directory under this one, and checks the state with the checksum in meta.json
-// when it reads or sends it. Next to meta.json is a seal. It protects the content of meta.json: the index, the term
-// and the group.
+// Raft keeps each snapshot in a directory under this one, and checks the state with the checksum in meta.json when it
+// reads or sends it. Next to meta.json is a seal of its content: the index, the term and the group.
 const (
 	snapshotsDir = "snapshots"
 	snapshotMeta = "meta.json"
 	snapshotSeal = "meta.sum"
 )
 
-// sealedSnapshots is a store of snapshots that seals and checks their descriptions.
 type sealedSnapshots struct {
 	raft.SnapshotStore
 	dir    string
@@ -49,7 +47,7 @@ type sealedSink struct {
 	store *sealedSnapshots
 }
 
-// Close ends the snapshot and seals its description. After a crash in between the snapshot has no seal, and is
+// Close ends the snapshot and seals its description. After a crash in between, the snapshot has no seal, and is
 // accepted without one.
 func (s *sealedSink) Close() error {
 	s.store.ending.Lock()
@@ -104,8 +102,8 @@ func (s *sealedSnapshots) newest() (index, term uint64) {
 	return all[0].Index, all[0].Term
 }
 
-// oldest returns the index of the oldest usable snapshot. If there are fewer than retainedSnapshots, it returns 0, so
-// that the whole log is kept.
+// oldest returns the index of the oldest usable snapshot. With fewer than retainedSnapshots, it returns 0, so that the
+// whole log is kept.
 func (s *sealedSnapshots) oldest() uint64 {
 	all, err := s.List()
 	if err != nil || len(all) < retainedSnapshots {
@@ -115,7 +113,7 @@ func (s *sealedSnapshots) oldest() uint64 {
 }
 
 // unreadable lists the directories of snapshots that cannot be read; Raft skips these. The result usable is the latest
-// snapshot that can be read; nil means none.
+// snapshot that can be read, or nil.
 func (s *sealedSnapshots) unreadable() (damaged []string, usable *raft.SnapshotMeta, cause error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -148,7 +146,7 @@ func (s *sealedSnapshots) unreadable() (damaged []string, usable *raft.SnapshotM
 	return damaged, usable, cause
 }
 
-// moveAside moves unreadable snapshots into a directory of their own. It logs the argument what.
+// moveAside moves unreadable snapshots into a separate directory. It logs the text what.
 func (s *sealedSnapshots) moveAside(c *Config, names []string, cause error, what string) error {
 	c.Log.Error(what, zap.Strings("snapshots", names), zap.Error(cause))
 	aside, err := asideDir(c)
@@ -159,8 +157,8 @@ func (s *sealedSnapshots) moveAside(c *Config, names []string, cause error, what
 }
 
 // passOver is called when the machine refused the latest snapshots at the start, and Raft failed with err. It moves
-// these snapshots aside and continues from an older one. It returns an error if the snapshots are not the cause, or
-// if the log does not go back far enough.
+// them aside and continues from an older one. It returns an error if they are not the cause, or if the log does not go
+// back far enough.
 func (m *replicated) passOver(refused []error, err error) error {
 	why := errors.Join(refused...)
 	if isConfig(why) || messages.KindOf(why) == messages.Unavailable {
@@ -189,8 +187,8 @@ func (d *disk) continues(snapshot uint64) bool {
 	return err == nil && first > 0 && first <= snapshot+1 && last >= d.promises.promised()
 }
 
-// refusedSnapshot moves aside a snapshot that the leader sent and the machine refused, so that it does not replace good
-// ones. Unless the cause is temporary, it also ends the replica, because the leader would send the same snapshot again.
+// refusedSnapshot moves aside a snapshot from the leader that the machine refused, so that it does not replace good
+// ones. Unless the cause is temporary, it ends the replica, because the leader would send the same snapshot again.
 func (m *replicated) refusedSnapshot(why error) {
 	if messages.KindOf(why) != messages.Unavailable {
 		defer m.applier.stop(m.applier.unable, fmt.Errorf("mailbox: the leader sent a snapshot that this replica cannot read: %w. This replica ends and keeps its own state unchanged: run the same release on every replica", why))
@@ -204,11 +202,11 @@ func (m *replicated) refusedSnapshot(why error) {
 	}
 }
 
-// refusedDir is the directory for the latest refused snapshots, in a replica's directory.
+// refusedDir has the latest refused snapshots, in a replica's directory.
 const refusedDir = "damaged-snapshots"
 
-// putAside moves refused snapshots into refusedDir, and replaces earlier refused snapshots there, because a leader
-// sends a snapshot again and again.
+// putAside moves refused snapshots into refusedDir, in place of earlier ones, because a leader sends a snapshot again
+// and again.
 func (s *sealedSnapshots) putAside(c *Config, refused []*raft.SnapshotMeta, why error) error {
 	aside := filepath.Join(c.Dir, refusedDir)
 	err := errors.Join(os.RemoveAll(aside), os.Mkdir(aside, 0o700))

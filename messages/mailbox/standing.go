@@ -11,12 +11,11 @@ import (
 	"go.uber.org/zap"
 )
 
-// standing decides whether a replica may vote and lead, from the replica's promises and from what its peers know of its
-// disk. A replica is doubtful if its disk is not the disk that the peers know, or if its log is shorter than the peers
-// saw. A doubtful replica neither votes, campaigns nor acknowledges entries, until a leader has done three things: it
-// has removed the replica's vote with the consent of a majority of the others, brought the replica up to date, and
-// returned the vote. Then the peers know the new disk. (Alagappan et al., Protocol-Aware Recovery for Consensus-Based
-// Storage, FAST 2018: a lossy log takes no part in elections.)
+// standing decides whether a replica may vote and lead, from its promises and from what its peers know of its disk. A
+// replica is doubtful if its disk is not the one that the peers know, or if its log is shorter than the peers saw. It
+// then neither votes, campaigns nor acknowledges entries, until a leader has removed its vote with the consent of a
+// majority of the others, brought it up to date, and returned the vote. (Alagappan et al., Protocol-Aware Recovery for
+// Consensus-Based Storage, FAST 2018: a lossy log takes no part in elections.)
 type standing struct {
 	id       string
 	promises *promises
@@ -41,7 +40,6 @@ type standing struct {
 	kick     chan struct{}         // gets a token, without waiting, when doubtful or marks changes
 }
 
-// toldReport is a report with the time of its arrival.
 type toldReport struct {
 	standingReport
 	at time.Time
@@ -56,8 +54,7 @@ type leaderNotice struct {
 	Spare     bool `json:",omitempty"` // the group can lose a replica
 }
 
-// standingReport is what a replica tells its leader, and a candidate its voters, about its own
-// disk and log.
+// standingReport is what a replica tells its leader, and a candidate its voters, about its own disk and log.
 type standingReport struct {
 	Disk, Standing string
 	Version        uint64
@@ -75,7 +72,7 @@ func newStanding(c *Config, p *promises, fail func(error)) *standing {
 		doubtful: map[string]toldReport{}, marks: map[string]mark{}, acked: map[string]uint64{}, heard: map[string]toldReport{}, levels: map[string]toldReport{}, kick: make(chan struct{}, 1)}
 }
 
-// keep changes the promises. It returns false if they could not be written; then the replica fails.
+// keep changes the promises. If they cannot be written, the replica fails and keep returns false.
 func (s *standing) keep(change func(*record)) bool {
 	err := s.promises.change(change)
 	if err != nil {
@@ -84,7 +81,7 @@ func (s *standing) keep(change func(*record)) bool {
 	return err == nil
 }
 
-// doubts returns why this replica is doubtful; nil if it is not doubtful.
+// doubts returns why this replica is doubtful, or nil.
 func (s *standing) doubts() error {
 	r := s.promises.now()
 	if r.Standing != standingDoubtful {
@@ -93,16 +90,16 @@ func (s *standing) doubts() error {
 	return fmt.Errorf("mailbox: replica %s takes no part until its peers have brought it up to date: %s", s.id, r.Why)
 }
 
-// doubt makes this replica doubtful. The replica keeps its log, which may be too short but has no wrong entries.
+// doubt makes this replica doubtful. It keeps its log, which may be too short but has no wrong entries.
 func (s *standing) doubt(why string) {
 	if s.keep(func(r *record) { r.Disk, r.Standing, r.Why = newDisk(), standingDoubtful, why }) {
 		s.log.Error("this replica neither votes nor leads until its peers have brought it up to date", zap.String("why", why))
 	}
 }
 
-// mayFollow returns an error if this replica may not accept a message of the leader of a term. It may not accept
-// entries or a snapshot before the leader has shown that it has every entry acknowledged here. If the replica is
-// doubtful, it may accept no message before the leader has removed its vote.
+// mayFollow returns an error if this replica may not accept a message of the leader of a term. It accepts entries or a
+// snapshot only after the leader has shown that it has every entry acknowledged here. A doubtful replica accepts
+// nothing before the leader has removed its vote.
 func (s *standing) mayFollow(term uint64, heartbeat bool) error {
 	if err := s.stays(); err != nil {
 		return err
@@ -119,7 +116,7 @@ func (s *standing) mayFollow(term uint64, heartbeat bool) error {
 	return s.doubts()
 }
 
-// mayMeet returns an error if the disk of a candidate is older than the disk that this replica knows.
+// mayMeet returns an error if a candidate's disk is older than the one that this replica knows.
 func (s *standing) mayMeet(id string, q standingReport) error {
 	r := s.promises.now()
 	if known, has := r.known(id); has && q.Version < known.Version && q.Disk != known.Disk {
@@ -260,20 +257,19 @@ func (s *standing) noteReport(id string, q standingReport, term, committed uint6
 	case !has || q.Version > known.Version:
 		s.noteDisk(id, q.Disk, max(q.Version, 1))
 	case q.Disk == known.Disk && q.LastTerm == term:
-		// The replica's last entry equals this leader's entry, so it has all entries before it too.
+		// The replica's last entry equals this leader's, so it has all entries before it too.
 		s.noteAck(id, q.Last)
 		s.noteFloors(committed)
 	}
 }
 
-// noteLevel records the level in the report of a replica to which this leader has introduced itself (see introduce).
+// noteLevel records the level in the report of a replica to which this leader has introduced itself.
 func (s *standing) noteLevel(id string, q standingReport) {
 	s.mu.Lock()
 	s.levels[id] = toldReport{q, time.Now()}
 	s.mu.Unlock()
 }
 
-// levelOf returns the latest report of a replica, with its level.
 func (s *standing) levelOf(id string) (toldReport, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -310,7 +306,6 @@ func (s *standing) noteDisk(id, disk string, version uint64) {
 	s.keep(func(r *record) { r.note(diskOf{ID: id, Disk: disk, Version: version}) })
 }
 
-// forget removes everything about a replica that left the group.
 func (s *standing) forget(id string) {
 	s.promises.learn(func(r *record) bool {
 		n := len(r.Known)
@@ -336,7 +331,6 @@ func (s *standing) noteDoubtful(id string, q standingReport) {
 	}
 }
 
-// doubtfulPeers returns the recent reports of doubtful replicas.
 func (s *standing) doubtfulPeers(lately time.Duration) map[string]standingReport {
 	return s.since(s.doubtful, lately)
 }
@@ -353,7 +347,7 @@ func (s *standing) since(told map[string]toldReport, lately time.Duration) map[s
 	return all
 }
 
-// trust records that a replica has its vote again, so it no longer counts as doubtful.
+// trust records that a replica has its vote again, and is no longer doubtful.
 func (s *standing) trust(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestLateDoubtTakesNoVote delivers an old report of a doubtful replica after the replica got its vote back. The
-// leader must not remove the vote again: the replica is whole, and would never report anything that returns its vote.
+// An old report of a doubtful replica that arrives after it got its vote back must not remove the vote again: the whole
+// replica would never report anything that returns it.
 func TestLateDoubtTakesNoVote(t *testing.T) {
 	p, err := createPromises(t.TempDir(), record{Disk: newDisk(), Standing: standingWhole})
 	if err != nil {
@@ -41,8 +41,8 @@ func TestLateDoubtTakesNoVote(t *testing.T) {
 	}
 }
 
-// TestFloorsNeverFall checks that the floor of a disk, the highest committed index that it is known to have, never
-// becomes lower, whoever leads and whatever other replicas remember.
+// The floor of a disk, the highest committed index that it is known to have, must never fall, whoever leads and
+// whatever other replicas remember.
 func TestFloorsNeverFall(t *testing.T) {
 	p, err := createPromises(t.TempDir(), record{Disk: "mine", Standing: standingWhole})
 	if err != nil {
@@ -67,8 +67,8 @@ func TestFloorsNeverFall(t *testing.T) {
 	}
 }
 
-// TestOlderCopyOfADoubtfulReplica starts an older copy of a disk. The copy was made while the replica was doubtful, and
-// since then the group has accepted the disk. The copy lacks entries, so the replica must still be doubtful.
+// TestOlderCopyOfADoubtfulReplica starts an older copy of a disk, from the time when the replica was doubtful; the
+// group has accepted the disk since. The copy lacks entries, so the replica must still be doubtful.
 func TestOlderCopyOfADoubtfulReplica(t *testing.T) {
 	p, err := createPromises(t.TempDir(), record{Disk: "taken in", Standing: standingDoubtful, Why: "its log is damaged"})
 	if err != nil {
@@ -83,8 +83,8 @@ func TestOlderCopyOfADoubtfulReplica(t *testing.T) {
 	}
 }
 
-// TestAcknowledgedEntriesAreRemembered checks what the other replicas know as soon as a command is answered, before the
-// next heartbeat. They must know which entries each disk acknowledged, also for the leader's disk.
+// When a command is answered, and before the next heartbeat, the other replicas must know which entries each disk
+// acknowledged, also the leader's.
 func TestAcknowledgedEntriesAreRemembered(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) { c.Timeout = 10 * time.Second })
@@ -108,8 +108,8 @@ func TestAcknowledgedEntriesAreRemembered(t *testing.T) {
 	}
 }
 
-// TestOlderCopyOfALeader stops a leader and starts an older copy of its directory. The replica must notice what it
-// lacks, get it from the others, and only then have its vote.
+// TestOlderCopyOfALeader starts an older copy of a leader's directory. The replica must notice what it lacks, get it
+// from the others, and only then have its vote.
 func TestOlderCopyOfALeader(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) { c.SegmentBytes = 64 << 10 })
@@ -150,8 +150,8 @@ func TestOlderCopyOfALeader(t *testing.T) {
 }
 
 // TestAGroupThatBeganAnewIsNotFollowed removes the disks of two of three replicas, which then begin a new group. The
-// third replica must not lose any data to the new group. This must hold if the new group's log goes back to its
-// beginning, and if it goes back only to a snapshot. An operator must be told.
+// third must lose no data to it, whether the new log goes back to its beginning or only to a snapshot. An operator must
+// be told.
 func TestAGroupThatBeganAnewIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	for _, trailing := range []uint64{1000, 1} {
@@ -201,7 +201,7 @@ func TestAGroupThatBeganAnewIsNotFollowed(t *testing.T) {
 	}
 }
 
-// unheard is a transport on which a leader gets no answers, and only one replica receives its messages.
+// unheard is a transport on which a leader gets no answers, and only one replica gets its messages.
 type unheard struct {
 	below
 	listens string // ID of that replica
@@ -227,9 +227,9 @@ func (u *unheard) AppendEntriesPipeline(id raft.ServerID, to raft.ServerAddress)
 	return u.below.AppendEntriesPipeline(id, to)
 }
 
-// TestFirstLeaderWithoutAnAnswer makes the first leader of a group lose leadership after one of the other two replicas
-// has stored its first entry, and before the leader knows this. The group must elect again. The replicas that heard no
-// leader have voted, so they do not count as replicas that lost their disks.
+// TestFirstLeaderWithoutAnAnswer makes the first leader of a group lose leadership after one other replica has stored
+// its first entry, and before the leader knows this. The group must elect again: replicas that heard no leader but have
+// voted did not lose their disks.
 func TestFirstLeaderWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	var on atomic.Bool
@@ -259,8 +259,8 @@ func TestFirstLeaderWithoutAnAnswer(t *testing.T) {
 	g.agree(1)
 }
 
-// TestAnHonestLeaderIsNoStranger checks that a leader does not count as lacking entries only because this replica does
-// not know the leader's reigns, or because a message arrived late.
+// A leader must not count as lacking entries only because its reigns are unknown here, or because a message arrived
+// late.
 func TestAnHonestLeaderIsNoStranger(t *testing.T) {
 	t.Parallel()
 	all := []reign{{1, 1, ""}, {2, 2, "a"}, {3, 40, "b"}}
@@ -295,8 +295,8 @@ func TestAnHonestLeaderIsNoStranger(t *testing.T) {
 	}
 }
 
-// TestALeadersEntryDecidesWhereReignsDiffer removes a reign from the leader's list, as a loss of power can. The
-// replica must ask for the checksum of its last acknowledged entry before it says that the leader lacks entries.
+// TestALeadersEntryDecidesWhereReignsDiffer removes a reign from the leader's list, as a loss of power can. The replica
+// must first ask for the checksum of its last acknowledged entry.
 func TestALeadersEntryDecidesWhereReignsDiffer(t *testing.T) {
 	all := []reign{{Term: 1, First: 1}, {Term: 2, First: 10, Sum: "b"}, {Term: 3, First: 30, Sum: "c"}}
 	gap := []reign{all[0], all[2]}

@@ -25,11 +25,11 @@ type disk struct {
 	last      tail // last entry of the log when it was opened, or of the snapshot if that is later
 }
 
-// retainedSnapshots is 2: the snapshot before the latest one is kept, in case the latest one cannot be read.
+// retainedSnapshots is 2: the one before the latest is kept, in case the latest cannot be read.
 const retainedSnapshots = 2
 
-// recentEntries is how many entries are kept in memory. Each entry is read again soon after it was written, to send
-// it to each follower and to apply it.
+// recentEntries is how many entries are kept in memory. Each entry is read again soon, to send it to each follower and
+// to apply it.
 const recentEntries = 32
 
 func openDisk(c *Config, g *guard) (*disk, error) {
@@ -81,7 +81,7 @@ func openStore(c *Config) (*wal.WAL, error) {
 	return wal.Open(segments, wal.WithSegmentSize(c.SegmentBytes), wal.WithSegmentFiler(newSegments(c, segments)), wal.WithLogger(newRaftLog(c.Log)))
 }
 
-// lockDir locks the directory for this process. The kernel releases the lock when the process ends, however it ends.
+// lockDir locks the directory for this process. The kernel releases the lock when the process ends, in any way.
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -94,7 +94,7 @@ func lockDir(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// unlock releases a lock at once. Closing the file is not enough, because a process that is just being started has the
+// unlock releases a lock at once. Closing the file is not enough: a process that is just being started may have the
 // file open too.
 func unlock(f *os.File) error {
 	return errors.Join(unix.Flock(int(f.Fd()), unix.LOCK_UN), f.Close())

@@ -12,9 +12,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// stream makes and accepts Raft's connections: pipes between replicas of one process, and TLS otherwise. An address
-// is a replica's ID, resolved when a connection is made. The stream keeps a list of its open connections, so that it
-// can close them all.
+// stream makes and accepts Raft's connections: pipes between replicas of one process, and TLS otherwise. An address is
+// a replica's ID, resolved when a connection is made. The stream lists its open connections, to close them all.
 type stream struct {
 	config       *Config
 	listener     net.Listener // nil for replicas of one process
@@ -24,11 +23,10 @@ type stream struct {
 	refusedTotal atomic.Uint64
 	closed       chan struct{}
 
-	// member reports whether a replica is in Raft's group. This includes replicas that were added later. It is nil
-	// until Raft runs.
+	// member reports whether a replica is in Raft's group, including those added later. It is nil until Raft runs.
 	member atomic.Pointer[func(id string) bool]
-	// asked serves, in a goroutine of its own, a connection on which another replica asks questions. It is nil until
-	// Raft runs.
+	// asked serves, in a separate goroutine, a connection on which another replica asks questions. It is nil until Raft
+	// runs.
 	asked atomic.Pointer[func(from string, c net.Conn)]
 
 	mu    sync.Mutex
@@ -57,8 +55,8 @@ func openStream(c *Config) (*stream, error) {
 	return s, nil
 }
 
-// serve accepts connections until the stream is closed. After an error, such as too many open
-// files, it waits and tries again.
+// serve accepts connections until the stream is closed. After an error, such as too many open files, it waits and tries
+// again.
 func (s *stream) serve() {
 	for {
 		c, err := s.listener.Accept()
@@ -75,7 +73,6 @@ func (s *stream) serve() {
 	}
 }
 
-// greet starts a connection's handshake.
 func (s *stream) greet(c net.Conn) {
 	tracked, err := s.track(c, "")
 	if err != nil {
@@ -101,7 +98,6 @@ func (s *stream) greet(c net.Conn) {
 	}()
 }
 
-// serveAsked answers the questions of another replica on a connection.
 func (s *stream) serveAsked(from string, c net.Conn) {
 	if serve := s.asked.Load(); serve != nil {
 		(*serve)(from, c)
@@ -136,13 +132,13 @@ func (s *stream) isMember(id string) bool {
 	return member != nil && (*member)(id)
 }
 
-// Dial connects to a replica. The address to is the replica's ID. An @ and the address with which the replica was added
-// may follow the ID.
+// Dial connects to a replica. The address to is the replica's ID, perhaps with an @ and the address with which the
+// replica was added.
 func (s *stream) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	return s.dial(to, timeout, false)
 }
 
-// dial connects to a replica. If own is set, the connection is for questions of this package; otherwise it is for Raft.
+// dial connects to a replica, for questions of this package if own is set, otherwise for Raft.
 func (s *stream) dial(to raft.ServerAddress, timeout time.Duration, own bool) (net.Conn, error) {
 	id, added := splitAddress(to)
 	if s.config.Local == nil {
@@ -155,12 +151,11 @@ func (s *stream) dial(to raft.ServerAddress, timeout time.Duration, own bool) (n
 	return s.track(c, "")
 }
 
-// alive is the keep-alive setting of connections. With it a replica finds within 15 s that a peer is cut off, even
-// while it waits for the peer's answer.
+// With this keep-alive setting a replica finds within 15 s that a peer is cut off, even while it waits for an answer.
 var alive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 5}
 
-// dialSecure connects over the network to the address that the configuration has for the ID, or else to the address
-// with which the replica was added. Addresses may change.
+// dialSecure connects to the address that the configuration has for the ID, or else to the one with which the replica
+// was added. Addresses may change.
 func (s *stream) dialSecure(id, added string, timeout time.Duration, own bool) (net.Conn, error) {
 	address, err := s.config.resolve(id)
 	if err != nil && added != "" {
@@ -225,7 +220,7 @@ func (s *stream) Close() error {
 func (s *stream) Addr() net.Addr { return idAddr(s.config.ID) }
 
 // track keeps a connection in the list until it is closed. The argument from is the replica that opened it, or "". If
-// the stream is closed already, track closes the connection.
+// the stream is closed, so is the connection.
 func (s *stream) track(c net.Conn, from string) (*trackedConn, error) {
 	t := &trackedConn{Conn: c, stream: s, from: from}
 	s.mu.Lock()
@@ -238,7 +233,6 @@ func (s *stream) track(c net.Conn, from string) (*trackedConn, error) {
 	return t, nil
 }
 
-// trackedConn is a connection that tells its stream when it is closed.
 type trackedConn struct {
 	net.Conn
 	stream *stream

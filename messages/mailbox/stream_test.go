@@ -47,7 +47,6 @@ func (a *authority) newKey() *ecdsa.PrivateKey {
 	return key
 }
 
-// issue returns a TLS configuration for both directions with a certificate for these names.
 func (a *authority) issue(names ...string) *tls.Config {
 	return a.issueUntil(time.Now().Add(time.Hour), names...)
 }
@@ -72,7 +71,6 @@ func TestGroupOverTLS(t *testing.T) {
 	g.agree(100)
 }
 
-// openSecure opens the stream of replica r1 in a group of two.
 func openSecure(t *testing.T) (*stream, *authority) {
 	t.Helper()
 	g := newSecureGroup(t, 2, nil)
@@ -120,15 +118,13 @@ func older(c *tls.Config) *tls.Config {
 	return c
 }
 
-// known returns how many connections a stream keeps.
 func (s *stream) known() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.conns)
 }
 
-// TestRefusedConnectionsAreForgotten checks that refused connections, for example of a port scanner, are removed from
-// the list.
+// Refused connections, such as a port scanner's, must be removed from the list.
 func TestRefusedConnectionsAreForgotten(t *testing.T) {
 	t.Parallel()
 	s, a := openSecure(t)
@@ -142,8 +138,7 @@ func TestRefusedConnectionsAreForgotten(t *testing.T) {
 	eventually(t, "refused connections are forgotten", func() bool { return s.known() == 0 })
 }
 
-// TestSilentConnectionsKeepNobodyOut opens more silent connections than the stream allows. The oldest ones must be
-// closed, and a replica must get in at once.
+// Of too many silent connections the oldest must be closed, and a replica must get in at once.
 func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 	t.Parallel()
 	s, a := openSecure(t)
@@ -162,7 +157,6 @@ func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 	eventually(t, "the silent are bounded", func() bool { return s.known() <= maxHandshakesFrom })
 }
 
-// addressed is a connection with a remote address that a test chooses.
 type addressed struct {
 	net.Conn
 	from   string
@@ -172,8 +166,7 @@ type addressed struct {
 func (c *addressed) RemoteAddr() net.Addr { return idAddr(c.from + ":7") }
 func (c *addressed) Close() error         { c.closed = true; return nil }
 
-// TestEachAddressMakesRoomForItself checks which connection is closed if there are too many. If they come from one
-// address, it must be the oldest of that address. If they come from different addresses, it must be the oldest of all.
+// If there are too many connections, the oldest from the same address must be closed, or else the oldest of all.
 func TestEachAddressMakesRoomForItself(t *testing.T) {
 	g := new(handshakes)
 	replica := &addressed{from: "10.0.0.2"}
@@ -202,7 +195,7 @@ func TestEachAddressMakesRoomForItself(t *testing.T) {
 	}
 }
 
-// letIn connects, and returns whether the stream accepts the connection or closes it.
+// letIn connects, and returns whether the stream accepts the connection.
 func letIn(t *testing.T, s *stream, c *tls.Config) bool {
 	t.Helper()
 	conn, err := tls.Dial("tcp", s.listener.Addr().String(), c)
@@ -276,8 +269,7 @@ func cutsEveryConnection(t *testing.T, g *group) {
 	}
 }
 
-// TestReplicaRunsOnceInAProcess starts a second replica with the same ID. It must be refused until the first replica
-// has stopped.
+// A second replica with the same ID must be refused until the first has stopped.
 func TestReplicaRunsOnceInAProcess(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 1, nil)
@@ -305,8 +297,8 @@ func TestReplicaRunsOnceInAProcess(t *testing.T) {
 	_ = again.Close()
 }
 
-// TestGroupMovesIntoMemory writes with replicas that use ports, and continues with replicas of one process. The log
-// must work in both cases, because it names replicas only by their IDs.
+// TestGroupMovesIntoMemory continues the log of replicas that used ports with replicas of one process. This must work,
+// because the log names replicas only by their IDs.
 func TestGroupMovesIntoMemory(t *testing.T) {
 	t.Parallel()
 	g := newSecureGroup(t, 3, nil)

@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// round is one verification of leadership. It is shared by all callers that came before it began.
+// round is one verification of leadership, shared by all callers that came before it began.
 type round struct {
 	done chan struct{}
 	err  error
@@ -37,7 +37,7 @@ func (r *rounds) join() (*round, error) {
 	return r.next, nil
 }
 
-// begin returns the next round. No more callers can join it.
+// begin returns the next round, which no more callers can join.
 func (r *rounds) begin() *round {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,9 +101,9 @@ func (v *verifier) verify() {
 	}
 }
 
-// verifyOnce reads by Raft's read index: it records the commit index, waits for answers of a majority, and then waits
-// until all entries up to that index are applied here. Knowing the commit index is not enough: a replica that led
-// before may have answered from entries that this leader has not applied yet.
+// verifyOnce reads by Raft's read index: it records the commit index, waits for answers of a majority, and then until
+// all entries up to that index are applied here. A former leader may have answered from entries that this leader has
+// not applied yet.
 func (v *verifier) verifyOnce() error {
 	o := v.leadership.current.Load()
 	if o == nil {
@@ -120,8 +120,7 @@ func (v *verifier) verifyOnce() error {
 }
 
 // confirmed reports whether a majority has answered, in this leader's term, requests that were sent after the mark.
-// Raft's own verification also counts answers to earlier requests. An earlier request may be older than the election of
-// another leader.
+// Raft's own verification also counts earlier requests, which may be older than another leader's election.
 func (v *verifier) confirmed(term, mark uint64) bool {
 	voters, votes := v.voters(), 1
 	for _, id := range voters {
@@ -132,8 +131,8 @@ func (v *verifier) confirmed(term, mark uint64) bool {
 	return votes > len(voters)/2
 }
 
-// appliedUpTo waits until an entry is applied here. All entries after the barrier of a tenure are commands or
-// configurations, so the applier sees each one.
+// appliedUpTo waits until an entry is applied here. The applier sees each entry after the barrier of a tenure: all are
+// commands or configurations.
 func (v *verifier) appliedUpTo(index uint64, o *tenure) error {
 	for index > o.barrier && v.applier.index.Load() < index {
 		select {
@@ -155,7 +154,7 @@ type transport struct {
 	images map[raft.ServerID]sentImage
 }
 
-// mark returns a number. Requests that are sent from now on get a larger or equal number.
+// mark returns a number. Later requests get a larger or equal number.
 func (t *transport) mark() uint64 { return t.marks.Add(1) }
 
 // AppendEntries sends a heartbeat, or entries outside the pipeline.
@@ -168,7 +167,6 @@ func (t *transport) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *ra
 	return err
 }
 
-// saw records the answer to a request with a mark.
 func (t *transport) saw(id raft.ServerID, p *raft.AppendEntriesResponse, mark uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

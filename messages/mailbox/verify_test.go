@@ -48,15 +48,14 @@ func TestVerifyFailsWithoutMajority(t *testing.T) {
 	if err := leader.stream.Close(); err != nil { // cuts the leader off
 		t.Fatal(err)
 	}
-	// At first the old leader still believes that it leads, because it has not been without answers for long enough.
+	// The old leader still believes that it leads, because it has not been without answers for long enough.
 	if err := leader.Verify(context.Background()); !errors.Is(err, ErrNotLeader) {
 		t.Errorf("verify while cut off: %v", err)
 	}
 	eventually(t, "the next leader verifies", func() bool { return g.another(leader).Verify(context.Background()) == nil })
 }
 
-// TestOldAnswersDoNotVerify checks that an answer does not count if its request was sent before the mark, or in
-// another term.
+// An answer must not count if its request was sent before the mark, or in another term.
 func TestOldAnswersDoNotVerify(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, steady)
@@ -86,8 +85,7 @@ func TestOldAnswersDoNotVerify(t *testing.T) {
 	}
 }
 
-// TestVerifyWaitsForWhatIsCommitted checks that Verify waits until the leader has applied all committed entries: a
-// follower may have applied and shown them already.
+// Verify must wait until the leader has applied all committed entries: a follower may have shown them already.
 func TestVerifyWaitsForWhatIsCommitted(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, steady)
@@ -116,7 +114,7 @@ func TestVerifyWaitsForWhatIsCommitted(t *testing.T) {
 }
 
 // TestVerifiedReadsAreLinearizable reads at every replica while leadership moves. The state is a number that only
-// grows. A read must show at least the number that was answered or shown before the read began.
+// grows. A read must show at least the number that was answered or shown before it began.
 func TestVerifiedReadsAreLinearizable(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)

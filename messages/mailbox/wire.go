@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// ProposeAs does the same as Propose, for an actor whose machine answers the command with a T. It returns errors for
-// the actor's callers; see [Wire].
+// ProposeAs is Propose for an actor whose machine answers the command with a T. It returns errors for the actor's
+// callers; see [Wire].
 func ProposeAs[T any](ctx context.Context, box Mailbox, actor string, command []byte) (result T, err error) {
 	answer, err := box.Propose(ctx, command)
 	if err != nil {
@@ -21,8 +21,8 @@ func ProposeAs[T any](ctx context.Context, box Mailbox, actor string, command []
 	return result, nil
 }
 
-// Wire turns an error of Propose or Verify into the error that an actor returns to its callers.
-// An error that already has a kind, such as TooLarge, is unchanged.
+// Wire turns an error of Propose or Verify into the error for an actor's callers. An error that has a kind, such as
+// TooLarge, is unchanged.
 func Wire(actor string, err error) error {
 	var known *messages.Error
 	switch {

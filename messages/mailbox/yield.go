@@ -11,13 +11,12 @@ import (
 	"github.com/candor-grid/candor/messages/beat"
 )
 
-// A replica is weak if its disk has no room or its writes hang. It is also weak if it lacks a file that replicas get
-// from their leader, or cannot reach an actor that a leader needs. A weak leader would refuse everything, or make the
-// group wait, although other replicas could work. So it hands leadership to a replica that is not weak. A leader whose
-// writes hang cannot do this, because Raft itself waits for the disk. It stops its heartbeats instead, so that the
-// others elect another leader.
+// A replica is weak if its disk has no room or its writes hang, if it lacks a file that replicas get from their leader,
+// or if it cannot reach an actor that a leader needs. A weak leader would refuse everything, or make the group wait. So
+// it hands leadership to a replica that is not weak. If its writes hang, Raft itself waits for the disk, so it stops
+// its heartbeats instead, and the others elect another leader.
 
-// weak returns why this replica should not lead; nil if it may.
+// weak returns why this replica should not lead, or nil.
 func (e *engine) weak() error {
 	if err := e.hangs(); err != nil {
 		return err
@@ -31,7 +30,6 @@ func (e *engine) weak() error {
 	return nil
 }
 
-// hangs returns an error if a write has hung longer than a leader's write is allowed to.
 func (e *engine) hangs() error { return e.guard.overdue(time.Now(), e.config.limits.slowAfter) }
 
 // yielder hands leadership over while this replica is weak.
@@ -56,7 +54,7 @@ func (y *yielder) yield() {
 	}
 }
 
-// handOver hands leadership to another replica. The argument why says what is wrong with this replica.
+// handOver hands leadership to another replica. The argument why says what is wrong with this one.
 func (y *yielder) handOver(why error) {
 	if why == nil || y.hangs() != nil {
 		return
@@ -73,8 +71,8 @@ func (y *yielder) handOver(why error) {
 	y.config.Log.Warn("cannot hand the lead over", zap.String("to", string(to.ID)), zap.NamedError("why", why), zap.Error(err))
 }
 
-// noSpace returns the error for commands while the leader's disk has no room. If another replica has room, or has not
-// reported yet, the error is ErrNotLeader: that replica will soon lead, and the caller can ask again at once.
+// noSpace returns the error for commands while the leader's disk has no room. It is ErrNotLeader if another replica may
+// have room: that one will soon lead, and the caller can ask again at once.
 func (y *yielder) noSpace() error {
 	to, found := y.strongest()
 	switch {
@@ -86,8 +84,7 @@ func (y *yielder) noSpace() error {
 	return ErrNoSpace
 }
 
-// strongest returns the voter with the longest log among the voters that are whole and not weak, according to recent
-// reports.
+// strongest returns the voter with the longest log among those that are whole and not weak, by recent reports.
 func (y *yielder) strongest() (to raft.Server, found bool) {
 	reports, most := y.standing.since(y.standing.heard, lately), uint64(0)
 	for _, s := range y.servers() {

@@ -12,8 +12,7 @@ import (
 )
 
 // TestFullDiskHandsOver fills the disk of a leader. It must hand over to a replica with room, and must not lead again
-// while another replica has room. Commands must be refused only when no disk has room. When there is room again,
-// commands must be accepted, whoever leads.
+// while another has room. Commands must be refused only when no disk has room, and accepted when there is room again.
 func TestFullDiskHandsOver(t *testing.T) {
 	t.Parallel()
 	free := map[string]*atomic.Uint64{}
@@ -62,8 +61,8 @@ func TestFullDiskHandsOver(t *testing.T) {
 	})
 }
 
-// TestReluctantLeaderHandsOver makes the machine of the leader lack something. The leader must hand over to a replica
-// that lacks nothing; if each replica lacks something, one of them must still lead.
+// A leader whose machine lacks something must hand over to a replica that lacks nothing. If each lacks something, one
+// must still lead.
 func TestReluctantLeaderHandsOver(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
@@ -81,7 +80,7 @@ func TestReluctantLeaderHandsOver(t *testing.T) {
 	g.propose("and one is gone")
 }
 
-// TestAllDisksFullAtTheStart starts a group whose disks are all full. A replica must lead, to answer queries.
+// When all disks of a starting group are full, a replica must lead, to answer queries.
 func TestAllDisksFullAtTheStart(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) {

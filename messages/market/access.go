@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Takes reports whether the fields Allow and Deny let the market take the jobs of an account that a project pays for.
-// The argument project is "" if the account pays itself.
+// Takes reports whether Allow and Deny let the market take the jobs of an account that a project pays for. The argument
+// project is "" if the account pays itself.
 func (m *Market) Takes(account, project messages.Name) bool {
 	if names(m.Deny, account, project) {
 		return false
@@ -16,13 +16,13 @@ func (m *Market) Takes(account, project messages.Name) bool {
 	return len(m.Allow) == 0 || names(m.Allow, account, project)
 }
 
-// DefaultOf reports whether DefaultFor sends the jobs of an account or project to this market if they name no market.
+// DefaultOf reports whether DefaultFor sends the jobs of an account or project to this market.
 func (m *Market) DefaultOf(account, project messages.Name) bool {
 	return names(m.DefaultFor, account, project)
 }
 
-// names reports whether a list has the account or the project. For an account of another site, the list may instead
-// have the site, such as "@west".
+// names reports whether a list has the account or the project, or for an account of another site the site, such as
+// "@west".
 func names(list []messages.Name, account, project messages.Name) bool {
 	return slices.ContainsFunc(list, func(n messages.Name) bool {
 		return n == account || n == messages.Participant(account) || project != "" && n == project

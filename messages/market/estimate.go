@@ -51,7 +51,7 @@ type RuntimeRequest struct {
 	// Part is the quantile of the robust demand, in (0, 1); 0 means 0.9.
 	Part float64 `json:"part,omitempty"`
 	// Divergence bounds, in nats, how far the true distribution may be from the estimate. The robust demand covers the
-	// worst distribution within this bound. nil means a bound that depends on the number of observations.
+	// worst distribution within it. nil means a bound that depends on the number of observations.
 	Divergence *float64 `json:"divergence,omitempty"`
 }
 
@@ -93,12 +93,12 @@ type RuntimeReply struct {
 type RuntimeEstimate struct {
 	Stage  messages.Name `json:"stage"`
 	Spread Spread        `json:"spread"`
-	// Robust is a run time that a task does not exceed with the requested probability, under every distribution
-	// within Divergence nats of the estimate.
+	// Robust is a run time that a task does not exceed with the requested probability, under every distribution within
+	// Divergence nats of the estimate.
 	Robust     messages.Duration `json:"robust"`
 	Divergence float64           `json:"divergence"`
-	// Samples are quantiles of the estimate in seconds, all equally likely, for a scheduler that
-	// plans with uncertain run times.
+	// Samples are equally likely quantiles of the estimate in seconds, for a scheduler that plans with uncertain run
+	// times.
 	Samples []float64 `json:"samples"`
 	Runs    float64   `json:"runs"` // number of observed tasks or jobs behind it; old ones count less
 	Source  string    `json:"source"`
@@ -137,7 +137,7 @@ type ClassesReply struct {
 }
 
 // ClassEstimate is what the estimator knows about a job profile class. Users see the profile, the number of samples,
-// the number of accounts that they come from, and the weight of the prior.
+// the number of their accounts, and the weight of the prior.
 type ClassEstimate struct {
 	Profile   job.Profile `json:"profile"`
 	Samples   float64     `json:"samples"`           // number of accepted samples
@@ -151,8 +151,8 @@ type ClassEstimate struct {
 	Bandwidth []float64 `json:"bandwidth,omitempty"`
 	Mean      []float64 `json:"mean,omitempty"`      // mean of each parameter
 	Deviation []float64 `json:"deviation,omitempty"` // standard deviation of each parameter
-	// Moved is how far the estimate is from the previous estimate, as a divergence in nats. MovedBy is the standard
-	// error of Moved. Both are 0 before there are two estimates.
+	// Moved is how far the estimate is from the previous one, as a divergence in nats. MovedBy is its standard error.
+	// Both are 0 before there are two estimates.
 	Moved   float64 `json:"moved,omitempty"`
 	MovedBy float64 `json:"moved_by,omitempty"`
 }
@@ -186,8 +186,8 @@ type SamplesReply struct {
 	Prior      float64         `json:"prior"`      // part of the estimate that comes from the prior
 }
 
-// UtilityRequest asks the estimator for a utility function of a job that declares none. The function is the worth of
-// each class that the job uses.
+// UtilityRequest asks the estimator for a utility function of a job that declares none: the worth of each class that
+// the job uses.
 type UtilityRequest struct {
 	Account messages.Name   `json:"account"`
 	Name    string          `json:"name"`
@@ -195,13 +195,13 @@ type UtilityRequest struct {
 	Classes []messages.Name `json:"classes"` // classes of the job's stages
 }
 
-// UtilityReply is the estimator's answer, and the number of runs behind it. With 0 runs it is the default: all
-// classes that the job uses have equal weights.
+// UtilityReply is the estimator's answer, and the number of runs behind it. With 0 runs it is the default: equal
+// weights of all classes that the job uses.
 type UtilityReply struct {
 	Utility job.Utility `json:"utility"`
 	Runs    int         `json:"runs"`
-	// Default is the part of the weights that comes from the default, and not from the runs. It is 1 without runs, and
-	// near 0 with many runs.
+	// Default is the part of the weights that comes from the default instead of the runs: 1 without runs, near 0 with
+	// many.
 	Default    float64 `json:"default"`
 	Determined bool    `json:"determined"` // the runs alone determine the weights
 	// Residual is the root mean square of the differences between the runs and the fit, divided by the root mean

@@ -34,8 +34,8 @@ func (r *HistoryRequest) Validate() error {
 	return nil
 }
 
-// HistoryReply is the record of the auctioneer's leader. Each list has one entry for each step: the mean over the
-// step. The longer the requested time, the longer the steps.
+// HistoryReply is the record of the auctioneer's leader. Each list has one entry for each step: the mean over the step.
+// A longer requested time has longer steps.
 type HistoryReply struct {
 	Step    messages.Duration `json:"step"`
 	Since   messages.Time     `json:"since"` // when the leader began to record; 0: it has recorded nothing yet
@@ -47,8 +47,8 @@ type HistoryReply struct {
 	Own []float64 `json:"own"`
 }
 
-// ClassHistory is the history of a class of slots. Price and Pending are -1 for a node, and for a step in which
-// [MarketStatus] would hide them. Operators see all values.
+// ClassHistory is the history of a class of slots. Price and Pending are -1 for a node, and for users also where
+// [MarketStatus] would hide them.
 type ClassHistory struct {
 	Class   messages.Name `json:"class"`
 	Price   []float64     `json:"price"` // as in ClassPrice
@@ -57,8 +57,8 @@ type ClassHistory struct {
 	Pending []int         `json:"pending"` // waiting tasks
 }
 
-// VerbPast asks the auctioneer's leader for new parts of the histories. The other replicas use it to keep the
-// histories too.
+// VerbPast asks the auctioneer's leader for new parts of the histories. The other replicas use it to keep the histories
+// too.
 const VerbPast = "past" // PastRequest → PastReply; replicas of the auctioneer
 
 // PastRequest asks for the parts of the histories after an instant.

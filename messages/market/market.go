@@ -175,8 +175,8 @@ func (m *Market) ReservePrice() messages.Credits {
 	return messages.Credits(*m.Reserve)
 }
 
-// Validate returns the faults of a market, without asking its mechanism. It returns joined errors; the message of
-// each begins with the name of the field.
+// Validate returns the faults of a market, without asking its mechanism, as joined errors. Each begins with the name of
+// the field.
 func (m *Market) Validate() error {
 	return errors.Join(m.validateNames(), m.validateUnits(), m.validateNumbers(), m.validateWords(), m.validateCycle(), m.validateBeliefs())
 }
@@ -276,8 +276,7 @@ func (m *Market) validateWords() error {
 	return errors.Join(append(found, m.validatePivot())...)
 }
 
-// validatePivot returns errors for parameters that price pivot does not support, and for a horizon without price
-// pivot.
+// validatePivot returns errors for parameters that price pivot does not support, and for a horizon without price pivot.
 func (m *Market) validatePivot() error {
 	switch {
 	case m.Price != PricePivot && m.Horizon != 0:
@@ -316,7 +315,6 @@ func (m *Market) validateCycle() error {
 	return nil
 }
 
-// validateBeliefs checks the assumptions of a market about jobs that it has not seen, and the weights of accounts.
 func (m *Market) validateBeliefs() error {
 	if len(m.Prior) > MaxPrior || len(m.PriorJobs) > MaxPrior {
 		return messages.Errorf(messages.TooLarge, "prior: %d types are more than the limit of %d", max(len(m.Prior), len(m.PriorJobs)), MaxPrior)

@@ -11,8 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// TestMarketParameters checks that each fault of a market is named, and that each parameter is accepted only for
-// mechanisms that use it.
+// Each fault of a market must be named, and each parameter accepted only for mechanisms that use it.
 func TestMarketParameters(t *testing.T) {
 	half, nan, negative := 0.5, math.NaN(), messages.Price(-messages.Credit)
 	second := messages.Duration(time.Second)
@@ -78,7 +77,7 @@ func TestMarketParameters(t *testing.T) {
 	}
 }
 
-// TestSerial checks which jobs run at most one task at a time: jobs whose stages each follow the stage before.
+// Jobs whose stages each follow the stage before run at most one task at a time.
 func TestSerial(t *testing.T) {
 	for name, c := range map[string]struct {
 		stages []job.Stage
@@ -98,7 +97,7 @@ func TestSerial(t *testing.T) {
 	}
 }
 
-// TestBidFields checks that a bid with an invalid field is refused with the name of the field.
+// A bid with an invalid field must be refused with the name of the field.
 func TestBidFields(t *testing.T) {
 	good := job.JobSpec{Budget: messages.Credit, Stages: []job.Stage{{Name: "main", Tasks: 3, Command: []string{"true"}}}}
 	for want, change := range map[string]func(*job.JobSpec){

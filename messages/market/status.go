@@ -20,9 +20,8 @@ type WhyReply struct {
 // ClassPrice is the present price of a class of slots.
 type ClassPrice struct {
 	Class messages.Name `json:"class"`
-	// Price is in credits. If the market's tariffs have prices, it is the price of a slot-second. Otherwise it is an
-	// amount for all bidders together; in a proportional market this is the sum of the sub-budgets that are bid for the
-	// class.
+	// Price is in credits: of a slot-second if the market's tariffs have prices. Otherwise it is an amount for all
+	// bidders together; in a proportional market, the sum of the sub-budgets that are bid for the class.
 	Price   float64 `json:"price,omitempty"`
 	Slots   int     `json:"slots"`
 	Idle    int     `json:"idle"`
@@ -49,7 +48,7 @@ type NodeStatus struct {
 	State string           `json:"state"` // Up, Lost, Stopped, Draining, Quarantined
 	Slots []job.ClassSlots `json:"slots"`
 	Used  []job.ClassSlots `json:"used"`
-	// Resources is everything that the node has, and Sold the part that its tasks' slots have; nil means unknown.
+	// Resources is everything that the node has, and Sold the part in the slots of its tasks; nil means unknown.
 	Resources *job.Resources  `json:"resources,omitempty"`
 	Sold      *job.Resources  `json:"sold,omitempty"`
 	Labels    []messages.Name `json:"labels,omitempty"` // words by which jobs can choose the node
@@ -80,12 +79,12 @@ type MarketsReply struct {
 	Slurm *SlurmNames `json:"slurm,omitempty"`
 }
 
-// MarketStatus describes a market at this moment. An operator sees everything. A user sees their own jobs, and what
-// the mechanism shows about others.
+// MarketStatus describes a market at this moment. An operator sees everything. A user sees their own jobs, and what the
+// mechanism shows about others.
 type MarketStatus struct {
 	Market Market `json:"market"`
-	// Bid lists the fields of a bid that the market uses, in the spelling of a job file. Raises lists the fields that
-	// can be raised later.
+	// Bid lists the fields of a bid that the market uses, as a job file spells them. Raises lists those that can be
+	// raised later.
 	Bid      []string     `json:"bid,omitempty"`
 	Raises   []string     `json:"raises,omitempty"`
 	Gains    string       `json:"gains"`              // the most that an owner is known to gain by a bid that is not the truth
@@ -96,16 +95,16 @@ type MarketStatus struct {
 	Term     uint64       `json:"term"`
 	Seq      uint64       `json:"seq"`
 	Top      []JobShare   `json:"top"` // at most 20 jobs; the largest budget first, if budgets are visible
-	// Next are the jobs that would get the next free slot of each class, one for each class with waiting tasks. If
-	// the market has prices for time, Tariffs has the prices of slot-seconds.
+	// Next are the jobs that would get the next free slot of each class, one for each class with waiting tasks. Tariffs
+	// has the prices of slot-seconds, if the market has prices for time.
 	Next    []NextJob    `json:"next,omitempty"`
 	Tariffs []SlotTariff `json:"tariffs,omitempty"`
 	// Promises is set for markets of contracts.
 	Promises *Promises `json:"promises,omitempty"`
 }
 
-// Promises counts the completion times that a market sold since it began. It counts kept and broken ones separately. A
-// completion time counts as kept if the job is late by at most a second, or a hundredth of the promised time.
+// Promises counts the completion times that a market sold since it began, kept and broken ones separately. One is kept
+// if the job is late by at most a second, or a hundredth of the promised time.
 type Promises struct {
 	Kept   uint64 `json:"kept"`
 	Broken uint64 `json:"broken"`

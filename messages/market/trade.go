@@ -17,8 +17,8 @@ const (
 	VerbDrain        = "drain"        // DrainRequest → DrainReply; operators
 )
 
-// QuoteRequest asks a market that sells completion times for a menu of contracts for a job. The job declares its
-// valuation, its length and its tasks. No credits are set aside.
+// QuoteRequest asks a market that sells completion times for a menu of contracts. The job declares its valuation, its
+// length and its tasks. No credits are set aside.
 type QuoteRequest struct {
 	Spec job.JobSpec `json:"spec"`
 }
@@ -33,8 +33,8 @@ func (r *QuoteRequest) Validate() error {
 	return spec.Validate()
 }
 
-// QuoteReply is a menu of contracts, sorted by completion time. Until Expires, the caller can submit the job once
-// with the ID of one of them.
+// QuoteReply is a menu of contracts, sorted by completion time. Until Expires, the caller can submit the job once with
+// the ID of one of them.
 type QuoteReply struct {
 	Quote     string           `json:"quote"`
 	Market    messages.Name    `json:"market"`
@@ -47,8 +47,8 @@ type QuotedContract struct {
 	ID         string           `json:"id"`
 	Completion messages.Time    `json:"completion"`
 	Price      messages.Credits `json:"price"`
-	// Budget is the smallest budget for a submission with this contract. It is the price if the job completes as
-	// early as possible.
+	// Budget is the smallest budget for a submission with this contract: the price if the job completes as early as
+	// possible.
 	Budget   messages.Credits `json:"budget"`
 	Promised float64          `json:"promised"` // credits: the worth of completion at that time, by the contract's valuation
 	Declared bool             `json:"declared"` // the contract is for the declared valuation
@@ -60,8 +60,8 @@ type ReservationsRequest struct {
 	Market messages.Name `json:"market,omitempty"`
 }
 
-// ReservationsReply lists the jobs that have a place in the timetable and have not ended, ordered by start. Everybody
-// may see how many slots are taken at each time. Only the owners and operators see the jobs.
+// ReservationsReply lists the jobs in the timetable that have not ended, ordered by start. Everybody may see how many
+// slots are taken at each time; only owners and operators see the jobs.
 type ReservationsReply struct {
 	Reservations []ReservedSlots `json:"reservations"`
 }
@@ -78,16 +78,15 @@ type ReservedSlots struct {
 	State   job.State      `json:"state"`
 }
 
-// ApplyRequest replaces the markets of the site. Jobs stay in their markets. A market with jobs
-// that have not ended cannot be removed, and cannot change its classes.
+// ApplyRequest replaces the markets of the site. Jobs stay in their markets. A market with unended jobs cannot be
+// removed, and cannot change its classes.
 type ApplyRequest struct {
 	Markets []Market `json:"markets"`
 	DryRun  bool     `json:"dry_run,omitempty"` // check everything, but change nothing
-	// Key is chosen by the client, once for each change. Repeating a key with the same markets returns the same answer
-	// and has no further effect. Empty means that every request is a new change.
+	// Key is chosen by the client for each change. The same key with the same markets returns the same answer and has
+	// no further effect. Empty means that every request is a new change.
 	Key string `json:"key,omitempty"`
-	// Version is the markets version that the change is made for. If the site has another version, nothing changes. 0
-	// means any version.
+	// Version is the markets version that the change is made for. With another version, nothing changes. 0 means any.
 	Version uint64 `json:"version,omitempty"`
 }
 
@@ -116,9 +115,8 @@ type ApplyReply struct {
 	Version uint64          `json:"version"` // the markets version after the change
 }
 
-// DrainRequest stops new work on a node. Its running tasks go on until they end, but at most for Notice. Then the site
-// ends them and runs them on other nodes. Undo lets the node work again. Remove takes a node off the list; the node
-// must be down.
+// DrainRequest stops new work on a node. Running tasks go on for at most Notice; then the site runs them on other
+// nodes. Undo lets the node work again. Remove takes a node that is down off the list.
 type DrainRequest struct {
 	Node   messages.Name      `json:"node"`
 	Notice *messages.Duration `json:"notice,omitempty"`

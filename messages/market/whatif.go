@@ -28,8 +28,8 @@ const (
 	TermRate   = "rate"   // credits for a slot-second
 )
 
-// WhatIfReply compares the market's decision at the job's present bid with its decision at another
-// bid. Everything else stays the same.
+// WhatIfReply compares the market's decisions at the job's present bid and at another bid. Everything else stays the
+// same.
 type WhatIfReply struct {
 	Job     messages.JobID `json:"job"`
 	Term    string         `json:"term"`    // field of the bid: [TermBudget] or [TermRate]

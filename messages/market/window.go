@@ -10,15 +10,14 @@ import (
 // VerbWindow adds or removes a maintenance window: WindowRequest → Window; operators.
 const VerbWindow = "window"
 
-// Window is a time in which nodes are kept free for maintenance. Before a window, a task starts on these nodes only
-// if its time limit ends before the window begins. When the window begins, the nodes stop taking tasks. When it
-// ends, they take tasks again.
+// Window is a time in which nodes are kept free for maintenance. Before it, a task starts on them only if its time
+// limit ends in time. During it, the nodes take no tasks.
 type Window struct {
 	ID    uint32          `json:"id"`
 	Nodes []messages.Name `json:"nodes"`
 	From  messages.Time   `json:"from"`
 	To    messages.Time   `json:"to"`
-	// Notice is how long tasks that still run at the beginning may go on; nil means until they end.
+	// Notice is how long tasks that run at the beginning may go on; nil means until they end.
 	Notice *messages.Duration `json:"notice,omitempty"`
 	Reason string             `json:"reason,omitempty"` // shown to everybody
 }

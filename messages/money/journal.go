@@ -21,9 +21,9 @@ type JournalRequest struct {
 	Standings bool `json:"standings,omitempty"`
 }
 
-// JournalReply is a page of the journal. Each record is in its canonical bytes, and the records form a hash chain:
-// the hash after a record is the SHA-256 of the hash before it and the record. (Here a hash is 64 hexadecimal digits;
-// in the chain it is 32 bytes.)
+// JournalReply is a page of the journal. Each record is in its canonical bytes. The records form a hash chain: the hash
+// after a record is the SHA-256 of the hash before it and the record. (Here a hash is 64 hexadecimal digits; in the
+// chain it is 32 bytes.)
 type JournalReply struct {
 	Records   []JournalRecord `json:"records"`
 	Before    string          `json:"before"` // the hash before the first record of the page; zeros before record 1
@@ -51,14 +51,14 @@ type CheckpointsRequest struct {
 	After uint64 `json:"after,omitempty"` // only checkpoints after this number of records; for the next page
 	Limit int    `json:"limit,omitempty"` // default and maximum: 1000
 	Sign  bool   `json:"sign,omitempty"`  // first sign a checkpoint of the present journal
-	// Seen is a checkpoint that a replica of the bank has. The leader compares it with its books, and returns
-	// Conflict if the site signed other books.
+	// Seen is a checkpoint that a replica of the bank has. The leader compares it with its books, and returns Conflict
+	// if the site signed other books.
 	Seen    *Checkpoint `json:"seen,omitempty"`
 	Replica string      `json:"replica,omitempty"` // the replica that has it
 }
 
-// BankStopped begins the text of an error of kind Unavailable. A bank returns this error instead of moving credits if
-// the site has signed other books than the bank has.
+// BankStopped begins the text of an error of kind Unavailable. A bank returns it instead of moving credits if the site
+// has signed other books than the bank has.
 const BankStopped = "the bank moves no credits until an operator has looked"
 
 // CheckpointsReply lists signed checkpoints.
@@ -67,8 +67,8 @@ type CheckpointsReply struct {
 	More        bool         `json:"more"`
 }
 
-// Checkpoint is the site's signed statement of the hash of its journal after a number of records. The signature
-// covers the text that Signed returns.
+// Checkpoint is the site's signed statement of the hash of its journal after a number of records. The signature covers
+// the text that Signed returns.
 type Checkpoint struct {
 	Site      messages.Name `json:"site"`
 	Records   uint64        `json:"records"`
@@ -83,8 +83,7 @@ type Checkpoint struct {
 	Succession []messages.Succession `json:"succession,omitempty"`
 }
 
-// EndorsedKey returns the text that a site's account signs to endorse a key. The endorsed key may then sign for the
-// site.
+// EndorsedKey returns the text that a site's account signs to endorse a key, which may then sign for the site.
 func EndorsedKey(site messages.Name, key string) []byte {
 	return fmt.Appendf(nil, "candor key 1\nsite %s\nkey %s\n", site, key)
 }

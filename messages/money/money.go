@@ -52,9 +52,8 @@ type Transfer struct {
 	// Linked ties the transfer to the next one of the request. A chain of linked transfers is carried out as a whole
 	// or not at all.
 	Linked bool `json:"linked,omitempty"`
-	// Timeout says when a Hold expires, or the new expiry for an Extend, as a duration from the moment when the bank
-	// carries out the transfer. Use it if the sender's clock may differ from the bank's. At most one of Expires and
-	// Timeout may be given.
+	// Timeout is how long after the transfer a Hold, or an extended hold, expires. It is for senders whose clock may
+	// differ from the bank's. At most one of Expires and Timeout may be given.
 	Timeout messages.Duration `json:"timeout,omitempty"`
 }
 
@@ -89,9 +88,8 @@ type TransferReply struct {
 	Results []TransferResult `json:"results"`
 }
 
-// TransferResult is the remembered result of one transfer; Error is nil if it was done. Amount is the amount that a
-// Posted or Post moved, that a Hold set aside, or that a Void freed. For an Extend it is the amount that the hold
-// sets aside.
+// TransferResult is the remembered result of one transfer; Error is nil if it was done. Amount is what a Posted or Post
+// moved, a Hold set aside, or a Void freed. For an Extend it is the amount of the hold.
 type TransferResult struct {
 	Amount messages.Credits `json:"amount"`
 	Error  *messages.Error  `json:"error,omitempty"`
@@ -103,9 +101,8 @@ type GrantRequest struct {
 	Account messages.Name    `json:"account"`
 	Amount  messages.Credits `json:"amount"`
 	Reason  string           `json:"reason,omitempty"`
-	// Expires is when the unspent part goes back to the issuer. If it is 0, the part goes back when Lasts has passed
-	// after the grant was made; if Lasts is 0 too, it never goes back. With Lasts, a request that is repeated later has
-	// the same content.
+	// Expires is when the unspent part goes back to the issuer. If it is 0, this happens after the time Lasts; if Lasts
+	// is 0 too, never. With Lasts, a request that is repeated later has the same content.
 	Expires messages.Time     `json:"expires,omitempty"`
 	Lasts   messages.Duration `json:"lasts,omitempty"`
 }
@@ -118,8 +115,8 @@ type MemberRequest struct {
 	Remove  bool          `json:"remove,omitempty"`
 
 	Role *Role `json:"role,omitempty"`
-	// Limit bounds the sum of what the member has ever spent from the project and what it has set aside there now. 0
-	// means no bound.
+	// Limit bounds what the member has ever spent from the project, plus what it has set aside there now. 0 means no
+	// bound.
 	Limit *messages.Credits `json:"limit,omitempty"`
 }
 
@@ -143,8 +140,8 @@ type PendingHold struct {
 	Payee   messages.Name    `json:"payee"`  // the only account that it can be paid to; "" means any account
 }
 
-// AccountReply is an account as the bank sees it. The lists Members, Roles and Expiring are only in answers to
-// questions about accounts, not in answers to a change of an account.
+// AccountReply is an account as the bank sees it. Members, Roles and Expiring are only in answers to questions about
+// accounts, not to changes.
 type AccountReply struct {
 	Account   messages.Name    `json:"account"`
 	Balance   messages.Credits `json:"balance"`
@@ -179,8 +176,8 @@ type StatementRequest struct {
 	To      messages.Time `json:"to,omitempty"`
 	After   uint64        `json:"after,omitempty"` // only entries with a larger number, for the next page
 	Limit   int           `json:"limit,omitempty"` // default 100, at most 1000
-	// Newest asks for the last entries instead of the first; More then says that there are older entries. Before asks
-	// only for entries with a smaller number, to page back.
+	// Newest asks for the last entries instead of the first; More then says that there are older ones. Before asks only
+	// for entries with a smaller number, to page back.
 	Newest bool   `json:"newest,omitempty"`
 	Before uint64 `json:"before,omitempty"`
 }

@@ -54,9 +54,8 @@ type Expiring struct {
 	Held    messages.Credits `json:"held"` // held: goes back to the issuer as soon as it is free
 }
 
-// ProjectRequest makes a project: an account with owners. The account is opened if it does not exist. A user's own
-// account without members cannot become a project. Repeating the request changes nothing; a later request can change
-// the title and add owners.
+// ProjectRequest makes a project: an account with owners. The account is opened if needed, but a user's own account
+// without members cannot become a project. A later request can change the title and add owners.
 type ProjectRequest struct {
 	Account messages.Name   `json:"account"`
 	Title   string          `json:"title,omitempty"`
@@ -73,9 +72,9 @@ type PayRequest struct {
 	Reason string           `json:"reason,omitempty"`
 }
 
-// FreezeRequest freezes an account or thaws it. On a frozen account no new holds can be made, and no credits can be
-// moved from it. Existing holds can still be charged, and the account can receive credits. Only an operator can thaw
-// an account that an operator froze.
+// FreezeRequest freezes an account or thaws it. A frozen account gets no new holds, and no credits leave it. Existing
+// holds can still be charged, and the account can receive credits. Only an operator can thaw an account that an
+// operator froze.
 type FreezeRequest struct {
 	Account messages.Name `json:"account"`
 	Frozen  bool          `json:"frozen"`

@@ -1,6 +1,5 @@
 // Package parts writes and reads images that consist of parts. Each part is a value in canonical msgpack, after its
-// length in four bytes. The SHA-256 of all parts follows the last one. So a reader finds the end of an image, and
-// other data may follow it.
+// length in four bytes. The SHA-256 of all parts follows the last one, so other data may follow an image.
 package parts
 
 import (
@@ -18,8 +17,7 @@ import (
 // ErrDamaged is in the errors for a damaged image.
 var ErrDamaged = errors.New("the image is damaged")
 
-// WriteHashed calls body, writes its output to w, and then the SHA-256 of that output. It returns the number of bytes
-// written.
+// WriteHashed writes the output of body to w, and then its SHA-256. It returns the number of bytes written.
 func WriteHashed(w io.Writer, body func(io.Writer) error) (int64, error) {
 	out := &counter{w: w}
 	buffered := bufio.NewWriterSize(out, 1<<16)

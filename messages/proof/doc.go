@@ -11,11 +11,10 @@
 //
 // # Marks
 //
-// A signature for each transfer would cost more than the transfer. So services and operators open a session. They make
-// an X25519 key for it and sign it. With the bank's key, which the account's key endorses ([CheckExchange]), both sides
+// A signature for each transfer would cost more than the transfer. So services and operators open a session: they make
+// an X25519 key and sign it. With the bank's key, which the account's key endorses ([CheckExchange]), both sides
 // compute a secret that is never sent ([Agree]). Each transfer then has a mark: the first 16 bytes of an HMAC-SHA256
 // with this secret, of the bank's own encoding of the transfer ([AppendTransfer]). In a chain, a mark also covers the
 // mark before it. So nobody can make a part of a chain, or another chain, from known marks. The bank's private key is
-// derived from the private key of the site's account. Whoever has the account's private key can check each mark, even
-// years later.
+// derived from the private key of the site's account.
 package proof

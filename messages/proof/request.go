@@ -17,12 +17,11 @@ import (
 // Header is the name of the NATS header with a proof. Its value is base64url of the [messages.Proof] in msgpack.
 const Header = "Candor-Proof"
 
-// Window is the largest permitted difference between the clock of a request's signer and the bank's clock. It is also
-// how long the bank remembers a request that it carried out.
+// Window is the largest permitted difference between the clocks of a request's signer and the bank. It is also how long
+// the bank remembers a request that it carried out.
 const Window = messages.Duration(3600_000_000_000)
 
-// The refusal of a request that was signed too early or too late is part of the bank's replicated state, so its words
-// must not change.
+// This refusal is part of the bank's replicated state, so its words must not change.
 const (
 	mistimed = "the request was signed at "
 	whileNow = ", and it is "
@@ -35,9 +34,8 @@ func RefuseTime(signed, now messages.Time) *messages.Error {
 	return messages.Errorf(messages.Unproven, "%s%v%s%v%s", mistimed, signed, whileNow, now, signAnew)
 }
 
-// Mistimed reads the bank's time from a refusal of RefuseTime. The caller signs again with this time. A bank that
-// lies about the time can get a signature that is valid until the credentials end. But it gains little, because it
-// could have carried out the request at once.
+// Mistimed reads the bank's time from a refusal of RefuseTime. The caller signs again with this time. A bank that lies
+// gets a signature that is valid for longer, but gains little, because it could have carried out the request at once.
 func Mistimed(refusal error) (now messages.Time, is bool) {
 	e, is := errors.AsType[*messages.Error](refusal)
 	if !is || e.Kind != messages.Unproven {
@@ -72,7 +70,7 @@ func OfTransfers(subject string) (site, caller messages.Name, is bool) {
 	return site, caller, verb == messages.VerbTransfer
 }
 
-// ofBank splits the subject of a request to a bank; the result verb is "" for other subjects.
+// ofBank splits the subject of a request to a bank; verb is "" for other subjects.
 func ofBank(subject string) (site messages.Name, verb string, caller messages.Name) {
 	parts := strings.Split(subject, ".")
 	if len(parts) != 5 || parts[0] != "candor" || parts[2] != messages.Bank {

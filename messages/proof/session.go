@@ -34,8 +34,8 @@ func NewExchangeKey(public []byte) (*ecdh.PublicKey, error) {
 	return key, nil
 }
 
-// Agree returns the secret that the session's key and the bank's key share. Each side passes its own private key and
-// the other side's public key.
+// Agree returns the secret that the session's key and the bank's key share. Each side passes its private key and the
+// other side's public key.
 func Agree(site messages.Name, own *ecdh.PrivateKey, other, session, bank []byte) ([]byte, error) {
 	public, err := NewExchangeKey(other)
 	if err != nil {
@@ -51,8 +51,8 @@ func Agree(site messages.Name, own *ecdh.PrivateKey, other, session, bank []byte
 // NewMarker returns the marker for a session's secret.
 func NewMarker(secret []byte) *Marker { return &Marker{mac: hmac.New(sha256.New, secret)} }
 
-// Bytes returns the mark of an encoded transfer. In a chain, a mark also covers the mark before it, so that the mark of
-// a transfer also proves the earlier transfers. The argument before is nil for the first transfer.
+// Bytes returns the mark of an encoded transfer. In a chain, it also covers the mark before it, and so proves the
+// earlier transfers. The argument before is nil for the first transfer.
 func (m *Marker) Bytes(before *Mark, transfer []byte) (mark Mark) {
 	m.mac.Reset()
 	if before != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// TestSignatureIsThatOfTheLibrary checks that, for any key and text, Signature returns the same bytes as
-// crypto/ed25519. The first case is the third one of RFC 8032, section 7.1.
+// For any key and text, Signature must return the same bytes as crypto/ed25519. The first case is the third one of RFC
+// 8032, section 7.1.
 func TestSignatureIsThatOfTheLibrary(t *testing.T) {
 	seeds := [][]byte{{
 		0xc5, 0xaa, 0x8d, 0xf4, 0x3f, 0x9f, 0x83, 0x7b, 0xed, 0xb7, 0x44, 0x2f, 0x31, 0xdc, 0xb7, 0xb1,

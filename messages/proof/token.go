@@ -22,8 +22,8 @@ type Token struct {
 	Expires messages.Time // 0 means never
 }
 
-// ReadToken reads a claim (a JSON Web Token in NATS's form) and checks that its issuer signed
-// it. The caller must check that the issuer may sign.
+// ReadToken reads a claim (a JSON Web Token in NATS's form) and checks that its issuer signed it. The caller must check
+// that the issuer may sign.
 func ReadToken(text string) (Token, *messages.Error) {
 	parts := strings.Split(text, ".")
 	if len(text) > maxToken || len(parts) != 3 {

@@ -12,7 +12,7 @@ const (
 	HasTimeout             // the transfer has a time-out
 )
 
-// AppendTransfer appends the canonical encoding of a transfer. The mark covers this encoding, and the bank uses it in
+// AppendTransfer appends the canonical encoding of a transfer, which the mark covers, and which the bank uses in
 // commands and records.
 func AppendTransfer(b []byte, t *money.Transfer) []byte {
 	var has byte

@@ -53,7 +53,6 @@ type Hooks struct {
 	jobs map[messages.JobID]*job
 }
 
-// job is a job whose prolog has run, or will run.
 type job struct {
 	id    messages.JobID
 	tasks int         // guarded by Hooks.mu: number of tasks that run, or wait for the prolog
@@ -96,7 +95,6 @@ func Open(life context.Context, c Config) (*Hooks, error) {
 	return h, nil
 }
 
-// enter counts a task of a job.
 func (h *Hooks) enter(id messages.JobID) *job {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -112,7 +110,7 @@ func (h *Hooks) enter(id messages.JobID) *job {
 	return j
 }
 
-// Adopt counts a task that an earlier agent started, so the prolog of its job has run. Call it before Enter.
+// Adopt counts a task that an earlier agent started; the prolog of its job has run. Call it before Enter.
 func (h *Hooks) Adopt(id messages.JobID) { h.enter(id).ready = true }
 
 // Enter counts a task, and returns when the prolog of its job has run. If it returns no error, the caller must call
@@ -250,7 +248,6 @@ func (h *Hooks) end(ctx context.Context, j *job) error {
 	return os.Remove(h.note(j.id))
 }
 
-// Runs the prolog or the epilog.
 func (h *Hooks) run(ctx context.Context, what, path string, env []string) error {
 	if path == "" {
 		return nil
@@ -266,7 +263,7 @@ func (h *Hooks) run(ctx context.Context, what, path string, env []string) error 
 
 func (h *Hooks) note(id messages.JobID) string { return filepath.Join(h.c.Dir, id.String()) }
 
-// env returns the variables of a job. CANDOR_SITE is not one of them: the runner ends processes that have the
+// env returns the variables of a job. CANDOR_SITE is not one of them, because the runner ends processes that have the
 // variables of a task.
 func (h *Hooks) env(p *agent.Program) []string {
 	job, payer := p.Job.String(), cmp.Or(p.Payer, p.Account)

@@ -62,8 +62,8 @@ func (s *site) says(want string) {
 
 func job1() *agent.Program { return &agent.Program{Job: 1, Account: "alice", Payer: "physics"} }
 
-// TestAJobHasOnePrologAndOneEpilog starts several tasks of a job. All tasks must wait for one prolog, and one epilog
-// must run after the last of them. For a later task, a prolog and an epilog must run again.
+// TestAJobHasOnePrologAndOneEpilog starts several tasks of a job. All must wait for one prolog, and one epilog must run
+// after the last. For a later task, a prolog and an epilog must run again.
 func TestAJobHasOnePrologAndOneEpilog(t *testing.T) {
 	s := newSite(t)
 	s.program("prolog", "sleep 0.1")
@@ -92,8 +92,8 @@ func TestAJobHasOnePrologAndOneEpilog(t *testing.T) {
 	await.Until(t, "the job is forgotten", func() bool { h.mu.Lock(); defer h.mu.Unlock(); return len(h.jobs) == 0 })
 }
 
-// TestAFailingPrologStartsNoTask checks that no task starts after a failed prolog, and that the epilog runs before
-// the prolog is tried again.
+// TestAFailingPrologStartsNoTask checks that no task starts after a failed prolog, and that the epilog runs before the
+// prolog is tried again.
 func TestAFailingPrologStartsNoTask(t *testing.T) {
 	s := newSite(t)
 	s.c.linger = time.Hour
@@ -131,8 +131,8 @@ func TestAfterAFailedEpilogNoTaskStarts(t *testing.T) {
 	s.says("prolog 1 physics; epilog 1 physics; epilog 1 physics; epilog 1 physics; prolog 2 bob; ")
 }
 
-// TestAnEpilogRunsAfterTheAgentWasStartedAnew restarts the agent. While adopted tasks run, the epilog must wait, and
-// no second prolog may run.
+// TestAnEpilogRunsAfterTheAgentWasStartedAnew restarts the agent. While adopted tasks run, the epilog must wait, and no
+// second prolog may run.
 func TestAnEpilogRunsAfterTheAgentWasStartedAnew(t *testing.T) {
 	s := newSite(t)
 	s.c.linger = 300 * time.Millisecond
@@ -155,7 +155,6 @@ func TestAnEpilogRunsAfterTheAgentWasStartedAnew(t *testing.T) {
 	s.says("prolog 1 physics; prolog 2 bob; epilog 2 bob; epilog 1 physics; ")
 }
 
-// TestAStoppedTaskWaitsForNoProlog checks that a stopped task does not wait for the prolog.
 func TestAStoppedTaskWaitsForNoProlog(t *testing.T) {
 	s := newSite(t)
 	s.program("prolog", "sleep 60")

@@ -4,9 +4,8 @@
 // The leader gives a task to another node only after the node's lease has ended, or after the agent has reported the
 // end of the attempt. So an attempt is current while the lease lasts and nobody has told the node to stop it. A file
 // names the one attempt that runs and the end of its lease, in the machine's time since boot. The runner blanks the
-// file when it stops the attempt or sees its end. An agent that hangs does not renew the lease, so the time in the file
-// passes even if nobody is left to end the task.
+// file when it stops the attempt or sees its end. If the agent hangs, the lease in the file ends by itself.
 //
 // The node's user owns the file, and only the user as whom the task runs may read it. A task that runs as the node's
-// user can forge only the files of its own job: it cannot see other files.
+// user can forge only the files of its own job.
 package lease

@@ -22,8 +22,8 @@ func name(a messages.Attempt) string {
 }
 
 // form is the format of a file: the attempt and the end of the lease in nanoseconds. A checksum of both follows. All
-// files have the same length, so a write replaces everything. If a file is read in the middle of a write, its checksum
-// is wrong.
+// files have the same length, so a write replaces everything. A file that is read in the middle of a write has a wrong
+// checksum.
 const form = "%-64s %020d"
 
 // Tell writes that an attempt is current until a given time since the machine was started.

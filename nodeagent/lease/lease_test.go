@@ -10,8 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestAlive checks that an attempt is alive while its file names it and the lease lasts. Another attempt, an invented
-// one, and one that was stopped or has ended are not alive.
+// TestAlive checks that an attempt is alive while its file names it and the lease lasts.
 func TestAlive(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "alive")
 	attempt := func(n uint32) messages.Attempt {

@@ -24,7 +24,7 @@ type Key []byte
 
 const keySize = 32
 
-// Open reads the key of a node from its directory, and makes a key if there is none.
+// Open reads the key of a node from its directory, or makes a key.
 func Open(dir string) (Key, error) {
 	path := filepath.Join(dir, "proxy.key")
 	key, err := os.ReadFile(path)
@@ -51,8 +51,8 @@ func (k Key) hash(text string) string {
 // socket returns the name of the node's socket. Only tasks of the node know it.
 func (k Key) socket() string { return "@candor-" + k.hash("socket") }
 
-// Value returns the value of [Variable] for an attempt of an account: the socket, the user of the agent, the account, the
-// attempt and its token.
+// Value returns the value of [Variable] for an attempt of an account: the socket, the user of the agent, the account,
+// the attempt and its token.
 func (k Key) Value(account messages.Name, a messages.Attempt) string {
 	return fmt.Sprintf("%s:%d:%s:%s:%s", k.socket(), os.Getuid(), account, nameOf(a), k.hash(nameOf(a)))
 }
@@ -67,7 +67,7 @@ func Account(value string) (messages.Name, error) {
 	return parts[2], nil
 }
 
-// split returns the parts of a value: the socket, the user, the account, the attempt and the token.
+// split returns the parts of a value, in the order of Value.
 func split(value string) (parts [5]string, err error) {
 	if n := copy(parts[:], strings.SplitN(value, ":", 6)); n != 5 || !strings.HasPrefix(parts[0], "@") || strings.Count(value, ":") != 4 {
 		err = messages.Errorf(messages.Invalid, "%s was changed: a task must keep the value that the node set", Variable)

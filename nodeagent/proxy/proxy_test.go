@@ -23,8 +23,7 @@ func patient(t *testing.T) context.Context {
 	return ctx
 }
 
-// TestATokenOpensOneAttempt checks that a token proves one attempt of one node. The token must be refused for another
-// attempt, and at the socket of another node.
+// TestATokenOpensOneAttempt checks that a token is refused for another attempt, and at the socket of another node.
 func TestATokenOpensOneAttempt(t *testing.T) {
 	dir := t.TempDir()
 	key, err := Open(dir)
@@ -91,8 +90,8 @@ func TestATokenOpensOneAttempt(t *testing.T) {
 	}
 }
 
-// TestAnotherUserGetsNoToken lets another user's process take the name of the socket while the agent is away. The
-// client must notice, and send no token.
+// TestAnotherUserGetsNoToken: another user's process takes the name of the socket while the agent is away. The client
+// must send no token.
 func TestAnotherUserGetsNoToken(t *testing.T) {
 	key, _ := Open(t.TempDir())
 	value := key.Value("alice", attempt(7, 1))
@@ -124,8 +123,7 @@ func TestAnotherUserGetsNoToken(t *testing.T) {
 	}
 }
 
-// TestStopEndsCalls checks that Stop ends calls that are being answered, and connections of clients that send
-// nothing.
+// TestStopEndsCalls checks that Stop ends calls that are being answered, and connections of clients that send nothing.
 func TestStopEndsCalls(t *testing.T) {
 	key, _ := Open(t.TempDir())
 	began := make(chan struct{})

@@ -7,9 +7,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// tellRarely bounds how often tasks are told the end of the lease. They are told only when the end has become later by
-// at least 1/tellRarely of the lease's length. A node with short tasks renews the lease with each exchange, which is
-// far more often.
+// tellRarely bounds how often tasks are told the end of the lease: only when the end has become later by at least
+// 1/tellRarely of the lease's length. A node with short tasks renews the lease with each exchange, which is far more
+// often.
 const tellRarely = 16
 
 // TellAnew reports whether tasks must be told the end of a lease again. The argument told is the end that the tasks
@@ -32,8 +32,8 @@ func (p *Processes) Keep(until time.Duration) {
 	}
 }
 
-// tellFirst opens the file that tells the task how long the task is current. It lets the task's user read the file,
-// and writes the end of the lease.
+// tellFirst opens the file that tells the task how long it is current. It lets the task's user read the file, and
+// writes the end of the lease.
 func (t *process) tellFirst(as *syscall.Credential) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -41,7 +41,6 @@ func (t *process) tellFirst(as *syscall.Credential) {
 	t.tellNow()
 }
 
-// tell writes the end of the lease to the task's file.
 func (t *process) tell() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

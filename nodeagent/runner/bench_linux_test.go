@@ -53,7 +53,6 @@ func BenchmarkRunner(b *testing.B) {
 	})
 }
 
-// keepRunning calls work b.N times, several calls at a time.
 func keepRunning(b *testing.B, work func(i int)) {
 	b.ResetTimer()
 	next := make(chan int)

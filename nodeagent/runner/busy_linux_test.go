@@ -18,7 +18,6 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// makeEmpty makes empty files as fast as it can, until that fails.
 func makeEmpty() error {
 	for i := 0; ; i++ {
 		dir := "d" + strconv.Itoa(i)
@@ -45,8 +44,8 @@ func busy(t *testing.T) {
 	}
 }
 
-// followFree watches a disk. The returned function least tells the least free space so far, in bytes. Free inodes
-// count as free bytes.
+// followFree watches a disk. The returned function least tells the least free space so far, in bytes. Free inodes count
+// as free bytes.
 func followFree(dir string) (least func() int64) {
 	stop, found := make(chan struct{}), make(chan int64)
 	go func() {

@@ -22,19 +22,18 @@ type Config struct {
 	Dir string
 	// Grace is the time from SIGTERM to SIGKILL at a task's time limit; default 5 s.
 	Grace time.Duration
-	// OutputLimit bounds the kept part of each output of a task, in bytes; default 64 MiB. If an output is longer, its
-	// beginning and its end are kept, and the task continues. Each kept part is half of the limit, rounded up to
+	// OutputLimit bounds the kept part of each output of a task, in bytes; default 64 MiB. Of a longer output, the
+	// beginning and the end are kept, and the task continues. Each kept part is half of the limit, rounded up to
 	// blocks. A file may be larger for up to CheckEvery.
 	OutputLimit int64
 	// OutputLimits gives classes limits of their own, instead of OutputLimit.
 	OutputLimits map[messages.Name]int64
 	// OutputTail keeps only the end of an output above the limit.
 	OutputTail bool
-	// DirLimit bounds what a task may keep in a working directory of its own, in bytes as package
-	// tree counts them. A task that exceeds it is ended, and its files there are removed. Default
-	// 10 GiB. The directory is measured every CheckEvery, less often if that takes long, and at the
-	// end of the task. The temporary directories that the tasks of an account share have the same
-	// limit; if they exceed it, all these tasks are ended.
+	// DirLimit bounds what a task may keep in a working directory of its own, in bytes as package tree counts them;
+	// default 10 GiB. A task that exceeds it is ended, and its files there are removed. The directory is measured every
+	// CheckEvery, less often if that takes long, and at the end of the task. The temporary directories that the tasks
+	// of an account share have the same limit; if they exceed it, all these tasks are ended.
 	DirLimit int64
 	// KeptLimit bounds what the ended tasks of an account keep here, in directories and outputs together, in bytes.
 	// Above it the oldest output is removed first. The default is a tenth of the disk of Dir, at least 256 MiB.
@@ -45,8 +44,7 @@ type Config struct {
 	// CheckEvery is how often the output and memory of running tasks are
 	// looked at; default 500 ms.
 	CheckEvery time.Duration
-	// KeepJobs is how many jobs that have no task running keep their
-	// directories, the latest first; default 1000.
+	// KeepJobs is how many jobs that have no task running keep their directories, the latest first; default 1000.
 	KeepJobs int
 	// Limits bounds each task, if the node can enforce it. Its field Memory applies if the stage gives no limit. If
 	// Pids is 0, tasks with more than [cell.DefaultPids] processes are ended.
@@ -58,35 +56,34 @@ type Config struct {
 	// such as "100000-165535" with one number for each account. The runner must then be root, in the first user
 	// namespace or in one of its own. The default is the user of this process.
 	User string
-	// Users is the file that records which account has which number of a range. All nodes of a machine use the same
-	// file. The default is users in Dir.
+	// Users is the file that records which account has which number of a range; default: users in Dir. All nodes of a
+	// machine use the same file.
 	Users string
 	// Apart gives the tasks of each account their own namespaces. If accounts have no users of their own, it gives the
-	// tasks of each job their own namespaces. These tasks see only their own processes, shared memory and temporary
-	// directories, and in the directories of Hide only their own files. Default of Hide: Dir. It needs Inside, the
-	// command that calls [room.Inside], and the permission to make namespaces. Without them, tasks start without
-	// namespaces, and the node lacks [agent.AbilityApart].
+	// tasks of each job their own. These tasks see only their own processes, shared memory and temporary directories,
+	// and in the directories of Hide only their own files. Default of Hide: Dir. It needs Inside, the command that
+	// calls [room.Inside], and the permission to make namespaces. Without them, tasks start without namespaces, and the
+	// node lacks [agent.AbilityApart].
 	Apart bool
 	// Private means Apart, and a network that has only a loopback. If that is impossible, [NewProcesses] fails. Private
 	// needs a User.
 	Private bool
 	Hide    []string
 	Inside  []string
-	// Namespaces lets tasks make user namespaces, and in them namespaces of mounts, processes and host names.
-	// Programs that run containers need this. In its own namespaces a task has capabilities. It cannot make
-	// namespaces of networks and IPC.
+	// Namespaces lets tasks make user namespaces, and in them namespaces of mounts, processes and host names, but not
+	// of networks and IPC. Programs that run containers need this. In its own namespaces a task has capabilities.
 	Namespaces bool
-	// Mapped is the user namespace of the process that runs the tasks of an unprivileged node. The process needs the
-	// rights that it has in this namespace to separate the tasks. "self" is a namespace with only this user, and
-	// "range" one with its subordinate users too. Empty means that the process has no namespace of its own.
+	// Mapped is the user namespace of the process that runs the tasks of an unprivileged node. In it, the process has
+	// the rights to separate the tasks. "self" is a namespace with only this user, and "range" one with its subordinate
+	// users too. Empty means that the process has no namespace of its own.
 	Mapped string
 	// Alone says that this process starts nothing but tasks. So each orphan that the kernel gives to this process
 	// belongs to one of its tasks.
 	Alone bool
 	// Machine is the part of the machine that tasks with sizes divide.
 	Machine machine.Machine
-	// Proxy makes the tokens with which tasks send requests to their site (package proxy). If it is nil, tasks cannot
-	// send any.
+	// Proxy makes the tokens with which tasks send requests to their site; see package proxy. If it is nil, tasks
+	// cannot send any.
 	Proxy proxy.Key
 	// NoCells says not to use control groups, even if there are some.
 	NoCells bool
@@ -160,8 +157,8 @@ func (c *Config) fill() {
 	c.Hide = withoutLinks(c.Hide)
 }
 
-// withoutLinks resolves the links in the paths of directories. A link hides nothing: a task could
-// name the directory that the link leads to.
+// withoutLinks resolves the links in the paths of directories. A link hides nothing, because a task could name the
+// directory that the link leads to.
 func withoutLinks(dirs []string) []string {
 	real := make([]string, len(dirs))
 	for i, dir := range dirs {

@@ -19,10 +19,9 @@ import (
 // UserSelf is the choice of a site that runs its tasks as its own user.
 const UserSelf = "self"
 
-// Contain sets the fields that separate tasks from the site and from one another. It chooses the best separation that
-// this machine and the rights of this process allow. The argument choice is a value of [Config.User], empty for the
-// best possible, or [UserSelf] for no separation. The argument executors says whether a separate process starts the
-// tasks.
+// Contain sets the fields that separate tasks from the site and from one another: the best separation that this machine
+// and the rights of this process allow. The argument choice is a value of [Config.User], empty for the best possible,
+// or [UserSelf] for no separation. The argument executors says whether a separate process starts the tasks.
 func (c *Config) Contain(choice string, executors bool) error {
 	c.Hide = withoutLinks(c.Hide) // before a task can change a link
 	switch {
@@ -43,7 +42,6 @@ func (c *Config) Contain(choice string, executors bool) error {
 	return c.containMapped()
 }
 
-// containAsRoot gives each account a user of its own.
 func (c *Config) containAsRoot(choice string) error {
 	c.User, c.Apart = choice, true
 	r, isRange := users.Parse(choice)
@@ -59,7 +57,7 @@ func (c *Config) containAsRoot(choice string) error {
 }
 
 // containMapped chooses the best separation that an ordinary user can have. It tries a user namespace with subordinate
-// users, and then a namespace with this user only. If both are impossible, it chooses no separation.
+// users, and then one with this user only. If both are impossible, it chooses no separation.
 func (c *Config) containMapped() error {
 	if numbers, _, err := SubordinateUsers(); err == nil && mapsUsers(MappedRange) {
 		c.Mapped, c.User = MappedRange, numbers.String()

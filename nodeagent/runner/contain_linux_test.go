@@ -20,8 +20,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/room"
 )
 
-// TestMain lets the test binary run as the holder of a room if a runner starts it for that, and as the attacker if a
-// task runs it.
+// TestMain lets the test binary run as the holder of a room, and as the attacker in a task.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "inside" {
 		if err := room.Inside(os.Args[2:]); err != nil {
@@ -164,7 +163,6 @@ func strangers(t *testing.T, change func(*runner.Config)) *bench {
 	return b
 }
 
-// of returns a program with the given account and job.
 func of(account messages.Name, job messages.JobID, p agent.Program) agent.Program {
 	p.Account, p.Job = account, job
 	return p
@@ -268,8 +266,8 @@ func TestUsersPassThroughTheState(t *testing.T) {
 	}
 }
 
-// TestAccountsAreApart checks that a task cannot find processes, shared memory, temporary files, working directories
-// or output of another account, or the site's state.
+// TestAccountsAreApart checks that a task finds no processes, shared memory, temporary files, working directories or
+// output of another account, and not the site's state.
 func TestAccountsAreApart(t *testing.T) {
 	b := strangers(t, nil)
 	secret := filepath.Join(filepath.Dir(b.dir), "creds")
@@ -321,8 +319,8 @@ func TestAccountsAreApart(t *testing.T) {
 	ann.wait()
 }
 
-// TestTemporaryDirectoriesAreBounded fills /tmp in a task. The runner must end the task and the tasks that share this
-// /tmp, and no others. The account's next task must find an empty /tmp.
+// TestTemporaryDirectoriesAreBounded fills /tmp in a task. The runner must end the tasks that share this /tmp, and no
+// others. The account's next task must find an empty /tmp.
 func TestTemporaryDirectoriesAreBounded(t *testing.T) {
 	b := strangers(t, func(c *runner.Config) { c.DirLimit, c.CheckEvery = 2<<20, 10*time.Millisecond })
 	work, err := os.MkdirTemp("/var/tmp", "candor") // other users may pass through it
@@ -352,8 +350,7 @@ func TestTemporaryDirectoriesAreBounded(t *testing.T) {
 	}
 }
 
-// TestTheNodesEnvironmentIsNoTasks checks that a task of another user has no variable of the node's environment: no
-// home, user or path, and nothing else.
+// TestTheNodesEnvironmentIsNoTasks checks that a task of another user has no variable of the node's environment.
 func TestTheNodesEnvironmentIsNoTasks(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
@@ -439,7 +436,7 @@ func number32(t *testing.T, s string) uint32 {
 }
 
 // TestMissingInterpreterOfAScriptIsNamed checks that the error names a missing interpreter, even if the task's user
-// cannot enter the directory of the site, where the script is.
+// cannot enter the directory of the script.
 func TestMissingInterpreterOfAScriptIsNamed(t *testing.T) {
 	b := strangers(t, nil)
 	f := b.start(of("alice", 7, agent.Program{Script: "#!/no/such\n"})).wait()
@@ -526,8 +523,8 @@ func TestTheWayToTheStateStays(t *testing.T) {
 	}
 }
 
-// TestALinkHidesTheState hides the state by a path with a link. A task that names the directory to which the link
-// leads must find nothing, and must not be able to run in it.
+// TestALinkHidesTheState hides the state by a path with a link. A task that names the directory to which the link leads
+// must find nothing there, and must not be able to run in it.
 func TestALinkHidesTheState(t *testing.T) {
 	b, state := openState(t, func(c *runner.Config, state string) {
 		link := filepath.Join(t.TempDir(), "link")
@@ -549,8 +546,7 @@ func TestALinkHidesTheState(t *testing.T) {
 	}
 }
 
-// TestScriptsRunFromNoexec checks that a script on a mount with noexec still runs, with the interpreter of its first
-// line.
+// TestScriptsRunFromNoexec checks that a script on a mount with noexec runs, with the interpreter of its first line.
 func TestScriptsRunFromNoexec(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOEXEC, "size=10m"); err != nil {

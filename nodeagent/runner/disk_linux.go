@@ -13,7 +13,6 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// measuring has the results of measuring a running task's disk space.
 type measuring struct {
 	underWay bool
 	next     time.Time // earliest time of the next measurement
@@ -40,8 +39,8 @@ func threadTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// startMeasuring measures the task's directories in a goroutine of its own, so that large ones do
-// not delay the checks of other tasks. The caller holds t.mu.
+// startMeasuring measures the task's directories in a goroutine of its own, because large ones must not delay the
+// checks of other tasks. The caller holds t.mu.
 func (t *process) startMeasuring() {
 	m, dir := &t.measuring, t.ownDir()
 	if dir == "" && t.room == nil || m.underWay || time.Now().Before(m.next) {
@@ -111,9 +110,8 @@ func (t *process) usage(dir string, processes []int, goOn func() bool, temporary
 	return own, shared
 }
 
-// judge records a measurement and the time of the next one, and reports whether the task keeps too
-// much. A directory that cannot be read counts as too much the second time in a row: the first
-// time, the task may be moving it.
+// judge records a measurement and the time of the next one, and reports whether the task keeps too much. A directory
+// that cannot be read counts as too much the second time in a row: the first time, the task may be moving it.
 func (t *process) judge(own, shared tree.Usage, rest time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -143,7 +141,7 @@ func tooMuch(u tree.Usage, limit int64) string {
 }
 
 // settleDir checks the directory of an ended task. It removes the files if the task was ended because of its disk
-// space, if they exceed the limit, or if they cannot be measured even after the owner was given all rights on them.
+// space, if they exceed the limit, or if they cannot be measured even after the owner got all rights on them.
 func (p *Processes) settleDir(dir string, f *agent.Finished) {
 	limit := p.config.DirLimit
 	if f.Outcome == agent.OutOfDisk { // the task was ended to free the space
@@ -167,8 +165,8 @@ func (p *Processes) settleDir(dir string, f *agent.Finished) {
 	}
 }
 
-// processes lists the task's processes. Without control groups it lists only the first one: finding
-// the others would mean looking at all processes each time. The caller holds t.mu.
+// processes lists the task's processes. Without control groups it lists only the first one: to find the others, it
+// would have to look at all processes each time. The caller holds t.mu.
 func (t *process) processes() []int {
 	if inside, known := t.cell.Processes(); known {
 		return inside

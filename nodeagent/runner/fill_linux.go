@@ -14,10 +14,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// A task can make 200,000 empty files a second, which count as 3 GB. Measuring which task fills the disk can take
-// longer than the task needs to fill the disk, especially while the processors are busy. So when the disk is almost
-// full, all tasks are suspended first. Nobody writes while the runner measures which tasks use the most space. The
-// runner ends these tasks, and resumes the other tasks.
+// A task can make 200,000 empty files a second, which count as 3 GB. It may fill the disk before the runner has found
+// out which task does. So when the disk is almost full, all tasks are suspended first. Then the runner measures which
+// tasks use the most space, ends these, and resumes the others.
 
 // brakeFor bounds how long all tasks are suspended for a survey. After that the runner decides with the measurements
 // that it has.
@@ -156,9 +155,9 @@ type filler struct {
 	grew  int64 // growth since the measurement before the last survey, in bytes
 }
 
-// endLargest ends the tasks that use the most space on an almost full disk, until their files together make up for the
-// missing space. While space becomes free, it ends only one task. On a disk that fills fast, it ends the task that grew
-// the most. It kills tasks, because they could go on writing after SIGTERM.
+// endLargest ends the tasks that use the most space on an almost full disk, until their files make up for the missing
+// space. While space becomes free, it ends only one task. On a disk that fills fast, it ends the task that grew the
+// most. It kills tasks, because they could go on writing after SIGTERM.
 func (p *Processes) endLargest(fast bool) {
 	reserve, free := p.config.KeepFree, freeBytes(p.config.Dir)
 	if !fast && free >= leastFree(reserve) {

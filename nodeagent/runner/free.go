@@ -6,10 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The reserve of a node's disk is for the site's replicas, whose books are on the same disk; the replicas refuse
-// commands if less than 256 MiB are free. If less than the reserve is free, a node removes files of ended tasks. Below
-// three quarters of the reserve the node claims no tasks. Below five eighths it ends the tasks that use the most
-// space.
+// The reserve of a node's disk is for the site's replicas, whose books are on the same disk; they refuse commands if
+// less than 256 MiB are free. Below the reserve, a node removes files of ended tasks. Below three quarters of it, the
+// node claims no tasks. Below five eighths, it ends the tasks that use the most space.
 const (
 	leastReserve = 512 << 20
 	mostReserve  = 8 << 30
@@ -50,8 +49,8 @@ func Full(dir string, reserve int64, was bool) bool {
 	return freeBytes(dir) < enough
 }
 
-// Reserve returns the space that tasks must leave free on the disk of a directory, in bytes: the
-// configured value, or else the default.
+// Reserve returns the space that tasks must leave free on the disk of a directory, in bytes: the configured value, or
+// else the default.
 func Reserve(dir string, configured int64) int64 {
 	if configured > 0 {
 		return configured
@@ -59,9 +58,9 @@ func Reserve(dir string, configured int64) int64 {
 	return min(max(sizeOf(dir)/reserveShare, leastReserve), mostReserve)
 }
 
-// freeBytes returns how many bytes a process without privileges can still write on the disk of a directory. Free
-// inodes count too: an inode counts as its share of the disk, as in package tree. If the system does not answer, the
-// result is large, so that no task is ended.
+// freeBytes returns how many bytes a process without privileges can still write on the disk of a directory. A free
+// inode counts as its share of the disk, as in package tree. If the system does not answer, the result is large, so
+// that no task is ended.
 func freeBytes(dir string) int64 {
 	var s unix.Statfs_t
 	if unix.Statfs(dir, &s) != nil {

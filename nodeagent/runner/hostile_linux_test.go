@@ -87,8 +87,7 @@ func TestKilledProcessOfATaskThatEndsWell(t *testing.T) {
 	}
 }
 
-// TestTheMostMemoryBoundsWhoAsksForNone checks that MostMemory of a class bounds a task if neither its stage, its
-// class nor its node sets a limit.
+// TestTheMostMemoryBoundsWhoAsksForNone checks that MostMemory of a class bounds a task without any other memory limit.
 func TestTheMostMemoryBoundsWhoAsksForNone(t *testing.T) {
 	b := newBench(t, func(c *runner.Config) { c.MostMemory = map[messages.Name]int64{"cpu": 32 << 20} })
 	if !b.can(agent.AbilityMemory) {
@@ -143,8 +142,8 @@ func TestDirectoryLimitIsNotFooled(t *testing.T) {
 	}
 }
 
-// TestEscapeeEndsWithItsTask checks that a process which left its session and whose parents have ended still ends
-// with its task.
+// TestEscapeeEndsWithItsTask checks that a process which left its session and whose parents have ended still ends with
+// its task.
 func TestEscapeeEndsWithItsTask(t *testing.T) {
 	b := newBench(t, nil)
 	if !b.can(agent.AbilityFreeze) {
@@ -158,8 +157,8 @@ func TestEscapeeEndsWithItsTask(t *testing.T) {
 }
 
 // TestEscapeeEndsWithItsRoom lets processes leave their session in a room without control groups. A process that has
-// its task's environment must end with its task. A process that hides the environment must end with the last task of
-// the room.
+// its task's environment must end with its task. One that hides the environment must end with the last task of the
+// room.
 func TestEscapeeEndsWithItsRoom(t *testing.T) {
 	b := strangers(t, func(c *runner.Config) { c.NoCells = true })
 	other := b.start(sh("exec sleep 1000"))
@@ -221,7 +220,6 @@ func TestLinksInPlaceOfOutputAreNotFollowed(t *testing.T) {
 	}
 }
 
-// TestTasksInheritNoFiles checks that files which the node inherited are not open in tasks.
 func TestTasksInheritNoFiles(t *testing.T) {
 	fd, err := unix.Open("/proc/self/status", unix.O_RDONLY, 0) // it stays open over an exec
 	if err != nil {
@@ -304,8 +302,7 @@ func holdsAndResumes(t *testing.T, l cell.Limits) {
 	}
 }
 
-// TestHeldTaskMakesNoProgress checks that a suspended task makes no progress, and can be stopped without being
-// resumed.
+// TestHeldTaskMakesNoProgress checks that a suspended task makes no progress, and can be stopped without being resumed.
 func TestHeldTaskMakesNoProgress(t *testing.T) {
 	b := newBench(t, nil)
 	s := b.start(sh("while :; do echo; done"))
@@ -328,7 +325,6 @@ func TestHeldTaskMakesNoProgress(t *testing.T) {
 	}
 }
 
-// TestTimeLimitWaitsWhileSuspended checks that suspended time does not count towards the time limit.
 func TestTimeLimitWaitsWhileSuspended(t *testing.T) {
 	b := newBench(t, nil)
 	inTime(t, 300*time.Millisecond, func(limit time.Duration) bool {

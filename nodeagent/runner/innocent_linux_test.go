@@ -36,8 +36,7 @@ func TestNextTaskHasItsMemory(t *testing.T) {
 	keeps.wait()
 }
 
-// TestNextTaskIsUnharmed kills a task's cell in several ways, and checks that the next tasks on the node run
-// normally.
+// TestNextTaskIsUnharmed kills a task's cell in several ways, and checks that the next tasks on the node run normally.
 func TestNextTaskIsUnharmed(t *testing.T) {
 	stubborn := "trap '' TERM; echo up; while :; do sleep 1000 & wait; done"
 	limited := sh(stubborn)

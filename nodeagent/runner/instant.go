@@ -27,7 +27,6 @@ func (r Instant) Start(task Task, done func(agent.Finished)) Process {
 // Close does nothing.
 func (Instant) Close() error { return nil }
 
-// ended is a process that has ended.
 type ended struct{}
 
 func (ended) Stop(time.Duration) {}

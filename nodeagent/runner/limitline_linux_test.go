@@ -21,9 +21,8 @@ import (
 // limitLine matches the last line of a task that its time limit ended.
 var limitLine = regexp.MustCompile(`(?m)^candor: error: \*\*\* JOB 7(_\d+)? ON n1 CANCELLED AT \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d DUE TO TIME LIMIT \*\*\* its time limit is [\d.]+m?s$`)
 
-// TestLastLineOfATimeLimit runs tasks beyond their time limits, and checks the place of the last line: it must be in
-// the file to which the script sends its errors, after the output so far, and before the text that the task writes when
-// it gets SIGTERM.
+// TestLastLineOfATimeLimit runs tasks beyond their time limits. The last line must be in the file to which the script
+// sends its errors, after the output so far, and before the text that the task writes when it gets SIGTERM.
 func TestLastLineOfATimeLimit(t *testing.T) {
 	benches := map[string]func(*testing.T) *bench{"as the agent": func(t *testing.T) *bench { return newBench(t, nil) }}
 	if os.Geteuid() == 0 {
@@ -82,8 +81,8 @@ func TestLastLineOfATimeLimit(t *testing.T) {
 	}
 }
 
-// TestLastLineOfAStop ends tasks with and without words for the last line. A task must have the words in its output if
-// it is not killed at once. Otherwise it must have no last line.
+// TestLastLineOfAStop ends tasks with and without words for the last line. Only a task that is not killed at once must
+// have the words in its output.
 func TestLastLineOfAStop(t *testing.T) {
 	for _, one := range []struct {
 		last  string
@@ -219,7 +218,6 @@ func freezable(t *testing.T) (dir string, freeze, thaw func()) {
 	}, thaw
 }
 
-// endsSoon checks that a task ends by its time limit, soon after it.
 func endsSoon(t *testing.T, s *started) {
 	t.Helper()
 	f := s.wait()

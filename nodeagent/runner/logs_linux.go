@@ -56,8 +56,8 @@ func (p *Processes) ReadLog(ctx context.Context, r agent.LogsRequest) (agent.Log
 	return reply, err
 }
 
-// watchOutput watches the output of a running task. If the kernel's limit of watched files is reached, the channel
-// gets nothing, and the reader waits until the task or the request's time ends.
+// watchOutput watches the output of a running task. If the kernel's limit of watched files is reached, the channel gets
+// nothing, and the reader waits until the task or the request's time ends.
 func (p *Processes) watchOutput(t *process, r *agent.LogsRequest) (changed <-chan struct{}, stop func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,7 +68,6 @@ func (p *Processes) watchOutput(t *process, r *agent.LogsRequest) (changed <-cha
 	return changed, stop
 }
 
-// which returns the index of the requested output.
 func which(r *agent.LogsRequest) int {
 	if r.Stderr {
 		return lane.Errors
@@ -77,7 +76,7 @@ func which(r *agent.LogsRequest) int {
 }
 
 // readLog reads the present output. The returned task is nil if it no longer runs. This is checked before the read,
-// so that the last output is not missed.
+// because the last output must not be missed.
 func (p *Processes) readLog(r *agent.LogsRequest) (reply agent.LogsReply, task *process, err error) {
 	var file *os.File
 	if task = p.lookup(r.Attempt); task != nil {

@@ -54,8 +54,8 @@ func TestLogIsReadInPieces(t *testing.T) {
 	}
 }
 
-// TestLogIsFollowed reads while the task writes. The task writes the next piece only after the reader has the last
-// one, so only a notification can bring the rest.
+// TestLogIsFollowed reads while the task writes. The task writes the next piece only after the reader has the last one,
+// so only a notification can bring the rest.
 func TestLogIsFollowed(t *testing.T) {
 	b := newBench(t, nil)
 	path := filepath.Join(t.TempDir(), "pipe")
@@ -147,7 +147,7 @@ func TestLogsSurviveRestart(t *testing.T) {
 }
 
 // TestReusedJobNumber makes a job directory of another account, as an earlier installation of the site may have left
-// it. The output in it must not be shown to the account whose job has the number now.
+// it. The account whose job has the number now must not see the output in it.
 func TestReusedJobNumber(t *testing.T) {
 	b := newBench(t, nil)
 	s := b.start(sh("echo secret"))
@@ -202,8 +202,8 @@ func TestRemovalsAreFinishedAtTheNextStart(t *testing.T) {
 	})
 }
 
-// TestJobsOfAUserShareLanes checks which lane files of an earlier job a job uses. It must use files that are empty. It
-// must not use files with output, a directory that is not empty, or a directory with changed permissions.
+// TestJobsOfAUserShareLanes checks which lane files of an earlier job a job uses. It must use empty files. It must not
+// use files with output, a directory that is not empty, or a directory with changed permissions.
 func TestJobsOfAUserShareLanes(t *testing.T) {
 	b := strangers(t, func(c *runner.Config) { c.CheckEvery = 10 * time.Millisecond })
 	first := b.start(of("ann", 7, sh("true")))

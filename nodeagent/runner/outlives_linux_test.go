@@ -228,7 +228,6 @@ func TestZombiesCount(t *testing.T) {
 	await.Until(t, "another task of the account runs", func() bool { return b.start(of("ann", 7, sh("true"))).wait().ExitCode == 0 })
 }
 
-// TestGroupsOfAccountsGo checks that the groups of an account are removed with its room.
 func TestGroupsOfAccountsGo(t *testing.T) {
 	before := accountGroups()
 	b := strangers(t, nil)

@@ -79,8 +79,8 @@ func (t *process) prompt() bool {
 	return len(p.Inputs) == 0 && p.Interactive == nil && !t.runner.loose && t.runner.store.Prompt(t.task.Attempt.Task.Job, p)
 }
 
-// begin starts the task. The method finish is called when its first process has exited, and the method leave when all
-// its processes have ended.
+// begin starts the task. finish is called when its first process has exited, and leave when all its processes have
+// ended.
 func (t *process) begin() {
 	t.job = t.runner.store.Acquire(t.task.Attempt.Task.Job, t.task.Program.Account)
 	t.finished = agent.Finished{Attempt: t.task.Attempt, Started: t.runner.config.Clock()}
@@ -147,8 +147,8 @@ func (t *process) prepare(p *program.Program) (why string) {
 	return ""
 }
 
-// startWithin is how long a program may take to be executed after its process exists. By default the kernel waits 45
-// s for the end of a lease on a file.
+// startWithin is how long a program may take to be executed after its process exists. By default the kernel waits 45 s
+// for the end of a lease on a file.
 const startWithin = time.Minute
 
 // startGrace is the least time for a start after the task is no longer wanted: most starts end at once.
@@ -207,8 +207,8 @@ func (t *process) report() {
 	}()
 }
 
-// refuse reports that the task has no process, because no process could be started or the task was stopped before. If
-// no process could be started, it also writes the reason to the task's error output, where its owner looks for it.
+// refuse reports that the task has no process, because none could be started or the task was stopped before. If none
+// could be started, it also writes the reason to the task's error output.
 func (t *process) refuse(why string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -246,8 +246,8 @@ func (t *process) workingDir(p *program.Program) (string, error) {
 	return t.files.WorkingDir(p.As)
 }
 
-// openFiles opens the files of the task's process: its stream, or an empty input and its output files. The result
-// theirs lists the files that the caller must close after the start, because only the process should keep them open.
+// openFiles opens the files of the task's process: its stream, or an empty input and its output files. The caller must
+// close the files in theirs after the start, because only the process should keep them open.
 func (t *process) openFiles(p *program.Program) (files []uintptr, theirs []*os.File, err error) {
 	defer close(t.opened)
 	if t.task.interactive() != nil {
@@ -268,7 +268,7 @@ func (t *process) openFiles(p *program.Program) (files []uintptr, theirs []*os.F
 	return files, nil, nil
 }
 
-// takeRoom returns the room in which the task runs. It returns nil if the task runs in the namespaces of this process.
+// takeRoom returns the room in which the task runs, or nil if it runs in the namespaces of this process.
 func (t *process) takeRoom(p *program.Program) (*room.Room, error) {
 	c, rooms := &t.runner.config, t.runner.rooms
 	if rooms == nil {
@@ -472,8 +472,8 @@ func (t *process) killIn(grace time.Duration) {
 	})
 }
 
-// signal sends signals to every process of the task's session. The child must not have been reaped: after that,
-// another process may get its number. The caller holds t.mu.
+// signal sends signals to every process of the task's session. The child must not have been reaped: after that, another
+// process may get its number. The caller holds t.mu.
 func (t *process) signal(signals ...unix.Signal) {
 	for _, s := range signals {
 		unix.Kill(-t.child.PID, s)
@@ -543,8 +543,8 @@ func (t *process) outcome(f *agent.Finished, status unix.WaitStatus) {
 	}
 }
 
-// exceedsOwn reports whether the peak memory of an ended process is larger than this process's peak. The kernel
-// counts memory from before the exec too, which is this process's memory; so only a larger peak is the program's own.
+// exceedsOwn reports whether the peak memory of an ended process is larger than this process's peak. The kernel counts
+// the memory before the exec too, which is this process's. So only a larger peak is the program's own.
 func (p *Processes) exceedsOwn(peak int64) bool {
 	if peak <= p.ownPeak.Load() {
 		return false

@@ -104,8 +104,7 @@ func NewProcesses(c Config) (*Processes, error) {
 	}
 	p.notes = session.OpenHandles(p.config.Dir, "CANDOR_SITE="+c.Site, "CANDOR_NODE="+c.Node)
 	if p.config.Apart {
-		// Unless Private is set, tasks also run on a machine without namespaces. The node's abilities tell whether it has
-		// them.
+		// Unless Private is set, tasks also run on a machine without namespaces.
 		if p.rooms, err = p.config.openRooms(p.store); err != nil {
 			err = messages.Errorf(messages.Unavailable, "tasks cannot have namespaces of their own here: %s", messages.Detail(err))
 			if p.needsRooms() {
@@ -174,8 +173,8 @@ func (c *Config) openRooms(s *store.Store) (*room.Rooms, error) {
 	return room.Open(room.Config{Dir: c.Dir, Private: c.Private, Hide: c.Hide, Inside: c.Inside, Namespaces: c.Namespaces, Shared: c.shared()}, s.Discard)
 }
 
-// NoExec reports whether files in a state directory cannot be executed. Scripts of jobs run in this case too, as
-// arguments of their interpreters, but programs in the tasks' directories cannot run.
+// NoExec reports whether files in a state directory cannot be executed. Scripts of jobs then run as arguments of their
+// interpreters, but programs in the tasks' directories cannot run.
 func NoExec(dir string) bool {
 	var at unix.Statfs_t
 	return unix.Statfs(dir, &at) == nil && at.Flags&unix.MS_NOEXEC != 0
@@ -266,7 +265,6 @@ func (p *Processes) Start(task Task, done func(agent.Finished)) Process {
 	return t
 }
 
-// enter adds a task that is about to start.
 func (p *Processes) enter(t *process) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -300,8 +298,8 @@ func (p *Processes) leave(t *process) {
 	close(t.ended)
 }
 
-// check checks the output and the memory of every running task, and the disk. It sets a timer for the next check,
-// which is later if no task runs.
+// check checks the output and the memory of every running task, and the disk. It sets a timer for the next check, which
+// is later if no task runs.
 func (p *Processes) check() {
 	p.streams.Sweep()
 	for _, t := range p.tasksNow() {

@@ -22,8 +22,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// patience bounds every wait of a test. It is long enough for a loaded machine; a test that passes never waits so
-// long.
+// patience bounds every wait of a test. It is long enough for a loaded machine.
 const patience = await.Patience
 
 // bench is a runner under test, with helpers.
@@ -101,7 +100,6 @@ func sh(script string) agent.Program {
 	return agent.Program{Command: []string{"sh", "-c", script}}
 }
 
-// read waits for output of a task and returns it.
 func (b *bench) read(s *started, stderr bool) string {
 	b.t.Helper()
 	for until := time.Now().Add(patience); ; { // a read waits for at most a second
@@ -395,8 +393,8 @@ func TestLeftoverGroupIsKilled(t *testing.T) {
 	ends(t, pidOf(t, b.read(s, false)))
 }
 
-// TestStopReachesOtherGroups stops a task whose shell has job control: the shell gives each of its jobs a process
-// group of its own, in the same session. The processes of these groups must end too.
+// TestStopReachesOtherGroups stops a task whose shell has job control: the shell gives each of its jobs a process group
+// of its own, in the same session. The processes of these groups must end too.
 func TestStopReachesOtherGroups(t *testing.T) {
 	b := newBench(t, nil)
 	s := b.start(sh("set -m; sleep 600 & echo $!; wait"))
@@ -460,8 +458,8 @@ func TestOutputIsCutInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestOutputIsFollowedAcrossTheCut reads an output while it is cut. The reader must get each byte or be told that it
-// is lost, and a new runner must read the same bytes from the file.
+// TestOutputIsFollowedAcrossTheCut reads an output while it is cut. The reader must get each byte or be told that it is
+// lost, and a new runner must read the same bytes from the file.
 func TestOutputIsFollowedAcrossTheCut(t *testing.T) {
 	b := newBench(t, func(c *runner.Config) { c.OutputLimit, c.CheckEvery = 64<<10, 5*time.Millisecond })
 	s := b.start(sh("i=0; while [ $i -lt 60000 ]; do i=$((i+1)); echo line $i; done"))

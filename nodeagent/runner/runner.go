@@ -34,8 +34,7 @@ var holding = []string{"/bin/sh", "-c", "exec sleep infinity"}
 // Runner runs tasks. It is safe for concurrent use.
 type Runner interface {
 	// Start starts a task and returns without waiting. It calls done exactly once, when the task has ended or could not
-	// be started. The call may come from another goroutine, and before Start returns. The function done must return at
-	// once.
+	// be started. The call may come from another goroutine, and before Start returns. done must return at once.
 	Start(task Task, done func(agent.Finished)) Process
 	// Close kills the running tasks and returns after every done was called.
 	Close() error
@@ -50,8 +49,8 @@ type Process interface {
 	// Say sets the words that follow the time in the last line of the task's output. That line is written only if Stop
 	// ends the task.
 	Say(last string)
-	// Suspend suspends or resumes the task. The time limit of a suspended task does not run. A task
-	// that is being stopped is not suspended.
+	// Suspend suspends or resumes the task. The time limit of a suspended task does not run. A task that is being
+	// stopped is not suspended.
 	Suspend(yes bool)
 }
 
@@ -62,8 +61,8 @@ type Real interface {
 	Abilities() []messages.Name
 	// Owner returns the account that owns the job.
 	Owner(job messages.JobID) (messages.Name, error)
-	// ReadLog returns a piece of output. If there is none yet, it waits until there is some, or until the attempt,
-	// the request's Wait or ctx ends.
+	// ReadLog returns a piece of output. If there is none yet, it waits until there is some, or until the attempt, the
+	// request's Wait or ctx ends.
 	ReadLog(ctx context.Context, request agent.LogsRequest) (agent.LogsReply, error)
 	// Stream answers a request of a stream's client: for the stream of an interactive task, for a signal, or for a
 	// command next to a task.
@@ -71,8 +70,8 @@ type Real interface {
 	// Keep tells the tasks when the node's lease ends, in the time of package boottime. They are the current attempts
 	// until then.
 	Keep(until time.Duration)
-	// Confirm says that the leader has the report of a task's end and that its outputs are stored. The runner may
-	// then remove its files, and does not report the end to the next agent.
+	// Confirm says that the leader has the report of a task's end and that its outputs are stored. The runner may then
+	// remove its files, and does not report the end to the next agent.
 	Confirm(messages.Attempt)
 }
 
@@ -82,23 +81,22 @@ func NoOutput(job messages.JobID) error {
 	return messages.Errorf(messages.NotFound, "job %v: this node has no output that you may read: the job never ran here, or its output was removed to make room for later ones", job)
 }
 
-// Lasting is a [Real] whose tasks outlive the agent, and can start without the agent. It kills the tasks when the
-// lease ends, unless Keep is called again.
+// Lasting is a [Real] whose tasks outlive the agent, and can start without the agent. It kills the tasks when the lease
+// ends, unless Keep is called again.
 type Lasting interface {
 	Real
-	// Adopt takes over the running tasks. The function done is called when one of them ends, perhaps before Adopt
-	// returns. Adopt may be called once.
+	// Adopt takes over the running tasks. It calls done when one of them ends, perhaps before Adopt returns. Adopt may
+	// be called once.
 	Adopt(done func(agent.Finished)) []Adopted
 	// Detach leaves the tasks to the next agent.
 	Detach() error
-	// Notify calls f now and after each change. The argument able is true if tasks can be started. Notify makes one
-	// call at a time, and may itself be called only once.
+	// Notify calls f now and after each change, one call at a time. The argument able is true if tasks can be started.
+	// Notify may be called only once.
 	Notify(f func(able bool))
 	// Follow makes a task wait for the slot of another task of its class. When a task without files ends, the waiting
 	// task starts on its slot. The runner then calls turned instead of the ended task's done. The arguments are the
-	// report of that end, and when the slot changed hands, in the time of package boottime. If the report was lost,
-	// turned gets an empty report. Do not call Follow with a task that has files. Follow returns false if the runner
-	// cannot do this now.
+	// report of that end (empty if it was lost), and when the slot changed hands, in the time of package boottime. Do
+	// not call Follow with a task that has files. Follow returns false if the runner cannot do this now.
 	Follow(task Task, done func(agent.Finished), turned func(ended agent.Finished, at time.Duration)) (Follower, bool)
 }
 

@@ -50,8 +50,7 @@ func (f *follower) write(text string, end bool) {
 	}
 }
 
-// read reads until the output contains the given text. If the text is "", it reads to the end. It returns the exit
-// code.
+// read reads until the output contains the given text; "" means to the end. It returns the exit code.
 func (f *follower) read(until string) (code int) {
 	f.b.t.Helper()
 	for range 100_000 {
@@ -182,7 +181,6 @@ func TestTaskWithoutAClientEnds(t *testing.T) {
 	}
 }
 
-// TestTerminal checks that a process gets a terminal of the size that its client sends.
 func TestTerminal(t *testing.T) {
 	b := newBench(t, nil)
 	task := b.start(interactive("stty size; read x; stty size\n", job.Interactive{Terminal: true, Rows: 20, Columns: 70}))
@@ -194,8 +192,8 @@ func TestTerminal(t *testing.T) {
 	<-task.done
 }
 
-// TestTerminalsAreTheRoomsOwn checks that a task can open its terminal by name. It must be able to open the terminals
-// of its room, and not the terminals of the machine.
+// TestTerminalsAreTheRoomsOwn checks that a task can open the terminals of its room by name, and not those of the
+// machine.
 func TestTerminalsAreTheRoomsOwn(t *testing.T) {
 	b := strangers(t, nil)
 	task := b.start(interactive("echo by its name >$(tty)\n", job.Interactive{Terminal: true, Rows: 20, Columns: 70}))
@@ -211,7 +209,6 @@ func TestTerminalsAreTheRoomsOwn(t *testing.T) {
 	}
 }
 
-// TestSignalBeforeTheLimit checks that a task gets the signal that it asked for before its time limit.
 func TestSignalBeforeTheLimit(t *testing.T) {
 	b := newBench(t, nil)
 	inTime(t, 300*time.Millisecond, func(after time.Duration) bool {
@@ -228,8 +225,8 @@ func TestSignalBeforeTheLimit(t *testing.T) {
 	})
 }
 
-// TestSignalOfAStop checks that a task also gets its early signal when the node stops the task, for example because
-// the slot goes to another job.
+// TestSignalOfAStop checks that a task also gets its early signal when the node stops it, for example because the slot
+// goes to another job.
 func TestSignalOfAStop(t *testing.T) {
 	b := newBench(t, nil)
 	task := b.start(agent.Program{Script: "trap '' TERM\ntrap 'exit 9' USR2\necho ready >&2\nwhile :; do sleep 0.01; done\n", Interactive: &job.Interactive{},
@@ -245,7 +242,7 @@ func TestSignalOfAStop(t *testing.T) {
 }
 
 // TestSignalOfTheRanks sends a signal that is meant for the ranks of srun. Neither the script nor a program that the
-// script starts itself may get the signal: in Slurm, too, only the steps get such signals.
+// script starts itself may get it: in Slurm, too, only the steps get such signals.
 func TestSignalOfTheRanks(t *testing.T) {
 	b := newBench(t, nil)
 	task := b.start(interactive("trap 'exit 9' USR2\nsleep 600 &\n"+

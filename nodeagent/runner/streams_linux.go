@@ -33,7 +33,6 @@ func (p *Processes) Stream(ctx context.Context, r agent.StreamRequest) (agent.St
 	return s.Exchange(ctx, &r)
 }
 
-// stream finds the stream of a request, or begins it.
 func (p *Processes) stream(ctx context.Context, r *agent.StreamRequest) (*stream.Stream, error) {
 	key := stream.Key{Attempt: r.Attempt, Name: r.Stream}
 	t := p.lookup(r.Attempt)
@@ -111,8 +110,8 @@ func (t *process) openStream(as *syscall.Credential) (theirs []*os.File, err err
 	return theirs, t.runner.streams.Add(stream.Key{Attempt: t.task.Attempt}, s)
 }
 
-// finishStream tells the task's client how the task ended. A task that was refused before it had a stream gets one
-// for this.
+// finishStream tells the task's client how the task ended. A task that was refused before it had a stream gets one for
+// this.
 func (t *process) finishStream(f *agent.Finished) {
 	if t.task.interactive() == nil {
 		return
@@ -154,7 +153,7 @@ func (p *Processes) beginStream(key stream.Key, t *process, b *agent.StreamBegin
 	return s, nil
 }
 
-// joinable returns an error unless the task runs, so that something can be started next to it. The caller holds t.mu.
+// joinable returns an error unless the task runs. The caller holds t.mu.
 func (t *process) joinable() error {
 	switch {
 	case t.child.PID == 0:
@@ -167,8 +166,8 @@ func (t *process) joinable() error {
 	return nil
 }
 
-// taskStream is a stream that a client opens to a running task: to run another command on its node
-// (candor exec), or to connect to a port of the task (candor port).
+// taskStream is a stream that a client opens to a running task: to run another command on its node (candor exec), or to
+// connect to a port of the task (candor port).
 type taskStream struct {
 	t   *process
 	key stream.Key
@@ -344,8 +343,7 @@ func (w taskStream) Owns(sockets []stream.Listener) error {
 	return stream.OwnedBy(sockets, nil, t.members())
 }
 
-// members returns the processes in a task's cell. If the task has no cell, it returns the processes in the task's
-// session.
+// members returns the processes in a task's cell or, if it has none, in the task's session.
 func (t *process) members() []int {
 	if inside, known := t.cell.Processes(); known {
 		return inside

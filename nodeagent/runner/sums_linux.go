@@ -12,9 +12,9 @@ import (
 
 // Files of ended tasks stay on the node's disk, and running tasks can still write to them: into a directory that an
 // earlier task of the account left, or to a file that an earlier task passed on. So these files are measured again
-// while tasks of the account run, and their sum is bounded for each account. If the free space falls below the
-// reserve, the account that keeps the most loses its oldest files first. If that is not enough, the tasks that use
-// the most space are ended.
+// while tasks of the account run, and their sum is bounded for each account. If the free space falls below the reserve,
+// the account that keeps the most loses its oldest files first. If that is not enough, the tasks that use the most
+// space are ended.
 
 // The shortest pause between measurements of ended tasks' files, and between checks of the free space while no task
 // runs.
@@ -45,8 +45,8 @@ func (p *Processes) startSum() {
 	})
 }
 
-// sum measures the files of ended tasks and removes the oldest above each account's limit. It returns the pause
-// before the next measurement.
+// sum measures the files of ended tasks and removes the oldest above each account's limit. It returns the pause before
+// the next measurement.
 func (p *Processes) sum() (rest time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -68,8 +68,8 @@ func (p *Processes) followSpace() {
 	p.wake.close()
 }
 
-// hurry makes the calling thread run before other threads of the machine. Without the right to do this, the thread
-// asks for short turns.
+// hurry makes the calling thread run before other threads of the machine. Without the right to do this, the thread asks
+// for short turns.
 func hurry() {
 	const fifo, resetOnFork = 1, 1
 	first := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: fifo, Flags: resetOnFork, Priority: 1}
@@ -83,8 +83,8 @@ func hurry() {
 }
 
 // lookAtSpace reads the free space once. If less than the reserve is free, it measures the tasks and starts to free
-// space. It does so at most every actAgain, unless the free space has fallen by half of leastEnded since the last time.
-// It returns the pause before the next look. The result goOn is false if the runner is closed.
+// space, but at most every actAgain, unless the free space has fallen by half of leastEnded since the last time. It
+// returns the pause before the next look. The result goOn is false if the runner is closed.
 func (p *Processes) lookAtSpace() (wait time.Duration, goOn bool) {
 	p.following.Lock()
 	defer p.following.Unlock()
@@ -116,7 +116,7 @@ func (p *Processes) lookAtSpace() (wait time.Duration, goOn bool) {
 	return idleEvery, !p.closed
 }
 
-// alarm wakes a thread without the help of the Go scheduler. The scheduler may have to wait for a processor first.
+// alarm wakes a thread without the help of the Go scheduler, which may have to wait for a processor first.
 type alarm int
 
 func newAlarm() (alarm, error) {

@@ -100,8 +100,8 @@ func bounded(limit int64) func(*runner.Config) {
 	return func(c *runner.Config) { c.KeptLimit, c.CheckEvery = limit, 10*time.Millisecond }
 }
 
-// TestAccountKeepsNoMoreThanItsSum leaves more files than an account may keep. The oldest must be removed. No file of
-// another account may be removed.
+// TestAccountKeepsNoMoreThanItsSum leaves more files than an account may keep. The oldest must be removed, but no file
+// of another account.
 func TestAccountKeepsNoMoreThanItsSum(t *testing.T) {
 	b := newBench(t, bounded(3*mib))
 	other := b.start(of("bob", 99, sh("echo mine; head -c 2000000 /dev/urandom >file")))
@@ -124,8 +124,8 @@ func TestAccountKeepsNoMoreThanItsSum(t *testing.T) {
 	}
 }
 
-// TestRunningJobKeepsNoMoreThanTheSum checks that files of a job's ended tasks are removed although other tasks of
-// the job run.
+// TestRunningJobKeepsNoMoreThanTheSum checks that files of a job's ended tasks are removed although other tasks of the
+// job run.
 func TestRunningJobKeepsNoMoreThanTheSum(t *testing.T) {
 	b := newBench(t, bounded(3*mib))
 	long := b.start(sh("echo ready; exec sleep 600"))
@@ -145,8 +145,8 @@ func TestRunningJobKeepsNoMoreThanTheSum(t *testing.T) {
 	long.Stop(0)
 }
 
-// TestLaterTaskCannotFillWhatAnEarlierLeft lets a task write into the directory and the log of an ended task. Both
-// must count for the account.
+// TestLaterTaskCannotFillWhatAnEarlierLeft lets a task write into the directory and the log of an ended task. Both must
+// count for the account.
 func TestLaterTaskCannotFillWhatAnEarlierLeft(t *testing.T) {
 	const limit = mib / 2
 	for name, keeps := range map[string]int64{"the sum": 3 * mib, "the log": 1 << 40} {
@@ -208,7 +208,6 @@ func smallDisk(t *testing.T) (dir string, free func() int64) {
 	}
 }
 
-// mounted returns a directory with a file system of its own.
 func mounted(t *testing.T, options string) (dir string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -222,8 +221,8 @@ func mounted(t *testing.T, options string) (dir string) {
 	return dir
 }
 
-// TestReserveOfTheDiskStaysFree fills the disk beyond the reserve. The account that keeps the most must lose its
-// oldest files; and if that is not enough, the task that uses the most space must be ended.
+// TestReserveOfTheDiskStaysFree fills the disk beyond the reserve. The account that keeps the most must lose its oldest
+// files. If that is not enough, the task that uses the most space must be ended.
 func TestReserveOfTheDiskStaysFree(t *testing.T) {
 	dir, free := smallDisk(t)
 	b := newBench(t, func(c *runner.Config) { c.Dir, c.KeepFree, c.CheckEvery = dir, 24*mib, 10*time.Millisecond })
@@ -242,8 +241,7 @@ func TestReserveOfTheDiskStaysFree(t *testing.T) {
 	await.Until(t, "the reserve is free again", func() bool { return free() >= 24*mib })
 }
 
-// TestWhoDidNotFillTheDiskKeepsLogs checks that an account with few files loses none when other programs fill the
-// disk.
+// TestWhoDidNotFillTheDiskKeepsLogs checks that an account with few files loses none when other programs fill the disk.
 func TestWhoDidNotFillTheDiskKeepsLogs(t *testing.T) {
 	dir, free := smallDisk(t)
 	b := newBench(t, func(c *runner.Config) { c.Dir, c.KeepFree, c.CheckEvery = dir, 24*mib, 10*time.Millisecond })
@@ -264,8 +262,8 @@ func TestWhoDidNotFillTheDiskKeepsLogs(t *testing.T) {
 	}
 }
 
-// TestDiskThatFillsFast makes all other checks rare, once an hour. A disk that fills fast with bytes, with inodes or
-// in temporary directories must still be relieved.
+// TestDiskThatFillsFast makes all other checks rare, once an hour. A disk that fills fast with bytes, with inodes or in
+// temporary directories must still be relieved.
 func TestDiskThatFillsFast(t *testing.T) {
 	for name, c := range map[string]struct{ fill, says string }{
 		"bytes":     {"while :; do head -c 1048576 /dev/zero >>file || sleep .1; done", "this task had the most data on the disk"},

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/session"
 )
 
-// Suspend suspends or resumes the task.
+// Suspend implements [Process].
 func (t *process) Suspend(suspended bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,8 +50,8 @@ func (t *process) beginFreeze() bool {
 	return true
 }
 
-// refreeze brings the processes into the last requested state. It uses the freezer, which a task does not notice.
-// Without a freezer it uses signals, which a task may notice. It holds no lock while it waits.
+// refreeze brings the processes into the last requested state. It uses the freezer or, without one, signals, which a
+// task may notice. It holds no lock while it waits.
 func (t *process) refreeze() {
 	defer t.guests.Done()
 	t.mu.Lock()
@@ -123,8 +123,8 @@ type limit struct {
 	timer *time.Timer // nil while it is paused
 }
 
-// run starts or continues the timer. It calls the function over when the time is up, or the function of an earlier
-// call if over is nil.
+// run starts or continues the timer. It calls over when the time is up, or the function of an earlier call if over is
+// nil.
 func (l *limit) run(over func()) {
 	if over != nil {
 		l.over = over

@@ -13,9 +13,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// held is a script that prints what the kernel enforces on a process, and its variables: user, capabilities, filters
-// of system calls, processors, limits, control groups and namespaces. It leaves out the process number and the
-// parents' numbers, which always differ.
+// held is a script that prints what the kernel enforces on a process, and its variables. It leaves out the process
+// number and the parents' numbers, which always differ.
 const held = `grep -E '^(Uid|Gid|Groups|Cap|NoNewPrivs|Seccomp|Cpus_allowed_list|Mems_allowed_list|Umask|SigIgn|SigBlk)' /proc/self/status
 ulimit -a; nice; cat /proc/self/oom_score_adj /proc/self/cgroup
 for n in cgroup ipc mnt net pid user uts; do readlink /proc/self/ns/$n; done

@@ -47,8 +47,8 @@ func (s *Sampler) Replace(jobs []agent.JobWeight) error {
 	return nil
 }
 
-// Update sets the weights of some jobs and leaves the others unchanged. Job numbers must ascend. A weight of 0
-// removes a job; removing an unknown job is not an error.
+// Update sets the weights of some jobs and leaves the others unchanged. Job numbers must ascend. A weight of 0 removes
+// a job; removing an unknown job is not an error.
 func (s *Sampler) Update(changes []agent.JobWeight) error {
 	if err := check(changes); err != nil {
 		return err
@@ -188,7 +188,6 @@ func (s *Sampler) merge(fresh []agent.JobWeight) {
 	s.rebuild()
 }
 
-// compact removes jobs with weight 0 from the slices.
 func (s *Sampler) compact() {
 	n := 0
 	for i, w := range s.weights {
@@ -214,7 +213,6 @@ func (s *Sampler) resize(n int) {
 	s.jobs, s.weights = jobs, weights
 }
 
-// rebuild computes every sum.
 func (s *Sampler) rebuild() {
 	s.leaves = 1
 	for s.leaves < s.groups() {
@@ -232,7 +230,6 @@ func (s *Sampler) rebuild() {
 	}
 }
 
-// groups returns the number of groups that hold a job.
 func (s *Sampler) groups() int { return (len(s.jobs) + group - 1) / group }
 
 func (s *Sampler) bounds(g int) (from, to int) {

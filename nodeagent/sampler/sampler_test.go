@@ -53,8 +53,7 @@ func ascending(t *rapid.T, label string, most int) []agent.JobWeight {
 	slices.Sort(ids)
 	var jobs []agent.JobWeight
 	for _, id := range ids {
-		// Whole numbers add up without rounding, so that both samplers must
-		// agree on every draw.
+		// Whole numbers add up without rounding, so both samplers must agree on every draw.
 		w := rapid.IntRange(0, 4).Draw(t, "weight")
 		jobs = append(jobs, agent.JobWeight{Job: messages.JobID(id), Weight: float32(w)})
 	}
@@ -167,7 +166,7 @@ func chiSquared(t *testing.T, s *sampler.Sampler, want scan, r *rand.Rand) {
 }
 
 // TestFarApartWeights adds and removes a huge weight among tiny ones. The draws must not have a rounding error after
-// the huge weight has left. Sums that are changed by differences would keep it for ever.
+// that. Sums that are changed by differences would keep it for ever.
 func TestFarApartWeights(t *testing.T) {
 	var s sampler.Sampler
 	if err := s.Replace(randomJobs(rand.New(rand.NewPCG(7, 7)), 500, 2)); err != nil {

@@ -11,15 +11,14 @@ import (
 
 const (
 	// gentle is the part by which a job's chance falls if the job is ahead by one task of the usual length. If all
-	// tasks have the same length, it has almost no effect: see the package's doc.
+	// tasks have the same length, it has almost no effect; see the package's doc.
 	gentle = 0.1
 	// mostKnown bounds the jobs that a Stride remembers. One message has at most a quarter of this number.
 	mostKnown = 4096
 	// memory is the number of a job's last tasks over which their length is averaged.
 	memory = 16
 	// wideBehind is for jobs whose tasks take several slots. If such a job is granted fewer tasks than were drawn, it
-	// may stay behind by this number of tasks: the node may be collecting slots for one, or the job may have no task
-	// for the node.
+	// may stay behind by this number of tasks: the node may be collecting slots for one.
 	wideBehind = 4
 	// shortest is the least length that a task is counted with, in seconds.
 	shortest = 1e-6
@@ -94,8 +93,8 @@ func (s *Stride) Update(changes []agent.JobWeight) error {
 	return nil
 }
 
-// weigh changes the weights of jobs. The slot time by which a job is ahead of its share does not change. A job that was away
-// is not behind.
+// weigh changes the weights of jobs. The slot time by which a job is ahead of its share does not change. A job that was
+// away is not behind.
 func (s *Stride) weigh(jobs []agent.JobWeight) {
 	var fresh []known
 	for _, j := range jobs {
@@ -204,9 +203,8 @@ func (s *Stride) leastAhead() (least *known) {
 	return least
 }
 
-// Returns by how many slot seconds a job will be ahead of its share in the middle of its next task. With this point in
-// time, a job is on average not above its share, whatever the length of its tasks. The argument sum is the sum of all
-// weights.
+// Returns by how many slot seconds a job will be ahead of its share in the middle of its next task. Measured then, a
+// job is on average not above its share, whatever the length of its tasks. The argument sum is the sum of all weights.
 func (s *Stride) ahead(k *known, sum float64) float64 {
 	return k.weight*(k.pass-s.virtual-s.behind) + (s.expected(k)-s.usual)/2*(1-k.weight/sum)
 }
@@ -304,7 +302,8 @@ func (s *Stride) Begin(job messages.JobID, slots int) (charged time.Duration, ok
 	return charged, true
 }
 
-// Owe charges a job for a task that took longer than it was charged for. If by is negative, it gives time back.
+// Owe charges a job for a task that took longer than it was charged for. If the argument by is negative, Owe gives time
+// back.
 func (s *Stride) Owe(job messages.JobID, by time.Duration) {
 	if k := s.find(job); k != nil && by != 0 {
 		k.due += by

@@ -41,7 +41,6 @@ func newNode(t *testing.T, seed uint64, slots int, jobs []agent.JobWeight, lengt
 	return n
 }
 
-// step fills the free slots and lets the next task end.
 func (n *node) step() {
 	for i := range n.runs {
 		if r := &n.runs[i]; n.now-r.since > r.charged {
@@ -104,8 +103,8 @@ func each(lengths ...time.Duration) func(messages.JobID) time.Duration {
 	return func(job messages.JobID) time.Duration { return lengths[job-1] }
 }
 
-// TestSlotTimeIsShared checks that jobs receive slot time by weight, for several lengths of tasks, spreads of
-// lengths, and numbers of slots.
+// TestSlotTimeIsShared checks that jobs receive slot time by weight, for several lengths of tasks, spreads of lengths,
+// and numbers of slots.
 func TestSlotTimeIsShared(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	spread := func(job messages.JobID) time.Duration { // heavy tails, with a different length for each job
@@ -186,8 +185,8 @@ func TestUnknownLengthsAreDrawnAsSampled(t *testing.T) {
 	}
 }
 
-// TestJobsThatWereAwayAreNotOwed lets a job go away and come back. The job must not catch up on the time when it was
-// away. If it was ahead before, this must still count.
+// TestJobsThatWereAwayAreNotOwed lets a job go away and come back. It must not catch up on the time when it was away.
+// If it was ahead before, this must still count.
 func TestJobsThatWereAwayAreNotOwed(t *testing.T) {
 	n := newNode(t, 1, 4, weights(1, 1), each(time.Second, 10*time.Second))
 	run := func(d time.Duration) (part float64) {
@@ -253,7 +252,6 @@ func TestAJobWithoutTasksHereIsNotOwed(t *testing.T) {
 	}
 }
 
-// TestStrideForgets checks that memory for jobs that came and went is bounded.
 func TestStrideForgets(t *testing.T) {
 	n := newNode(t, 1, 1, weights(1), func(messages.JobID) time.Duration { return time.Second })
 	most := 0

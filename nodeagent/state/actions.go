@@ -13,8 +13,8 @@ type Actions struct {
 	Fetch []messages.Name
 	// Start lists tasks to start. When one ends, answer with Ended.
 	Start []Start
-	// Follow lists tasks to give to the runner. The runner starts each task when another task of its class ends, on the
-	// slot of the ended task. Answer with Turned when the task has started, or at once with Keep if the runner does not
+	// Follow lists tasks to give to the runner. The runner starts each of them when another task of its class ends, on
+	// that task's slot. Answer with Turned when the task has started, or at once with Keep if the runner does not
 	// accept it. A later Start may also name such a task. Withdraw lists tasks to take back from the runner. Answer
 	// with Ended or Turned.
 	Follow   []Start

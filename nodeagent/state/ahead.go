@@ -24,8 +24,8 @@ func (k *tasks) setAhead(within time.Duration) {
 	}
 }
 
-// stock has the tasks of a class that wait on the node for a slot. With these tasks, a slot need not be idle until the
-// next exchange is answered. The leader knows these tasks, but does not count them as running or charge for them.
+// stock has the tasks of a class that wait on the node for a slot. With them, a slot need not be idle until the next
+// exchange is answered. The leader knows these tasks, but does not count them as running or charge for them.
 type stock struct {
 	waits  []messages.Attempt // the first one starts next
 	run    time.Duration      // average time that a task keeps its slot; 0 means unknown
@@ -33,10 +33,10 @@ type stock struct {
 	within time.Duration      // how long a task may wait here
 }
 
-// Returns two numbers of waiting tasks of a class. The number all is how many tasks should wait on the node: as many as
-// its slots use up during an exchange, and until the next exchange. The cost of an exchange hardly depends on its
-// contents, so one exchange should report many ends. But all waiting tasks must get a slot in time. When only low tasks
-// are left, the agent must claim again.
+// Returns two numbers of waiting tasks of a class. The number all is how many should wait on the node: as many as its
+// slots use up during an exchange, and until the next one. The cost of an exchange hardly depends on its contents, so
+// one exchange should report many ends. But all waiting tasks must get a slot in time. When only low tasks are left,
+// the agent must claim again.
 func (c *class) wanted(trip time.Duration) (all, low int) {
 	if c.run <= 0 || c.run > c.within {
 		return 0, 0
@@ -47,8 +47,7 @@ func (c *class) wanted(trip time.Duration) (all, low int) {
 	return all, min(low, all-1)
 }
 
-// took records how long a task kept its slot. It moves the average by an eighth of the difference, so that the
-// average follows the latest tasks.
+// took records how long a task kept its slot. It moves the average by an eighth of the difference.
 func (c *class) took(d time.Duration) {
 	if c.run == 0 {
 		c.run = d
@@ -57,7 +56,6 @@ func (c *class) took(d time.Duration) {
 	c.run = max(c.run, time.Microsecond)
 }
 
-// hold adds a task that was granted in advance to the waiting tasks.
 func (k *tasks) hold(a messages.Attempt, t *task) {
 	t.ahead = true
 	c := &k.slots[t.class]
@@ -142,8 +140,8 @@ func (k *tasks) withdraw(a messages.Attempt, t *task) {
 	k.out.Withdraw = append(k.out.Withdraw, a)
 }
 
-// refill starts a waiting task on a free slot. It does so only if the slot became free before the task was granted, and
-// the leader does not know yet that the slot is free.
+// refill starts a waiting task on a free slot, but only if the slot became free before the task was granted, and the
+// leader does not know yet that it is free.
 func (k *tasks) refill(class int) {
 	for i := range k.finished {
 		f := &k.finished[i]
@@ -154,15 +152,14 @@ func (k *tasks) refill(class int) {
 	}
 }
 
-// leave removes a task from the waiting tasks.
 func (k *tasks) leave(a messages.Attempt, t *task) {
 	t.ahead = false
 	c := &k.slots[t.class]
 	c.waits = slices.DeleteFunc(c.waits, func(w messages.Attempt) bool { return w == a })
 }
 
-// giveBack gives the first n waiting tasks of a class back to the leader. The reason is that a decision was made since
-// they were claimed, or that they have waited too long.
+// giveBack gives the first n waiting tasks of a class back to the leader, because a decision was made since they were
+// claimed, or because they have waited too long.
 func (k *tasks) giveBack(class, n int) {
 	for _, a := range slices.Clone(k.slots[class].waits[:n]) {
 		if t := k.hand[a]; t.left {
@@ -180,8 +177,8 @@ func (k *tasks) giveBackAll() {
 }
 
 // expire gives back tasks that have waited too long. If other tasks of the class started meanwhile, tasks only take
-// longer than expected, and fewer will be claimed in advance. If no task started, no task will be claimed in advance
-// until the running tasks are short again.
+// longer than expected, and fewer will be claimed in advance. If no task started, none will be claimed in advance until
+// the running tasks are short again.
 func (k *tasks) expire(now messages.Time) {
 	for class := range k.slots {
 		c := &k.slots[class]

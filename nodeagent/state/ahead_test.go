@@ -141,8 +141,8 @@ func TestSameWeightsTakeNothingBack(t *testing.T) {
 	}
 }
 
-// TestLongTasksAreNotClaimedAhead checks that no task is claimed in advance while tasks are long, or after tasks
-// waited too long, until tasks are short again.
+// TestLongTasksAreNotClaimedAhead checks that no task is claimed in advance while tasks are long, or after tasks waited
+// too long, until tasks are short again.
 func TestLongTasksAreNotClaimedAhead(t *testing.T) {
 	a := running(t, 2)
 	a.now = a.now.Add(second)
@@ -189,8 +189,8 @@ func TestStoppedAheadNeverStarts(t *testing.T) {
 }
 
 // TestGrantAheadTakesASlotThatIsFreeSince frees a slot after the leader has granted a task in advance, but before the
-// grant arrives. The leader does not know of the free slot, so the task must start on it at once. The task must not
-// take a slot that the leader knows to be free.
+// grant arrives. The task must start on it at once, because the leader does not know of the free slot. It must not take
+// a slot that the leader knows to be free.
 func TestGrantAheadTakesASlotThatIsFreeSince(t *testing.T) {
 	a := running(t, 2)
 	a.end(0, agentmsg.Exited)

@@ -51,8 +51,8 @@ func (k *markets) claims(trip time.Duration, ends int) (claims []agent.Claim) {
 	return claims
 }
 
-// directing returns the market of a class if it is the only one, and if it directs. A market that directs decides
-// itself which job gets a free slot.
+// directing returns the market of a class if it is the only one, and if it directs: it decides itself which job gets a
+// free slot.
 func (k *markets) directing(at int) (only *market) {
 	for _, m := range k.all {
 		switch {
@@ -132,7 +132,7 @@ func add(claims []agent.Claim, c agent.Claim) []agent.Claim {
 // dryUp records the classes in which fewer tasks were granted than claimed. The answer does not say which market has no
 // more work, so all asked markets count as having none until their next vector. If a vector came while the exchange was
 // under way, the idle slots decide again with this vector. A market that directs decides about a slot only after it
-// knows that the slot is free: after an exchange that reported ends, the idle slots claim once more, and the leader
+// knows that the slot is free. So after an exchange that reported ends, the idle slots claim once more, and the leader
 // lets them wait for the decision.
 func (k *markets) dryUp(asked *agent.Exchange, r *agent.ExchangeReply) {
 	for at := range k.slots {
@@ -228,8 +228,8 @@ func (k *markets) wake(at int, m *marketClass) {
 	c.awake += woken
 }
 
-// Wakes a slot that became free if the last vector has work left for it. It also wakes the slot of a market that gives
-// directives, because the vectors of such a market have work only for idle slots.
+// Wakes a slot that became free if the last vector has work left for it. It always wakes the slot of a market that
+// gives directives, because the vectors of such a market have work only for idle slots.
 func (k *markets) freed(at int) {
 	c := &k.slots[at]
 	for _, m := range k.all {

@@ -55,8 +55,8 @@ func (s *State) Answered(now messages.Time, id uint64, r *agent.ExchangeReply) {
 	s.tasks.stopThese(r.Stop, r.Last)
 }
 
-// grant starts the granted tasks. If the answer had no room for a task's program, or if the agent is closing, the
-// task is reported as ended at once.
+// grant starts the granted tasks. If the answer had no room for a task's program, or if the agent is closing, the task
+// is reported as ended at once.
 func (s *State) grant(now messages.Time, r *agent.ExchangeReply) {
 	agent.ShareEnv(r.Programs)
 	for _, g := range r.Grants {
@@ -97,8 +97,8 @@ func (s *State) Failed(now messages.Time, id uint64, err error) {
 	}
 }
 
-// withdraw drops the claims of the current exchange, because they may be the reason why the leader refused the
-// exchange. The reports are sent again under a new number. The slots wait for the next vector.
+// withdraw drops the claims of the current exchange, because they may be the reason why the leader refused it. The
+// reports are sent again under a new number. The slots wait for the next vector.
 func (s *State) withdraw() bool {
 	asked := s.session.request.Exchange
 	if asked == nil || len(asked.Claims) == 0 {
@@ -161,9 +161,9 @@ func (s *State) Vector(now messages.Time, v *agent.Vector) error {
 	return s.markets.receive(now, s.markets.find(v.Market), v)
 }
 
-// Heeds reports whether the next vector can lead to an action: there is a free slot, a market grants tasks in
-// advance, or a complete vector is awaited. Otherwise the caller may pass vectors to the state later, in their order,
-// just before the next event.
+// Heeds reports whether the next vector can lead to an action: there is a free slot, a market grants tasks in advance,
+// or a complete vector is awaited. Otherwise the caller may pass vectors to the state later, in their order, just
+// before the next event.
 func (s *State) Heeds() bool {
 	return !s.Joined() || slices.ContainsFunc(s.slots, func(c class) bool { return c.free() > 0 }) ||
 		slices.ContainsFunc(s.markets.all, func(m *market) bool {

@@ -15,7 +15,6 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// running returns an agent with n slots. Each has a task.
 func running(t *testing.T, n int) *agent {
 	a := newAgent(t, n, 1)
 	a.join()
@@ -135,8 +134,8 @@ func TestEndsClaimTheirSlotsWhereTheMarketDirects(t *testing.T) {
 	}
 }
 
-// TestAnAnswerWithoutATaskDoesNotHideWork publishes a vector while an exchange is under way. The slots that got no
-// task must claim for it.
+// TestAnAnswerWithoutATaskDoesNotHideWork publishes a vector while an exchange is under way. The slots that got no task
+// must claim for it.
 func TestAnAnswerWithoutATaskDoesNotHideWork(t *testing.T) {
 	a := newAgent(t, 1, 1)
 	a.join()
@@ -358,8 +357,8 @@ func TestEndsGather(t *testing.T) {
 	}
 }
 
-// TestRefusedClaimsAreWithdrawn refuses an exchange. The agent must send its reports again without the claims, and
-// must not lose the lease.
+// TestRefusedClaimsAreWithdrawn refuses an exchange. The agent must send its reports again without the claims, and must
+// not lose the lease.
 func TestRefusedClaimsAreWithdrawn(t *testing.T) {
 	a := running(t, 2)
 	a.end(0, agentmsg.Exited)

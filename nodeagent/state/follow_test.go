@@ -63,8 +63,8 @@ func TestRunnerFeedsSlots(t *testing.T) {
 	}
 }
 
-// TestFollowersAreAskedBack checks that the agent asks the runner once for each task that it wants to give back. The
-// agent must give a task back only after the runner's answer. A task that has started keeps its slot.
+// TestFollowersAreAskedBack checks that the agent asks the runner once for each task that it wants to give back. It
+// must give the task back only after the runner's answer. A task that has started keeps its slot.
 func TestFollowersAreAskedBack(t *testing.T) {
 	for name, happens := range map[string]func(a *agent){
 		"new weights": func(a *agent) {
@@ -124,9 +124,9 @@ func TestFollowersAreAskedBack(t *testing.T) {
 	}
 }
 
-// TestFollowerWithoutASlotIsKilled suspends a running task and a waiting task. The agent must ask the runner for all
-// waiting tasks. The runner has already started the suspended waiting task, because the running task had ended before.
-// The started task must be killed, and the leader must not hear that it got the slot.
+// TestFollowerWithoutASlotIsKilled suspends a running task and a waiting task. The runner has already started the
+// waiting task, because the running task had ended before. The started task must be killed, and the leader must not
+// hear that it got the slot.
 func TestFollowerWithoutASlotIsKilled(t *testing.T) {
 	a, n := followers(t)
 	a.Directive(a.now, &agentmsg.Directive{Term: 1, Version: 1, Suspended: []messages.Attempt{attempt(0), attempt(2)}})

@@ -112,7 +112,6 @@ func (g *grid) step() {
 	do()
 }
 
-// act carries out a node's actions.
 func (g *grid) act(n *node) {
 	do := n.state.Act(g.now)
 	for _, s := range do.Start {
@@ -300,8 +299,8 @@ func (g *grid) check() {
 	}
 }
 
-// TestGridOverBadNetwork runs a small grid over a network with failures, some longer than a lease, and then repairs
-// the network. Every task must be done exactly once.
+// TestGridOverBadNetwork runs a small grid over a network with failures, some longer than a lease, and then repairs the
+// network. Every task must be done exactly once.
 func TestGridOverBadNetwork(t *testing.T) {
 	lost := 0
 	for seed := range uint64(150) {

@@ -58,7 +58,6 @@ func (a *agent) sleep() state.Actions {
 	return a.act()
 }
 
-// request returns the request that the state makes now.
 func (a *agent) request() *state.Request {
 	a.t.Helper()
 	r := a.act().Request
@@ -68,7 +67,6 @@ func (a *agent) request() *state.Request {
 	return r
 }
 
-// Checks that the state makes no request now.
 func (a *agent) silent() {
 	a.t.Helper()
 	if r := a.act().Request; r != nil {

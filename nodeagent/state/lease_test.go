@@ -68,9 +68,8 @@ func TestExpiredLeaseBringsNewSession(t *testing.T) {
 	}
 }
 
-// TestWhatIsToBeStoppedIsReportedAlsoIfItHasEnded registers an agent after its task has ended. The leader's answer
-// lists the attempt as one to stop, because the leader may still count it as claimed. The agent must report the end of
-// the attempt, or its slot would be taken for ever.
+// TestWhatIsToBeStoppedIsReportedAlsoIfItHasEnded: an agent registers after its task has ended, and the leader's answer
+// asks to stop that attempt. The agent must report its end again; otherwise its slot would be taken for ever.
 func TestWhatIsToBeStoppedIsReportedAlsoIfItHasEnded(t *testing.T) {
 	a := running(t, 1)
 	a.expire()
@@ -170,9 +169,9 @@ func TestCloseWithoutLeaseEndsAtOnce(t *testing.T) {
 	}
 }
 
-// TestAbilitiesAreToldWhileTasksRun changes the abilities while tasks run. The agent must report them under the same
-// session, and lose no task. An exchange must wait for the answer to this registration, and a registration must wait
-// for the answer to an exchange. The latest abilities must be reported.
+// TestAbilitiesAreToldWhileTasksRun changes the abilities while tasks run. The agent must report the latest ones under
+// the same session, and lose no task. An exchange must wait for the answer to this registration, and a registration
+// must wait for the answer to an exchange.
 func TestAbilitiesAreToldWhileTasksRun(t *testing.T) {
 	a := newAgent(t, 2, 1)
 	a.SetAbilities([]messages.Name{"one"})

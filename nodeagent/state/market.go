@@ -82,7 +82,7 @@ func (c *marketClass) share(own int) {
 	c.rest = max(0, c.pending-int(claims))
 }
 
-// work returns the known number of pending tasks. It returns 0 if a claim found none.
+// work returns the known number of pending tasks, or 0 if a claim found none.
 func (c *marketClass) work() int {
 	if c.dry || c.jobs.Len() == 0 {
 		return 0

@@ -61,9 +61,9 @@ func (k *markets) find(name messages.Name) *market {
 	return nil
 }
 
-// receive uses a vector that is newer than the present one, and then the changes that waited for it. A vector may be a
-// change of an earlier vector. If that one is missing, or if the new vector is wrong, receive plans a request for the
-// complete vector. An error says what was wrong.
+// receive uses a vector that is newer than the present one, and then the changes that waited for it. If the vector that
+// it changes is missing, or if the new vector is wrong, receive plans a request for the complete vector. An error says
+// what was wrong.
 func (k *markets) receive(now messages.Time, m *market, v *agent.Vector) error {
 	if m == nil || !m.newer(v) {
 		return nil
@@ -95,7 +95,6 @@ func (k *markets) catchUp(now messages.Time, m *market) error {
 	return nil
 }
 
-// Plans a request for the complete vector.
 func (k *markets) missing(now messages.Time, m *market) {
 	if m.fetching || m.fetchAt != 0 {
 		return
@@ -114,7 +113,6 @@ func (k *markets) fetch(now messages.Time) {
 	}
 }
 
-// Uses the complete vector that was requested.
 func (k *markets) fetched(now messages.Time, v *agent.Vector) error {
 	m := k.find(v.Market)
 	if m == nil {

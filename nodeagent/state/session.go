@@ -63,7 +63,6 @@ func (s *session) begin() {
 // drop removes the request under way. Its answer will be ignored.
 func (s *session) drop() { s.request, s.waiting, s.retryAt = nil, false, 0 }
 
-// Reports whether this request is still waiting for its answer.
 func (s *session) expects(id uint64) bool { return s.request != nil && s.waiting && s.request.ID == id }
 
 func (s *session) expiry() messages.Time { return s.renewed.Add(s.lease) }
@@ -84,7 +83,6 @@ func (s *session) took(now messages.Time) {
 	s.trip += (d - s.trip) / 8
 }
 
-// Begins the lease of a new session.
 func (s *session) registered(r *agent.RegisterReply) {
 	s.phase, s.lease, s.term = joined, r.Lease, max(s.term, r.Term)
 	s.renew()

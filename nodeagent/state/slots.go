@@ -52,7 +52,6 @@ func (s slots) sleep() {
 	}
 }
 
-// Ends the claims of the exchange that was answered.
 func (s slots) answered() {
 	for i := range s {
 		s[i].claiming = 0

@@ -96,14 +96,13 @@ func (s *State) Act(now messages.Time) Actions {
 	return out
 }
 
-// closed reports whether a closing agent is done: all tasks have ended, and their ends were reported if the agent
-// holds a lease. A closing agent does not register again only to report ends.
+// closed reports whether a closing agent is done: all tasks have ended, and their ends were reported if the agent holds
+// a lease. A closing agent does not register again only to report ends.
 func (s *State) closed() bool {
 	reported := s.session.request == nil && len(s.tasks.finished) == 0
 	return s.closing && s.Running() == 0 && (!s.Joined() || reported)
 }
 
-// Reports whether the agent must not send anything now.
 func (s *State) silent() bool {
 	return s.session.waiting || s.session.phase == leaving || s.session.phase == joining && s.closing
 }
@@ -176,7 +175,7 @@ func (s *State) lose() {
 	s.tasks.stopAll(true)
 }
 
-// Wake returns the time at which the caller must call Act even if nothing happens. 0 means never.
+// Wake returns the time at which the caller must call Act even if nothing happens; 0 means never.
 func (s *State) Wake() messages.Time {
 	var at messages.Time
 	sooner := func(t messages.Time) { at = messages.Earlier(at, t) }

@@ -57,8 +57,7 @@ func TestHeldFromTheStart(t *testing.T) {
 	}
 }
 
-// TestDirectiveBeforeGrant sends a directive that suspends a task before the task is granted. The task must not
-// start.
+// TestDirectiveBeforeGrant suspends a task by a directive before the task is granted. The task must not start.
 func TestDirectiveBeforeGrant(t *testing.T) {
 	a := newAgent(t, 1, 1)
 	a.join()

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// tasks holds the attempts of this node, from their grant until the leader knows of their end, and the reports of
-// ended attempts.
+// tasks holds the attempts of this node, from their grant until the leader knows of their end, and the reports of ended
+// attempts.
 type tasks struct {
 	slots slots
 	out   *Actions
@@ -223,8 +223,8 @@ func (k *tasks) refuse(a messages.Attempt, why agent.Outcome, detail string) {
 	k.report(agent.Finished{Attempt: a, Outcome: why, Detail: detail})
 }
 
-// maxDetail bounds the sentence about the end of an attempt, in bytes. The sentence may contain a user's text, of any
-// length and encoding. It must not make an exchange too large or invalid.
+// maxDetail bounds the sentence about the end of an attempt, in bytes. The sentence may contain a user's text, which
+// must not make an exchange too large or invalid.
 const maxDetail = 1024
 
 // report adds the end of an attempt to the next exchange.
@@ -233,7 +233,6 @@ func (k *tasks) report(f agent.Finished) {
 	k.finished = append(k.finished, f)
 }
 
-// Removes tasks after the leader has confirmed their end.
 func (k *tasks) reported(ends []agent.Finished) {
 	for _, f := range ends {
 		delete(k.hand, f.Attempt)
@@ -249,8 +248,8 @@ func sorted[V any](attempts map[messages.Attempt]V) []messages.Attempt {
 	return list
 }
 
-// The cost of an exchange hardly depends on its contents. If many tasks run, the agent collects the ends of tasks for
-// a short time, until their number is a certain part of the number of running tasks.
+// The cost of an exchange hardly depends on its contents. If many tasks run, the agent collects the ends of tasks for a
+// short time, until their number is a certain part of the number of running tasks.
 const (
 	gatherPart   = 4
 	gatherWithin = 6 * time.Millisecond
@@ -287,8 +286,8 @@ func (k *tasks) fed() bool {
 	return fed
 }
 
-// mostFinished bounds how many ends one exchange reports. Each may have a sentence of maxDetail bytes, and all must
-// fit into one message.
+// mostFinished bounds how many ends one exchange reports. Each may have a sentence of maxDetail bytes, and all must fit
+// into one message.
 const mostFinished = 4096
 
 // drain removes and returns the ends for the next exchange, as many as fit. The result all is true if it returned every

@@ -24,7 +24,7 @@ func (a *agent) claimed() messages.JobID {
 	return job
 }
 
-// sleepUntilFetch passes time until the state requests vectors, and returns the number of requested vectors.
+// sleepUntilFetch passes time until the state requests vectors, and returns their number.
 func (a *agent) sleepUntilFetch() int {
 	a.t.Helper()
 	for range 100 {
@@ -145,7 +145,6 @@ func TestMarketsAreFollowed(t *testing.T) {
 	}
 }
 
-// TestMarketsShareAClass checks that slots draw markets in proportion to their pending work.
 func TestMarketsShareAClass(t *testing.T) {
 	const slots = 10_000
 	a := newAgent(t, slots, 1)

@@ -9,8 +9,8 @@ import (
 )
 
 // TestAWideTaskHasItsSlots grants a task of three slots to a node of four, although no claim asked for three slots. One
-// slot must be left. The task must give up all three slots while it is suspended. When the task has ended, the agent
-// must claim for all three slots again.
+// slot must be left. The task must give up its slots while it is suspended. When it has ended, the agent must claim for
+// all three slots again.
 func TestAWideTaskHasItsSlots(t *testing.T) {
 	a := newAgent(t, 4, 1)
 	a.join()
@@ -38,7 +38,7 @@ func TestAWideTaskHasItsSlots(t *testing.T) {
 	}
 }
 
-// TestAnAdoptedTaskKeepsItsWidth restarts the agent, and checks that an adopted task keeps its number of slots.
+// TestAnAdoptedTaskKeepsItsWidth checks that a task that a restarted agent adopts keeps its number of slots.
 func TestAnAdoptedTaskKeepsItsWidth(t *testing.T) {
 	a := newAgent(t, 4, 1)
 	a.Adopt(attempt(0), "cpu", 3, false)

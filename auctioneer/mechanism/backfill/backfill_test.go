@@ -36,8 +36,7 @@ func (w watchedConservative) Arrive(m *rigid.Machine, job int) {
 	w.promised[job] = w.waiting[len(w.waiting)-1].start
 }
 
-// TestEasyKeepsReservations checks that EASY starts no job later than any start that was reserved for the job (its
-// shadow time), if estimates are not too short.
+// If estimates are not too short, EASY starts no job later than any start that was reserved for it (its shadow time).
 func TestEasyKeepsReservations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := lasting(t, 1, 1, 1, 2, 5)
@@ -60,8 +59,7 @@ func TestEasyKeepsReservations(t *testing.T) {
 	})
 }
 
-// TestConservativeKeepsPromises checks that no job starts after its first promised start. With exact estimates each
-// job starts exactly at its promised start.
+// No job starts after its first promised start. With exact estimates each job starts exactly then.
 func TestConservativeKeepsPromises(t *testing.T) {
 	for name, factors := range map[string][]float64{"exact": {1}, "long": {1, 1, 2, 5}} {
 		t.Run(name, func(t *testing.T) {
@@ -82,8 +80,7 @@ func TestConservativeKeepsPromises(t *testing.T) {
 	}
 }
 
-// TestLaterArrivalsDelayNobodyPromised runs the first n jobs alone, and then with all later jobs, with exact
-// estimates. The first n jobs must start at the same times.
+// The first n jobs run alone, and then with all later jobs, with exact estimates. They must start at the same times.
 func TestLaterArrivalsDelayNobodyPromised(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := lasting(t, 1)
@@ -103,8 +100,7 @@ func TestLaterArrivalsDelayNobodyPromised(t *testing.T) {
 	})
 }
 
-// TestSerialJobsAreFirstComeFirstServed checks that jobs of width 1 start at the same times with both variants of
-// backfilling and with package fifo.
+// Jobs of width 1 start at the same times with both variants and with package fifo.
 func TestSerialJobsAreFirstComeFirstServed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := lasting(t, 1, 2)
@@ -123,9 +119,8 @@ func TestSerialJobsAreFirstComeFirstServed(t *testing.T) {
 	})
 }
 
-// TestByHand runs small cases on 4 nodes whose start times were worked out by hand. In each case the first job takes
-// nodes until 10, and the second waits for it. The cases differ in the later jobs: some may start ahead of the second
-// job, some would delay it and must wait.
+// The start times on 4 nodes were worked out by hand. In each case the first job takes nodes until 10, and the second
+// waits for it. Some later jobs may start ahead of the second job; some would delay it and must wait.
 func TestByHand(t *testing.T) {
 	job := func(submit, runtime float64, width int) rigid.Job {
 		return rigid.Job{Submit: submit, Runtime: runtime, Estimate: runtime, Width: width}
@@ -151,9 +146,8 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// TestOutlivedEstimates runs a first job whose estimate is 4 and whose runtime is 10. At 4 it is expected to end at 8,
-// so the third job, of length 4, starts ahead of the job of width 2. At 8 the first job is expected to end at 16, so
-// the fourth, of length 7, starts.
+// The first job has the estimate 4 and the runtime 10. At 4 it is expected to end at 8, so the third job, of length 4,
+// starts ahead of the job of width 2. At 8 it is expected to end at 16, so the fourth, of length 7, starts.
 func TestOutlivedEstimates(t *testing.T) {
 	in := &rigid.Instance{Nodes: 2, Jobs: []rigid.Job{
 		{Runtime: 10, Estimate: 4, Width: 1}, {Runtime: 1, Estimate: 1, Width: 2},
@@ -166,8 +160,7 @@ func TestOutlivedEstimates(t *testing.T) {
 	}
 }
 
-// TestQueueFindsTheFirst compares the queue's search in its tree with a search through all jobs. Both must find the
-// same job.
+// The queue's search in its tree must find the same job as a search through all jobs.
 func TestQueueFindsTheFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 40).Draw(t, "n")

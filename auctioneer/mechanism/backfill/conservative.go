@@ -16,8 +16,7 @@ type conservative struct {
 	late    bool             // a job has outlived its estimate, so nodes are free later
 }
 
-// promise is a waiting job and its promised start. Unless a running job outlives its estimate, the job starts at that
-// time or earlier.
+// promise is a waiting job and its promised start. The job starts no later, unless a running job outlives its estimate.
 type promise struct {
 	job   int
 	start float64
@@ -32,7 +31,7 @@ func (c *conservative) Arrive(m *rigid.Machine, job int) {
 	c.waiting = append(c.waiting, promise{job, c.place(m, job)})
 }
 
-// place puts a job into the plan, in the earliest window that it fits into, and returns the start.
+// place puts a job into the earliest window of the plan that it fits into, and returns the start.
 func (c *conservative) place(m *rigid.Machine, job int) float64 {
 	j := m.Jobs[job]
 	start := c.plan.Soonest(m.Now, j.Estimate, j.Width)
@@ -72,13 +71,13 @@ func (c *conservative) Decide(m *rigid.Machine) {
 	c.waiting = rest
 }
 
-// Next returns the earliest promised start. The machine must wake at this time, because perhaps no other event would
-// start the job then.
+// Next returns the earliest promised start. The machine must wake then, because perhaps no other event would start the
+// job.
 func (c *conservative) Next() float64 { return c.soonest }
 
-// replan gives the waiting jobs new promises, in the order of arrival. If nodes are free earlier, each job is placed
-// again while all other jobs keep their promises. The job can get its old window back, so no promise gets worse. If a
-// job has outlived its estimate, all promises are dropped, and all jobs are placed again.
+// replan gives the waiting jobs new promises, in the order of arrival. Each job is placed again while all others keep
+// their promises. It can get its old window back, so no promise gets worse. If a job has outlived its estimate, all
+// promises are dropped first.
 func (c *conservative) replan(m *rigid.Machine) {
 	if !c.freed && !c.late {
 		return

@@ -22,10 +22,10 @@
 // as its width, or as its pending tasks if these are fewer. If its width is at most 1, it asks for as many slots as it
 // has tasks. It is expected to hold them for its declared length. A job without a declared length is expected to hold
 // them for ever. A running job holds its slots until its expected end, counted from its first start. In the second
-// after its expected end, the job is expected to end at any moment, because the report of its end takes some time.
-// Directives order the starts that are possible now. The weights are in proportion to the slots in these orders. If
-// nothing can start, the oldest job has all the weight. So agents that ignore directives behave as in package fifo. If
-// a job waits, the market asks to be woken when the next running job outlives its length. The price is posted.
+// after that, the job is expected to end at any moment, because reports take time. Directives order the starts that are
+// possible now. The weights are in proportion to the slots in these orders. If nothing can start, the oldest job has
+// all the weight. So agents that ignore directives behave as in package fifo. If a job waits, the market asks to be
+// woken when the next running job outlives its length. The price is posted.
 //
 // # Shapes and units
 //
@@ -36,7 +36,7 @@
 // If estimates are not too short, EASY never starts the front job after a shadow time that it had, and the conservative
 // variant never starts a job after the first time that it promised. Later arrivals and early ends never make a promise
 // later. For work of width 1 both variants are first come, first served, and no node is idle while a job waits. This
-// does not hold for jobs with an estimate of 0: they hold their nodes for an instant, which no plan contains.
+// does not hold for jobs with an estimate of 0, which no plan contains.
 //
 // Honesty is defined as in package fifo; a bid also declares the job's length. A declared length that is too short can
 // let a job start earlier; no price prevents this, and the job is not ended at that length. On the serial jobs of

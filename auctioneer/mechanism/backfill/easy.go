@@ -29,7 +29,7 @@ func (e *easy) Outlive(m *rigid.Machine, job int, until float64) {
 	e.running.Take(m.Now, until, m.Jobs[job].Width)
 }
 
-// Next returns +Inf: the machine need not wake for EASY, because jobs start only when another job arrives or ends.
+// Next returns +Inf: jobs start only when another job arrives or ends.
 func (e *easy) Next() float64 { return math.Inf(1) }
 
 func (e *easy) start(m *rigid.Machine, at int) {
@@ -50,8 +50,8 @@ func (e *easy) Decide(m *rigid.Machine) {
 	e.backfill(m)
 }
 
-// backfill starts jobs behind the front job that do not delay the front job. Such a job ends before enough nodes are
-// free for the front job, or leaves enough nodes for it.
+// backfill starts jobs behind the front job that do not delay it. Such a job ends before enough nodes are free for the
+// front job, or leaves enough nodes for it.
 func (e *easy) backfill(m *rigid.Machine) {
 	head := m.Jobs[e.queue.jobs[e.queue.front()]]
 	w := want{now: m.Now, shadow: e.running.Soonest(m.Now, 0, head.Width)}

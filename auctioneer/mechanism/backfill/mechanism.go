@@ -41,12 +41,12 @@ func New(m marketmsg.Market) *Mechanism {
 
 var _ mechanism.Mechanism = (*Mechanism)(nil)
 
-// grace is a time after the expected end of a job. In this time the job is still expected to end at any moment, because
-// it takes time to notice and report an end.
+// grace is a time after the expected end of a job, in which the job is still expected to end at any moment. Noticing
+// and reporting an end takes time.
 const grace = messages.Duration(1e9)
 
-// Allocate orders the starts that are possible now, class by class. The weights are in proportion to the
-// ordered slots. If nothing can start, the oldest job has all the weight.
+// Allocate orders the starts that are possible now, class by class. The weights are in proportion to the ordered slots.
+// If nothing can start, the oldest job has all the weight.
 func (b *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	a := b.Allocation(view)
 	for j := range b.Classes {
@@ -62,7 +62,6 @@ func (b *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	return a
 }
 
-// line puts the jobs with pending tasks in class j into the queue.
 func (b *Mechanism) line(view *mechanism.View, j int) {
 	b.queue = b.queue[:0]
 	for i, job := range view.Jobs {
@@ -125,9 +124,9 @@ func (b *Mechanism) fits(w *want, n int, length float64) bool {
 	}
 }
 
-// reserve keeps a window for a job that cannot start now. The conservative variant takes a window out of the
-// plan for every job. EASY does so only for the first job: it records the shadow time and the slots that are
-// spare then. A job that is wider than the class at present reserves nothing.
+// reserve keeps a window for a job that cannot start now. The conservative variant takes it out of the plan for every
+// job. EASY records the shadow time and the spare slots, only for the first job. A job that is wider than the class
+// reserves nothing.
 func (b *Mechanism) reserve(w *want, n int, length float64) {
 	if b.variant == Conservative {
 		b.plan.Insert(b.plan.Soonest(w.now, length, n), length, n)
@@ -143,8 +142,8 @@ func (b *Mechanism) reserve(w *want, n int, length float64) {
 	}
 }
 
-// demand returns how many slots a job wants at once: the width of its gang. If its tasks start one by one,
-// the job wants as many slots as are free for them, and at least the slots of one task.
+// demand returns how many slots a job wants at once: the width of its gang. If its tasks start one by one, it wants all
+// slots that are free for them, and at least those of one task.
 func demand(job *mechanism.Job, j, free int) int {
 	if job.Gang() {
 		return min(job.Width, job.Pending[j])
@@ -153,8 +152,7 @@ func demand(job *mechanism.Job, j, free int) int {
 	return min(job.Pending[j], max(width, free/width*width))
 }
 
-// span returns the declared length in microseconds. For a job that declared none, it returns the longest time limit of
-// its tasks, or +Inf.
+// span returns the declared length in microseconds, or else the longest time limit of the job's tasks, or +Inf.
 func span(job *mechanism.Job) float64 {
 	length := cmp.Or(job.Length, job.Limit)
 	if length <= 0 {
@@ -163,8 +161,7 @@ func span(job *mechanism.Job) float64 {
 	return float64(length) / 1e3
 }
 
-// running makes the plan of class j: its idle slots, and the slots that running jobs hold until their
-// expected ends.
+// running makes the plan of class j: its idle slots, and the slots that running jobs hold until their expected ends.
 func (b *Mechanism) running(view *mechanism.View, j int) {
 	now, nodes := float64(view.Now), view.Classes[j].Idle
 	for _, job := range view.Jobs {
@@ -182,8 +179,8 @@ func (b *Mechanism) running(view *mechanism.View, j int) {
 	}
 }
 
-// overdue returns when the first running job of a class will outlive its length, or 0 if none will. Until then no
-// other job can start, unless something changes.
+// overdue returns when the first running job of class j will outlive its length, or 0 if none will. Without a change,
+// no other job can start before.
 func (b *Mechanism) overdue(view *mechanism.View, j int) messages.Time {
 	now, first := float64(view.Now), math.Inf(1)
 	for _, job := range view.Jobs {
@@ -197,8 +194,8 @@ func (b *Mechanism) overdue(view *mechanism.View, j int) messages.Time {
 	return messages.Time(math.Ceil(first))
 }
 
-// overdue returns the first time at which a running job of class j will outlive its length, or 0 if there is none.
-// Until this time no other job can start, unless something changes.
+// expected returns when a running job is expected to end, in microseconds. During the grace, this is the end of the
+// grace.
 func expected(job *mechanism.Job, now float64) float64 {
 	at := outlives(job, now)
 	if end := at - grace.Seconds()*1e6; end > now {
@@ -207,9 +204,9 @@ func expected(job *mechanism.Job, now float64) float64 {
 	return at
 }
 
-// outlives returns when a running job will outlive its expected length. A gang that has outlived its length is expected
-// to take twice as long, as often as needed. If the tasks of a job start one by one, each is assumed to have started
-// when the task before it ended.
+// outlives returns when a running job will outlive its expected length. A gang that has outlived it is expected to take
+// twice as long, as often as needed. If tasks start one by one, each is assumed to have started when the last one
+// ended.
 func outlives(job *mechanism.Job, now float64) float64 {
 	late, length, start := grace.Seconds()*1e6, span(job), float64(job.Started)
 	if math.IsInf(length, 1) || start > now {
@@ -222,7 +219,7 @@ func outlives(job *mechanism.Job, now float64) float64 {
 	return start + rounds*length + late
 }
 
-// Explain says how many waiting jobs are before this job.
+// Explain says how many waiting jobs come before this job.
 func (b *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	return b.Desk.Explain(view, job, posted.Ahead(view, job), "first come, first served; a job may start earlier if it delays no job with a reservation")
 }

@@ -19,7 +19,6 @@ func newMechanism(v Variant) *Mechanism {
 	return New(marketmsg.Market{Name: "main", Classes: []messages.Name{"cpu"}, Mode: string(v)})
 }
 
-// job returns a job of a market with one class. The argument length is in seconds.
 func job(id messages.JobID, width, length, pending, running int) *mechanism.Job {
 	return &mechanism.Job{Bid: &mechanism.Bid{Job: id, Arrived: messages.Time(id), Width: width, Length: messages.Duration(length) * 1e9},
 		Pending: []int{pending}, Running: []int{running}}
@@ -75,15 +74,14 @@ func TestLiveMarket(t *testing.T) {
 	}
 }
 
-// wide returns a job whose tasks take width slots each.
 func wide(id messages.JobID, width, length, pending int) *mechanism.Job {
 	j := job(id, width, length, pending, 0)
 	j.Alone = width
 	return j
 }
 
-// TestWideTasksStartWhole uses 3 idle slots. A task of 2 slots gets two of them. A task of 4 slots waits, and is
-// promised a start at second 10, when the slots of job 1 are expected to be free.
+// There are 3 idle slots. A task of 2 slots gets two of them. A task of 4 slots waits, and is promised a start at
+// second 10, when the slots of job 1 are expected to be free.
 func TestWideTasksStartWhole(t *testing.T) {
 	view := market(wide(2, 2, 5, 8), wide(3, 4, 5, 4), job(4, 1, 50, 1, 0))
 	view.Classes[0] = mechanism.Class{Name: "cpu", Slots: 6, Idle: 3}
@@ -100,8 +98,8 @@ func TestWideTasksStartWhole(t *testing.T) {
 	}
 }
 
-// TestSpareIsUsedUp uses 5 slots; 2 of them are idle. When the wide job starts at second 10, one slot stays spare. So
-// one long job may start now, but not two.
+// Of 5 slots, 2 are idle. When the wide job starts at second 10, one slot stays spare. So one long job may start now,
+// but not two.
 func TestSpareIsUsedUp(t *testing.T) {
 	view := market(job(2, 4, 5, 4, 0), job(3, 1, 50, 1, 0), job(4, 1, 50, 1, 0), job(5, 1, 8, 1, 0))
 	view.Classes[0] = mechanism.Class{Name: "cpu", Slots: 5, Idle: 2}
@@ -133,8 +131,8 @@ func TestExpected(t *testing.T) {
 	}
 }
 
-// TestOrdersFit draws views. Orders must be for pending tasks and idle slots, and the weights must sum to 1. If all
-// tasks take one slot, a slot may be idle only if no task is pending.
+// Orders must be for pending tasks and idle slots, and the weights must sum to 1. If all tasks take one slot, a slot
+// may be idle only if no task is pending.
 func TestOrdersFit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMechanism(rapid.SampledFrom([]Variant{EASY, Conservative}).Draw(t, "variant"))
@@ -185,8 +183,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestJobsEndBeforeMaintenance: maintenance takes 2 of 4 idle slots away, from second 100 to second 200. A job that
-// would run then may start only on the other slots. A shorter job that was submitted later starts first.
+// Maintenance takes 2 of 4 idle slots away, from second 100 to second 200. A job that would run then may start only on
+// the other slots. A shorter job that was submitted later starts first.
 func TestJobsEndBeforeMaintenance(t *testing.T) {
 	view := func(jobs ...*mechanism.Job) *mechanism.View {
 		return &mechanism.View{Now: 2 * second, Classes: []mechanism.Class{{Name: "cpu", Slots: 4, Idle: 4, Closings: []mechanism.Closing{{From: 100 * second, To: 200 * second, Slots: 2}}}}, Jobs: jobs}

@@ -2,9 +2,8 @@ package backfill
 
 import "math"
 
-// queue keeps the waiting jobs in the order of arrival. Each job has a place. A tree over the places keeps, in each
-// node, the least width and the least estimate of the jobs below the node. So the queue finds the next job that fits
-// without looking at all jobs.
+// queue keeps the waiting jobs in the order of arrival, each at a place. A tree over the places keeps, in each node,
+// the least width and the least estimate below it. So the next job that fits is found without looking at all jobs.
 type queue struct {
 	jobs  []int // by place; jobs that were taken leave an empty place
 	size  int   // number of places, a power of two
@@ -18,8 +17,8 @@ type need struct {
 	estimate float64
 }
 
-// want describes the jobs to find: a job must fit into the free nodes, and either end by the shadow time or
-// fit into the spare nodes.
+// want describes the jobs to find: a job must fit into the free nodes, and either end by the shadow time or fit into
+// the spare nodes.
 type want struct {
 	free, spare int
 	now, shadow float64
@@ -59,7 +58,7 @@ func (q *queue) set(at int, n need) {
 	}
 }
 
-// front returns the first place that has a job. If no place has a job, it returns the number after the last place.
+// front returns the first place that has a job, or the number after the last place.
 func (q *queue) front() int {
 	for q.first < len(q.jobs) && q.least[q.size+q.first] == empty {
 		q.first++
@@ -67,13 +66,13 @@ func (q *queue) front() int {
 	return q.first
 }
 
-// find returns the first place ≥ from whose job meets w. It returns −1 if there is no such place. It looks at O(log n)
-// places if narrow jobs are also short, and at worst at all waiting jobs.
+// find returns the first place ≥ from whose job meets w, or −1. It looks at O(log n) places if narrow jobs are also
+// short, and at worst at all waiting jobs.
 func (q *queue) find(from int, w want) int {
 	return q.search(1, 0, q.size, from, w)
 }
 
-// search looks for the place below one node of the tree. The node covers the places [low, low+size).
+// search is find below one node of the tree, which covers the places [low, low+size).
 func (q *queue) search(node, low, size, from int, w want) int {
 	n := q.least[node]
 	if low+size <= from || n.width > w.free || n.width > w.spare && !(w.now+n.estimate <= w.shadow) {

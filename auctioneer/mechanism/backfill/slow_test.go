@@ -14,8 +14,7 @@ import (
 
 func TestMain(m *testing.M) { casetest.Main(m, 1500) }
 
-// slowEasy is EASY written in the simplest way: with lists, and with a walk over the running jobs in the order of
-// their expected ends.
+// slowEasy is EASY in the simplest way: with lists, and a walk over the running jobs by their expected ends.
 type slowEasy struct{ queue, running []int }
 
 func (e *slowEasy) Arrive(_ *rigid.Machine, job int) { e.queue = append(e.queue, job) }
@@ -77,7 +76,7 @@ func (c *slowConservative) Arrive(m *rigid.Machine, job int) {
 	c.waiting = append(c.waiting, c.place(m, job, c.waiting))
 }
 
-// place returns the earliest window that does not overlap with the running jobs and the windows in others.
+// place returns the earliest window that overlaps neither the running jobs nor the windows in others.
 func (c *slowConservative) place(m *rigid.Machine, job int, others []window) window {
 	j := m.Jobs[job]
 	all := slices.Concat(c.running, others)

@@ -15,8 +15,8 @@ const (
 )
 
 // Beliefs are the types that jobs are expected to have before they announce anything. A type is a value or cost of
-// delay, a length and a width. Announcements of accounts with a job in the queue do not affect the beliefs; otherwise
-// an owner could influence its own payments.
+// delay, a length and a width. Announcements of accounts with a job in the queue do not count: otherwise an owner could
+// influence its own payments.
 type Beliefs struct {
 	prior []marketmsg.QueuedType // what the operator configured; no job of the market changes it
 	seen  []considered           // the oldest first
@@ -42,9 +42,8 @@ func (b *Beliefs) Consider(account messages.Name, t marketmsg.QueuedType) {
 	b.seen = append(b.seen, considered{account, t})
 }
 
-// The method without returns the expected types for a queue in which the present accounts have jobs. These are the
-// types of considered jobs of other accounts. If there are fewer than 20 such types (the constant fewest), it returns
-// the prior.
+// The method without returns the expected types for a queue with jobs of the present accounts: the types of considered
+// jobs of other accounts. If there are fewer than 20 such types (the constant fewest), it returns the prior.
 func (b *Beliefs) without(present map[messages.Name]bool) []marketmsg.QueuedType {
 	var out []marketmsg.QueuedType
 	for _, s := range b.seen {
@@ -58,8 +57,8 @@ func (b *Beliefs) without(present map[messages.Name]bool) []marketmsg.QueuedType
 	return out
 }
 
-// Priors returns the expected types of the jobs of a queue. The argument accounts has the accounts of the jobs, by
-// position. If a type has no width, the job's announced width is used.
+// Priors returns the expected types of the jobs of a queue. The argument accounts has their accounts, by position. A
+// type without a width gets the job's announced width.
 func (b *Beliefs) Priors(q *Queue, accounts []messages.Name) []Prior {
 	present := map[messages.Name]bool{}
 	for _, a := range accounts {
@@ -75,8 +74,8 @@ func (b *Beliefs) Priors(q *Queue, accounts []messages.Name) []Prior {
 	return out
 }
 
-// points returns types with their probabilities, for the front job or for a waiting job. A type without a width gets a
-// width of one slot.
+// points returns types with their probabilities, for the front job or for a waiting job. A type without a width gets
+// one slot.
 func (q *Queue) points(types []marketmsg.QueuedType, front bool) []Point {
 	sum := 0.0
 	for i := range types {

@@ -14,8 +14,8 @@ func queued(value, delay messages.Credits, seconds int) marketmsg.QueuedType {
 	return marketmsg.QueuedType{Value: value * messages.Credit, Delay: delay * messages.Credit, Length: messages.Duration(seconds) * 1e9}
 }
 
-// moved returns what each of three jobs pays for the decision on the first job. Before the decision, the market has
-// considered the jobs in seen.
+// moved returns what each of three jobs pays for the decision on the first job. The market has considered the jobs in
+// seen.
 func moved(t *testing.T, m marketmsg.Market, jobs []*mechanism.Job, seen ...considered) []messages.Credits {
 	t.Helper()
 	m.Draws = 4096
@@ -45,8 +45,7 @@ func three() []*mechanism.Job {
 	return jobs
 }
 
-// TestBeliefs checks that the types of considered jobs replace the operator's prior if there are enough of them, and
-// if their accounts have no job in the queue.
+// The types of considered jobs replace the prior if there are enough, and their accounts have no job in the queue.
 func TestBeliefs(t *testing.T) {
 	cheap, dear := queued(10, 1, 10), queued(500, 20, 10)
 	prior := marketmsg.Market{PriorJobs: []marketmsg.QueuedType{dear}}
@@ -64,9 +63,8 @@ func TestBeliefs(t *testing.T) {
 	}
 }
 
-// TestNobodyIsPaidByItsOwnAnnouncement checks that an account's own announcement does not change what the account
-// receives from the others. It also checks that the value of a waiting job changes no payment, because this value has
-// no effect on the decision.
+// An account's own announcement does not change what it receives from the others. The value of a waiting job changes no
+// payment, because it has no effect on the decision.
 func TestNobodyIsPaidByItsOwnAnnouncement(t *testing.T) {
 	for _, mode := range []Mode{Priority, Full} {
 		m := marketmsg.Market{Mode: string(mode), PriorJobs: []marketmsg.QueuedType{queued(80, 4, 10), queued(20, 1, 30)}}
@@ -92,8 +90,7 @@ func TestNobodyIsPaidByItsOwnAnnouncement(t *testing.T) {
 	}
 }
 
-// TestAMarketWithoutPriorsDoesNotOpen checks that a market without priors is refused with an error that says what is
-// missing.
+// The error says what is missing.
 func TestAMarketWithoutPriorsDoesNotOpen(t *testing.T) {
 	_, err := NewMechanism(marketmsg.Market{Name: "m", Classes: []messages.Name{"cpu"}})
 	if messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), "prior_jobs: are missing") {
@@ -101,8 +98,7 @@ func TestAMarketWithoutPriorsDoesNotOpen(t *testing.T) {
 	}
 }
 
-// TestBeliefsArePriors: if the only expected type of all jobs is known, the payments must equal equation 4.6, computed
-// exactly with that type.
+// If the only expected type of all jobs is known, the payments must equal equation 4.6, computed with that type.
 func TestBeliefsArePriors(t *testing.T) {
 	for _, mode := range []Mode{Priority, Full} {
 		m := marketmsg.Market{Mode: string(mode), PriorJobs: []marketmsg.QueuedType{{Value: 80 * messages.Credit, Delay: 4 * messages.Credit, Length: 10e9, Width: 8}}}

@@ -32,7 +32,7 @@ func thesis(jobs, nodes int) (*Queue, *Expectation) {
 	return q, e
 }
 
-// BenchmarkSampling reports the standard error of the front job's payment. All cases have the same number of draws.
+// BenchmarkSampling reports the standard error of the front job's payment, with the same number of draws in all cases.
 func BenchmarkSampling(b *testing.B) {
 	q, e := thesis(244, 0)
 	var p *Payments

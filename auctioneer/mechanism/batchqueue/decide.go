@@ -12,8 +12,8 @@ type Decision struct {
 	Runs      bool
 }
 
-// Decide decides whether the front job runs. The front job runs if its value is at least the cost of the delay that its
-// run causes for the other jobs. For an empty queue the decision is empty.
+// Decide decides whether the front job runs: its value must be at least the cost of the delay that it causes for the
+// others. For an empty queue the decision is empty.
 func Decide(q *Queue) (*Decision, error) {
 	if err := q.Check(); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func decide(q *Queue) *Decision {
 }
 
 // slack is the relative difference up to which a value and a threshold count as equal. It is larger than the rounding
-// errors that sums of decimals have.
+// errors of sums of decimals.
 const slack = 1e-12
 
 // worth reports whether a value reaches a threshold. A tie counts as reached.
@@ -54,8 +54,8 @@ func worth(value, threshold float64) bool {
 	return value >= threshold || value >= threshold*(1-slack)
 }
 
-// schedules keeps two schedules of a queue: one with the front job and one without it. Jobs are added in queue order;
-// each job gets the earliest window in which it fits.
+// schedules keeps two schedules of a queue: with the front job and without it. Each job, in queue order, gets the
+// earliest window in which it fits.
 type schedules struct{ with, without *profile.Profile }
 
 func newSchedules(q *Queue) schedules {
@@ -80,8 +80,8 @@ func (s schedules) copy(from schedules) {
 	s.without.Copy(from.without)
 }
 
-// insert puts a job into both schedules and returns when it starts in each. The front job is put only into
-// the schedule with it.
+// insert puts a job into both schedules and returns when it starts in each. The front job is put only into the schedule
+// with it.
 func (s schedules) insert(job Job, front bool) (with, without float64) {
 	with = s.with.Soonest(0, job.Length, job.Width)
 	s.with.Insert(with, job.Length, job.Width)

@@ -1,6 +1,6 @@
 // Package batchqueue runs a queue first come, first served, but discards a job that is worth less than what its run
-// costs the jobs behind it. A job pays the cost that its announcement is expected to cause for the others, and receives
-// a part of their payments. So in each decision a true announcement is best, and the payments sum to zero.
+// costs the jobs behind it. A job pays the cost that its announcement is expected to cause, and receives a part of the
+// others' payments. So in each decision the truth is best, and the payments sum to zero.
 //
 // # Model
 //
@@ -23,8 +23,8 @@
 // between draws. NewMechanism makes the mechanism of a live market, which considers the front job when it could start.
 //
 // Beliefs are the types of considered jobs (the last 1,000) whose accounts have no job in the queue, if there are 20 or
-// more of them. Otherwise they are Market.PriorJobs, which every such market must have. So the payments of an account
-// do not depend on beliefs that its own announcements have changed. A new leader begins with PriorJobs again.
+// more of them. Otherwise they are Market.PriorJobs, which every such market must have. So the announcements of an
+// account do not change its own payments. A new leader begins with PriorJobs again.
 //
 // Pivot is a second pricing of the same decisions, without beliefs (Market.Pricing "pivot"). An account's stake is what
 // the run of the front job is worth to all its jobs together. An account whose announcements change the decision pays
@@ -32,42 +32,40 @@
 // over all announcements that this account could have made. The account gets back an equal part of this total. The site
 // keeps the rest.
 //
-// With pivot, accounts pay at the decision, for the declared lengths: a job that takes less time does not pay less. A
-// charge for the actual time would invite lies. The declared lengths determine the least value with which the front job
-// runs, and the truth is best only if the job pays this value. Example: a job worth 80 declares 10 s, takes 5 s, and
-// costs the others 10 a second. With a true bid the job is discarded. If it paid only 50, for the 5 s that it took, a
-// bid of 100 would gain 30. In 3,000 queues, with actual times anywhere between 0 and the declared time, 697 jobs
-// gained by a larger bid under such a charge. On average over all jobs the gain was 0.116 ± 0.009 of the value. With
-// charges by declared lengths no job gained. So a job that declares twice its time pays twice the tax, which makes a
-// false length lose.
+// With pivot, accounts pay at the decision, for the declared lengths: a job that takes less time does not pay less. The
+// declared lengths determine the least value with which the front job runs, and the truth is best only if the job pays
+// this value. Example: a job worth 80 declares 10 s, takes 5 s, and costs the others 10 a second. With a true bid the
+// job is discarded. If it paid only 50, for the 5 s that it took, a bid of 100 would gain 30. In 3,000 queues, with
+// actual times anywhere between 0 and the declared time, 697 jobs gained by a larger bid under such a charge. On
+// average over all jobs the gain was 0.116 ± 0.009 of the value. With charges by declared lengths no job gained.
 //
 // Payments to a waiting job stay with the site until the job is considered. If the job ends before it is considered,
 // these payments go back to the payers, but a rebate stays with the site.
 //
 // Visitors, jobs of other sites, pay the site and receive nothing, because another site could invent accounts and would
-// be paid for each. With pivot, all accounts of another site count as one. Otherwise the other site could use two
-// accounts, and let each alone force the decision. Then neither account would change the decision, and neither would
-// pay. The tax is divided among the jobs that gain by the decision, in proportion to their gains. Visitors get no
-// rebate. With expected externalities, a visitor pays what the others are expected to lose by its bid: the G that it
-// would have with a value or cost of delay of 0 (the largest possible G), less its actual G. The jobs of the site pay
-// one another as without visitors: each pays the mean G of the site's other jobs less its own G. A job of the site that
-// is alone among visitors pays like a visitor. Beliefs do not include the types of visitors. A visitor's payments are
-// charged to its authorisation when the job ends, even if the job fails or is cancelled.
+// be paid for each. With pivot, all accounts of another site count as one. Otherwise two of them could each force the
+// decision alone: then neither would change it, and neither would pay. The tax is divided among the jobs that gain by
+// the decision, in proportion to their gains. Visitors get no rebate. With expected externalities, a visitor pays what
+// the others are expected to lose by its bid: the G that it would have with a value or cost of delay of 0 (the largest
+// possible G), less its actual G. The jobs of the site pay one another as without visitors: each pays the mean G of the
+// site's other jobs less its own G. A job of the site that is alone among visitors pays like a visitor. Beliefs do not
+// include the types of visitors. A visitor's payments are charged to its authorisation when the job ends, even if the
+// job fails or is cancelled.
 //
 // Maintenance windows: the schedules with and without the front job leave the closed nodes free. A job that even an
-// empty machine could not run before a window is not in the queue until the window is over. It neither pays nor
-// receives money until then, and jobs behind it can run.
+// empty machine could not run before a window is not in the queue until the window is over.
 //
 // Conventions: a job of length 0 takes nothing and delays no job; in a schedule it starts when its nodes are free for
 // an instant. A single job pays nothing, and an empty queue has no decision. A value and a threshold are equal if they
 // differ by at most 1e-12 of the threshold, so that rounding does not break a tie.
 //
 // A task of k slots is a job of width k, like a gang of k tasks. Decisions and prices count slots over all nodes. But
-// the task must wait until a single node has k free slots, while a gang can use any slots. A job on several nodes, whose
-// width is the number of all its slots, must wait until each of its nodes has enough. So if jobs of several widths
-// share small nodes, the task starts later than decided, and so do the jobs behind it. Payments follow the decision.
-// Nothing is proven about widths. Measured on 75 jobs of several slots, drawn as in package fifo: declaring the same
-// work on fewer or more slots gains 18 [−35, 71] times the job's value, and at pivot prices 13 [−5.7, 32] times.
+// the task must wait until a single node has k free slots, while a gang can use any slots. A job on several nodes,
+// whose width is the number of all its slots, must wait until each of its nodes has enough. So if jobs of several
+// widths share small nodes, the task starts later than decided, and so do the jobs behind it. Payments follow the
+// decision. Nothing is proven about widths. Measured on 75 jobs of several slots, drawn as in package fifo: declaring
+// the same work on fewer or more slots gains 18 [−35, 71] times the job's value, and at pivot prices 13 [−5.7, 32]
+// times.
 //
 // # Shapes and units
 //
@@ -81,12 +79,11 @@
 // its weights in the payments cancel. The remainder of the rounding, less than one unit for each job, goes to the first
 // job (balance, Microcredits).
 //
-// With exact expectations, and everybody else honest, nobody gains by announcing another v or d. The reason is as
-// follows. The announcement of i can change only one part of i's payoff: E[Σ_l U_l], with i's true U. The decision
-// maximises Σ_l U_l. The same holds for jobs of any width, if delays are estimated as here: as if all jobs in the queue
-// will run. It does not hold for lengths and widths, and truth is no dominant strategy. Taking part is not always worth
-// it: a job can pay more than it gains. No mechanism has budget balance, efficiency and individual rationality
-// together.
+// With exact expectations, and everybody else honest, nobody gains by announcing another v or d. The announcement of i
+// can change only one part of i's payoff: E[Σ_l U_l], with i's true U. The decision maximises Σ_l U_l. The same holds
+// for jobs of any width, if delays are estimated as here: as if all jobs in the queue will run. It does not hold for
+// lengths and widths, and truth is no dominant strategy. Taking part is not always worth it: a job can pay more than it
+// gains. No mechanism has budget balance, efficiency and individual rationality together.
 //
 // The truth is also best for a visitor: its payment is −G plus an amount that its announcement does not change. The
 // payment is never below 0. The site keeps what visitors pay, so the sum of all payments is at least zero.

@@ -41,8 +41,8 @@ type inputPoint struct {
 	Exact *string  `json:"p_exact,omitempty"` // the same probability as text for readers; the solver ignores it
 }
 
-// output is the answer that `candor solve batch-queue` prints. Numbers that do not exist for the front job are null,
-// and standard errors are null with a single draw.
+// output is the answer that `candor solve batch-queue` prints. Numbers that do not exist for the front job are null; so
+// are standard errors with a single draw.
 type output struct {
 	Runs      bool    `json:"runs"`
 	Threshold float64 `json:"threshold"`
@@ -64,15 +64,13 @@ type paid struct {
 	Draws       int        `json:"draws,omitempty"`
 }
 
-// levied has the taxes and rebates of pricing pivot. The tax and the rebate of an account are at the position of its
-// first job.
+// levied has the taxes and rebates of pricing pivot, at the position of each account's first job.
 type levied struct {
 	Taxes   []float64 `json:"taxes"`
 	Rebates []float64 `json:"rebates"`
 	Rest    float64   `json:"to_site"`
 }
 
-// defaultDraws is the number of draws if the document gives none.
 const defaultDraws = 1000
 
 // SolveDocument answers a JSON document {"queue": [{"v", "r"}, {"d", "r"}…]}. For jobs of any width it also
@@ -117,7 +115,7 @@ func SolveDocument(data []byte) (any, error) {
 	return out, nil
 }
 
-// levy computes taxes and rebates. Each job without an account counts as an account of its own.
+// levy computes taxes and rebates. A job without an account counts as an account.
 func (in *input) levy(q *Queue, d *Decision, out *output) error {
 	if in.Distributions != nil || in.Mode != nil || in.Expectation != nil || in.Draws != nil {
 		return casefile.Invalid("pricing", "pivot uses no beliefs: leave out distributions, mode, expectation and draws")
@@ -166,7 +164,7 @@ func (in *input) queue() (*Queue, error) {
 	return q, nil
 }
 
-// oneOf checks that the front job has a value v and no cost of delay d, and that every other job has d and no v.
+// oneOf checks that the front job has a value v and no cost of delay d, and every other job d and no v.
 func oneOf(place string, i int, v, d *float64) error {
 	switch {
 	case i == 0 && v == nil:
@@ -185,7 +183,7 @@ func fill(v, d, r *float64, n *int) Job {
 	return Job{Value: casefile.Or(v, 0), Delay: casefile.Or(d, 0), Length: casefile.Or(r, 0), Width: casefile.Or(n, 0)}
 }
 
-// expectation returns the expectation with which payments are computed, or nil if the document does not ask for them.
+// expectation returns the expectation for payments, or nil if the document does not ask for them.
 func (in *input) expectation() (*Expectation, error) {
 	if in.Distributions == nil {
 		if in.Mode != nil || in.Draws != nil {
@@ -236,7 +234,7 @@ func present(q *Queue, d *Decision) *output {
 	return out
 }
 
-// nullable returns a pointer to each number. The pointer is nil for NaN, and for positions before first.
+// nullable returns pointers to the numbers: nil for NaN, and for positions before first.
 func nullable(x []float64, first int) []*float64 {
 	out := make([]*float64, len(x))
 	for i := first; i < len(x); i++ {

@@ -53,7 +53,7 @@ func TestDocumentRefuses(t *testing.T) {
 	})
 }
 
-// TestNoNumber passes NaN and infinity, which a Go caller can pass but JSON cannot express. They must be refused.
+// NaN and infinity, which JSON cannot express, must be refused.
 func TestNoNumber(t *testing.T) {
 	for _, job := range []Job{{Value: math.NaN()}, {Value: math.Inf(1)}, {Length: math.NaN()}} {
 		if _, err := Decide(&Queue{Jobs: []Job{job}}); messages.KindOf(err) != messages.Invalid {
@@ -95,7 +95,6 @@ func TestExtremes(t *testing.T) {
 	}
 }
 
-// TestOneDraw checks that payments from a single draw sum to zero and have no standard errors.
 func TestOneDraw(t *testing.T) {
 	out := casetest.Solve[*output](t, SolveDocument, `{"queue":[{"v":5,"r":1},{"d":1,"r":1}],"draws":1,"distributions":[[{"v":5,"p":1}],[{"d":9,"p":0.5},{"d":1,"p":0.5}]]}`)
 	if out.Payments[0]+out.Payments[1] != 0 || out.Errors[0] != nil || out.Draws != 1 {
@@ -106,8 +105,8 @@ func TestOneDraw(t *testing.T) {
 	}
 }
 
-// TestExactHasALimit uses 40 jobs whose sums of costs never coincide, so the number of sums doubles with each job. The
-// exact expectation must be refused, and an expectation from draws must work.
+// The sums of the costs of 40 jobs never coincide, so their number doubles with each job. The exact expectation must be
+// refused, and an expectation from draws must work.
 func TestExactHasALimit(t *testing.T) {
 	for _, wide := range []int{0, 4} {
 		q, e := &Queue{Nodes: wide}, &Expectation{Mode: Full, Exact: true}
@@ -132,8 +131,8 @@ func TestExactHasALimit(t *testing.T) {
 	}
 }
 
-// TestExactOfManyJobs computes the exact payments of 100 jobs with ten types each, 10^100 profiles. This is possible
-// because costs are whole numbers and equal sums are merged.
+// The test has 100 jobs with ten types each, 10^100 profiles. An exact expectation is possible because costs are whole
+// numbers and equal sums are merged.
 func TestExactOfManyJobs(t *testing.T) {
 	q, e := &Queue{}, &Expectation{Mode: Priority, Exact: true}
 	for i := range 100 {
@@ -164,8 +163,8 @@ func TestExactOfManyJobs(t *testing.T) {
 	}
 }
 
-// FuzzSolveDocument checks that any document gives either an error that blames the sender, or an answer that JSON can
-// encode, whose payments sum to zero.
+// Any document must give an error that blames the sender, or an answer that JSON can encode and whose payments sum to
+// zero.
 func FuzzSolveDocument(f *testing.F) {
 	casetest.Fuzz(f, SolveDocument, 1<<20, func(t *testing.T, out *output) {
 		if out.paid != nil {

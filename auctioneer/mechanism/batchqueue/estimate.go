@@ -2,8 +2,7 @@ package batchqueue
 
 import "math"
 
-// means collects the sums of externalities over batches of draws that are
-// independent of one another.
+// means collects the sums of externalities over independent batches of draws.
 type means struct {
 	draws   int
 	batches int
@@ -34,8 +33,7 @@ func (m *means) add(sums []float64, draws int) {
 	}
 }
 
-// results returns the mean externalities, and the standard errors of the payments. The standard errors are computed
-// from the variation of the payments between batches.
+// results returns the mean externalities, and the standard errors of the payments from their variation between batches.
 func (m *means) results() (externality, errors []float64) {
 	count := float64(m.batches)
 	for i := range m.total {
@@ -45,8 +43,7 @@ func (m *means) results() (externality, errors []float64) {
 	return m.total, m.square
 }
 
-// estimate estimates the externalities by drawing from the priors, and the
-// standard errors of the payments.
+// estimate estimates the externalities by draws from the priors, and the standard errors of the payments.
 func estimate(q *Queue, e *Expectation) (externality, errors []float64, err error) {
 	draws, out := newSampler(e), newMeans(len(q.Jobs))
 	if err := draws.probe(q, e); err != nil {
@@ -67,8 +64,7 @@ func estimate(q *Queue, e *Expectation) (externality, errors []float64, err erro
 	return externality, errors, nil
 }
 
-// probe draws all types once and checks them. It is for priors whose types come from the function Sample, because such
-// types cannot be checked in advance.
+// probe draws all types once and checks them: types of a function Sample cannot be checked in advance.
 func (s *sampler) probe(q *Queue, e *Expectation) error {
 	for i, in := range s.types {
 		if in.sample == nil {

@@ -6,11 +6,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// MaxSteps bounds the work of an exact expectation. A step is one term added. Putting a job into schedules counts as
-// several steps (the constant insertion).
+// MaxSteps bounds the work of an exact expectation. A step is one term added. Putting a job into schedules is several
+// steps (the constant insertion).
 const MaxSteps = 1 << 26
 
-// steps is the number of steps that are left.
 type steps int
 
 func (s *steps) spend(n int) error {
@@ -22,7 +21,7 @@ func (s *steps) spend(n int) error {
 	return nil
 }
 
-// expect computes the externalities exactly, except for rounding errors.
+// expect computes the externalities exactly, up to rounding errors.
 func expect(q *Queue, e *Expectation) ([]float64, error) {
 	types := make([][]Point, len(e.Priors))
 	for i, p := range e.Priors {
@@ -37,10 +36,9 @@ func expect(q *Queue, e *Expectation) ([]float64, error) {
 	return w.run()
 }
 
-// exact computes a linear expectation. The cost of the delay to the others is a sum of independent terms. Its
-// distribution is built term by term, and equal sums are merged, so it stays small if the terms are multiples of a
-// unit. For each job, exact also needs the sum without this job. Recursive halving computes these sums in O(n·log n)
-// steps instead of n²: add one half of the jobs, then divide the other half further.
+// exact computes a linear expectation. The delay's cost to the others is a sum of independent terms. Its distribution
+// is built term by term, and equal sums are merged. For each job, exact also needs the sum without this job. Recursive
+// halving takes O(n·log n) steps instead of n²: add one half of the jobs, then divide the other half further.
 type exact struct {
 	*linear
 	types [][]Point
@@ -67,8 +65,8 @@ func (x *exact) run() error {
 	return x.leaveOut(nothing, 1, n)
 }
 
-// leaveOut sets the externalities of the jobs [from, to), given the
-// distribution of the sum over all other waiting jobs.
+// leaveOut sets the externalities of the jobs [from, to), given the distribution of the sum over all other waiting
+// jobs.
 func (x *exact) leaveOut(others []mass, from, to int) error {
 	if to-from == 1 {
 		return x.waiting(from, others)
@@ -104,7 +102,7 @@ func (x *exact) waiting(j int, others []mass) error {
 	return nil
 }
 
-// The method with adds the terms of the jobs [from, to) to a sum and returns the distribution of the new sum.
+// The method with adds the terms of the jobs [from, to) to a sum, and returns its new distribution.
 func (x *exact) with(sums []mass, from, to int) ([]mass, error) {
 	for j := from; j < to; j++ {
 		if x.cost[j] == 0 {

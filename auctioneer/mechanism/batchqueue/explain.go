@@ -14,8 +14,8 @@ const (
 	Discarded = "Discarded" // the job is worth less than its run would cost the others
 )
 
-// Explain says how a job stands, and what would change that. If all other jobs belong to a single account, it leaves
-// out what the job's run costs them.
+// Explain says how a job stands, and what would change that. If all other jobs belong to one account, it leaves out
+// what the job's run costs them.
 func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	r := c.rounds[job.Job]
 	switch {
@@ -56,8 +56,8 @@ func (c *Mechanism) waiting(view *mechanism.View, job *mechanism.Job) mechanism.
 		d.With[0], q.Jobs[0].Value, told(view, job, d.Threshold)), change...)
 }
 
-// told returns an amount in brackets, as a part of a sentence. The amount is computed from the bids of others. If these
-// are the bids of a single account, told returns "", so that they stay secret.
+// told returns an amount in brackets, which is computed from the bids of others. It returns "" if these are the bids of
+// a single account, to keep them secret.
 func told(view *mechanism.View, job *mechanism.Job, credits float64) string {
 	if mechanism.OneRival(view, job) {
 		return ""

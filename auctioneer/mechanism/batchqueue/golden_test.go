@@ -29,7 +29,7 @@ type golden struct {
 	} `json:"expect"`
 }
 
-// ask solves a case the way the command line does.
+// ask solves a case as the command line does.
 func ask(t testing.TB, c *golden, more map[string]any) *output {
 	t.Helper()
 	in := map[string]any{"queue": c.Queue}
@@ -79,7 +79,7 @@ func TestSampleCases(t *testing.T) {
 	}
 }
 
-// numbers replaces null by 0.12345, so that null does not equal a number.
+// numbers replaces null by 0.12345, which no number equals.
 func numbers(x []*float64) []float64 {
 	out := make([]float64, len(x))
 	for i, p := range x {

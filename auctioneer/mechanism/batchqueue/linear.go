@@ -6,9 +6,8 @@ import "slices"
 //
 //	scale · Σ_l cost_l·d_l
 //
-// where cost_l is known before anything is drawn. There are two such cases. If lengths and widths are as announced,
-// scale is 1 and cost_l is the delay of job l. If each job takes the whole machine, scale is the front job's length and
-// cost_l is 1.
+// where cost_l is known before anything is drawn. If lengths and widths are as announced, scale is 1 and cost_l is the
+// delay of job l. If each job takes the whole machine, scale is the front job's length and cost_l is 1.
 type linear struct {
 	priority bool
 	jobs     []Job
@@ -46,8 +45,8 @@ func (l *linear) front(t *Job) (value, scale float64) {
 	return t.Value, t.Length
 }
 
-// drawn returns a function that sets sums to the externalities, added over a batch. A draw costs O(1) for each job,
-// because replacing the drawn type of a job by the announced type changes only one term of the total.
+// drawn returns a function that sets sums to the externalities, added over a batch. A draw costs O(1) for each job:
+// replacing its drawn type by the announced one changes one term of the total.
 func (l *linear) drawn(draws *sampler) func(b int, sums []float64) {
 	l.terms = make([][]float64, len(l.jobs))
 	return func(b int, sums []float64) {
@@ -76,7 +75,6 @@ func (l *linear) draw(draws *sampler, b int) {
 	}
 }
 
-// frontSum sums the externality of the front job over a batch.
 func (l *linear) frontSum() (sum float64) {
 	value, scale := l.front(&l.jobs[0])
 	for _, total := range l.total {
@@ -87,7 +85,6 @@ func (l *linear) frontSum() (sum float64) {
 	return sum
 }
 
-// waitingSum sums the externality of a waiting job over a batch.
 func (l *linear) waitingSum(j int) (sum float64) {
 	announced := l.cost[j] * l.jobs[j].Delay
 	for k, term := range l.terms[j] {

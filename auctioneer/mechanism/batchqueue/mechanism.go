@@ -11,9 +11,9 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// Mechanism runs a live market: a queue in the order of arrival. The front job is considered when it could start. The
-// mechanism remembers its decision about a job until the job is settled: it repeats its orders until they are carried
-// out. When the job has ended, it makes the payments of the round that decided on the job.
+// Mechanism runs a live market: a queue in the order of arrival, whose front job is considered when it could start. It
+// remembers its decision about a job until the job is settled, and repeats its orders until they are carried out. When
+// the job has ended, it makes the payments of the round that decided on it.
 type Mechanism struct {
 	config marketmsg.Market
 	rounds map[messages.JobID]*round
@@ -86,8 +86,8 @@ func (c *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	return nil
 }
 
-// Allocate considers the jobs at the front of the queue, as long as they could start now. The price is what the run
-// of the next job would cost the others by delay, in credits.
+// Allocate considers the jobs at the front of the queue, as long as they could start now. The price is what the next
+// job's run would cost the others by delay, in credits.
 func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	a := &mechanism.Allocation{Weights: make([][]float64, len(view.Jobs)), Prices: make([]float64, len(view.Classes))}
 	q := c.queue(view)
@@ -108,15 +108,14 @@ func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	return a
 }
 
-// queue is the queue of a live market, with the jobs in it.
+// queue is a live market's queue with its jobs.
 type queue struct {
 	Queue
 	waiting []*mechanism.Job // by position in Queue.Jobs
 }
 
-// queue returns the queue of a view: the running jobs, and the waiting jobs that are not wider than the machine is now.
-// A job that even an empty machine could not run before maintenance waits for the end of the maintenance. Such a job is
-// not in the queue until then, so that jobs behind it can run.
+// queue returns the queue of a view: the running jobs, and the waiting jobs that are not wider than the machine. It
+// leaves out a job that even an empty machine could not run before maintenance, so that jobs behind it can run.
 func (c *Mechanism) queue(view *mechanism.View) *queue {
 	q, held := &queue{}, 0
 	open := profile.New(view.Classes[0].Slots)
@@ -144,7 +143,7 @@ func (c *Mechanism) queue(view *mechanism.View) *queue {
 	return q
 }
 
-// tooLate returns the next time from which a waiting job might run into maintenance, or 0 if there is no such time.
+// tooLate returns the next time from which a waiting job might run into maintenance, or 0.
 func tooLate(view *mechanism.View, job *mechanism.Job) (at messages.Time) {
 	for _, c := range view.Classes[0].Closings {
 		if t := c.From.Add(-job.Length) + 1; t > view.Now {
@@ -154,7 +153,7 @@ func tooLate(view *mechanism.View, job *mechanism.Job) (at messages.Time) {
 	return at
 }
 
-// next removes the front job from the queue. If it runs, it joins the running jobs.
+// next removes the front job from the queue, and adds it to the running jobs if it runs.
 func (q *queue) next(runs bool) {
 	if front := q.Jobs[0]; runs {
 		q.Running = append(q.Running, Hold{Width: front.Width, Remaining: front.Length})
@@ -177,8 +176,8 @@ func announced(job *mechanism.Job, front bool) Job {
 	return out
 }
 
-// remaining returns the number of seconds for which a job will still hold its slots. A job that has outlived its length
-// is assumed to need one more second.
+// remaining returns for how many seconds a job will still hold its slots: one more second if it has outlived its
+// length.
 func remaining(now messages.Time, job *mechanism.Job) float64 {
 	if job.Started == 0 {
 		return job.Length.Seconds()
@@ -186,7 +185,7 @@ func remaining(now messages.Time, job *mechanism.Job) float64 {
 	return max(1, (job.Length - now.Sub(job.Started)).Seconds())
 }
 
-// direct repeats the orders that are not carried out yet, and gives weight to the jobs that must start.
+// direct repeats the orders that are not carried out, and gives weight to the jobs that must start.
 func (c *Mechanism) direct(view *mechanism.View, a *mechanism.Allocation) {
 	total := 0
 	for i, job := range view.Jobs {

@@ -44,9 +44,8 @@ func run(view *mechanism.View, job *mechanism.Job) {
 	job.Started, job.Running, job.Pending = view.Now, []int{job.Width}, []int{0}
 }
 
-// TestTheLifeOfAQueue uses three jobs: the first is discarded, the second runs, and the third must wait for the second.
-// When the first and the second job end, money moves. It moves only between the jobs that were in the queue at the
-// decision.
+// The first of three jobs is discarded, the second runs, and the third waits. At the end of the first two, money moves,
+// and only between the jobs that were in the queue at the decision.
 func TestTheLifeOfAQueue(t *testing.T) {
 	c := market(t, marketmsg.Market{})
 	one, two, three := waiting(1, 50, 9, 10, 8), waiting(2, 40, 5, 10, 8), waiting(3, 70, 3, 10, 8)
@@ -102,7 +101,6 @@ func TestTheLifeOfAQueue(t *testing.T) {
 	}
 }
 
-// checkTransfers checks that money moves only between the given jobs, and within their budgets.
 func checkTransfers(t *testing.T, payments []mechanism.Payment, among []*mechanism.Job) {
 	t.Helper()
 	paid := map[messages.JobID]messages.Credits{}
@@ -124,8 +122,7 @@ func checkTransfers(t *testing.T, payments []mechanism.Payment, among []*mechani
 	}
 }
 
-// TestTransfersArePayments uses a prior with a single type, so the payments are known. The transfers between jobs must
-// be exactly these payments.
+// The prior has a single type, so the payments are known. The transfers between jobs must be exactly these payments.
 func TestTransfersArePayments(t *testing.T) {
 	c := market(t, marketmsg.Market{PriorJobs: []marketmsg.QueuedType{queued(100, 2, 10)}, Draws: 3})
 	jobs := []*mechanism.Job{waiting(1, 100, 0, 10, 8), waiting(2, 100, 1, 10, 8), waiting(3, 100, 4, 10, 8)}
@@ -139,8 +136,8 @@ func TestTransfersArePayments(t *testing.T) {
 	}
 }
 
-// TestGangsPassEachOther: a job that is too wide for the idle slots waits, and the jobs behind it wait too. These jobs
-// are considered before the wide job only if the wide job is too wide for the whole machine.
+// A job that is too wide for the idle slots waits, and the jobs behind it too. They pass it only if it is too wide for
+// the whole machine.
 func TestGangsPassEachOther(t *testing.T) {
 	c := market(t, marketmsg.Market{})
 	busy, front, narrow := waiting(1, 9, 1, 60, 5), waiting(2, 900, 1, 10, 6), waiting(3, 9, 1, 10, 2)
@@ -170,8 +167,7 @@ func TestGangsPassEachOther(t *testing.T) {
 	}
 }
 
-// TestANewLeaderDecidesAlike gives a new mechanism the same view. The new mechanism must decide the same, with the same
-// payments.
+// A new mechanism must decide the same from the same view, with the same payments.
 func TestANewLeaderDecidesAlike(t *testing.T) {
 	var answers []string
 	for range 2 {
@@ -218,9 +214,9 @@ func TestConfigRefuses(t *testing.T) {
 	}
 }
 
-// TestJobsWaitForMaintenance: maintenance takes 5 of 8 slots, or all of them, from second 100 to second 200 from now.
-// The front job starts only if it ends before the maintenance, or on the slots that stay open. If it cannot start, the
-// job behind it starts. This second job takes 60 s on all slots and loses 2 credits for each second of delay.
+// Maintenance takes 5 of 8 slots, or all of them, from second 100 to second 200. The front job starts only if it ends
+// before, or on the slots that stay open. Otherwise the job behind it starts, which takes 60 s on all slots and loses 2
+// credits for each second of delay.
 func TestJobsWaitForMaintenance(t *testing.T) {
 	closing := func(slots int, jobs ...*mechanism.Job) *mechanism.View {
 		view := grid(8, jobs...)

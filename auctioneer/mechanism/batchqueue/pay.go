@@ -95,8 +95,7 @@ func (e *Expectation) check(q *Queue) error {
 	return nil
 }
 
-// transfer sets each job's payment: the mean of the others' externalities less
-// its own.
+// transfer sets each job's payment: the mean of the others' externalities less its own.
 func transfer(net, externality []float64) {
 	sum := 0.0
 	for _, g := range externality {
@@ -108,8 +107,7 @@ func transfer(net, externality []float64) {
 	}
 }
 
-// The function among returns the payments of the given jobs to one another, computed by transfer from the externalities
-// of these jobs alone.
+// The function among returns the payments of the given jobs to one another, from their externalities alone.
 func among(externality []float64, jobs []int) []float64 {
 	of := make([]float64, len(jobs))
 	for k, i := range jobs {
@@ -123,9 +121,8 @@ func among(externality []float64, jobs []int) []float64 {
 	return net
 }
 
-// balance rounds payments so that their sum is exactly zero. It rounds them to multiples of a power of two that is
-// large enough for every partial sum to fit into 53 bits. The remainder, less than one unit for each payment, goes to
-// the first payment.
+// balance rounds payments so that their sum is exactly zero. It rounds to multiples of a power of two, so that each
+// partial sum fits into 53 bits. The remainder, less than one unit for each payment, goes to the first payment.
 func balance(net []float64) {
 	all := 0.0
 	for _, x := range net {
@@ -149,7 +146,7 @@ func balance(net []float64) {
 }
 
 // Microcredits rounds each payment, in credits, half to even to the microcredit. The remainder goes to the first
-// payment, so that the payments sum to zero.
+// payment: payments sum to zero.
 func Microcredits(net []float64) ([]messages.Credits, error) {
 	out := make([]messages.Credits, len(net))
 	var rest messages.Credits

@@ -9,8 +9,8 @@ import (
 // less what the delay costs the account's other jobs.
 type Stake struct {
 	Gain float64
-	// Least and Most bound the stakes that the account could announce. Example: if a delay can only cost all its jobs
-	// something, Most is 0.
+	// Least and Most bound the stakes that the account could announce. If a delay can only cost its jobs something,
+	// Most is 0.
 	Least, Most float64 // Least is −Inf or 0, Most is 0 or +Inf
 	Visits      bool    // an account of another site; it gets no rebate, because that site could invent accounts
 }
@@ -18,8 +18,7 @@ type Stake struct {
 // Pivot returns what each account pays for a decision (its tax), and what it gets back (its rebate). An account whose
 // announcement changes the decision pays what the others lose by this change (Clarke). Its rebate is an equal part of
 // the least total that all accounts could pay, over all announcements of this account (Bailey, Cavallo). So its
-// announcements do not affect its rebate, and the sum of rebates is never more than the sum of taxes. Accounts of other
-// sites get no rebate.
+// announcements do not affect its rebate. Accounts of other sites get no rebate.
 //
 // Let z be the stake that an account announces, x_j the stakes of the others, and s the sum of all x_j. Then all
 // accounts together pay
@@ -65,7 +64,7 @@ func Pivot(stakes []Stake) (taxes, rebates []float64) {
 }
 
 // leastTotal returns the least total that all accounts could pay, over all announcements of one account. The argument
-// own is the stake of this account, and others is the sum of the gains of the other accounts.
+// own is its stake, and others is the sum of the other accounts' gains.
 func leastTotal(gains, below []float64, own Stake, others float64) float64 {
 	n := len(gains)
 	run, stay := math.Inf(1), math.Inf(1) // the least total if the front job runs, and if it does not
@@ -99,8 +98,8 @@ func stands(gains []float64) bool {
 }
 
 // StakesOf returns what a decision is worth to the accounts of a queue, and the account of each job. The argument
-// accounts has the account of each job, by position. If limits are given, a job's loss or value counts only up to its
-// limit, because a job cannot pay more.
+// accounts has the account of each job, by position. With limits, a job's loss or value counts only up to its limit,
+// because a job cannot pay more.
 func StakesOf[Account comparable](q *Queue, d *Decision, accounts []Account, limits []float64) (stakes []Stake, of []int) {
 	at := map[Account]int{}
 	of = make([]int, len(q.Jobs))

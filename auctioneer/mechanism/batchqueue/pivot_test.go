@@ -14,7 +14,7 @@ import (
 )
 
 // taxesSlowly returns the tax of each account and the sum. An account that changes the decision pays what the others
-// lose by the change.
+// lose.
 func taxesSlowly(gains []float64) (taxes []float64, total float64) {
 	sum := func(without int) (s float64) {
 		for i, x := range gains {
@@ -35,8 +35,8 @@ func taxesSlowly(gains []float64) (taxes []float64, total float64) {
 	return taxes, total
 }
 
-// rebateSlowly returns an equal part of the least total of taxes. It tries announcements of account i on a grid that
-// reaches far beyond all other stakes.
+// rebateSlowly returns an equal part of the least total of taxes. It tries announcements of account i on a grid far
+// beyond all other stakes.
 func rebateSlowly(stakes []Stake, i int) float64 {
 	gains := make([]float64, len(stakes))
 	reach := 1.0
@@ -53,7 +53,7 @@ func rebateSlowly(stakes []Stake, i int) float64 {
 	return least / float64(len(stakes))
 }
 
-// draw returns the stakes of a few accounts, in whole numbers: mostly a front job and other jobs that its run delays.
+// draw returns the stakes of a few accounts, in whole numbers: mostly a front job and jobs that it delays.
 func draw(r *rand.Rand) []Stake {
 	out := make([]Stake, 1+r.IntN(7))
 	for i := range out {
@@ -78,7 +78,6 @@ func draw(r *rand.Rand) []Stake {
 	return out
 }
 
-// TestPivotIsTheSlowOne compares Pivot with the slow functions on thousands of small decisions.
 func TestPivotIsTheSlowOne(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	back := 0
@@ -112,8 +111,8 @@ func TestPivotIsTheSlowOne(t *testing.T) {
 	}
 }
 
-// TestPivotIsHonest checks that no announcement does better than the truth, whatever the others announce; that no
-// announcement changes the account's own rebate; and that the truth is never worse than announcing nothing.
+// No announcement does better than the truth, whatever the others announce. No announcement changes the account's own
+// rebate. The truth is never worse than announcing nothing.
 func TestPivotIsHonest(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for k := range 1000 {
@@ -149,9 +148,8 @@ func TestPivotIsHonest(t *testing.T) {
 	}
 }
 
-// TestALiveMarketLevies checks the payments of a market. Taxes go to the site. Rebates come from the site to the
-// first job of an account, and are never more than the taxes. A job that announces more than it can pay counts for
-// what it can pay.
+// Taxes go to the site. Rebates come from the site to an account's first job, and are never more than the taxes. A job
+// counts for no more than it can pay.
 func TestALiveMarketLevies(t *testing.T) {
 	c := market(t, marketmsg.Market{Pricing: PivotPricing})
 	jobs := []*mechanism.Job{waiting(1, 100, 0, 10, 8), waiting(2, 40, 2, 10, 8), waiting(3, 50, 3, 10, 8), waiting(4, 60, 1, 10, 8)}
@@ -159,8 +157,8 @@ func TestALiveMarketLevies(t *testing.T) {
 		jobs[i].Account = account
 	}
 	c.Allocate(grid(8, jobs...))
-	// The run of ann's job costs ben 20 + 10 and cat 30: ann pays 60. Ben and cat each get back a third of min(30, 100
-	// − 30).
+	// The run of ann's job costs ben 20 + 10 and cat 30, so ann pays 60. Ben and cat each get back a third of min(30,
+	// 100 − 30).
 	var got []mechanism.Payment
 	for _, p := range c.Settle(grid(8), jobs[0], mechanism.End{State: job.Completed}) {
 		if !p.Now || p.Reason == "" {
@@ -180,9 +178,8 @@ func TestALiveMarketLevies(t *testing.T) {
 	}
 }
 
-// TestAChargeByTheTimeTakenInvitesOverbids shows why taxes use declared lengths, not actual times. The declared lengths
-// determine the least value with which the front job runs, and it must pay that value. If the front job paid only for
-// the shorter time that it actually takes, a job worth less would gain by bidding more.
+// Taxes use declared lengths, which determine the least value with which the front job runs. If the front job paid only
+// for its shorter actual time, a job worth less would gain by bidding more.
 func TestAChargeByTheTimeTakenInvitesOverbids(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	const queues = 3000

@@ -7,12 +7,12 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
-// Prior is what is believed about a job before it announces anything: finitely
-// many types with their probabilities, or a way to sample them.
+// Prior is what is believed about a job before its announcement: types with their probabilities, or a way to sample
+// them.
 type Prior struct {
 	Points []Point
-	// Sample returns the type for a number that is uniform in [0, 1). It is used if there are no Points. The same
-	// number must give the same type. The nearer Sample is to a monotone function, the more accurate the draws are.
+	// Sample returns the type for a number that is uniform in [0, 1), if there are no Points. The same number must give
+	// the same type. The nearer Sample is to a monotone function, the more accurate the draws are.
 	Sample func(u float64) Job
 }
 
@@ -22,10 +22,10 @@ type Point struct {
 	P    float64
 }
 
-// total is the largest allowed difference between the sum of probabilities and 1, because decimals are rounded.
+// total is how much the sum of probabilities may differ from 1, because decimals are rounded.
 const total = 1e-9
 
-// check returns an error if a prior is invalid. If priority is true, only values and costs of delay are checked.
+// check returns an error if a prior is invalid. With priority, it checks only values and costs of delay.
 func (p *Prior) check(q *Queue, i int, priority bool) error {
 	if p.Sample != nil && len(p.Points) == 0 {
 		return nil // its types are checked when they are drawn
@@ -55,7 +55,7 @@ func (p *Prior) check(q *Queue, i int, priority bool) error {
 	return nil
 }
 
-// normalised returns the points with a positive probability. Their probabilities sum to 1.
+// normalised returns the points with a positive probability, scaled to a sum of 1.
 func normalised(points []Point) []Point {
 	sum := 0.0
 	for _, p := range points {

@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// large draws a queue of n jobs whose numbers are decimals, as in a live system.
+// large draws a queue of n jobs whose numbers are decimals.
 func large(r *rand.Rand, n int) (*Queue, *Expectation) {
 	q, e := &Queue{}, &Expectation{Mode: Priority}
 	for i := range n {
@@ -32,8 +32,7 @@ func large(r *rand.Rand, n int) (*Queue, *Expectation) {
 	return q, e
 }
 
-// TestPaymentsSumToZero checks that payments sum to exactly zero, in whatever order they are added, for any number of
-// draws. In microcredits the first job gets the remainder.
+// The sum must be exactly zero in any order, for any number of draws.
 func TestPaymentsSumToZero(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for k := range 400 {
@@ -58,7 +57,7 @@ func TestPaymentsSumToZero(t *testing.T) {
 	}
 }
 
-// checkUnrounded checks that each payment equals its formula, except for rounding errors.
+// checkUnrounded checks that each payment equals its formula, up to rounding errors.
 func checkUnrounded(t *testing.T, p *Payments) {
 	t.Helper()
 	if len(p.Net) == 1 {
@@ -102,8 +101,8 @@ func TestMicrocreditsRefuse(t *testing.T) {
 	}
 }
 
-// payoff is the expected payoff of job i, over the others' types, if it announces report instead of its true type. It
-// is what the decision is really worth to the job, and the part of the payment that the report can change.
+// payoff is the expected payoff of job i, over the others' types, if it announces report instead of its true type: what
+// the decision is worth to it, and the part of the payment that the report can change.
 func payoff(q *Queue, e *Expectation, i int, report Job, decide func(*Queue, []Job) bool) (sum float64) {
 	truth := q.Jobs[i]
 	fixed := func(l int) bool { return l == i }
@@ -138,8 +137,7 @@ func reaches(q *Queue, jobs []Job) bool {
 	return jobs[0].Value >= threshold
 }
 
-// TestHonestyIsBest checks that no job, in front or waiting, gains by reporting another value or cost of delay, with
-// exact expectations and honest others.
+// No job gains by reporting another value or cost of delay, with exact expectations and honest others.
 func TestHonestyIsBest(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	for k := range 600 {
@@ -157,10 +155,9 @@ func TestHonestyIsBest(t *testing.T) {
 	}
 }
 
-// TestEquation42AsPrintedRewardsLies: the thesis prints equation 4.2 with a sum of d_j·r_j (see the package
-// documentation), although the delay is the front job's length. With the printed equation, a waiting job of true cost 1
-// and length 10 gains by reporting 0. With this lie the front job is not discarded, and the waiting job is better off
-// if the front job runs.
+// The thesis prints equation 4.2 with a sum of d_j·r_j (see the package documentation), although the delay is the front
+// job's length. With this equation, a waiting job of true cost 1 and length 10 gains by reporting 0: the front job is
+// not discarded, and that is better for the waiting job.
 func TestEquation42AsPrintedRewardsLies(t *testing.T) {
 	q := &Queue{Jobs: []Job{{Value: 5, Length: 1}, {Delay: 1, Length: 10}}}
 	e := &Expectation{Mode: Priority, Priors: []Prior{{Points: []Point{{Job{Value: 5}, 1}}}, {Points: []Point{{Job{Delay: 1}, 1}}}}}
@@ -175,8 +172,7 @@ func TestEquation42AsPrintedRewardsLies(t *testing.T) {
 	}
 }
 
-// TestEquation42OfTheSamples checks that at least one sample case would be decided otherwise with equation 4.2 as
-// printed.
+// At least one sample case would be decided otherwise with equation 4.2 as printed.
 func TestEquation42OfTheSamples(t *testing.T) {
 	differ := 0
 	for _, c := range casetest.Cases[golden](t, "batch-queue.json") {
@@ -189,8 +185,8 @@ func TestEquation42OfTheSamples(t *testing.T) {
 	}
 }
 
-// TestScaling checks that payments in another unit of money are the same payments in that unit, and that another unit
-// of time changes no payment, if the costs of delay use the same unit.
+// Another unit of money gives the same payments in that unit. Another unit of time changes no payment, if costs of
+// delay use it too.
 func TestScaling(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	for k := range 300 {
@@ -232,7 +228,7 @@ func scaled(q *Queue, e *Expectation, money, time float64) *Payments {
 	return p
 }
 
-// TestPermutation checks that the order of the waiting jobs changes no payment, if each job takes the whole machine.
+// The order of the waiting jobs changes no payment, if each job takes the whole machine.
 func TestPermutation(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	for range 300 {
@@ -273,8 +269,7 @@ func addOne(x []int) []int {
 	return x
 }
 
-// TestDecimalsTie: 0.1 + 0.2 is more than 0.3 in binary. The front job must still run, because its value and the
-// threshold tie.
+// 0.1 + 0.2 is more than 0.3 in binary. The front job must still run, because its value and the threshold tie.
 func TestDecimalsTie(t *testing.T) {
 	q := &Queue{Jobs: []Job{{Value: 0.3, Length: 1}, {Delay: 0.1}, {Delay: 0.2}}}
 	d, err := Decide(q)
@@ -283,8 +278,7 @@ func TestDecimalsTie(t *testing.T) {
 	}
 }
 
-// TestSamplersAreLikeDistributions checks that a function that samples a distribution gives the same payments as the
-// points of the distribution.
+// A function that samples a distribution gives the same payments as its points.
 func TestSamplersAreLikeDistributions(t *testing.T) {
 	q, e := large(rand.New(rand.NewPCG(7, 7)), 20)
 	e.Draws = 500
@@ -306,8 +300,8 @@ func TestSamplersAreLikeDistributions(t *testing.T) {
 	}
 }
 
-// TestStratifiedNeedsFewerDraws checks that the variance of a payment is less than half of the variance with as many
-// independent draws. An independent draw is a run with one draw and a seed of its own.
+// The variance of a payment is less than half of that with as many independent draws. An independent draw is a run with
+// one draw and its own seed.
 func TestStratifiedNeedsFewerDraws(t *testing.T) {
 	const draws = 256
 	q, e := large(rand.New(rand.NewPCG(8, 8)), 32)

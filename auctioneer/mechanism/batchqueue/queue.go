@@ -27,24 +27,22 @@ type Closing struct {
 	Nodes    int
 }
 
-// Queue is a queue of jobs. Its front job, Jobs[0], could run at time 0. Decide decides whether it runs.
+// Queue is a queue of jobs. Its front job, Jobs[0], could run at time 0.
 type Queue struct {
 	Nodes   int // number of nodes, or 0 if every job takes the whole machine, which is idle
 	Jobs    []Job
 	Running []Hold // only in a queue with Nodes
-	// Closings are maintenance periods. Only a queue with Nodes may have them. No job uses the closed nodes in such a
-	// period, so a job that would run into a closing starts after it.
+	// Closings are maintenance periods. Only a queue with Nodes may have them. A job that would run into a closing
+	// starts after it.
 	Closings []Closing
 }
 
 // Largest is the largest value, cost of delay or time.
 const Largest = 1e15
 
-// wide reports whether jobs have widths. If not, each job takes the whole machine.
 func (q *Queue) wide() bool { return q.Nodes > 0 }
 
-// Check returns an error if a queue is invalid. The error names the wrong field with the keys of the document of
-// SolveDocument.
+// Check returns an error if a queue is invalid. It names the wrong field as in the document of SolveDocument.
 func (q *Queue) Check() error {
 	if q.Nodes < 0 || q.Nodes > math.MaxInt32 {
 		return casefile.Invalid("N", "must be a number of nodes from 1 to %d, is %d", math.MaxInt32, q.Nodes)
@@ -57,8 +55,8 @@ func (q *Queue) Check() error {
 	return q.checkRunning()
 }
 
-// field is a function that returns the full name of a field in the document. It is called only if there is an error,
-// because making a name for each of a million types would take long.
+// field returns the full name of a field in the document. It is called only for an error, because naming each of a
+// million types would take long.
 type field func(name string) string
 
 func place(list string, i int) field {

@@ -5,17 +5,17 @@ import (
 	"sync"
 )
 
-// drafts are the two schedules of a queue: with the front job and without it. They are lists or profiles.
+// drafts are the two schedules of a queue, with the front job and without it, as lists or profiles.
 type drafts[S any] interface {
-	// insert puts a job into both schedules and returns when it starts in each. The front job is put only
-	// into the schedule with it.
+	// insert puts a job into both schedules and returns when it starts in each. The front job is put only into the
+	// schedule with it.
 	insert(job Job, front bool) (with, without float64)
 	copy(from S)
 }
 
-// redrawn returns a function that sets sums to the externalities, added over a batch. It is for draws with lengths
-// and widths, so schedules must be made for each draw. Draws run on all processors. Their results are added in order,
-// so the sums do not depend on the number of processors.
+// redrawn returns a function that sets sums to the externalities, added over a batch, for draws with lengths and
+// widths. Draws run on all processors. Their results are added in order, so the sums do not depend on the number of
+// processors.
 func redrawn(q *Queue, draws *sampler) func(b int, sums []float64) {
 	if len(q.Jobs)+len(q.Running) <= mostListed && len(q.Closings) == 0 {
 		return redrawnWith(q, draws, newTimelines)
@@ -63,8 +63,8 @@ type redrawer[S drafts[S]] struct {
 	profile           []Job
 }
 
-// draw computes the externality of each job for draw k. It makes n pairs of schedules. In pair j, job j is as
-// announced and the other jobs are as drawn. The jobs before j are put into the schedules only once, and copied.
+// draw computes the externality of each job for draw k, with n pairs of schedules. In pair j, job j is as announced and
+// the others are as drawn. The jobs before j are put into the schedules only once, and copied.
 func (w *redrawer[S]) draw(types [][]Job, k int, externalities []float64) {
 	for i := range w.profile {
 		w.profile[i] = types[i][k]
@@ -87,7 +87,7 @@ func inserted[S drafts[S]](s S, job Job, front bool) float64 {
 	return job.Delay * (with - without)
 }
 
-// externality returns what a profile is worth to all jobs except j. Job j is as announced. The jobs before j are
+// externality returns what a profile is worth to all jobs except j, which is as announced. The jobs before j are
 // already in the schedules; the argument before is the cost of their delay.
 func externality[S drafts[S]](q *Queue, s S, profile []Job, j int, before float64) float64 {
 	own, others := inserted(s, q.Jobs[j], j == 0), before

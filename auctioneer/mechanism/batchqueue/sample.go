@@ -5,10 +5,9 @@ import (
 	"math/rand/v2"
 )
 
-// sampler draws the types of jobs, one batch at a time. The types of a job in a batch depend only on the seed, the
-// job and the batch. The draws of a job are spread evenly over its distribution, and combined at random with the
-// draws of other jobs (Latin hypercube). Within one draw, the types of the jobs are independent, and each follows its
-// prior exactly.
+// sampler draws the types of jobs, one batch at a time. They depend only on the seed, the job and the batch. The draws
+// of a job are spread evenly over its distribution, and combined at random with those of other jobs (Latin hypercube).
+// Within one draw, the types of the jobs are independent, and each follows its prior exactly.
 type sampler struct {
 	seed    uint64
 	draws   int
@@ -18,8 +17,7 @@ type sampler struct {
 }
 
 // leastBatches is the least number of batches. Batches are independent, so the differences of their means give the
-// standard errors. There are more batches if a batch would otherwise have more than mostTypes types, because all types
-// of a batch are in memory.
+// standard errors. A batch has at most mostTypes types, because all are in memory.
 const leastBatches, mostTypes = 16, 1 << 20
 
 func newSampler(e *Expectation) *sampler {
@@ -36,7 +34,6 @@ func newSampler(e *Expectation) *sampler {
 	return s
 }
 
-// same reports whether two priors are the same object.
 func same(p, q Prior) bool {
 	return len(p.Points) > 0 && len(p.Points) == len(q.Points) && &p.Points[0] == &q.Points[0]
 }
@@ -49,7 +46,7 @@ func (s *sampler) size(b int) int {
 	return size
 }
 
-// column returns numbers in [0, 1) for job i, one for each draw of batch b. The result is valid until the next call.
+// column returns numbers in [0, 1) for job i, one for each draw of batch b, valid until the next call.
 func (s *sampler) column(i, b int) []float64 {
 	random := rand.NewPCG(mix(s.seed+uint64(i)), mix(s.seed^uint64(b)<<32))
 	out := s.uniform[:s.size(b)]
@@ -57,15 +54,15 @@ func (s *sampler) column(i, b int) []float64 {
 	return out
 }
 
-// stratify divides [0, 1) into len(out) equal parts and puts one number into each, at the same random offset in each
-// part. The numbers are in random order. Each single number is uniform in [0, 1).
+// stratify divides [0, 1) into len(out) equal parts and puts one number into each, at the same random offset. The
+// numbers are in random order. Each is uniform in [0, 1).
 func stratify(out []float64, random *rand.PCG) {
 	place, parts := unit(random), float64(len(out))
 	for k := range out {
 		out[k] = min((float64(k)+place)/parts, below1)
 	}
 	for k := len(out) - 1; k > 0; k-- {
-		// No number is rejected and drawn again; the bias is below len(out)/2^64.
+		// No number is drawn again; the bias is below len(out)/2^64.
 		other, _ := bits.Mul64(random.Uint64(), uint64(k+1))
 		out[k], out[other] = out[other], out[k]
 	}
@@ -74,7 +71,6 @@ func stratify(out []float64, random *rand.PCG) {
 // below1 is the largest float64 below 1.
 const below1 = 1 - 1./(1<<53)
 
-// unit draws a number in [0, 1).
 func unit(random *rand.PCG) float64 { return float64(random.Uint64()>>11) / (1 << 53) }
 
 // mix spreads the bits of a small number (splitmix64).

@@ -26,7 +26,7 @@ func (c *Mechanism) round(q *queue, d *Decision) *round {
 	return r
 }
 
-// decide decides like Decide. With pricing pivot, an announcement counts only up to what is left of the job's budget.
+// decide is Decide, but with pricing pivot an announcement counts only up to what is left of the job's budget.
 func (c *Mechanism) decide(q *queue) *Decision {
 	d := decide(&q.Queue)
 	if c.config.Pricing == PivotPricing {
@@ -45,9 +45,9 @@ func (c *Mechanism) left(job *mechanism.Job) messages.Credits {
 	return max(0, job.Budget-c.owed[job.Job])
 }
 
-// levy returns the payments of the queue's accounts to the site, and the rebates that the site pays back. The jobs of
-// an account pay in queue order; its rebate goes to its first job. Jobs of a peer share the peer's tax in proportion to
-// what the decision is worth to each, so that no user of the peer pays for another user of the peer.
+// levy returns the payments of the queue's accounts to the site, and the rebates. The jobs of an account pay in queue
+// order; its rebate goes to its first job. Jobs of a peer share the peer's tax in proportion to what the decision is
+// worth to each, so that no user of the peer pays for another.
 func (c *Mechanism) levy(q *queue, d *Decision) (out []mechanism.Payment) {
 	stakes, of := StakesOf(&q.Queue, d, q.accounts(), c.limits(q))
 	worth := c.worths(q, d)
@@ -90,8 +90,7 @@ func (c *Mechanism) levy(q *queue, d *Decision) (out []mechanism.Payment) {
 	return out
 }
 
-// bidsOf returns a phrase that names all bids that count as one bid together with the job's bid. These are all bids of
-// its account, or for a visitor all bids of its site.
+// bidsOf names the bids that count as one bid with the job's: those of its account, or for a visitor those of its site.
 func bidsOf(job *mechanism.Job) string {
 	if messages.IsVisitor(job.Account) {
 		return "the bids of its site's users"
@@ -99,7 +98,7 @@ func bidsOf(job *mechanism.Job) string {
 	return "its account's bids"
 }
 
-// worths returns what a decision is worth to each job, by position. It is 0 for a job that loses by the decision.
+// worths returns what a decision is worth to each job, by position, or 0 if the job loses.
 func (c *Mechanism) worths(q *queue, d *Decision) []float64 {
 	positions := make([]int, len(q.waiting))
 	for i := range positions {
@@ -123,7 +122,7 @@ func (c *Mechanism) limits(q *queue) []float64 {
 	return out
 }
 
-// accounts returns the accounts of the jobs, by position. All users of a peer count as one account.
+// accounts returns the accounts of the jobs, by position. All users of a peer are one account.
 func (q *queue) accounts() []messages.Name {
 	out := make([]messages.Name, len(q.waiting))
 	for i, job := range q.waiting {
@@ -133,7 +132,7 @@ func (q *queue) accounts() []messages.Name {
 }
 
 // net returns what each job of the queue pays, in microcredits. Jobs of this site pay one another, with a sum of 0.
-// Visitors pay the site, and so does a job of this site that is alone among visitors.
+// Visitors, and a job of this site alone among visitors, pay the site.
 func (c *Mechanism) net(q *queue) (net []messages.Credits, toSite []bool, err error) {
 	net, toSite = make([]messages.Credits, len(q.waiting)), make([]bool, len(q.waiting))
 	var own []int
@@ -180,7 +179,7 @@ func (c *Mechanism) net(q *queue) (net []messages.Credits, toSite []bool, err er
 	return net, toSite, nil
 }
 
-// draws returns the number of draws. It is smaller for long queues, so that a decision takes some milliseconds.
+// draws returns the number of draws. Long queues get fewer, so that a decision takes some milliseconds.
 func (c *Mechanism) draws(jobs int) int {
 	const most, least, work = 1000, 64, 500_000
 	if c.config.Draws > 0 {
@@ -219,8 +218,8 @@ func (c *Mechanism) transfers(q *queue, net []messages.Credits, toSite []bool) [
 }
 
 // Settle makes the payments of the round that decided on the job, between the jobs that were in the queue then. A job
-// that ended before its turn, or whose round is not remembered, moves no money. A discarded job is settled twice:
-// when its round discards it, and again when it has ended.
+// that ended before its turn, or whose round is not remembered, moves no money. A discarded job is settled twice: when
+// its round discards it, and when it has ended.
 func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	r := c.rounds[job.Job]
 	delete(c.rounds, job.Job)

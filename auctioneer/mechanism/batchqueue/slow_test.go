@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// delaysSlowly returns by how long the front job's run delays each other job. It is written as simply as possible:
-// with an array of free nodes for whole units of time.
+// delaysSlowly returns by how long the front job's run delays each other job, with an array of free nodes for whole
+// units of time.
 func delaysSlowly(q *Queue, jobs []Job) []float64 {
 	out := make([]float64, len(jobs))
 	if !q.wide() {
@@ -74,8 +74,7 @@ func utilities(q *Queue, jobs []Job) []float64 {
 	return out
 }
 
-// profiles calls visit with every profile of types and its probability. A job for which fixed returns true keeps its
-// announced type.
+// profiles calls visit with every profile of types and its probability. A job that is fixed keeps its announced type.
 func profiles(q *Queue, e *Expectation, fixed func(i int) bool, visit func(jobs []Job, p float64)) {
 	jobs := make([]Job, len(q.Jobs))
 	var from func(i int, p float64)
@@ -190,8 +189,8 @@ func TestExactIsSlow(t *testing.T) {
 	}
 }
 
-// TestDrawsComeNear checks that estimates are within five standard errors of the exact expectation. It also checks
-// the standard errors: over many instances, the mean squared distance must be about as large as they predict.
+// Estimates are within five standard errors of the exact expectation. Over many instances, the mean squared distance
+// must be about as large as the standard errors predict.
 func TestDrawsComeNear(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	ratio, count := 0.0, 0

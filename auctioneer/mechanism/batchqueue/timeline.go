@@ -2,8 +2,8 @@ package batchqueue
 
 import "slices"
 
-// timeline is the number of free nodes over time, as a list. It gives the same answers as a profile.Profile. It is
-// faster for short schedules in which jobs are only added, all searches start from time 0, and no nodes close.
+// timeline is the number of free nodes over time, as a list. It is faster than a profile.Profile for short schedules in
+// which jobs are only added, all searches start from time 0, and no nodes close.
 type timeline struct {
 	at   []float64 // breakpoints, the first at 0
 	free []int32   // free nodes from each breakpoint to the next; all nodes are free after the last
@@ -21,8 +21,8 @@ func (l *timeline) copy(from *timeline) {
 	l.at, l.free, l.full = append(l.at[:0], from.at...), append(l.free[:0], from.free...), from.full
 }
 
-// place puts a job into the earliest window that it fits into. The argument nodes must be at least 1 and at most the
-// size of the machine. place returns when the window begins.
+// place puts a job into the earliest window that it fits into, and returns when the window begins. The argument nodes
+// must be at least 1 and at most the size of the machine.
 func (l *timeline) place(length float64, nodes int) (start float64) {
 	at, free, width := l.at, l.free[:len(l.at)], int32(nodes)
 	first, next := l.full, 0

@@ -12,7 +12,7 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// visited draws a queue of jobs with the same prior. Each has an account of its own, and some are visitors.
+// visited draws a queue of jobs with the same prior and different accounts, some of them visitors.
 func visited(random *rand.Rand, n int) []*mechanism.Job {
 	jobs := make([]*mechanism.Job, n)
 	for i := range jobs {
@@ -26,8 +26,8 @@ func visited(random *rand.Rand, n int) []*mechanism.Job {
 	return jobs
 }
 
-// TestNobodyPaysVisitors checks, with both pricings, that visitors pay the site and receive nothing. The payments of
-// the site's own jobs to one another sum to 0, and a job that is alone among visitors pays the site.
+// With both pricings, visitors pay the site and receive nothing. The payments of the site's own jobs to one another sum
+// to 0. A job that is alone among visitors pays the site.
 func TestNobodyPaysVisitors(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	paid := map[string]messages.Credits{}
@@ -75,8 +75,8 @@ func TestNobodyPaysVisitors(t *testing.T) {
 	}
 }
 
-// TestVisitorsAreHonest: the prior has a single type, and all other jobs announce this type. Then a visitor, or a job
-// that is alone among visitors, must gain most by the truth, at any place in the queue.
+// The prior has a single type, which all other jobs announce. A visitor, or a job alone among visitors, must gain most
+// by the truth, at any place in the queue.
 func TestVisitorsAreHonest(t *testing.T) {
 	random := rand.New(rand.NewPCG(8, 8))
 	changed := 0
@@ -128,7 +128,6 @@ func TestVisitorsAreHonest(t *testing.T) {
 	}
 }
 
-// TestVisitorsMoveNoBelief checks that the announcements of visitors do not become beliefs.
 func TestVisitorsMoveNoBelief(t *testing.T) {
 	c := market(t, marketmsg.Market{})
 	for i := range fewest + 5 {
@@ -141,8 +140,8 @@ func TestVisitorsMoveNoBelief(t *testing.T) {
 	}
 }
 
-// TestNamesOfAPeerShareNoTax: with pricing pivot the users of a peer together pay what one account with all their
-// jobs would pay. None of them pays more than the decision is worth to it.
+// With pricing pivot the users of a peer together pay what one account with all their jobs would pay. None pays more
+// than the decision is worth to it.
 func TestNamesOfAPeerShareNoTax(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 9))
 	levied, several := messages.Credits(0), 0

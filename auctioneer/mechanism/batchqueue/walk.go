@@ -1,10 +1,10 @@
 package batchqueue
 
-// insertion is the cost of putting a job into schedules, in steps; adding a term is one step.
+// insertion is the cost of putting a job into schedules, in steps.
 const insertion = 8
 
-// walk enumerates the profiles of types in mode Full, in queue order, as a tree. All profiles that begin with the same
-// types share the schedules of the jobs that have these types.
+// walk enumerates the profiles of types in mode Full, in queue order, as a tree. Profiles that begin with the same
+// types share the schedules of these jobs.
 type walk struct {
 	q     *Queue
 	types [][]Point
@@ -48,7 +48,7 @@ func (w *walk) size(j int) int {
 }
 
 // from enumerates the types of job i and of the jobs behind it. The argument p is the probability so far; all and
-// others are the costs of delay so far, of all jobs and of all jobs except job j.
+// others are the costs of delay so far, of all jobs and of all except job j.
 func (w *walk) from(i int, p, all, others float64) {
 	switch i {
 	case len(w.q.Jobs):

@@ -1,6 +1,6 @@
-// Package casefile reads the JSON documents of `candor solve` strictly. A document that does not have exactly the
-// expected form is refused with a *messages.Error of kind Invalid. The error names the place, like jobs[3].budget, and
-// says what to do. No missing value is guessed, and no part of the document is silently ignored.
+// Package casefile reads the JSON documents of `candor solve` strictly. A document of another form is refused with a
+// *messages.Error of kind Invalid. The error names the place, like jobs[3].budget, and says what to do. No missing
+// value is guessed, and no part is ignored.
 //
 // The expected shape is a Go value: structs with `json:"key"` tags, slices, pointers, float64, the integer kinds,
 // string and bool. A key is required unless its tag says omitempty. Only pointers and slices accept null. Keys must
@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// Read reads one JSON document. It refuses unknown and repeated keys, missing required keys, numbers that are not
-// finite or too large for their type, and anything after the document.
+// Read reads one JSON document. It refuses unknown, repeated and missing keys, numbers that are not finite or too large
+// for their type, and anything after the document.
 func Read[T any](data []byte) (v T, err error) {
 	err = wire.ReadDocument(data, &v)
 	return v, err
@@ -28,7 +28,7 @@ func Invalid(path, format string, args ...any) error {
 	return messages.Errorf(messages.Invalid, "%s: %s", cmp.Or(path, "document"), fmt.Sprintf(format, args...))
 }
 
-// Or returns *given, the value of an optional key. If the key was left out, Or returns its second argument.
+// Or returns *given, the value of an optional key, or its second argument if the key was left out.
 func Or[T any](given *T, otherwise T) T {
 	if given == nil {
 		return otherwise

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// path is the state of a search for the shortest path from a free row to a free column. The length of a path
-// is the total loss of its rows at the present prices.
+// path is a search for the shortest path from a free row to a free column. The length of a path is the total loss of
+// its rows at the present prices.
 type path struct {
 	lengths []float64 // by column: length of the shortest path found to it so far
 	nearest []float64 // by block: the least of the lengths of its columns that are not done
@@ -36,8 +36,8 @@ func (q *path) reset() {
 	q.visited, q.goal, q.reach = q.visited[:0], none, math.Inf(1)
 }
 
-// augment matches a free row by moving the rows on a shortest path. It raises prices so that every matched
-// row still has one of its favourite columns.
+// augment matches a free row by moving the rows on a shortest path. It raises prices so that each matched row still has
+// a favourite column.
 func (s *Solver) augment(row int) {
 	q := &s.path
 	q.reset()
@@ -64,8 +64,7 @@ func (s *Solver) augment(row int) {
 	s.flip(row)
 }
 
-// relax looks for shorter paths through a row. The path through the row to column c has the length price − weight −
-// base.
+// relax looks for shorter paths through a row. The path to column c has the length price − weight − base.
 func (s *Solver) relax(row int, base float64) {
 	q := &s.path
 	peaks := s.peaksOf(row)
@@ -92,8 +91,7 @@ func (s *Solver) relax(row int, base float64) {
 	}
 }
 
-// closest returns the column with the shortest path among the columns that are not finished, and the length of the path
-// to it.
+// closest returns the column with the shortest path among those that are not finished, and the path's length.
 func (s *Solver) closest() (column int, length float64) {
 	q := &s.path
 	block, length := 0, math.Inf(1)

@@ -10,8 +10,7 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// BenchmarkMarket measures a quote with 100 replicas, and one Allocate, in a market of 1,000 jobs that have
-// contracts.
+// BenchmarkMarket measures a quote with 100 replicas, and one Allocate, among 1,000 jobs with contracts.
 func BenchmarkMarket(b *testing.B) {
 	m, view := market(b, marketmsg.Market{}), grid(64, 8)
 	r := rand.New(rand.NewPCG(3, 4))

@@ -2,10 +2,9 @@ package contract
 
 import "math"
 
-// The solver begins with an auction: rows bid for columns, in several phases. In each phase bids raise prices by a
-// smaller increment. The exact search starts from these prices. With a smaller last increment the exact search looks at
-// fewer rows, but the auction takes more bids. The search is exact for any start prices. So a phase that takes too long
-// can be ended early; this happens with some contrived weights.
+// The solver begins with an auction: rows bid for columns, in phases with smaller and smaller increments. The exact
+// search starts from these prices. With a smaller last increment it looks at fewer rows, but the auction takes more
+// bids. The search is exact for any start prices, so a phase that takes too long can end early.
 const (
 	firstIncrement   = 1. / 4    // a fraction of the largest weight
 	lastIncrement    = 1. / 1000 // a fraction of the largest weight divided by m
@@ -28,8 +27,8 @@ func (s *Solver) bid() {
 	for increment := firstIncrement * s.largest; increment > last; increment /= shrink {
 		s.phase(increment, bids*s.m)
 	}
-	// If weights are whole numbers, optimal prices stay optimal when they are rounded, because the conditions only
-	// compare the difference of two prices with a whole number.
+	// Rounded optimal prices stay optimal if weights are whole numbers: the conditions compare the difference of two
+	// prices with a whole number.
 	for c, p := range s.prices {
 		if s.integral {
 			s.prices[c] = math.Round(p)
@@ -40,9 +39,9 @@ func (s *Solver) bid() {
 	}
 }
 
-// phase lets each row bid for the column that it likes best, until every row has a column. A bid raises the column's
-// price until the row's second choice is as good, and then raises it by the increment. The row that had the column must
-// bid again. The phase ends early after `left` bids.
+// phase lets each row bid for its favourite column, until every row has a column. A bid raises the column's price until
+// the row's second choice is as good, and then by the increment. The row that had the column must bid again. The phase
+// ends early after `left` bids.
 func (s *Solver) phase(increment float64, left int) {
 	s.unmatch()
 	for first := range s.m {
@@ -64,15 +63,14 @@ func (s *Solver) raise(column int, by float64) {
 	}
 }
 
-// unmatch frees all rows and columns.
 func (s *Solver) unmatch() {
 	for i := range s.m {
 		s.rowOf[i], s.colOf[i] = none, none
 	}
 }
 
-// favourites returns the column that a row likes best at the present prices. The results best and second are the
-// weights of this column and of the next best column, less their prices.
+// favourites returns a row's favourite column at the present prices. The results best and second are the weights of the
+// two best columns, less their prices.
 func (s *Solver) favourites(row int) (column int, best, second float64) {
 	best, second = math.Inf(-1), math.Inf(-1)
 	peaks := s.peaksOf(row)
@@ -90,8 +88,8 @@ func (s *Solver) favourites(row int) (column int, best, second float64) {
 	return column, best, second
 }
 
-// better looks for columns that are worth more to a row than best or second, the two largest values found so far. The
-// entries weights[0] and prices[0] belong to the column with the number `from`.
+// better looks for columns that are worth more to a row than best or second, the two largest values so far. The entries
+// weights[0] and prices[0] belong to the column with the number `from`.
 func better(weights, prices []float64, from, column int, best, second float64) (int, float64, float64) {
 	weights = weights[:len(prices)]
 	for t, p := range prices {
@@ -106,13 +104,13 @@ func better(weights, prices []float64, from, column int, best, second float64) (
 	return column, best, second
 }
 
-// betterIn does the same as better, for the columns of one block.
+// betterIn is better for the columns of one block.
 func (s *Solver) betterIn(row, block, column int, best, second float64) (int, float64, float64) {
 	from, to := s.columnsOf(block)
 	return better(s.weights[row*s.m+from:], s.prices[from:to], from, column, best, second)
 }
 
-// keepTight matches rows to their favourite columns, if no other row has taken the column.
+// keepTight matches rows to favourite columns that no other row has.
 func (s *Solver) keepTight() {
 	s.unmatch()
 	for row := range s.m {

@@ -20,8 +20,8 @@ func curve(t testing.TB, v job.Valuation) *valuation.Curve {
 	return &c
 }
 
-// crowd returns the scheduler of the paper's scenario: 200 other jobs with types of the same distribution, each with
-// work for 20 seconds.
+// crowd returns the scheduler of the paper's scenario: 200 other jobs with types of the same distribution and 20
+// seconds of work each.
 func crowd(t testing.TB, seed uint64) Scheduler {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 7))
@@ -51,10 +51,9 @@ func offer(t testing.TB, declared job.Valuation, m int, seed uint64, schedule Sc
 	return o
 }
 
-// TestPaperScenario checks figures 4 and 5 of the paper: sigmoid types from N((2000, 1000), diag(1000², 500²)), M =
-// 100. Prices never rise with the completion time, and some contract is free. The best contract for a user completes
-// about when the value begins to fall, and before half of this value is lost. This contract is better than the first
-// and the last contract on the menu.
+// Figures 4 and 5 of the paper: sigmoid types from N((2000, 1000), diag(1000², 500²)), M = 100. Prices never rise with
+// the completion time, and some contract is free. A user's best contract completes about when the value begins to fall,
+// and before half of it is lost. It is better than the first and the last contract.
 func TestPaperScenario(t *testing.T) {
 	for seed, mu := range []float64{1200, 1800, 2500, 3200} {
 		declared := job.Valuation{Class: job.Sigmoidal, Max: 100, Mu: mu, Delta: 800}
@@ -84,8 +83,8 @@ func TestPaperScenario(t *testing.T) {
 	}
 }
 
-// underneath returns the paper's scenario with the paper's own scheduler: a job of 20 tasks of 5 s among 200 other such
-// jobs, on 10 slots. All this work takes about as long as the valuations take to fall.
+// underneath returns the paper's scenario with the paper's scheduler: a job of 20 tasks of 5 s among 200 such jobs, on
+// 10 slots. This work takes about as long as the valuations take to fall.
 func underneath(t testing.TB, seed uint64) Scheduler {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 8))
@@ -99,9 +98,8 @@ func underneath(t testing.TB, seed uint64) Scheduler {
 	return DeadlineAware(p, 200)
 }
 
-// TestPaperScenarioUnderneath repeats TestPaperScenario with the paper's own scheduler. Prices must not rise with the
-// completion time, and one contract must be free. The best contract for a user must complete before half of the value
-// is lost.
+// This is TestPaperScenario with the paper's own scheduler. Prices must not rise with the completion time, one contract
+// must be free, and a user's best contract completes before half of the value is lost.
 func TestPaperScenarioUnderneath(t *testing.T) {
 	for seed, mu := range []float64{800, 1200, 1600} {
 		declared := job.Valuation{Class: job.Sigmoidal, Max: 100, Mu: mu, Delta: 800}
@@ -123,8 +121,7 @@ func TestPaperScenarioUnderneath(t *testing.T) {
 	}
 }
 
-// TestTruthIsBestOnTheMenu checks that no contract on the menu is better for a user than the contract of its declared
-// type (theorem 1, for single draws).
+// No contract on the menu is better for a user than that of its declared type (theorem 1, for single draws).
 func TestTruthIsBestOnTheMenu(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 9))
 	draw := Valid(paperType)
@@ -146,8 +143,8 @@ func TestTruthIsBestOnTheMenu(t *testing.T) {
 	}
 }
 
-// TestTheorem2ForTheReplica checks a user who values the job as the contract's replica does. This user must never pay
-// more than the value received, whenever the job completes, with both rules of adjustment.
+// A user who values the job as the contract's replica does never pays more than the value received, whenever the job
+// completes, with both rules of adjustment.
 func TestTheorem2ForTheReplica(t *testing.T) {
 	o := offer(t, job.Valuation{Class: job.Sigmoidal, Max: 100, Mu: 1500, Delta: 700}, 80, 3, crowd(t, 3))
 	for _, c := range o.Menu {
@@ -162,9 +159,8 @@ func TestTheorem2ForTheReplica(t *testing.T) {
 	}
 }
 
-// TestTheorem2NotForAnotherUser: a user can lose by a contract whose replica has another valuation. The user's job is
-// worthless after 100 s. The replica keeps its full value until 1000 s. The job completes at 500 s, so the user pays
-// 8 for nothing.
+// A user can lose by a contract whose replica has another valuation. The user's job is worthless after 100 s; the
+// replica keeps its full value until 1000 s. The job completes at 500 s, so the user pays 8 for nothing.
 func TestTheorem2NotForAnotherUser(t *testing.T) {
 	user := curve(t, job.Valuation{Class: job.Hard, Max: 10, Deadline: 100})
 	replica := curve(t, job.Valuation{Class: job.Hard, Max: 10, Deadline: 1000})
@@ -177,13 +173,13 @@ func TestTheorem2NotForAnotherUser(t *testing.T) {
 	}
 }
 
-// risky has the two possible completion times of a job, in seconds. They have the same probability, and their mean is
-// 100 s. The deadline is at 100 s, so half of such jobs miss it.
+// risky has two equally probable completion times of a job, in seconds. Half of such jobs miss the deadline of 100 s,
+// which is the mean.
 var risky = [2]float64{50, 150}
 
-// TestTheorem3ExpectationOfARatio: the completion time is 100 s on average, as promised. However, the expected value is
-// not the value at the expected time, and so the expected price is not the agreed price. The test also has a case of
-// two contracts in which the riskier contract is better according to the menu, but worse in expectation.
+// The completion time is 100 s on average, as promised. But the expected value is not the value at the expected time,
+// so the expected price is not the agreed price. Of two contracts, the riskier one can be better by the menu and worse
+// in expectation.
 func TestTheorem3ExpectationOfARatio(t *testing.T) {
 	v := curve(t, job.Valuation{Class: job.Hard, Max: 10, Deadline: 100})
 	contract := Contract{Completion: 100, Price: 4, Value: v.At(100)}
@@ -201,8 +197,8 @@ func TestTheorem3ExpectationOfARatio(t *testing.T) {
 	}
 }
 
-// TestTheorem3WithExpectedValues checks the part of the theorem that holds: if the promise is the expected value, and
-// not the value at the expected time, then the expected price is the agreed price.
+// If the promise is the expected value, and not the value at the expected time, then the expected price is the agreed
+// price.
 func TestTheorem3WithExpectedValues(t *testing.T) {
 	v := curve(t, job.Valuation{Class: job.Sigmoidal, Max: 10, Mu: 80, Delta: 60})
 	promise, price := 0.0, 0.0
@@ -218,9 +214,9 @@ func TestTheorem3WithExpectedValues(t *testing.T) {
 	}
 }
 
-// TestTheorem4IsReversed: the theorem bounds the value with surrogates from above. In fact the value is at least
-// (1−O(ε)) of the value with declared types. If the schedule does not depend on the type, nothing is lost at any M, so
-// there is no upper bound. If the schedule depends on the type, the loss shrinks as M grows.
+// The theorem bounds the value with surrogates from above. In fact the value is at least (1−O(ε)) of the value with
+// declared types. If the schedule ignores the type, nothing is lost at any M, so there is no upper bound. Otherwise the
+// loss shrinks as M grows.
 func TestTheorem4IsReversed(t *testing.T) {
 	constant := func(types []job.Valuation) ([]float64, error) {
 		x := make([]float64, len(types))
@@ -238,7 +234,7 @@ func TestTheorem4IsReversed(t *testing.T) {
 	}
 }
 
-// surplus returns the fraction of the value that truthful users keep when surrogates are declared for them.
+// surplus returns the part of the value that truthful users keep under surrogates.
 func surplus(t *testing.T, schedule Scheduler, m, users int) float64 {
 	t.Helper()
 	r := rand.New(rand.NewPCG(6, 9))

@@ -31,8 +31,7 @@
 //     instant, microcredits, and the valuations of the replica and of the surrogate.
 //   - Time is divided into periods of the length for which a menu is valid. In a period, all menus of a class are drawn
 //     with the same seed, whoever asks and whatever is declared. The seed is a keyed hash of market, class and period;
-//     the leader keeps the key. So asking again yields the same menu, as long as the jobs are the same, and theorems 1
-//     and 2 hold for each draw. Without this, the best of three menus was worth 0.33 [0.20, 0.45] of the value more
+//     the leader keeps the key. So asking again yields the same menu, as long as the jobs are the same. Without this, the best of three menus was worth 0.33 [0.20, 0.45] of the value more
 //     than one menu, and the best of ten 0.51. A user who waits for the next period sees two draws.
 //   - A job is submitted with one of the contracts as Bid.Contract. A bidder without other wishes should take the
 //     contract Quote.Declared. The budget must cover Most, because completing early can cost more than was agreed. The
@@ -47,12 +46,7 @@
 //     used. Observed run times do not depend on what the bidder declares now, so a false length has no effect once
 //     enough runs were seen.
 //   - A task of k slots is planned as k tasks of one slot that take as long. Its menu is the menu of such a job, and it
-//     pays for what the k slots cost others. The plan counts slots on any nodes, and runs the k tasks one after the
-//     other where fewer slots are free. In reality a node gathers the slots, and others cannot use them meanwhile. So a
-//     wide task, and the tasks behind it, may complete later than promised, mostly if the task is nearly as wide as a
-//     node. A job on several nodes is planned in the same way, as one task for each of its slots. Then it pays less, because it received less value, as with any delay by the site. Nobody pays for idle
-//     slots. A task cannot declare fewer slots than it uses: it gets exactly the slots of its shape. All tasks of a job
-//     have the same width. Nothing is proven about widths. Measured on 36 jobs of several slots, drawn as in package
+//     pays for what the k slots cost others. The plan counts slots on any nodes, but a node must gather the slots, which others cannot use meanwhile. So a wide task, and the tasks behind it, may complete later than promised. A job on several nodes is planned in the same way, as one task for each of its slots. A late job pays less, because it received less value. Nobody pays for idle slots. All tasks of a job have the same width. Nothing is proven about widths. Measured on 36 jobs of several slots, drawn as in package
 //     fifo: declaring the same work on fewer or more slots gains 0.048 [−0.046, 0.14] of the job's value.
 //
 // Promises:
@@ -145,8 +139,7 @@
 //
 //   - Theorem 2, nobody pays more than it received: this holds for a user whose tasks take no longer than planned, and
 //     who values the job as the contract's replica does. It holds at any actual completion time, with both rules of
-//     adjustment. A user with another valuation can lose: the price follows the replica's valuation, which can be at
-//     its maximum when the job is worth nothing to the user.
+//     adjustment. A user with another valuation can lose: the price follows the replica's valuation.
 //   - Theorem 3, the adjustment keeps incentives: the proof uses the value at the expected completion time as the
 //     expected value. They differ if the valuation is not a straight line there (Jensen). Then the expected price is
 //     not the agreed price, and the order of contracts with different risks can change. The theorem holds if completion

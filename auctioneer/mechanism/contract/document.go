@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// input is the document of `candor solve contract`. It has exactly one of the keys Weights, ExPost and Type,
-// and the keys that belong to it.
+// input is the document of `candor solve contract`. It has exactly one of the keys Weights, ExPost and Type, and the
+// keys that belong to it.
 type input struct {
 	Weights    [][]float64 `json:"weights,omitempty"` // row: replica, column: surrogate
 	Completion []float64   `json:"completion,omitempty"`
@@ -40,8 +40,7 @@ type parameters struct {
 	Points         []job.ValuationPoint `json:"points,omitempty"`
 }
 
-// output is the answer that `candor solve contract` prints. If several matchings are optimal, the answer has one of
-// them. Prices are by replica.
+// output is the answer that `candor solve contract` prints: one of the optimal matchings, and prices by replica.
 type output struct {
 	M          int        `json:"M"`
 	MaxWeight  float64    `json:"max_weight"`
@@ -85,7 +84,7 @@ func SolveDocument(data []byte) (any, error) {
 	}
 }
 
-// check refuses keys that do not belong together, so that no key is silently ignored.
+// check refuses keys that do not belong together.
 func (in *input) check() error {
 	weights, adjusts, offers := in.Weights != nil, in.ExPost != nil, in.Type != nil
 	if n := count(weights, adjusts, offers); n != 1 {
@@ -217,8 +216,8 @@ func (p *parameters) of(class job.ValuationClass) job.Valuation {
 		Deadline: p.Deadline, Workload: p.Workload, SecondsPerUnit: p.SecondsPerUnit, Points: p.Points}
 }
 
-// listed reports whether a document's ex_post is a list. It returns false for an invalid document;
-// casefile.Read refuses it later.
+// listed reports whether a document's ex_post is a list. It returns false for an invalid document, which is refused
+// later.
 func listed(data []byte) bool {
 	var in struct {
 		ExPost json.RawMessage `json:"ex_post"`

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
-// adjustment is a contract whose job has completed. Without times, a job counts as late if it received less
-// value than was promised, because valuations never rise.
+// adjustment is a contract whose job has completed. Without times, a job is late if it received less value than
+// promised, because valuations never rise.
 type adjustment struct {
 	Price    float64  `json:"price"`
 	Promised float64  `json:"v_expected"`
@@ -18,7 +18,7 @@ type adjustment struct {
 	LateOnly *bool    `json:"late_only,omitempty"` // default: the document's late_only
 }
 
-// adjusted has the price owed by the requested rule, and the prices by each of the two rules.
+// adjusted has the price by the requested rule, and by each of the two rules.
 type adjusted struct {
 	Adjusted float64 `json:"adjusted"`
 	Always   float64 `json:"adjusted_eq2"`

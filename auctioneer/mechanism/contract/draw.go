@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Sampler draws a type from the estimated distribution of a class of jobs. If a drawn type is not a valid valuation,
-// for example with a negative deadline, the sampler is called again.
+// Sampler draws a type from the estimated distribution of a class of jobs. It is called again if the type is no valid
+// valuation, for example with a negative deadline.
 type Sampler func(r *rand.Rand) job.Valuation
 
 // mostDraws bounds how often a type is drawn before the class is refused.
@@ -45,8 +45,8 @@ type Draw struct {
 	Declared   int // index of the declared type among the replicas
 }
 
-// NewDraw puts the declared type at a uniformly random place among m−1 replicas drawn from the class, and draws
-// m surrogates from the class. The same seed gives the same draw.
+// NewDraw puts the declared type at a uniformly random place among m−1 replicas drawn from the class, and draws m
+// surrogates. The same seed gives the same draw.
 func NewDraw(declared job.Valuation, class Sampler, m int, seed uint64) (*Draw, error) {
 	if err := sized(m); err != nil {
 		return nil, err
@@ -90,8 +90,7 @@ func (d *Draw) Curves() ([]valuation.Curve, error) {
 	return curves, nil
 }
 
-// Weights returns v(r_j, X_k) for each replica j and completion time X_k, in seconds after submission. The result has
-// a row for each replica.
+// Weights returns v(r_j, X_k) for each replica j (a row) and completion time X_k, in seconds after submission.
 func Weights(replicas []valuation.Curve, completion []float64) []float64 {
 	weights := make([]float64, len(replicas)*len(completion))
 	for j := range replicas {

@@ -29,8 +29,8 @@ func TestDrawIsSeeded(t *testing.T) {
 	}
 }
 
-// TestDrawDoesNotDependOnTheDeclaration draws with two declared types and the same seed. Only the declared replica
-// may differ, so a bidder cannot choose its competition.
+// With the same seed, two declared types give draws that differ only in the declared replica. So a bidder cannot choose
+// its competition.
 func TestDrawDoesNotDependOnTheDeclaration(t *testing.T) {
 	other := steady
 	other.Mu = 1
@@ -42,8 +42,7 @@ func TestDrawDoesNotDependOnTheDeclaration(t *testing.T) {
 	}
 }
 
-// TestDeclaredPlaceIsUniform checks the declared type's place by Pearson's test over 10 places. With 9 degrees of
-// freedom, the statistic exceeds 33.7 once in 10,000.
+// This is Pearson's test over 10 places. With 9 degrees of freedom, the statistic exceeds 33.7 once in 10,000.
 func TestDeclaredPlaceIsUniform(t *testing.T) {
 	const places, draws = 10, 5000
 	var seen [places]float64

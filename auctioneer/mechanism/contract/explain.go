@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// GivenUp is the reason that Explain gives for a job that would complete too late to have any value. All other jobs are
-// served before it.
+// GivenUp is the reason of Explain for a job that would complete too late to have any value. All others are served
+// before it.
 const GivenUp = "GivenUp"
 
 // Explain says what a job was promised, what is planned for it now, and what it waits for.
@@ -42,8 +42,8 @@ func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 	}
 }
 
-// The function before returns the number of jobs with tasks to start that are served before a job. The result at is the
-// job's position in the view, or −1 if the job is not in the view.
+// The function before returns how many jobs with tasks to start are served before a job. The result at is the job's
+// position in the view, or −1.
 func before(view *mechanism.View, s *deadlineaware.Schedule, job *mechanism.Job) (ahead, at int) {
 	for _, i := range s.Order {
 		switch {

@@ -26,7 +26,6 @@ type golden struct {
 	} `json:"expect"`
 }
 
-// sampleCases returns the two parts of the golden file.
 func sampleCases(t *testing.T) (matchings []golden, exPost []map[string]float64) {
 	t.Helper()
 	var file struct {
@@ -40,7 +39,7 @@ func sampleCases(t *testing.T) (matchings []golden, exPost []map[string]float64)
 	return file.Cases, file.ExPost
 }
 
-// near checks that numbers differ by at most a tolerance. With a tolerance of 0 they must be equal.
+// near checks that numbers differ by at most a tolerance.
 func near(t *testing.T, what string, got, want []float64, tolerance float64) {
 	t.Helper()
 	if len(got) != len(want) {

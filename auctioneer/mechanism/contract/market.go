@@ -10,14 +10,13 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// These parameters are the same in every market.
 const (
 	defaultReplicas = 100
 	mostShown       = 20                                  // the largest number of contracts of a menu that are shown
 	refresh         = messages.Duration(10 * time.Second) // least time after which the waiting jobs are ordered again, if nothing happened
 )
 
-// Mechanism runs a live market. It remembers nothing between calls; its decisions depend only on the view.
+// Mechanism runs a live market. Its decisions depend only on the view.
 type Mechanism struct {
 	config marketmsg.Market
 	solver Solver
@@ -47,8 +46,8 @@ func NewMechanism(m marketmsg.Market) (*Mechanism, error) {
 
 var _ mechanism.Quoter = (*Mechanism)(nil)
 
-// Admit refuses a bid without a contract, and a bid that cannot be planned or charged. The caller must check
-// that the contract was quoted to this job.
+// Admit refuses a bid without a contract, and a bid that cannot be planned or charged. The caller must check that the
+// contract was quoted to this job.
 func (m *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	if bid.Contract == nil {
 		return messages.Errorf(messages.Invalid, "contract: this market sells completion times: ask for a quote, and submit with one of its contracts")
@@ -81,8 +80,8 @@ func plannable(bid *mechanism.Bid) error {
 	return nil
 }
 
-// Allocate gives the idle slots to jobs in the order of the scheduler; each job gets as many as it has tasks for. The
-// price is the sum of the prices agreed with the jobs, in credits.
+// Allocate gives the idle slots to jobs in the order of the scheduler, up to the number of their tasks. The price is
+// the sum of the prices agreed with the jobs, in credits.
 func (m *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	a := &mechanism.Allocation{Weights: make([][]float64, len(view.Jobs)), Prices: []float64{0}}
 	flat := make([]float64, len(view.Jobs))

@@ -30,7 +30,7 @@ func sigmoid(most, mu, delta float64) jobmsg.Valuation {
 	return jobmsg.Valuation{Class: jobmsg.Sigmoidal, Max: most, Mu: mu, Delta: delta}
 }
 
-// class is a list of types, as the estimator would have collected them for one class of jobs.
+// class is a list of types, as the estimator would have collected them.
 var class = []jobmsg.Valuation{sigmoid(10, 50, 60), sigmoid(30, 100, 100), sigmoid(20, 200, 50), sigmoid(25, 400, 300), sigmoid(15, 800, 200)}
 
 // bidOf returns a bid of a number of tasks of 10 s, to be submitted at an instant.
@@ -39,7 +39,7 @@ func bidOf(id messages.JobID, at messages.Time, tasks int) *mechanism.Bid {
 	return &mechanism.Bid{Job: id, Arrived: at, Budget: 1000 * messages.Credit, Length: messages.Duration(10e9), Tasks: tasks, Valuation: &declared}
 }
 
-// take returns the bid as a job that has taken the contract of its declared type from the quote m.
+// take returns the bid as a job with the contract of its declared type from the quote m.
 func take(t testing.TB, m *mechanism.Quote, bid *mechanism.Bid) *mechanism.Job {
 	t.Helper()
 	c := m.Contracts[m.Declared]
@@ -60,8 +60,7 @@ func quote(t testing.TB, m *Mechanism, view *mechanism.View, bid *mechanism.Bid,
 	return q
 }
 
-// TestTheLifeOfAContract: jobs are quoted and take the contract of their declared type. They must get slots in the
-// order of the scheduler, and owe the price of the contract.
+// Jobs must get slots in the order of the scheduler, and owe the prices of their contracts.
 func TestTheLifeOfAContract(t *testing.T) {
 	m := market(t, marketmsg.Market{})
 	view := grid(4, 4)

@@ -18,10 +18,10 @@ import (
 
 // Host gives access to the bank's replicated state at its leader.
 type Host interface {
-	// Propose commits a command and returns its result. The error says why the command was not committed. After the
-	// error Unknown, it may have been committed.
+	// Propose commits a command and returns its result. An error says why the command was not committed. After the
+	// error Unknown, the command may have been committed.
 	Propose(ctx context.Context, c clearing.Command) (clearing.Result, error)
-	// Read calls f with the state, which does not change during the call. The function f must not keep it.
+	// Read calls f with the state, which does not change during the call. f must not keep the state.
 	Read(f func(*clearing.State))
 	// Verify waits until every later Read shows all changes that were answered before.
 	Verify(ctx context.Context) error
@@ -34,7 +34,7 @@ type Config struct {
 	Host   Host         // the bank
 	Signer proof.Signer // the bank's key; the peers have its public part
 
-	// Restored is when the backup began from which the state was restored. It is 0 if the state was not restored.
+	// Restored is when the backup began from which the state was restored; 0 if the state was not restored.
 	Restored messages.Time
 
 	Operator func(messages.Name) bool // may set terms, close cycles and see everything
@@ -46,9 +46,8 @@ type Config struct {
 	// LeastVisit is the smallest authorisation that this site accepts, and the smallest remittance: small amounts
 	// cost the banks as much work as large ones. Default 0.01 credits.
 	LeastVisit messages.Credits
-	// SilentAfter is how long a peer's bank may leave messages unanswered; default an hour. Then the peer is
-	// suspended until it answers. A peer without outstanding messages is asked every quarter of this time, to see
-	// whether it answers.
+	// SilentAfter is how long a peer's bank may leave messages unanswered; default an hour. Then the peer is suspended
+	// until it answers. A peer without outstanding messages is sent a greeting every quarter of this time.
 	SilentAfter messages.Duration
 	// Tick is the time between two checks for things that have expired; default 1 s.
 	Tick messages.Duration

@@ -35,7 +35,7 @@ func New(config Config) (*Courier, error) {
 }
 
 // Run sends each peer the messages that it has not answered, until ctx ends. It also proposes a command that sets the
-// time when something is due. The bank's leader runs it while it leads.
+// time when something is due. The bank's leader runs it.
 func (c *Courier) Run(ctx context.Context) { c.sender.run(ctx) }
 
 // Close unregisters the metrics. Run must have returned.

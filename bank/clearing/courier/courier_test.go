@@ -19,7 +19,7 @@ import (
 const hour = messages.Duration(3600_000_000_000)
 
 // TestAuthorisationsOverTheBus takes authorisations from the request to the settlement. The bus loses a third of the
-// messages in each direction, and the sites are cut off from each other for a time.
+// messages, and the sites are cut off from each other for a time.
 func TestAuthorisationsOverTheBus(t *testing.T) {
 	east, west := pair(t)
 	east.road.set(0.3)
@@ -91,7 +91,8 @@ func settle(t *testing.T, sides ...*site) {
 	}
 }
 
-// TestUnknownOutcomes checks that a command whose outcome is unknown is sent again, and is carried out only once.
+// TestUnknownOutcomes: the outcome of a command is unknown. The command must be sent again, and be carried out only
+// once.
 func TestUnknownOutcomes(t *testing.T) {
 	east, west := pair(t)
 	for _, loss := range []mailbox.Loss{mailbox.LoseAnswer, mailbox.LoseCommand} {
@@ -107,7 +108,6 @@ func TestUnknownOutcomes(t *testing.T) {
 	}
 }
 
-// TestTickReleases checks that the courier's own tick releases authorisations that ended without a charge.
 func TestTickReleases(t *testing.T) {
 	east, west := pair(t)
 	a := must[clearingmsg.SignedAuthorisation](east, "ada", clearingmsg.VerbAuthorise,
@@ -117,8 +117,8 @@ func TestTickReleases(t *testing.T) {
 	await.Until(east, "the credits are free", func() bool { return east.account("ada").Reserved == 0 })
 }
 
-// TestTrivialAuthorisationsAreRefused checks that a very small authorisation is refused, because it costs as much
-// work as any other.
+// TestTrivialAuthorisationsAreRefused checks that a very small authorisation is refused, because it costs as much work
+// as any other.
 func TestTrivialAuthorisationsAreRefused(t *testing.T) {
 	east, west := pair(t)
 	of := func(key string, amount messages.Credits) clearingmsg.AcceptRequest {
@@ -180,7 +180,7 @@ func TestReconcileRefusesForgedPages(t *testing.T) {
 }
 
 // TestNetSaysWhoIsMissing checks that a silent peer is reported as missing, and a position without a valid signature as
-// a fault. In both cases the report must not be balanced.
+// a fault.
 func TestNetSaysWhoIsMissing(t *testing.T) {
 	east, west := pair(t)
 	for _, s := range []*site{east, west} {
@@ -210,7 +210,7 @@ func TestNetSaysWhoIsMissing(t *testing.T) {
 	east.refused(messages.NotFound, "ops", clearingmsg.VerbNet, clearingmsg.CycleRequest{Cycle: 2})
 }
 
-// TestRevokeOverTheBus checks that a user gets credits back at once when the peer's bank gives up an authorisation.
+// TestRevokeOverTheBus: the peer's bank gives up an authorisation. The user must get the credits back at once.
 func TestRevokeOverTheBus(t *testing.T) {
 	east, west := pair(t)
 	a := must[clearingmsg.SignedAuthorisation](east, "ada", clearingmsg.VerbAuthorise,
@@ -247,7 +247,7 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// TestAuthoriseOnBehalfOverTheBus checks that only services can set credits aside in another user's name.
+// TestAuthoriseOnBehalfOverTheBus checks that only services can reserve credits in another user's name.
 func TestAuthoriseOnBehalfOverTheBus(t *testing.T) {
 	east, _ := pair(t)
 	r := clearingmsg.AuthoriseRequest{Key: "k", Member: "ada", Peer: "west", Amount: 30 * messages.Credit, Interval: hour}
@@ -257,8 +257,8 @@ func TestAuthoriseOnBehalfOverTheBus(t *testing.T) {
 	}
 }
 
-// TestASilentPeerIsSuspendedAndResumes checks that a peer which is silent for long is suspended. When it answers, it
-// must resume, even if there is nothing to send to it.
+// TestASilentPeerIsSuspendedAndResumes: a suspended peer must resume when it answers, even if there is nothing to send
+// to it.
 func TestASilentPeerIsSuspendedAndResumes(t *testing.T) {
 	east, west := pair(t)
 	stands := func(want clearingmsg.PeerStanding) func() bool {

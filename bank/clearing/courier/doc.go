@@ -1,26 +1,20 @@
-// Package courier connects the clearing to the bus: it carries the instructions of a site's
-// bank to the banks of its peers, brings their receipts back, and answers requests of peers,
-// users, services and operators.
+// Package courier connects the clearing to the bus: it carries the instructions of a site's bank to the banks of its
+// peers, brings their receipts back, and answers requests of peers, users, services and operators.
 //
-// It runs at the bank's leader, which serves [Courier.Services]. [Courier.Run] sends each peer
-// the messages that it has not answered, until its context ends: one message at a time to each
-// peer. While the peer answers, the next message follows at once. While it does not, the waits
-// double, with a random part. A peer that cannot be reached costs a request at intervals, and
-// delays no other peer. A peer that is silent for longer than Config.SilentAfter is suspended.
-// To notice this, the courier sends a greeting to a peer without outstanding messages every
-// quarter of that time. If two replicas believe for a moment that they lead, this does no
+// It runs at the bank's leader, which serves [Courier.Services]. [Courier.Run] sends each peer the messages that the
+// peer has not answered, one at a time. While the peer answers, the next message follows at once. While it does not,
+// the waits double, with a random part. So a peer that cannot be reached delays no other peer. A peer that is silent
+// for longer than Config.SilentAfter is suspended. If two replicas believe for a moment that they lead, this does no
 // harm, because every message may arrive twice.
 //
-// After the restore of a backup, the site gets a new incarnation before the first service is
-// served. Its books are compared with the books of each peer. It trades again with a peer if no
-// messages with that peer were lost; otherwise an operator decides.
+// After the restore of a backup, the site gets a new incarnation before it serves requests. Its books are compared with
+// the books of each peer. It trades again with a peer if no messages with that peer were lost; otherwise an operator
+// decides.
 //
-// The courier makes no decisions. It screens each request, so that nothing forged reaches the
-// log, and proposes it. It signs only what the log has committed. It answers a repeated
-// message without the log.
+// The courier makes no decisions. It screens each request, so that nothing forged reaches the log, and proposes it. It
+// signs only what the log has committed.
 //
-// The name of a peer's bank is "$" and the name of its site, for example "$west"; the
-// connection between the sites must guarantee this name. The courier believes only messages
-// that the peer signed. A peer may see the books about itself, and the site's position with
-// all its peers in a closed cycle, which the sites need for netting.
+// The name of a peer's bank is "$" and the name of its site, for example "$west"; the connection between the sites must
+// guarantee this name. The courier believes only messages that the peer signed. A peer may see the books about itself,
+// and the site's position in a closed cycle, which the sites need for netting.
 package courier

@@ -28,7 +28,7 @@ import (
 // patience is the longest wait of these tests for something that must happen.
 const patience = await.Patience
 
-// host is the smallest replicated state of a bank: a ledger and a clearing with one mailbox.
+// host is the smallest replicated state of a bank: a ledger and a clearing in one log.
 type host struct {
 	box *mailbox.Memory
 
@@ -115,7 +115,7 @@ func (h *host) Read(f func(*clearing.State)) {
 
 func (h *host) Verify(ctx context.Context) error { return h.box.Verify(ctx) }
 
-// road is a bus that loses requests to peers, before or after they are carried out, with a given probability.
+// road is a bus that loses requests to peers with a given probability, before or after they are carried out.
 type road struct {
 	bus.Bus
 	mu   sync.Mutex
@@ -254,7 +254,6 @@ func must[Reply any](s *site, caller messages.Name, verb string, request any) Re
 	return reply
 }
 
-// refused sends a request that must be refused.
 func (s *site) refused(kind messages.Kind, caller messages.Name, verb string, request any) {
 	s.Helper()
 	payload, err := wire.Marshal(request, wire.Msgpack)
@@ -280,7 +279,6 @@ func (s *site) account(name messages.Name) money.AccountReply {
 	return a
 }
 
-// settled waits until a site's peers have answered everything.
 func (s *site) settled() {
 	s.Helper()
 	await.Until(s, "everything is answered", func() bool {

@@ -66,8 +66,8 @@ func liar(t *testing.T, position clearingmsg.Position, page clearingmsg.Clearing
 	return east, keys
 }
 
-// TestPositionsThatCannotBeAreRefused checks that a peer's position appears in the report of a cycle only if its
-// amounts and sites are possible.
+// TestPositionsThatCannotBeAreRefused checks that a peer's position with impossible amounts or sites is not in the
+// report of a cycle.
 func TestPositionsThatCannotBeAreRefused(t *testing.T) {
 	many := make([]clearingmsg.Leg, 2000)
 	for i := range many {
@@ -92,8 +92,8 @@ func TestPositionsThatCannotBeAreRefused(t *testing.T) {
 	}
 }
 
-// TestPagesThatCannotBeAreRefused checks that a line of a peer's book is refused if the line says that more was moved
-// than was asked, or that anything was moved although the instruction was refused.
+// TestPagesThatCannotBeAreRefused checks that a line of a peer's book is refused if it says that more was moved than
+// was asked, or that a refused instruction moved anything.
 func TestPagesThatCannotBeAreRefused(t *testing.T) {
 	for what, line := range map[string]clearingmsg.ClearingLine{
 		"more than was asked":        {Asked: 1, Moved: 2},
@@ -110,7 +110,7 @@ func TestPagesThatCannotBeAreRefused(t *testing.T) {
 }
 
 // TestWordsOfAPeersBankAreTamed checks that an error from a peer's bank contains nothing that a terminal, JSON or a
-// browser would interpret. Operators see this error.
+// browser would interpret.
 func TestWordsOfAPeersBankAreTamed(t *testing.T) {
 	east, _ := liar(t, clearingmsg.Position{}, clearingmsg.ClearingLine{})
 	must[clearingmsg.ClearingReply](east, "ada", clearingmsg.VerbRemit, clearingmsg.RemitRequest{Key: "k", Peer: "west", Payee: "bob", Amount: messages.Credit})
@@ -125,7 +125,7 @@ func TestWordsOfAPeersBankAreTamed(t *testing.T) {
 }
 
 // TestAPeersInstructionsArePaced checks that a peer cannot fill this site's log, not even with refused instructions.
-// The peer can send at once the instructions that an interruption delayed, and more instructions as time passes.
+// The peer can send at once the instructions that an interruption delayed.
 func TestAPeersInstructionsArePaced(t *testing.T) {
 	east, keys := liar(t, clearingmsg.Position{}, clearingmsg.ClearingLine{})
 	must[clearingmsg.PeerReply](east, "ops", clearingmsg.VerbPeer, clearingmsg.PeerRequest{Peer: "west", Keys: []string{sure(keys.PublicKey())}, Limit: 1000 * messages.Credit})
@@ -233,8 +233,8 @@ func sure[T any](value T, err error) T {
 	return value
 }
 
-// TestAPeerThatAnswersNothingCostsNoLog: a peer signs empty answers again and again. It must be asked as rarely as a
-// silent peer and be suspended like one, even if it sends greetings. None of this may be in the log.
+// TestAPeerThatAnswersNothingCostsNoLog: a peer signs empty answers again and again. It must be suspended like a silent
+// peer, even if it sends greetings. None of this may be in the log.
 func TestAPeerThatAnswersNothingCostsNoLog(t *testing.T) {
 	network := bus.NewMemory()
 	east := open(t, network, "east")
@@ -284,8 +284,8 @@ func TestAPeerThatAnswersNothingCostsNoLog(t *testing.T) {
 	}
 }
 
-// TestTrivialRemittancesAreRefused checks that a very small remittance is refused, because it takes as much room in the
-// logs of two banks as a large one.
+// TestTrivialRemittancesAreRefused checks that a very small remittance is refused, because it takes as much room in two
+// logs as a large one.
 func TestTrivialRemittancesAreRefused(t *testing.T) {
 	east, _ := pair(t)
 	least := east.courier.config.LeastVisit

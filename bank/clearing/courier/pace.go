@@ -9,10 +9,10 @@ import (
 )
 
 // Every instruction of a peer takes room in the log, even if it is refused. So a peer may send paceBurst instructions
-// at once, which is as many as can wait after an interruption. In the long run it may send one instruction in each
-// paceEvery. An instruction that is refused, or moves almost nothing, counts as paceOfIdle instructions. A repeated
-// message, or one with a wrong signature, takes no room in the log. It counts as one instruction, because verifying a
-// signature takes about a tenth of a millisecond.
+// at once, which is as many as can wait after an interruption, and then one in each paceEvery. An instruction that is
+// refused, or moves almost nothing, counts as paceOfIdle instructions. A repeated message, or one with a wrong
+// signature, takes no room in the log. It counts as one instruction, because its signature takes about a tenth of a
+// millisecond to verify.
 const (
 	paceBurst  = clearing.MaxVisits + clearing.MaxOutstanding
 	paceEvery  = messages.Duration(5 * time.Millisecond)
@@ -21,13 +21,13 @@ const (
 )
 
 // pace limits the rate of instructions of each peer. For each peer it stores the time from which the peer may again
-// send paceBurst at once.
+// send paceBurst instructions at once.
 type pace struct {
 	mu   sync.Mutex
 	full map[messages.Name]messages.Time
 }
 
-// count adds to the number of instructions that the peer has sent, or returns an error if the peer must wait.
+// count counts instructions that the peer sent, or returns an error if the peer must wait.
 func (p *pace) count(peer messages.Name, instructions int, now messages.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -32,8 +32,8 @@ func (p *proposer) screen(command *clearing.Command) error {
 	return p.check(func(s *clearing.State) *clearing.Rejected { return s.Screen(command) })
 }
 
-// check calls the function wrong with the state. It counts a refusal here, because a refused request does not reach the
-// log.
+// check calls the function wrong with the state. It counts a refusal itself, because a refused request does not reach
+// the log.
 func (p *proposer) check(wrong func(*clearing.State) *clearing.Rejected) error {
 	var r *clearing.Rejected
 	p.config.Host.Read(func(s *clearing.State) { r = wrong(s) })
@@ -65,7 +65,6 @@ func (p *proposer) propose(ctx context.Context, command clearing.Command) (clear
 	return r, nil
 }
 
-// next returns a channel that is closed when the next command has been committed.
 func (p *proposer) next() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()

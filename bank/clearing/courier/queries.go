@@ -10,7 +10,7 @@ import (
 )
 
 // net collects the positions of a cycle from the peers and nets all debts. The report omits peers that do not answer.
-// It also omits sites that are peers of a peer but not of this site, because this bank does not know their keys.
+// It also omits sites that are not peers of this site, because this bank does not know their keys.
 func (c *Courier) net(ctx context.Context, caller messages.Name, r clearingmsg.CycleRequest) (clearingmsg.NettingReport, error) {
 	if err := allow(caller, c.config.Operator, "see how cycles are settled"); err != nil {
 		return clearingmsg.NettingReport{}, err
@@ -44,7 +44,7 @@ func (c *Courier) ownPosition(ctx context.Context, cycle uint64) (own *clearingm
 	return own, nil
 }
 
-// position gives a peer's bank this site's position in a cycle with all its peers. The sites need it for netting.
+// position gives a peer's bank this site's position in a cycle. The sites need it for netting.
 func (c *Courier) position(ctx context.Context, caller messages.Name, r clearingmsg.CycleRequest) (clearingmsg.SignedPosition, error) {
 	site, isBank := strings.CutPrefix(caller, "$")
 	known := false

@@ -11,9 +11,8 @@ import (
 	clearingmsg "github.com/candor-grid/candor/messages/clearing"
 )
 
-// Reincarnate gives the site a new incarnation if its state was restored from a backup. It does so before anything is
-// sent to a peer or carried out for a peer. If several replicas were restored from one backup, the first leader does
-// it.
+// Reincarnate gives the site a new incarnation if its state was restored from a backup. Call it before anything is sent
+// to a peer or carried out for a peer. If several replicas were restored from one backup, the first leader does it.
 func (c *Courier) Reincarnate(ctx context.Context) error {
 	var last uint64
 	var backup messages.Time

@@ -32,8 +32,8 @@ type failure struct {
 	since messages.Time // time of the first of these failures
 }
 
-// run starts attend for each peer, also for peers that are added later. It proposes a command that sets the time when
-// something is due.
+// run starts attend for each peer, also for peers that are added later. When something is due, it proposes a command
+// that sets the time.
 func (s *sender) run(ctx context.Context) {
 	var loops sync.WaitGroup
 	defer loops.Wait()
@@ -59,8 +59,7 @@ func (s *sender) run(ctx context.Context) {
 	}
 }
 
-// expire proposes a command that sets the time, if something is due. It ignores the result: if something is still
-// due, the next tick tries again.
+// expire proposes a command that sets the time, if something is due. If the command fails, the next tick tries again.
 func (s *sender) expire(ctx context.Context) {
 	var due messages.Time
 	s.config.Host.Read(func(state *clearing.State) { due = state.Due() })
@@ -75,7 +74,7 @@ func (s *sender) expire(ctx context.Context) {
 }
 
 // attend sends one peer the messages that it has not answered. After a failure attend waits, even if there are new
-// messages, so that a busy site does not overload a peer that is down. Each wait is random, between half of its maximum
+// messages, because a busy site must not overload a peer that is down. Each wait is random, between half of its maximum
 // and the maximum.
 func (s *sender) attend(ctx context.Context, peer messages.Name) {
 	waits, failures := backoff.Backoff{First: s.config.FirstBackoff.Std(), Last: s.config.LastBackoff.Std()}, 0
@@ -125,8 +124,8 @@ func (s *sender) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// idle waits for new messages, and returns true when there are some, or when ctx has ended. It returns false when it is
-// time to check whether the peer still answers.
+// idle waits for new messages. It returns true when there are some, or when ctx has ended. It returns false when it is
+// time to send a greeting.
 func (s *sender) idle(ctx context.Context, news <-chan struct{}) bool {
 	ask := time.NewTimer(s.config.SilentAfter.Std() / 4)
 	defer ask.Stop()
@@ -161,8 +160,8 @@ func (s *sender) suspend(ctx context.Context, peer messages.Name) {
 	s.config.Log.Warn("a peer is suspended, because its bank does not answer", zap.String("peer", peer), zap.Time("since", since.Std()))
 }
 
-// failed stores the failure of a message to a peer. If err is nil, the peer has answered, and failed removes the stored
-// failures.
+// failed stores the failure of a message to a peer. A nil err means that the peer has answered; then failed removes the
+// stored failures.
 func (s *sender) failed(peer messages.Name, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,7 +203,7 @@ func (s *sender) exchange(ctx context.Context, m clearingmsg.Instructions) error
 }
 
 // learn proposes the outcomes of a receipt. If the message asked something and the receipt answers nothing, learn
-// returns an error, so that the message is sent again as to a silent peer.
+// returns an error. Then the message is sent again, as to a silent peer.
 func (s *sender) learn(ctx context.Context, asked bool, receipt *clearingmsg.SignedReceipt) error {
 	command := clearing.Command{Receipt: receipt}
 	if err := s.proposer.screen(&command); err != nil {

@@ -70,8 +70,8 @@ func endpoint[Req, Rep any](c *Courier, verb string, f func(context.Context, mes
 	return bus.Endpoint{Name: verb, Subject: messages.Subject(c.config.Site, messages.Bank, verb, "*"), Handle: bus.Handle(verb, f)}
 }
 
-// command returns the endpoint of a request that a command carries out. The function may checks the caller, the
-// function ask builds the command, and the function answer builds the reply from the result.
+// command returns the endpoint of a request that a command carries out. The function may checks the caller, ask builds
+// the command, and answer builds the reply from the result.
 func command[Req, Rep any](c *Courier, verb string, may func(messages.Name, *Req) error, ask func(*Req) clearing.Command, answer func(*clearing.Result) (Rep, error)) bus.Endpoint {
 	return endpoint(c, verb, func(ctx context.Context, caller messages.Name, r Req) (reply Rep, err error) {
 		if err := may(caller, &r); err != nil {
@@ -139,8 +139,8 @@ func (c *Courier) mayPeer(caller messages.Name, r *clearingmsg.PeerRequest) erro
 	return nil
 }
 
-// instruct carries out the instructions of a peer's bank. The caller must be the bank that signed them. Any replica
-// may answer a repeated message without the log, because a committed outcome does not change.
+// instruct carries out the instructions of a peer's bank. The caller must be the bank that signed them. Any replica may
+// answer a repeated message without the log, because a committed outcome does not change.
 func (c *Courier) instruct(ctx context.Context, caller messages.Name, r clearingmsg.SignedInstructions) (clearingmsg.SignedReceipt, error) {
 	if caller != messages.ServiceIdentity(r.Instructions.From) {
 		return clearingmsg.SignedReceipt{}, messages.Errorf(messages.PermissionDenied, "caller %q: only the bank of the sender's site may deliver the message", caller)
@@ -179,8 +179,8 @@ func (c *Courier) instruct(ctx context.Context, caller messages.Name, r clearing
 	return clearing.SignReceipt(c.config.Signer, *result.Receipt)
 }
 
-// wasted returns how many new instructions of a message were idle or refused. The message may also repeat old
-// instructions; the outcomes of the new ones are at the end of outcomes.
+// wasted returns how many new instructions of a message were idle or refused. Their outcomes are at the end of
+// outcomes, after those of repeated instructions.
 func wasted(idle []bool, outcomes []money.TransferResult) (n int) {
 	fresh := outcomes[max(0, len(outcomes)-len(idle)):]
 	for i := range fresh {
@@ -191,8 +191,8 @@ func wasted(idle []bool, outcomes []money.TransferResult) (n int) {
 	return n
 }
 
-// listPeers returns the site's state with each peer. Only the leader knows the retries, and the refusals of requests
-// that did not reach the log.
+// listPeers returns the site's state with each peer. Only the leader knows the retries, and the refusals that did not
+// reach the log.
 func (c *Courier) listPeers(ctx context.Context, caller messages.Name, _ messages.Empty) (reply clearingmsg.PeersReply, err error) {
 	if !c.config.Service(caller) {
 		if err := allow(caller, c.config.Operator, "see the debts between sites"); err != nil {
@@ -209,7 +209,7 @@ func (c *Courier) listPeers(ctx context.Context, caller messages.Name, _ message
 	return reply, err
 }
 
-// lines returns a page of the books about a peer to the peer's bank. It returns no other books.
+// lines returns a page of the books about a peer to the peer's bank.
 func (c *Courier) lines(ctx context.Context, caller messages.Name, r clearingmsg.LinesRequest) (clearingmsg.SignedLines, error) {
 	site, isBank := strings.CutPrefix(caller, "$")
 	if !isBank {

@@ -21,10 +21,10 @@ type Options struct {
 	Jobs     int      // number of jobs in each sample
 	Kinds    []string // kinds of lies; nil: all
 	Progress func(done, of int)
-	// Redraws is the number of samples. Each sample is from a study with newly drawn bids. 0 means one sample, with the
-	// bids of the study.
+	// Redraws is the number of samples, each from a study with newly drawn bids. 0 means one sample, with the bids of
+	// the study.
 	Redraws int
-	// Until ends the audit early when it is closed. The report then covers the part that was done.
+	// Until ends the audit early when it is closed. The report then covers what was done.
 	Until <-chan struct{}
 
 	forgetful bool // an inserted fault: see grid.Config
@@ -122,7 +122,6 @@ func redrawn(p *core.Problem, k int) *core.Problem {
 	return &own
 }
 
-// audit is an audit while it runs.
 type audit struct {
 	*core.Problem
 	seeds []uint64 // each payoff is a mean over these seeds
@@ -130,8 +129,7 @@ type audit struct {
 	forgetful bool // an inserted fault
 }
 
-// neighbours is the number of jobs of the log that run together with a sampled job, if all actors run. They are the
-// jobs next to it in the log.
+// neighbours is the number of jobs next to a sampled job in the log that run together with it, if all actors run.
 const neighbours = 24
 
 // around returns the part of a study with at most n jobs of the log around job i, and the position of the first one.
@@ -142,8 +140,8 @@ func around(p *core.Problem, i, n int) (*core.Problem, int) {
 	return &q, from
 }
 
-// seedsOf returns the seeds over which each payoff is averaged: n seeds if the mechanism makes random choices,
-// otherwise one.
+// seedsOf returns the seeds over which each payoff is averaged: n seeds for a mechanism with random choices, otherwise
+// one.
 func seedsOf(p *core.Problem, n int) []uint64 {
 	if p.Market.Mechanism != rules.Proportional {
 		return []uint64{p.Seed}
@@ -195,13 +193,12 @@ type result struct {
 	told   [][]float64 // payoffs of the lies, by seed
 }
 
-// fixed is the gain of one lie, with its position among the lies of its kind.
 type fixed struct {
 	lie  int
 	gain float64
 }
 
-// The method try measures all lies of a kind for one job.
+// This method measures all lies of a kind for one job.
 func (a *audit) try(s sample, kind string, r *result) error {
 	r.job = a.Work.Jobs[s.at].Number
 	switch kind {
@@ -242,8 +239,8 @@ func (a *audit) try(s sample, kind string, r *result) error {
 	return nil
 }
 
-// The method from returns an audit that starts when a sampled job arrives. It also returns the jobs whose users lie
-// together, with this kind of lie.
+// This method returns an audit that starts when a sampled job arrives. It also returns the jobs whose users tell this
+// kind of lie together.
 func (a *audit) from(s sample, kind string) (*audit, []int, error) {
 	liars := append([]int{s.at}, s.partners[:min(len(s.partners), among(kind)-1)]...)
 	if a.Work.Parallel == workload.Wide { // all actors run, so only the neighbours in the log take part
@@ -260,8 +257,7 @@ func (a *audit) from(s sample, kind string) (*audit, []int, error) {
 	return &audit{Problem: &from, seeds: a.seeds, forgetful: a.forgetful}, liars, err
 }
 
-// tell runs the market with a lie, if the liars can tell it. The argument at is the lie's position among the lies of
-// its kind.
+// tell runs the market with a lie, if the liars can tell it. The argument at is the lie's position in its kind.
 func (a *audit) tell(liars []int, kind string, at int, l lie, r *result) error {
 	lie := l(a.entries(liars), a.mostNodes())
 	if lie == nil {
@@ -320,7 +316,7 @@ func (a *audit) payoffs(kind string, t []entry, liars []int, told []entry) ([]fl
 	return a.payoffsBy(kind, t, liars, told, (*entry).payoff)
 }
 
-// payoffsBy does the same as payoffs, but computes the payoff of one liar from an outcome with the function payoff.
+// payoffsBy does the same as payoffs, but takes a liar's payoff from the function payoff.
 func (a *audit) payoffsBy(kind string, t []entry, liars []int, told []entry,
 	payoff func(t *entry, q *core.Problem, o *core.Outcome, owner []int, me int) float64) ([]float64, error) {
 	q, owner, of := variant(a.Problem, liars, told)
@@ -348,15 +344,15 @@ func (a *audit) payoffsBy(kind string, t []entry, liars []int, told []entry,
 }
 
 // control is a lie that must gain under a wrong rule: completed jobs pay a part of what they announce, by the number of
-// their slots. If no such lie gains, the sample could not detect a market in which lying pays.
+// their slots. If no such lie gains, the sample is too weak to detect a gain.
 type control struct {
 	lie  lie
 	part func(slots int) float64
 }
 
-// controlsOf returns the controls of a kind of lie. About the value: to announce half of it, if jobs pay all that they
-// announce, and four times the value, if no job pays anything. About the width of a task: a half or a quarter of it, if
-// a task of k slots pays k times what it announces.
+// controlsOf returns the controls of a kind of lie. The value is halved, if jobs pay all that they announce, or
+// multiplied by four, if no job pays. The width of a task is halved or quartered, if a task of k slots pays k times
+// what it announces.
 func (a *audit) controlsOf(kind string) []control {
 	to := func(x float64, change func(float64, *entry, int) []entry) lie { return each([]float64{x}, change)[0] }
 	switch {
@@ -369,7 +365,6 @@ func (a *audit) controlsOf(kind string) []control {
 	return nil
 }
 
-// control measures the gain of one control lie.
 func (a *audit) control(kind string, t []entry, liars []int, r *result, k int, c control) error {
 	payoff := func(t *entry, q *core.Problem, o *core.Outcome, owner []int, me int) float64 {
 		return t.asBid(q, o, owner, me, c.part)
@@ -391,9 +386,8 @@ func (a *audit) control(kind string, t []entry, liars []int, r *result, k int, c
 	return err
 }
 
-// apart subtracts from the argument payoffs the gain that the same entries have when they end well, because that gain
-// does not come from the way in which they end. Example: the gain of dividing a job into two halves belongs to the kind
-// split.
+// apart subtracts the gain that the same entries have when they end well, because that gain does not come from the way
+// in which they end. For example, the gain of two halves belongs to the kind split.
 func (a *audit) apart(payoffs, honest []float64, t []entry, liars []int, told []entry) error {
 	well := slices.Clone(told)
 	for k := range well {
@@ -407,7 +401,7 @@ func (a *audit) apart(payoffs, honest []float64, t []entry, liars []int, told []
 }
 
 // choose finds the best lie and its gain. The result best is −1 if the truth is best. With several seeds, the first
-// half chooses and the second measures.
+// half chooses and the second half measures.
 func choose(honest []float64, told [][]float64) (best int, gain float64) {
 	half := len(honest) / 2
 	best = -1
@@ -431,8 +425,8 @@ func mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// inParallel calls the function do with 0 to n−1, on all processors. Of several errors, it returns the one with the
-// smallest number. After the channel until is closed, it starts no further calls.
+// inParallel calls do with 0 to n−1, on all processors. It returns the error with the smallest number. After until is
+// closed, it starts no further calls.
 func inParallel(n int, progress func(done, of int), until <-chan struct{}, do func(k int) error) error {
 	errs := make([]error, n)
 	var running sync.WaitGroup

@@ -63,7 +63,7 @@ func TestControlsThatMustGain(t *testing.T) {
 	}
 }
 
-// TestLiesAboutAMinimum checks that lies about a minimum utility are told only in markets with an slo.
+// Lies about a minimum utility must be told only in markets with an slo.
 func TestLiesAboutAMinimum(t *testing.T) {
 	for market, want := range map[string]int{"mechanism: proportional\n": 0, "mechanism: proportional\nslo: 0.1\n": 5 * 7} {
 		if f := gains(t, crowd(t, 20, market, 1), 5, Minimum)[Minimum]; f.Lies != want {
@@ -72,8 +72,8 @@ func TestLiesAboutAMinimum(t *testing.T) {
 	}
 }
 
-// TestWorkDoneThatCountsIsFound runs the paper's rule of mechanism deadline at λ = 1. The rule does not complete the
-// third job at its value of 16.5, but completes it at a lower value. The audit must find this lie.
+// TestWorkDoneThatCountsIsFound runs the paper's rule of mechanism deadline at λ = 1. The third job is not completed at
+// its value of 16.5, but at a lower value; the audit must find this lie.
 func TestWorkDoneThatCountsIsFound(t *testing.T) {
 	p := crowd(t, 4, "mechanism: deadline\nslot: 1m\nrule: paper\nlambda: 1\n", 1)
 	p.Work.Nodes = 1
@@ -88,8 +88,8 @@ func TestWorkDoneThatCountsIsFound(t *testing.T) {
 	}
 }
 
-// TestTruthfulMechanismsShowNone audits mechanisms that claim that the truth is best, for the declarations for which
-// they claim it. No lie may gain.
+// TestTruthfulMechanismsShowNone audits mechanisms for the declarations in which they claim that the truth is best. No
+// lie may gain.
 func TestTruthfulMechanismsShowNone(t *testing.T) {
 	for name, c := range map[string]struct {
 		market string
@@ -112,16 +112,15 @@ func TestTruthfulMechanismsShowNone(t *testing.T) {
 	}
 }
 
-// TestEarlyResults audits a market in which results are there when jobs end. A later deadline than the true one must
-// gain. If results are handed over at the deadline, a later deadline must not gain.
+// Where results are there when jobs end, a later deadline than the true one must gain. If results are handed over at
+// the deadline, it must not gain.
 func TestEarlyResults(t *testing.T) {
 	if f := gains(t, crowd(t, 60, "mechanism: deadline\nslot: 30s\nhand_over: end\n", 1), 25, Deadline)[Deadline]; f.Gainers == 0 {
 		t.Errorf("nobody gains by a later deadline: %+v", f)
 	}
 }
 
-// TestTheReportIsTheSame runs the audit on different numbers of processors, and compares the reports. They must be
-// equal.
+// Reports on different numbers of processors must be equal.
 func TestTheReportIsTheSame(t *testing.T) {
 	p := crowd(t, 25, "mechanism: highest-bid\n", 2)
 	var was string
@@ -140,8 +139,8 @@ func TestTheReportIsTheSame(t *testing.T) {
 	}
 }
 
-// TestWeightsAreTried checks that the audit tries lies about weights in markets of proportional shares. A lie that does
-// not change the outcome must not gain on average.
+// TestWeightsAreTried audits lies about weights in markets of proportional shares. A lie that does not change the
+// outcome must not gain on average.
 func TestWeightsAreTried(t *testing.T) {
 	found := gains(t, crowd(t, 60, "mechanism: proportional\n", 1), 15, Weights, Deadline)
 	if f := found[Weights]; f.Jobs != 15 || f.Largest < 0 || f.Largest > 0.2 {
@@ -152,8 +151,7 @@ func TestWeightsAreTried(t *testing.T) {
 	}
 }
 
-// TestALieThatIsTheTruthChangesNothing tells a lie that equals the truth. The market must do the same as with the
-// truth.
+// A lie that equals the truth must change nothing.
 func TestALieThatIsTheTruthChangesNothing(t *testing.T) {
 	p := crowd(t, 40, "mechanism: highest-bid\n", 2)
 	for i := range p.Bids {
@@ -188,7 +186,7 @@ func TestWhatCannotBeAuditedIsRefused(t *testing.T) {
 }
 
 // TestEndsAreTried audits jobs that fail when their owner has the results. No job may gain, even in a market that
-// settles on completion. In the control, such an end is not counted as a completion; then jobs must gain.
+// settles on completion. In the control, such an end is no completion, and jobs must gain.
 func TestEndsAreTried(t *testing.T) {
 	for _, mechanism := range []string{"highest-bid", "proportional", "proportional\nsettle: on-completion", "deadline", "backfill", "fifo"} {
 		if f := gains(t, crowd(t, 25, "mechanism: "+mechanism+"\n", 1), 4, Ends)[Ends]; f.Jobs == 0 || f.Lies == 0 || f.Largest > 0.01 {
@@ -201,9 +199,8 @@ func TestEndsAreTried(t *testing.T) {
 	}
 }
 
-// TestFixedLiesAndTheirControl checks fixed lies about the value. With first prices one of them must gain on average;
-// in a queue with taxes and rebates none of them may gain. In both markets the control must gain, so the sample could
-// have shown a gain.
+// TestFixedLiesAndTheirControl tells fixed lies about the value. With first prices one of them must gain on average; in
+// a queue with taxes and rebates none may gain. The control must gain in both markets.
 func TestFixedLiesAndTheirControl(t *testing.T) {
 	worst := func(market string) Finding {
 		r, err := Run(crowd(t, 80, market, 1), Options{Jobs: 20, Kinds: []string{Value}, Redraws: 3})
@@ -224,8 +221,7 @@ func TestFixedLiesAndTheirControl(t *testing.T) {
 	}
 }
 
-// TestAnAuditThatIsCutOff stops an audit early. The report must have the results of the part that was done, and say
-// what is missing.
+// The report of an audit that is stopped early must have the results so far, and say what is missing.
 func TestAnAuditThatIsCutOff(t *testing.T) {
 	until, closed := make(chan struct{}), false
 	r, err := Run(crowd(t, 40, "mechanism: fifo\n", 1), Options{Jobs: 20, Kinds: []string{Value}, Until: until, Progress: func(done, _ int) {
@@ -239,7 +235,7 @@ func TestAnAuditThatIsCutOff(t *testing.T) {
 	}
 }
 
-// TestLiesThatAreKnownToGain audits one market for each of these kinds of lie. In this market, the lie must gain.
+// Each of these kinds of lie must gain in one market.
 func TestLiesThatAreKnownToGain(t *testing.T) {
 	for name, c := range map[string]struct{ market, kind string }{
 		"a share for each name":          {"mechanism: fairshare\n", Names},
@@ -253,8 +249,8 @@ func TestLiesThatAreKnownToGain(t *testing.T) {
 	}
 }
 
-// TestLiesThatGainNothing audits three mechanisms with lies that must not gain: lies about everything together, about
-// the cost of delay only, and ghosts in a queue with taxes.
+// TestLiesThatGainNothing audits three mechanisms with lies that must not gain: about everything together, about the
+// cost of delay, and ghosts in a queue with taxes.
 func TestLiesThatGainNothing(t *testing.T) {
 	for name, c := range map[string]struct{ market, kind string }{
 		"deadline, everything":        {"mechanism: deadline\nslot: 30s\n", Joint},
@@ -275,7 +271,7 @@ func TestLiesThatGainNothing(t *testing.T) {
 	}
 }
 
-// TestAbove checks that one lie in a hundred that seems to gain counts as luck, and that a sure gain counts.
+// One lie in a hundred that seems to gain counts as luck; a sure gain counts.
 func TestAbove(t *testing.T) {
 	f := Finding{Fixed: []Fixed{{Jobs: 50, Mean: 1, CI: [2]float64{0.2, 1.8}}}}
 	if !f.Above(0, 1) || f.Above(0, 100) || f.Above(0.5, 1) {
@@ -287,8 +283,8 @@ func TestAbove(t *testing.T) {
 	}
 }
 
-// TestTheGridEndsWhereTheGainFalls audits a market with k-th prices. The best lie is larger than all sizes in the list,
-// which ends at four times the truth. Each further size must gain more than the size before it, except the last size.
+// TestTheGridEndsWhereTheGainFalls audits a market with k-th prices, where the best lie is larger than all sizes in the
+// list. Each further size must gain more than the one before it, except the last.
 func TestTheGridEndsWhereTheGainFalls(t *testing.T) {
 	f := gains(t, crowd(t, 60, "mechanism: highest-bid\n", 1), 20, Value)[Value]
 	at := len(sizes) + len(beyond[0])
@@ -307,8 +303,7 @@ func TestTheGridEndsWhereTheGainFalls(t *testing.T) {
 	}
 }
 
-// TestARingThatKeepsItsRankGains audits pivot prices with users who know each other's rates. They must gain if they
-// lower their rates and keep their ranks.
+// Users who know each other's rates must gain under pivot prices if they lower their rates and keep their order.
 func TestARingThatKeepsItsRankGains(t *testing.T) {
 	for kind, at := range map[string]int{Collusion: 35, Three: 36} {
 		f := gains(t, crowd(t, 60, "mechanism: highest-bid\nprice: pivot\nhorizon: 100h\n", 1), 20, kind)[kind]
@@ -318,8 +313,8 @@ func TestARingThatKeepsItsRankGains(t *testing.T) {
 	}
 }
 
-// TestWideJobs audits jobs of one task each, of 1 to 8 slots of a node. Both controls must gain, about the value and
-// about the width. Under fifo a false rate must change nothing. A job can declare at most as many slots as a node has.
+// TestWideJobs audits jobs of one task each, of 1 to 8 slots of a node. The controls about value and width must gain.
+// Under fifo a false rate must change nothing.
 func TestWideJobs(t *testing.T) {
 	for _, mechanism := range []string{"fifo", "proportional"} {
 		p := crowd(t, 60, "mechanism: "+mechanism+"\n", 1)

@@ -1,5 +1,5 @@
 // Package audit measures on a log whether lying pays in a market. For a sample of jobs it searches for the most
-// profitable misreport. To measure a misreport, it runs the whole market again, with everything else unchanged.
+// profitable misreport. For each misreport, it runs the whole market again, with everything else unchanged.
 //
 // # Model
 //
@@ -45,8 +45,7 @@
 // A job can also be one task on several slots of a node (workload.Wide). Such jobs need nodes, so all actors run. Only
 // the 24 jobs of the log around a sampled job run then. The lies about nodes are lies about the width.
 //
-// The audit does not measure the gain of lying sites and peers. Package faults measures it; there, a peer signs
-// everything that it can.
+// The audit does not measure the gain of lying sites and peers.
 //
 // An audit reports two results for each kind. The result in expectation is the mean gain of each fixed lie over all
 // sampled jobs and over newly drawn bids (Options.Redraws), with an interval of 95 %. A mechanism that is truthful in
@@ -56,8 +55,8 @@
 //
 // A control is a lie that must gain: announcing half the value if all completed jobs paid what they announce, or four
 // times the value if no job paid. For wide jobs there is a control about widths also: a narrower task, if a task of k
-// slots paid k times what it announces. If no control gains, the sample is too weak to show a gain. Each interval is for
-// one lie. So of a hundred lies that gain nothing, two or three seem to gain.
+// slots paid k times what it announces. If no control gains, the sample is too weak to show a gain. Each interval is
+// for one lie. So of a hundred lies that gain nothing, two or three seem to gain.
 //
 // If waiting costs, a short job can gain or lose a thousand times its value, and the interval of a small sample says
 // nothing. So each lie has a bounded gain also, where no job counts for more than its value. A control has fired if one
@@ -75,15 +74,13 @@
 // sequences. Successive halving over more and more sampled jobs keeps the better ones, and tries their neighbours.
 // These jobs are in turn a job that pays much, a job that misses much of its value, and any job. Most jobs get all of
 // their value for free, and so show no difference between sequences. One of the last five sequences, or a part of one,
-// is chosen with other jobs, bids and seeds. A third set of jobs, drawn at random, measures the chosen sequence. So
-// luck in the choice does not count as a gain.
+// is chosen with other jobs, bids and seeds. A third set of jobs, drawn at random, measures the chosen sequence.
 //
 // The controls are searches in a market with a hole: one of its rules is removed. In deadline and contract markets, and
 // where shares are paid on completion, a failed attempt is then no completion. In a contract market, each request draws
 // a new menu. In a proportional market, shares count the tasks that start. In other markets, a job that does not end
-// well owes nothing. Each of these holes was once a fault. Sequences are compared by their mean gain minus its standard
-// error, where no job counts for more than its value. So luck with some jobs does not look better than a small gain of
-// all jobs. A control has fired if this mean, or the plain mean, is surely above 0.
+// well owes nothing. Sequences are compared by their mean gain minus its standard error, where no job counts for more
+// than its value. A control has fired if this mean, or the plain mean, is surely above 0.
 //
 // Dividing a task does not make it faster; the kind split measures two halves that run at the same time. Where the
 // market claims that the truth is best, false declarations, and raising a declaration later, are also steps. An account

@@ -7,15 +7,15 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/core"
 )
 
-// sizes are the sizes of lies about the value. If the gain still grows at an end of the list, the sizes in the list
-// beyond are tried also, until one of them gains less.
+// sizes are the sizes of lies about the value. If the gain still grows at an end of the list, sizes of the list beyond
+// are tried until one gains less.
 var (
 	sizes  = []float64{0.01, 0.25, 0.5, 0.75, 0.9, 0.97, 1.03, 1.1, 1.5, 4}
 	beyond = [2][]float64{{0.001, 0.0001}, {10, 32, 100, 316, 1000, 3162, 10_000}}
 )
 
-// The function further tries the lies beyond the ends of the list sizes, for all trials of lies about the value. If the
-// gain grows up to the last size, it returns this size, otherwise 0.
+// This function tries the lies beyond the ends of the list sizes, for all trials of lies about the value. It returns
+// the last size if the gain grows up to it, otherwise 0.
 func further(of []*trial, o Options) (grows float64, err error) {
 	at := len(sizes) // position of the next lie
 	for end, more := range beyond {
@@ -49,8 +49,8 @@ func further(of []*trial, o Options) (grows float64, err error) {
 	return grows, nil
 }
 
-// larger reports whether a lie has a positive mean gain that is larger than the mean gain of another lie. The arguments
-// lie and than are the positions of the two lies in the list.
+// larger reports whether one lie has a positive mean gain that is larger than the other's. The arguments lie and than
+// are positions in the list.
 func larger(of []*trial, lie, than int) bool {
 	var sums [2]float64
 	for _, t := range of {
@@ -67,8 +67,8 @@ func larger(of []*trial, lie, than int) bool {
 	return sums[0] > Rounding*float64(len(of)) && sums[0] > sums[1]
 }
 
-// ring returns the lie of users who keep their ranks and lower each rate to just above the rate of the next outsider.
-// Outsiders are users whose jobs arrive while jobs of the ring may wait.
+// ring returns the lie of users who lower each rate to just above the rate of the next outsider. Outsiders are users
+// whose jobs arrive while jobs of the ring may wait.
 func (s *sample) ring(p *core.Problem, liars []int) lie {
 	var outsiders []float64
 	first, last := p.Work.Jobs[liars[0]].Submit, p.Work.Jobs[liars[len(liars)-1]].Submit

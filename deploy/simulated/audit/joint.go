@@ -8,8 +8,7 @@ import (
 )
 
 // joint searches for the best lie about everything at once. It starts from the truth, changes one thing after another,
-// keeps changes that gain, and tries all changes twice. With several seeds, one half of them guides the search, and the
-// other half measures the gain.
+// and keeps changes that gain. With several seeds, one half guides the search, and the other half measures the gain.
 func (a *audit) joint(t []entry, liars []int, honest []float64, r *result) error {
 	const rounds = 2
 	half := max(1, len(honest)/2)
@@ -41,7 +40,7 @@ func (a *audit) joint(t []entry, liars []int, honest []float64, r *result) error
 	return nil
 }
 
-// changes are the steps of the search. A step returns false if it cannot be made.
+// changes are the steps of the search. A step that cannot be made returns false.
 var changes = slices.Concat(
 	steps([]float64{0.5, 0.9, 1.1, 2}, func(e *entry, x float64) bool { *e = e.rated(x); return true }),
 	steps([]float64{0.25, 4}, func(e *entry, x float64) bool {

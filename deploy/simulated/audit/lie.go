@@ -37,8 +37,7 @@ const (
 // Kinds lists all kinds of lie.
 var Kinds = []string{Value, Deadline, Length, Nodes, Arrival, Split, Collusion, Weights, Classes, Ends, Minimum, Delay, Slow, Names, Ghosts, Three, Joint, Cancel}
 
-// live reports whether a kind of lie needs a site with all actors, because the lie is about how a job ends or about a
-// cancellation.
+// live reports whether a kind of lie needs all actors: lies about how a job ends, or about a cancellation.
 func live(kind string) bool { return kind == Ends || kind == Cancel }
 
 // among returns the number of users who tell the lies of a kind together. Each has one job.
@@ -54,21 +53,19 @@ func among(kind string) int {
 
 // entry is a job with its bid. It belongs to a liar or to another user.
 type entry struct {
-	job  workload.Job
-	bid  bids.Bid
-	liar int // number of the liar who owns it, from 1; 0: another user
-	// spends says that the bid is the budget.
+	job    workload.Job
+	bid    bids.Bid
+	liar   int // number of the liar who owns it, from 1; 0: another user
 	spends bool
 	// demands says that the job may demand a minimum utility.
 	demands bool
 	// waits says that the job declares the cost of a second of waiting, in addition to its value.
 	waits bool
-	// name is 0 for its user's own account, otherwise the number of a false account.
+	// name is 0 for the user's real account, otherwise the number of a false account.
 	name int
-	// owner says what the owner of the job does in addition to submitting it and waiting. If it is nil, the owner does
-	// nothing more.
+	// owner says what the owner of the job does besides submitting it and waiting. nil means nothing.
 	owner *grid.Owner
-	// copy is a number. Entries with different numbers are different ways to get the same result.
+	// Entries with different values of copy are different ways to get the same result.
 	copy int
 	// ghost says that nobody wants the results of the job. Its payments count.
 	ghost bool
@@ -77,7 +74,6 @@ type entry struct {
 // lie changes what the liars submit. It returns nil if the liars cannot tell this lie.
 type lie func(liars []entry, nodes int) []entry
 
-// liesOf returns the lies of a kind, one for each size.
 func liesOf(kind string) []lie {
 	switch kind {
 	case Value:
@@ -155,7 +151,6 @@ func liesOf(kind string) []lie {
 	return nil
 }
 
-// anotherRate returns an entry that bids another rate than its true value.
 func anotherRate(x float64, e *entry, _ int) []entry { return []entry{e.rated(x)} }
 
 func each(sizes []float64, change func(x float64, e *entry, nodes int) []entry) (out []lie) {
@@ -168,8 +163,8 @@ func each(sizes []float64, change func(x float64, e *entry, nodes int) []entry) 
 	return out
 }
 
-// rated returns the entry with another rate. The budget changes only if shares are in proportion to budgets. In other
-// markets the budget is not a bid, but only the most that the job can pay.
+// rated returns the entry with another rate. The budget changes only if shares are in proportion to budgets; elsewhere
+// the budget is no bid, but the most that the job can pay.
 func (e entry) rated(x float64) entry {
 	e.bid.Rate = max(1e-6, math.Round(e.bid.Rate*x*1e6)/1e6)
 	if e.spends {
@@ -178,8 +173,8 @@ func (e entry) rated(x float64) entry {
 	return e
 }
 
-// onOthers returns the same work on another number of slots. On fewer slots the job takes longer. On more slots it
-// takes the same time, because the job cannot use them.
+// onOthers returns the same work on another number of slots. Fewer slots take longer. More slots take the same time,
+// because the job cannot use them.
 func onOthers(x float64, e *entry, nodes int) []entry {
 	was := e.job.Width
 	e.job.Width = int(math.Round(x * float64(was)))
@@ -214,9 +209,8 @@ func parts(e entry, k int, names bool) (out []entry) {
 	return out
 }
 
-// ghosts returns lies that add a ghost to the job: a second job like it that nobody needs. The ghost bids the lowest
-// value and a high cost of delay, or the same as the job. Its owner cancels the ghost after the given time, or never if
-// after is 0.
+// ghosts returns lies that add a second job like the first, which nobody needs. This ghost bids the lowest value and a
+// high cost of delay, or the same as the job. Its owner cancels it after the given time; 0 means never.
 func ghosts(after float64, other bool) (out []lie) {
 	for _, x := range []float64{0.01, 1} {
 		out = append(out, func(liars []entry, _ int) []entry {
@@ -234,8 +228,7 @@ func ghosts(after float64, other bool) (out []lie) {
 	return out
 }
 
-// withdrawn returns an owner who cancels a job after the given time, whatever its state is. If after is 0, the owner
-// never cancels it.
+// withdrawn returns an owner who cancels a job after the given time, in any state; 0 means never.
 func withdrawn(after float64) *grid.Owner {
 	if after == 0 {
 		return nil
@@ -243,7 +236,7 @@ func withdrawn(after float64) *grid.Owner {
 	return &grid.Owner{Acts: []grid.Act{{Do: grid.Cancel, After: after}}}
 }
 
-// again returns lies in which a job is cancelled, whatever its state is, and submitted once more.
+// again returns lies in which a job is cancelled, in any state, and submitted once more.
 func again() (out []lie) {
 	for _, after := range []float64{60, 600, 3600} {
 		out = append(out, func(liars []entry, _ int) []entry {
@@ -294,9 +287,8 @@ func together(rates [][]float64) (out []lie) {
 	return out
 }
 
-// variant returns a study in which the liars submit other entries. The result owner has, for each job, the number of
-// its liar, 0 if the job belongs to another user, or a negative number if the job is a ghost of a liar. The result of
-// has the owners who do more than wait.
+// variant returns a study in which the liars submit other entries. The result owner has the number of each job's liar:
+// 0 for another user, negative for a liar's ghost. The result of has the owners who do more than wait.
 func variant(p *core.Problem, liars []int, told []entry) (q core.Problem, owner []int, of map[int]*grid.Owner) {
 	entries := make([]entry, 0, len(p.Bids)+1)
 	for i := range p.Bids {

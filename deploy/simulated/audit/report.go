@@ -31,17 +31,17 @@ type Finding struct {
 	Size    int        `json:"largest_lie"`     // position of that job's best lie among the lies of the kind
 	Credits float64    `json:"largest_credits"` // the same gain in credits
 	Gains   []float64  `json:"gains"`           // gain of each job that could tell such a lie
-	// Fixed has the mean gain of each lie over all jobs that could tell it: this is the gain that a user who always
-	// tells this lie can expect. Worst is the lie whose interval has the largest lower end.
+	// Fixed has the mean gain of each lie over all jobs that could tell it. A user who always tells this lie can expect
+	// this gain. Worst is the lie whose interval has the largest lower end.
 	Fixed []Fixed `json:"fixed"`
 	Worst Fixed   `json:"worst,omitzero"`
 	// Bounded is the lie whose interval of bounded gains has the largest lower end.
 	Bounded Fixed `json:"worst_bounded,omitzero"`
-	// StillGrows is the largest or smallest size that was tried, if the gain of lies about the
-	// value still grows up to it; otherwise 0.
+	// StillGrows is the largest or smallest size that was tried, if the gain of lies about the value still grows there;
+	// otherwise 0.
 	StillGrows float64 `json:"still_grows_at,omitempty"`
-	// Control, only for lies about the value and about the width of wide jobs, is the surer of two gains that must
-	// exist; see controlsOf.
+	// Control is the surer of two gains that must exist; see controlsOf. It is only for lies about the value, and about
+	// the width of wide jobs.
 	Control Fixed `json:"control,omitzero"`
 }
 
@@ -52,7 +52,7 @@ type Fixed struct {
 	Mean float64    `json:"mean"`
 	CI   [2]float64 `json:"mean_95"`
 	// Bounded is the mean gain, where each gain or loss counts as at most the job's value. Waiting can cost a short job
-	// a thousand times its value; so the plain mean of a small sample says little.
+	// a thousand times its value.
 	Bounded   float64    `json:"bounded"`
 	BoundedCI [2]float64 `json:"bounded_95"`
 }
@@ -64,13 +64,12 @@ func (f *Fixed) Fired() bool { return f.Jobs > 0 && f.sure() > Rounding }
 func (f *Fixed) sure() float64 { return max(f.CI[0], f.BoundedCI[0]) }
 
 // Above reports whether one of the fixed lies gains more than x on average. The interval is widened for the number of
-// lies (Bonferroni). So if no lie gains more than x, at most one audit in forty reports one.
+// lies (Bonferroni): if no lie gains more than x, at most one audit in forty reports one.
 func (f *Finding) Above(x float64, lies int) bool {
 	z := distuv.UnitNormal.Quantile(1-0.025/float64(max(1, lies))) / 1.96
 	return slices.ContainsFunc(f.Fixed, func(l Fixed) bool { return l.Jobs > 0 && l.Mean-z*(l.Mean-l.CI[0]) > x })
 }
 
-// fix computes the mean gain of each fixed lie of a kind, and of the control.
 func (f *Finding) fix(of []*trial) {
 	gains, controls := map[int][]float64{}, map[int][]float64{}
 	for i := range of {
@@ -89,7 +88,6 @@ func (f *Finding) fix(of []*trial) {
 	f.Control = surest(fixedOf(controls), (*Fixed).sure)
 }
 
-// surest returns the lie for which `low` is largest.
 func surest(of []Fixed, low func(*Fixed) float64) (best Fixed) {
 	for i := range of {
 		if x := &of[i]; best.Jobs == 0 || low(x) > low(&best) {
@@ -99,7 +97,6 @@ func surest(of []Fixed, low func(*Fixed) float64) (best Fixed) {
 	return best
 }
 
-// fixedOf computes the mean gain of each lie.
 func fixedOf(gains map[int][]float64) []Fixed {
 	all := []Fixed{}
 	for _, lie := range slices.Sorted(maps.Keys(gains)) {
@@ -111,10 +108,9 @@ func fixedOf(gains map[int][]float64) []Fixed {
 	return all
 }
 
-// Rounding is the part of a job's value that can come from rounding of payments and sums. A smaller gain is no gain.
+// Rounding is the part of a job's value that can come from rounding. A smaller gain is no gain.
 const Rounding = 1e-6
 
-// add adds the finding for a kind of lie.
 func (r *Report) add(kind string, of []*trial, grows float64) {
 	f := Finding{Kind: kind, Gains: []float64{}, StillGrows: grows}
 	for i := range of {

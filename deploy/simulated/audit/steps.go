@@ -18,8 +18,8 @@ import (
 // longest is the largest number of steps in a sequence.
 const longest = 4
 
-// step is one deviation from the honest behaviour of an agent. It changes what the agent submits, and what the agent
-// does with its jobs. It returns nil if it is not possible.
+// step is one deviation from an agent's honest behaviour. It changes what the agent submits, and what the agent does
+// with its jobs. It returns nil if it is not possible.
 type step struct {
 	words string
 	do    func(told []entry, p *core.Problem) []entry
@@ -36,7 +36,6 @@ func (s plan) words(of []step) string {
 	return strings.Join(out, "; ")
 }
 
-// build returns the entries of an owner who follows the plan.
 func (s plan) build(truth entry, of []step, p *core.Problem) []entry {
 	truth.owner = &grid.Owner{}
 	told := []entry{truth}
@@ -48,7 +47,6 @@ func (s plan) build(truth entry, of []step, p *core.Problem) []entry {
 	return told
 }
 
-// draw returns a random plan of n steps.
 func draw(rng *rand.Rand, of []step, n int) plan { return rng.Perm(len(of))[:min(n, len(of))] }
 
 // neighbour returns a plan with one step added, left out or replaced.
@@ -67,7 +65,7 @@ func (s plan) neighbour(rng *rand.Rand, of []step) plan {
 }
 
 // stepsOf returns the possible steps in a market. False declarations are among them only if the market claims that the
-// truth is best. For the other markets, another table shows the gains of false declarations.
+// truth is best.
 func stepsOf(m *rules.Market) []step {
 	out := slices.Concat(outs(), ends(), waits(m), shapes(), accounts()) // declarations are at the end
 	switch m.Mechanism {
@@ -83,7 +81,6 @@ func stepsOf(m *rules.Market) []step {
 	return append(out, declarations(m)...)
 }
 
-// every returns a step that changes each entry of the agent.
 func every(words string, change func(e *entry, p *core.Problem)) step {
 	return step{words, func(told []entry, p *core.Problem) []entry {
 		for k := range told {
@@ -93,18 +90,16 @@ func every(words string, change func(e *entry, p *core.Problem)) step {
 	}}
 }
 
-// owners returns a step that changes the behaviour of the owner of each job.
 func owners(words string, change func(o *grid.Owner)) step {
 	return every(words, func(e *entry, _ *core.Problem) { change(e.owner) })
 }
 
-// acts returns a step that consists of commands.
 func acts(words string, of ...grid.Act) step {
 	return owners(words, func(o *grid.Owner) { o.Acts = append(o.Acts, of...) })
 }
 
-// outs returns ways to end a job whose result is there. A retry needs a job with several attempts: by default, a task
-// whose program fails does not run again.
+// outs returns ways to end a job whose result is there. A retry needs several attempts: by default, a task whose
+// program fails does not run again.
 func outs() []step {
 	return []step{
 		owners("exits with 1, once, and the retry is over at once", func(o *grid.Owner) { o.Exits, o.Attempts, o.Quick = 1, 3, true }),
@@ -163,7 +158,7 @@ func waits(m *rules.Market) (out []step) {
 	return out
 }
 
-// behind returns a step in which the job waits for a job of one second that was submitted before (--after).
+// In this step the job waits for an earlier job of one second (--after).
 func behind() step {
 	return step{"after a job of a second (--after)", func(told []entry, _ *core.Problem) []entry {
 		first := told[0].rated(0.01)
@@ -176,7 +171,7 @@ func behind() step {
 	}}
 }
 
-// again600 returns a step that cancels the job after ten minutes and submits it again, unless the result is there.
+// In this step the job is cancelled after ten minutes and submitted again, unless the result is there.
 func again600(other bool) step {
 	words := "cancels after 10 minutes and submits again, unless it has the result"
 	if other {
@@ -197,7 +192,7 @@ func again600(other bool) step {
 	}}
 }
 
-// twice returns a step that submits the job twice, and cancels the second job when the first has its result.
+// In this step the job is submitted twice. The second job is cancelled when the first has its result.
 func twice(other bool) step {
 	words := "submits twice, and cancels the other when one has the result"
 	if other {
@@ -217,7 +212,7 @@ func twice(other bool) step {
 	}}
 }
 
-// The method with returns the entry with another number in the field copy: another way to get the same result.
+// This method marks the entry as another way to get the same result.
 func (e entry) with(copy int) entry {
 	own := *e.owner
 	own.Acts = slices.Clone(own.Acts)
@@ -226,7 +221,7 @@ func (e entry) with(copy int) entry {
 }
 
 // shapes returns steps that divide the same work into other jobs, tasks or stages. Dividing a task does not make it
-// faster, because its parts run one after the other. The kind split measures parts that run at the same time.
+// faster, because its parts run one after the other.
 func shapes() (out []step) {
 	for _, k := range []int{2, 4} {
 		out = append(out,
@@ -237,8 +232,8 @@ func shapes() (out []step) {
 	return append(out, array(4), packs("4 tasks", 4), packs("all tasks", job.MaxTasks), sideBySide(4))
 }
 
-// sideBySide returns a step in which each task takes k slots and does the work of k tasks at once. It is only for
-// markets that share slot time: in them an audit has nodes of several slots.
+// In this step each task takes k slots and does the work of k tasks at once. It is only for markets that share slot
+// time, where an audit has nodes of several slots.
 func sideBySide(k int) step {
 	return step{fmt.Sprintf("packs %d tasks side by side into one of %d slots", k, k), func(told []entry, p *core.Problem) []entry {
 		if p.Market.Mechanism != rules.Proportional || p.Work.Parallel == workload.Wide {
@@ -251,8 +246,8 @@ func sideBySide(k int) step {
 	}}
 }
 
-// array returns a step that does the same work in k times as many tasks of an array, with the same number at a time.
-// The step is not possible if each task is a job of its own on a site.
+// This step does the same work in k times as many tasks of an array, with the same number at a time. It is not possible
+// if each task is a separate job on a site.
 func array(k int) step {
 	return step{fmt.Sprintf("in an array of %d times as many tasks", k), func(told []entry, p *core.Problem) []entry {
 		if grid.Gangs(p.Market.Mechanism) || p.Market.Mechanism == rules.Deadline || p.Market.Price == market.PricePivot {
@@ -267,7 +262,7 @@ func array(k int) step {
 	}}
 }
 
-// packs returns a step that does the same work in fewer and longer tasks: k tasks become one.
+// This step does the same work in fewer and longer tasks: k tasks become one.
 func packs(words string, k int) step {
 	return every("packs "+words+" into one", func(e *entry, _ *core.Problem) {
 		few := max(1, e.job.Width/k)
@@ -276,7 +271,6 @@ func packs(words string, k int) step {
 	})
 }
 
-// divided returns k parts of each entry.
 func divided(told []entry, k int, names bool) (out []entry) {
 	for _, e := range told {
 		if e.ghost {
@@ -297,7 +291,6 @@ func divided(told []entry, k int, names bool) (out []entry) {
 	return out
 }
 
-// accounts returns steps that change which account submits.
 func accounts() []step {
 	out := []step{owners("from an account at another site", func(o *grid.Owner) { o.Visits = true })}
 	for _, x := range []float64{0.01, 1} {
@@ -318,7 +311,7 @@ func accounts() []step {
 	return out
 }
 
-// straddles returns a step that asks for a menu just before new menus are drawn, and again just after that.
+// This step asks for a menu just before new menus are drawn, and again just after that.
 func straddles() step {
 	holds := grid.QuoteHolds.Seconds()
 	return every("asks for a menu before and after menus are drawn anew", func(e *entry, _ *core.Problem) {
@@ -327,8 +320,7 @@ func straddles() step {
 	})
 }
 
-// absent returns a step in which the job is on hold for a second around each end of a quantum of a karma market, for a
-// hundred quanta.
+// In this step the job is on hold for a second around each end of a quantum of a karma market, for a hundred quanta.
 func absent(m *rules.Market) step {
 	return every("on hold for a second around each tick", func(e *entry, _ *core.Problem) {
 		tick := m.Slot.Seconds()

@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Equilibrium is the state in which users who lie when it pays stop changing their lies. The names of the keys are
-// stable. Welfare and revenue are parts of the value of all jobs.
+// Equilibrium is the state in which users who lie when it pays stop changing their lies. The JSON keys are stable.
+// Welfare and revenue are parts of the value of all jobs.
 type Equilibrium struct {
 	Market    string  `json:"market"`
 	Mechanism string  `json:"mechanism"`
@@ -40,7 +40,7 @@ type Sums struct {
 	Revenue float64 `json:"revenue"`
 }
 
-// Player is a user, with the lie it tells for all of its jobs. A payoff is the worth of the outcomes minus the
+// Player is a user, with the lie that it tells for all of its jobs. A payoff is the worth of the outcomes minus the
 // payments, as a part of the value of the user's jobs.
 type Player struct {
 	User   int64   `json:"user"`
@@ -57,13 +57,11 @@ const Truth = "truth"
 // Least is the least gain for which a user changes its lie, as a part of the user's value.
 const Least = 1e-3
 
-// strategy is a lie that a user can tell for all its jobs.
 type strategy struct {
 	name string
 	lie  lie // nil: the truth
 }
 
-// strategies returns the truth, and the false values that a user can declare.
 func strategies() []strategy {
 	out := []strategy{{name: Truth}}
 	for _, kind := range []string{Value, Deadline, Length, Arrival, Split} {
@@ -74,7 +72,6 @@ func strategies() []strategy {
 	return out
 }
 
-// named returns a name that says how a lie changes a job.
 func named(kind string, l lie) string {
 	probe := entry{job: workload.Job{Runtime: 1000, Width: 1}, bid: bids.Bid{Value: 1, Rate: 1, Length: 1000, Deadline: 1000, Budget: 1}}
 	told := l([]entry{probe}, 1)
@@ -94,7 +91,6 @@ func named(kind string, l lie) string {
 	return kind
 }
 
-// game is a market whose users choose what to tell.
 type game struct {
 	*audit
 	strategies []strategy
@@ -108,10 +104,9 @@ type game struct {
 }
 
 // Play searches for an equilibrium. Every user has a strategy, a lie or the truth, for all of its jobs. One after
-// another, users compute the gain of each of their strategies, with the others unchanged, and add it to their regrets.
-// A user who could gain draws its next strategy in proportion to its positive regrets (Hart and Mas-Colell 2000). Play
-// ends after a pass in which no user could gain, or after the given number of passes. The market's Worth decides the
-// payoffs.
+// another, users compute the gain of each strategy against the unchanged others, and add it to their regrets. A user
+// who could gain draws its next strategy in proportion to its positive regrets (Hart and Mas-Colell 2000). Play ends
+// after a pass in which no user could gain, or after the given number of passes.
 func Play(p *core.Problem, passes int, progress func(done, of int)) (*Equilibrium, error) {
 	own := *p
 	own.Prior = own.PriorJobs()
@@ -162,7 +157,7 @@ func Play(p *core.Problem, passes int, progress func(done, of int)) (*Equilibriu
 }
 
 // turn lets a user compute the gains of all of its strategies, and choose one. It returns the largest gain, as a part
-// of the user's value. progress is called with the number of strategies that were computed.
+// of the user's value.
 func (g *game) turn(u int, progress func(done, of int)) (most float64, err error) {
 	if g.value[u] == 0 {
 		return 0, nil
@@ -212,8 +207,8 @@ func (g *game) everybody() (of, paid []float64, err error) {
 	return g.outcome(g.plays, -1)
 }
 
-// outcome runs the market. It returns the payoffs of the user with the number only, or of all users if that number is
-// −1, as means over seeds.
+// outcome runs the market. It returns payoffs and payments as means over seeds, for the user only, or for all users if
+// only is −1.
 func (g *game) outcome(plays []int, only int) (of, paid []float64, err error) {
 	told := make([]entry, 0, len(g.truth))
 	for i := range g.truth {
@@ -295,7 +290,7 @@ func (g *game) tell(out *Equilibrium, before, after []float64) {
 	}
 }
 
-// Lies returns, for each lie, the users who tell it: the names of the lies, and the numbers of users.
+// Lies returns the names of the lies and, for each lie, the number of users who tell it.
 func (e *Equilibrium) Lies() (names []string, users map[string]int) {
 	users = map[string]int{}
 	for i := range e.Users {

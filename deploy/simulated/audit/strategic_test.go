@@ -10,7 +10,6 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 )
 
-// table returns a market on two slots with three users whose jobs compete.
 func table(t *testing.T, market string) *core.Problem {
 	t.Helper()
 	m, err := rules.Decode("market", []byte(market))
@@ -25,9 +24,8 @@ func table(t *testing.T, market string) *core.Problem {
 	return &core.Problem{Market: m, Work: w, Bids: m.Bids.Draw(w, 1), Seed: 1}
 }
 
-// TestPlay runs the game with first prices and a high cost of waiting. At the end, all users must bid above the truth:
-// then they pay more, wait as long as with the truth, and lose. In a fifo market, which reads no bids, nobody may
-// change its rate. The same seed must give the same result.
+// TestPlay plays first prices with a high cost of waiting. At the end, all users must bid above the truth and lose by
+// it. In a fifo market, which reads no bids, nobody may change its rate. The same seed must give the same result.
 func TestPlay(t *testing.T) {
 	first, err := Play(table(t, "mechanism: highest-bid\nprice: first\n"), 30, nil)
 	if err != nil {
@@ -54,7 +52,7 @@ func TestPlay(t *testing.T) {
 	}
 }
 
-// TestPlayTellsEachLie checks that the progress is reported for each lie of each user, not only for each user.
+// Progress must be reported for each lie of each user.
 func TestPlayTellsEachLie(t *testing.T) {
 	var told []int
 	all := 0
@@ -66,7 +64,6 @@ func TestPlayTellsEachLie(t *testing.T) {
 	}
 }
 
-// TestNamed checks that the name of a lie says how it changes a job.
 func TestNamed(t *testing.T) {
 	have := map[string]bool{}
 	for _, s := range strategies() {

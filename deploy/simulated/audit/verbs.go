@@ -28,7 +28,7 @@ type VerbOptions struct {
 	hole hole
 }
 
-// Verbed is the best sequence that a search found, with its gain. The names of the keys are stable.
+// Verbed is the best sequence that a search found, with its gain. The JSON keys are stable.
 type Verbed struct {
 	Hole     string     `json:"hole,omitempty"` // of the market; "": none
 	Sequence string     `json:"sequence"`
@@ -39,7 +39,7 @@ type Verbed struct {
 	CI       [2]float64 `json:"mean_95"`
 	Gainers  int        `json:"gainers"`
 	// Bounded is the mean gain, where each gain or loss counts as at most the job's value. Waiting can cost a short job
-	// a thousand times its value; so the plain mean of a small sample says little.
+	// a thousand times its value.
 	Bounded   float64    `json:"bounded"`
 	BoundedCI [2]float64 `json:"bounded_95"`
 	plan      plan
@@ -51,8 +51,8 @@ func (v *Verbed) Fired() bool { return v.CI[0] > Rounding || v.BoundedCI[0] > Ro
 // Verbs is the result of a search and of its controls.
 type Verbs struct {
 	Found Verbed `json:"found"`
-	// Controls are the results of searches in markets that lack one of their rules. These searches begin with half as
-	// many random sequences as the main search.
+	// Controls are the results of searches in markets that lack one of their rules. They begin with half as many random
+	// sequences as the main search.
 	Controls []Verbed `json:"controls"`
 }
 
@@ -68,7 +68,7 @@ const (
 	byStarts hole = "shares count only the tasks that start"
 )
 
-// flawsFor returns the holes that a market can have, to check that the search finds them.
+// flawsFor returns the rules that can be removed from a market, to check that the search finds the hole.
 func flawsFor(m *rules.Market) []hole {
 	switch {
 	case m.Mechanism == rules.Contract:
@@ -123,8 +123,8 @@ type candidate struct {
 	void  bool // the market refuses it
 }
 
-// score returns the mean gain, where no gain counts for more than the job's value. If there are enough jobs, it
-// subtracts the standard error. So a lucky gain of a few jobs does not win over a small gain of all.
+// score returns the mean gain, where no gain counts for more than the job's value. With enough jobs, it subtracts the
+// standard error: a lucky gain of a few jobs must not win over a small gain of all.
 func (c *candidate) score() float64 {
 	if c.void || len(c.gains) == 0 {
 		return math.Inf(-1)
@@ -145,7 +145,6 @@ func bounded(gains []float64) []float64 {
 	return out
 }
 
-// hunt is the state of a search.
 type hunt struct {
 	VerbOptions
 	problem *core.Problem
@@ -160,12 +159,12 @@ func newHunt(p *core.Problem, o VerbOptions) *hunt {
 	return &hunt{VerbOptions: o, problem: p, steps: stepsOf(p.Market), rng: rand.New(rand.NewPCG(p.Seed, 0x7665726273)), tried: map[string]bool{}}
 }
 
-// Numbers of scenes with which plans are chosen: in the first round, in the second and in the last.
+// These are the numbers of scenes with which plans are chosen, in the first, second and last round.
 const first, second, last = 8, 16, 32
 
 // search draws plans, and keeps the better ones by successive halving over more and more scenes. It changes the kept
-// plans step by step. With new scenes, it chooses one of the best five plans, or a part of one. With other new scenes,
-// it measures the gain of this plan.
+// plans step by step. New scenes choose one of the best five plans, or a part of one. Other new scenes measure its
+// gain.
 func search(p *core.Problem, o VerbOptions) (v Verbed, err error) {
 	h := newHunt(p, o)
 	var pool []*candidate
@@ -223,7 +222,7 @@ func search(p *core.Problem, o VerbOptions) (v Verbed, err error) {
 	return v, nil
 }
 
-// withParts adds, for each plan, all plans that are made by removing one step from it.
+// withParts adds all plans that lack one step of a plan in the pool.
 func withParts(pool []*candidate) []*candidate {
 	for _, c := range slices.Clone(pool) {
 		for k := range c.plan {
@@ -236,8 +235,8 @@ func withParts(pool []*candidate) []*candidate {
 	return pool
 }
 
-// simplest returns the best of the sorted candidates, or a part of this candidate that gains about as much. A step that
-// adds little was probably chosen by luck, and could cost something in the measurement.
+// simplest returns the best of the sorted candidates, or a part of it that gains about as much. A step that adds little
+// was probably chosen by luck.
 func simplest(pool []*candidate) *candidate {
 	best := pool[0]
 	for _, c := range pool[1:] {
@@ -255,7 +254,6 @@ func simplest(pool []*candidate) *candidate {
 	return best
 }
 
-// add adds a plan to the pool if it was not tried before.
 func (h *hunt) add(pool []*candidate, s plan) []*candidate {
 	if key := fmt.Sprint(s); !h.tried[key] {
 		h.tried[key] = true
@@ -303,7 +301,6 @@ func (h *hunt) best(pool []*candidate, scenes []*scene, keep int) ([]*candidate,
 	return pool[:min(keep, len(pool))], nil
 }
 
-// gain returns the gain of a plan in a scene, as a part of the job's value.
 func (h *hunt) gain(s *scene, of plan) (float64, error) {
 	told := of.build(s.truth, h.steps, s.Problem)
 	if told == nil {
@@ -313,9 +310,9 @@ func (h *hunt) gain(s *scene, of plan) (float64, error) {
 	return (worth - paid - s.honest) / s.value, err
 }
 
-// telling returns n scenes that help to choose among plans. It takes them from a larger number of scenes, in turn: a
-// job that pays much, a job that misses much of its value, and any other job. Most jobs get all of their value for
-// free, so a few random scenes would show no difference between plans.
+// telling returns n scenes that help to choose among plans: in turn a job that pays much, a job that misses much of its
+// value, and any other job. Most jobs get all of their value for free, so random scenes would show no difference
+// between plans.
 func (h *hunt) telling(n int) (out []*scene, err error) {
 	const drawn = 6
 	rest, err := h.scenes(drawn*n, 0)
@@ -331,8 +328,7 @@ func (h *hunt) telling(n int) (out []*scene, err error) {
 	return out, err
 }
 
-// stakes returns the payment of the honest job and the part of its value that the job misses. Both are parts of the
-// value, at most 1.
+// stakes returns the honest job's payment and the missed part of its value. Both are parts of the value, at most 1.
 func (s *scene) stakes() [2]float64 {
 	return [2]float64{min(1, s.paid/s.value), min(1, 1-(s.honest+s.paid)/s.value)}
 }
@@ -373,7 +369,6 @@ func (h *hunt) scenes(n, draw int) ([]*scene, error) {
 	return out, err
 }
 
-// scene makes a scene of job i and its neighbours in the log.
 func (h *hunt) scene(p *core.Problem, i int, seed uint64) *scene {
 	q, from := around(p, i, h.Window)
 	q.Seed = seed
@@ -389,7 +384,7 @@ func (h *hunt) scene(p *core.Problem, i int, seed uint64) *scene {
 	return s
 }
 
-// payoff returns the value that the agent gets from what it submits, and what it pays, with all actors.
+// payoff runs all actors. It returns the value that the agent gets from what it submits, and what it pays.
 func (h *hunt) payoff(s *scene, told []entry) (worth, paid float64, err error) {
 	q, _, of := variant(s.Problem, []int{s.at}, told)
 	o, _, err := grid.Run(&q, grid.Config{Owners: of, Slots: h.Slots, Forgetful: h.hole == unpriced, Shopping: h.hole == shopped, ByStarts: h.hole == byStarts})
@@ -428,7 +423,6 @@ func (h *hunt) payoff(s *scene, told []entry) (worth, paid float64, err error) {
 // there, and over is when the last job ended.
 type way struct{ start, at, over float64 }
 
-// join adds a job to the way.
 func (w *way) join(r *core.Job, results map[int]float64, i int) {
 	if !math.IsNaN(r.Start) {
 		w.start = min(w.start, r.Start)

@@ -14,7 +14,7 @@ import (
 // failing matches steps in which the owner has the result and lets the job fail.
 const failing = "exits with 1|cancels when the result|requeues when the result"
 
-// planted has markets with a hole, each with a crowd of jobs in which the search can find the hole.
+// planted has markets with a hole, each with a crowd of jobs in which the search can find it.
 var planted = map[string]struct {
 	market       string
 	hole         hole
@@ -42,7 +42,7 @@ var planted = map[string]struct {
 
 const softContract = "mechanism: contract\nworth: decay\nM: 8\nbids: {deadline: {slack: exponential, mean: 4, least: 60}}\n"
 
-// plantedIn returns the study for an entry of planted. The times of its jobs are multiplied by the entry's field every.
+// plantedIn returns the study for an entry of planted. The field every multiplies the times of its jobs.
 func plantedIn(t *testing.T, name string) *core.Problem {
 	c := planted[name]
 	p := crowd(t, 600, c.market, c.width)
@@ -55,8 +55,8 @@ func plantedIn(t *testing.T, name string) *core.Problem {
 	return p
 }
 
-// without returns, for each of the first jobs, what a plan gains because a rule is missing: the gain in the market with
-// the hole minus the gain in the market with the rule.
+// without returns what a plan gains for each of the first jobs because a rule is missing: the gain with the hole minus
+// the gain with the rule.
 func without(t *testing.T, name string, jobs int, of func(*hunt) plan) []float64 {
 	c := planted[name]
 	var gains [2][]float64
@@ -82,7 +82,6 @@ func without(t *testing.T, name string, jobs int, of func(*hunt) plan) []float64
 	return gains[0]
 }
 
-// knownIn returns the plan of some steps.
 func knownIn(words ...string) func(h *hunt) plan {
 	return func(h *hunt) (of plan) {
 		for _, words := range words {
@@ -92,8 +91,8 @@ func knownIn(words ...string) func(h *hunt) plan {
 	}
 }
 
-// TestWideTasksMustCountTheirSlots packs tasks side by side into wide ones. This must gain in a market in which a wide
-// task counts like a narrow one, and must not gain where shares are of slot time.
+// TestWideTasksMustCountTheirSlots packs tasks side by side into wide ones. This must gain where a wide task counts
+// like a narrow one, and not where shares are of slot time.
 func TestWideTasksMustCountTheirSlots(t *testing.T) {
 	const name = "proportional, starts are sold"
 	packed := knownIn("packs 4 tasks side by side into one of 4 slots")
@@ -102,8 +101,7 @@ func TestWideTasksMustCountTheirSlots(t *testing.T) {
 	}
 }
 
-// TestEachRuleMatters removes one rule from a market. Then some sequence must gain that does not gain if the rule is in
-// force.
+// When a rule is removed, some sequence must gain that does not gain with the rule.
 func TestEachRuleMatters(t *testing.T) {
 	for name, c := range planted {
 		t.Run(name, func(t *testing.T) {
@@ -114,8 +112,8 @@ func TestEachRuleMatters(t *testing.T) {
 	}
 }
 
-// TestVerbsFindEachHole searches in a market without one of its rules. The search must find a sequence that gains, and
-// this sequence must gain less with the rule. It tries one hole; with CANDOR_HOLES=all it tries every hole.
+// TestVerbsFindEachHole searches in a market without one of its rules. It must find a sequence that gains, and that
+// gains less with the rule. It tries one hole; with CANDOR_HOLES=all it tries every hole.
 func TestVerbsFindEachHole(t *testing.T) {
 	sample, every := 2, os.Getenv("CANDOR_HOLES") == "all"
 	if every {
@@ -143,7 +141,7 @@ func TestVerbsFindEachHole(t *testing.T) {
 	}
 }
 
-// TestNoSequenceGainsInAQueue searches in a fifo market. It must find no gain.
+// In a fifo market, the search must find no gain.
 func TestNoSequenceGainsInAQueue(t *testing.T) {
 	p := crowd(t, 60, "mechanism: fifo\n", 1)
 	p.Work.Nodes = 2
@@ -152,7 +150,7 @@ func TestNoSequenceGainsInAQueue(t *testing.T) {
 	}
 }
 
-// TestASequenceIsAChangeOfAnother checks that neighbours of a sequence have 1 to 4 steps, and no step twice.
+// Neighbours of a sequence must have 1 to 4 steps, and no step twice.
 func TestASequenceIsAChangeOfAnother(t *testing.T) {
 	h := newHunt(crowd(t, 10, "mechanism: contract\n", 1), VerbOptions{})
 	s := plan{1}
@@ -166,9 +164,8 @@ func TestASequenceIsAChangeOfAnother(t *testing.T) {
 	}
 }
 
-// TestWaysOutEndAsTheySay checks a job that exits with 1 once. It must be retried, and must run twice unless the retry
-// ends at once. Before this was fixed, a task ran only once by default, so both steps were an exit with 1 in the only
-// attempt. And a requeue at the end of the program changed nothing, because the program was over.
+// TestWaysOutEndAsTheySay checks a job that exits with 1 once. It must be retried, and run twice unless the retry ends
+// at once.
 func TestWaysOutEndAsTheySay(t *testing.T) {
 	p := crowd(t, 1, "mechanism: fifo\n", 1)
 	takes := p.Work.Jobs[0].Runtime

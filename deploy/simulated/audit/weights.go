@@ -17,10 +17,9 @@ const mostPresent = 80
 const manyClasses = 8
 
 // weights measures lies about utility weights and about the form of the utility, in a market of proportional shares. It
-// makes one allocation for the job and its neighbours in the log, most jobs in total. The true weights and forms of all
-// jobs are random, with the jobs' numbers as seeds. A lie changes one weight, or raises all weights to a power. The
-// gain is a gain of utility. For a linear utility, it is given as a part of the honest utility. For a logarithmic
-// utility, it is the growth of the shares.
+// makes one allocation for the job and its neighbours in the log, most jobs in total. The true weights and forms are
+// random, with the jobs' numbers as seeds. For a linear utility, the gain is a part of the honest utility. For a
+// logarithmic utility, it is the growth of the shares.
 func (a *audit) weights(s sample, r *result, most, classes int) error {
 	if a.Market.Mechanism != rules.Proportional {
 		return nil
@@ -78,9 +77,9 @@ func (a *audit) weights(s sample, r *result, most, classes int) error {
 	return nil
 }
 
-// falseWeights returns declarations of weights. The first one, nil, is the truth. The others are false: one weight is
-// multiplied by a ratio, or all weights are raised to a power. With two classes only one weight is changed, because
-// only their ratio counts.
+// falseWeights returns declarations of weights. The first one, nil, is the truth. In the others one weight is
+// multiplied by a ratio, or all weights are raised to a power. With two classes one weight is enough, because only
+// their ratio counts.
 func falseWeights(mine []float64) [][]float64 {
 	out := [][]float64{nil}
 	one := mine
@@ -104,14 +103,14 @@ func falseWeights(mine []float64) [][]float64 {
 	return out
 }
 
-// ratios are the factors by which a weight is exaggerated.
+// ratios are factors by which a weight is exaggerated.
 var ratios = []float64{0.1, 0.25, 0.33, 0.5, 0.67, 0.8, 0.9, 0.97, 1.03, 1.1, 1.25, 1.5, 2, 3, 4, 10}
 
-// powers are the exponents to which all weights are raised.
+// powers are exponents to which all weights are raised.
 var powers = []float64{0.25, 0.5, 0.75, 0.9, 1.1, 1.5, 2, 3}
 
-// lost bounds a job's loss, as a multiple of its value. Without a bound, a logarithmic utility with a share of 0 would
-// lose infinitely much.
+// lost bounds a job's loss, as a multiple of its value: a logarithmic utility with a share of 0 would lose infinitely
+// much.
 const lost = 100
 
 // utility returns the utility of a job's shares by its true weights.

@@ -44,8 +44,8 @@ func TestDrawsFollowTheModel(t *testing.T) {
 	}
 }
 
-// TestAJobsBidIsItsOwn checks that a job's bid does not depend on which other jobs are drawn. A change of one parameter
-// must not change the numbers that depend on other parameters.
+// A job's bid must not depend on the other jobs. A change of one parameter must not change the numbers that depend on
+// others.
 func TestAJobsBidIsItsOwn(t *testing.T) {
 	w := crowd(50)
 	m := Default()

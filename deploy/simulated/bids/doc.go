@@ -22,5 +22,5 @@
 // # Determinism
 //
 // Each job's numbers come from a random stream of its own. The seed and the job's number and line in the log determine
-// this stream. So leaving out other jobs does not change the job's numbers.
+// this stream.
 package bids

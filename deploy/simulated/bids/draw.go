@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 )
 
-// draw draws one bid. It always draws the same numbers in the same order. So a change of one parameter does not change
-// the numbers that depend on the other parameters.
+// draw draws one bid. It always draws the same numbers in the same order: a change of one parameter must not change the
+// numbers that depend on others.
 func (m *Model) draw(j *workload.Job, u *user, rng *rand.Rand) Bid {
 	high, aggressive := rng.Float64() < m.Value.Share, rng.Float64() < m.Shading.Aggressive
 	shade, slack, noise := rng.Float64(), rng.ExpFloat64(), rng.NormFloat64()

@@ -34,13 +34,12 @@ func (e *entry) numbers() [5]**float64 {
 	return [...]**float64{&e.Value, &e.Bid, &e.Deadline, &e.Length, &e.Budget}
 }
 
-// most has the largest value of each of the fields that numbers returns.
 var most = [5]float64{Largest, Largest, 1e12, workload.MostTime, 1e12}
 
-// Read replaces drawn bids of a workload by the values in a file, and returns the number of jobs that the file
-// mentions. A file is CSV with a header line: job (its number in the log), value and bid (for a slot-second), deadline
-// (seconds from the log's beginning), length (seconds) and budget. If a job has a value but no bid, it bids its value.
-// If it has neither, it keeps the drawn value and bid. Errors are Invalid and name file and line.
+// Read replaces drawn bids of a workload by the values in a file, and returns the number of jobs in it. The file is CSV
+// with a header line: job (its number in the log), value and bid (per slot-second), deadline (seconds from the log's
+// beginning), length (seconds) and budget. A job with a value but no bid bids its value. Errors are Invalid and name
+// file and line.
 func Read(name string, text []byte, w *workload.Workload, into []Bid) (int, error) {
 	entries, err := parse(name, bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))) // some editors write a byte order mark before UTF-8
 	if err != nil {
@@ -77,7 +76,7 @@ func Read(name string, text []byte, w *workload.Workload, into []Bid) (int, erro
 	return said, nil
 }
 
-// wrong returns the name of a field with an impossible value, and says which values are possible.
+// wrong returns the name of a field with an impossible value, and the possible values.
 func (e *entry) wrong() string {
 	for i, x := range e.numbers() {
 		switch x, deadline := *x, columns[i+1] == "deadline"; {
@@ -155,7 +154,6 @@ func csvError(name string, err error) error {
 	return messages.Errorf(messages.Invalid, "%s: %v", name, err)
 }
 
-// fieldsOf checks the header line and returns the names of the columns.
 func fieldsOf(name string, head []string) ([]string, error) {
 	seen := map[string]bool{}
 	for k := range head {

@@ -19,7 +19,7 @@ type Bid struct {
 	Budget     float64
 	High       bool // the value is from the upper mode of the distribution
 	Aggressive bool // the bid is shaded with the larger β
-	// Valued and Rated say that a file gave the value and the rate. Then neither the mode nor the shading was drawn.
+	// Valued and Rated say that a file gave the value and the rate. Then nothing was drawn for them.
 	Valued, Rated bool
 	// DelayRate is the declared cost of a second of waiting, for one slot. 0 means that it is Rate.
 	DelayRate float64
@@ -30,8 +30,8 @@ type Bid struct {
 // Worth returns the worth of the whole job to its owner.
 func (b *Bid) Worth(j *workload.Job) float64 { return b.Value * j.Work() }
 
-// Left returns the part of the worth that is left at a time. Until the declared length has passed, the whole worth is
-// left. After that the worth falls, and at the deadline nothing is left.
+// Left returns the part of the worth that is left at a time. The whole worth is left until the declared length has
+// passed; then it falls to nothing at the deadline.
 func (b *Bid) Left(j *workload.Job, at float64) float64 {
 	whole := j.Submit + b.Length
 	switch {
@@ -57,7 +57,7 @@ type Model struct {
 	Deadline Deadline `json:"deadline"`
 	Length   Length   `json:"length"`
 	Users    Users    `json:"users"`
-	// Budget is a job's budget, divided by what its slot-seconds cost at its bid.
+	// Budget is a job's budget, divided by the cost of its slot-seconds at its bid.
 	Budget float64 `json:"budget"`
 }
 
@@ -86,7 +86,7 @@ type Shading struct {
 	Others     float64 `json:"others"`     // β of the other jobs
 }
 
-// Deadline says how much time a job has after the earliest time at which it can be complete.
+// Deadline says how much time a job has after its earliest possible completion.
 type Deadline struct {
 	Slack string  `json:"slack"` // exponential, fixed or none
 	Mean  float64 `json:"mean"`  // mean slack, in lengths of the job
@@ -175,7 +175,6 @@ func (m *Model) Draw(w *workload.Workload, seed uint64) []Bid {
 	return out
 }
 
-// user has the values that all jobs of a user share.
 type user struct {
 	factor float64
 	high   bool

@@ -1,8 +1,6 @@
-// Package clock is virtual time: a queue of future events. Time jumps to the next event; nothing
-// waits.
+// Package clock is virtual time: a queue of future events. Time jumps to the next event; nothing waits.
 //
-// Events of the same instant come out in the order in which they were added, so a run depends only
-// on its inputs.
+// Events of the same instant come out in the order in which they were added, so a run depends only on its inputs.
 package clock
 
 import (

@@ -9,8 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestOrder adds and removes events in random order. They must come out in the order of time, and events of the same
-// time in the order in which they were added.
+// Events must come out in the order of time, and events of the same time in the order in which they were added.
 func TestOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type event struct{ at, seq int }

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// mostTasks bounds the number of tasks of split jobs, if each is a separate job for the mechanism:
-// they take about a hundred bytes each.
+// mostTasks bounds the number of tasks of split jobs that are separate jobs for the mechanism. Each takes about a
+// hundred bytes.
 const mostTasks = 4_000_000
 
 // runBaseline runs the jobs under a mechanism without bids: fifo, fairshare or backfill.
@@ -43,8 +43,8 @@ func runBaseline(p *Problem) (*Outcome, error) {
 	return o, nil
 }
 
-// instance returns the jobs of the workload as an instance of package rigid. It also returns, for each rigid job, the
-// index of the workload's job that it belongs to. A split job gives one rigid job for each task.
+// instance returns the jobs of the workload as an instance of package rigid, and for each rigid job the index of the
+// workload's job. A split job gives one rigid job for each task.
 func instance(p *Problem) (*rigid.Instance, []int, error) {
 	_, tasks := p.Work.Widest()
 	split := p.Work.Parallel == workload.Split

@@ -24,7 +24,6 @@ func runBatchQueue(p *Problem) (*Outcome, error) {
 	return q.run(q.end, q.arrive, q.decide)
 }
 
-// queue is the state of a run.
 type queue struct {
 	course[int]     // the events are the ends of jobs
 	free        int // number of free slots
@@ -39,8 +38,7 @@ func (q *queue) arrive(_ messages.Time, i int) error {
 	return nil
 }
 
-// decide considers the job at the front of the queue, again and again, as long as there is a front job whose slots are
-// free.
+// decide runs or discards front jobs as long as the slots of the next one are free.
 func (q *queue) decide(now messages.Time) error {
 	for len(q.waiting) > 0 && q.Work.Jobs[q.waiting[0]].Width <= q.free {
 		if err := q.consider(now); err != nil {
@@ -118,7 +116,6 @@ func (q *queue) announced(i int, front bool) batchqueue.Job {
 	return out
 }
 
-// pay makes the jobs of the queue pay for a decision.
 func (q *queue) pay(profile *batchqueue.Queue, d *batchqueue.Decision) error {
 	if len(q.waiting) < 2 || !slices.ContainsFunc(q.waiting, q.pays) {
 		return nil
@@ -157,8 +154,8 @@ func (q *queue) levy(profile *batchqueue.Queue, d *batchqueue.Decision, accounts
 	}
 }
 
-// draws returns the number of draws. It is a tenth of the draws of a live market, where a decision can take some
-// milliseconds. So a decision on a long queue takes less than a millisecond.
+// draws returns the number of draws, a tenth of a live market's. A decision on a long queue then takes less than a
+// millisecond.
 func (q *queue) draws() int {
 	const most, least, work = 1000, 16, 50_000
 	if q.Market.Draws > 0 {
@@ -169,7 +166,6 @@ func (q *queue) draws() int {
 
 func (q *queue) account(i int) messages.Name { return strconv.Itoa(q.Work.Jobs[i].User) }
 
-// typeOf returns what a job announces, both as the front job and as a waiting job.
 func (q *queue) typeOf(i int) market.QueuedType {
 	return queuedType(&q.Work.Jobs[i], &q.Bids[i])
 }
@@ -179,8 +175,8 @@ func queuedType(j *workload.Job, b *bids.Bid) market.QueuedType {
 		Length: messages.Duration(b.Length * 1e9), Width: j.Width}
 }
 
-// PriorJobs returns types with newly drawn bids for the jobs of a study. They stand for what the
-// operator of the batch queue expects before any job was considered.
+// PriorJobs returns types with newly drawn bids for the jobs of a study. They are what the operator of a batch queue
+// expects before any job was considered.
 func (p *Problem) PriorJobs() []market.QueuedType {
 	if p.Prior != nil || len(p.Bids) == 0 {
 		return p.Prior

@@ -10,8 +10,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 )
 
-// TestChangesAddUp adds up for each job the time from start to end without its suspensions. The sum must be the slot
-// time that the job used.
+// For each job, the time from start to end without its suspensions must be the slot time that it used.
 func TestChangesAddUp(t *testing.T) {
 	for _, name := range []string{rules.HighestBid, rules.Deadline} {
 		t.Run(name, func(t *testing.T) {
@@ -50,8 +49,8 @@ func TestChangesAddUp(t *testing.T) {
 	}
 }
 
-// TestSplitJobsAreSerialJobs compares the tasks of a split job with serial jobs of the same bid, under mechanisms
-// that would keep the slots of a job together. They must have the same outcomes.
+// Tasks of a split job must have the same outcomes as serial jobs of the same bid, under mechanisms that would keep the
+// slots of a job together.
 func TestSplitJobsAreSerialJobs(t *testing.T) {
 	for _, name := range []string{rules.BatchQueue, rules.Reservation} {
 		t.Run(name, func(t *testing.T) {

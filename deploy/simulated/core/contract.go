@@ -15,8 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// runContract offers each job a menu of contracts when it is submitted, and schedules
-// the job by the contract that its user chooses.
+// runContract offers each job a menu of contracts when it is submitted, and schedules the job by its user's choice.
 func runContract(p *Problem) (*Outcome, error) {
 	c := &contracts{serial: newSerial(p), deals: make([]deal, len(p.Bids))}
 	if p.Past != nil {
@@ -28,7 +27,6 @@ func runContract(p *Problem) (*Outcome, error) {
 	return c.run(c.end, c.arrive, c.serve)
 }
 
-// contracts is the state of a run.
 type contracts struct {
 	serial
 	deals  []deal
@@ -89,8 +87,8 @@ func (c *contracts) arrive(now messages.Time, i int) error {
 	return nil
 }
 
-// Declared returns the valuation that a job's user declares. The valuation is the whole bid until the deadline, or a
-// value that falls until the deadline.
+// Declared returns the valuation that a job's user declares: the whole bid until the deadline, or a value that falls
+// until the deadline.
 func Declared(by string, j *workload.Job, b *bids.Bid) job.Valuation {
 	return valued(by, b.Rate*j.Work(), b.Length, b.Deadline-j.Submit)
 }
@@ -103,8 +101,8 @@ func valued(by string, worth, length, within float64) job.Valuation {
 	return job.Valuation{Class: job.Hard, Max: worth, Deadline: within}
 }
 
-// class returns a sampler of valuations for a job. The sampler takes the valuation of a random job of the class, and
-// scales it to the slot-seconds and the length of the job j.
+// class returns a sampler of valuations for a job. It takes the valuation of a random job of the class, scaled to the
+// slot-seconds and the length of job j.
 func (c *contracts) class(j *workload.Job) contract.Sampler {
 	return func(r *rand.Rand) job.Valuation { return c.like(j, r) }
 }
@@ -133,8 +131,8 @@ type Offer struct {
 	Price      float64
 }
 
-// Choose returns the index of the offer with the largest worth to the user minus its price. Among equally good offers
-// it takes the one that completes first. It returns −1 if every offer is a loss.
+// Choose returns the index of the offer with the largest worth minus price. Among equally good offers it takes the one
+// that completes first. It returns −1 if every offer is a loss.
 func Choose(by string, j *workload.Job, b *bids.Bid, offers []Offer) int {
 	best, most := -1, 0.0
 	for k, o := range offers {
@@ -184,8 +182,7 @@ func (c *contracts) serve(now messages.Time) error {
 	return nil
 }
 
-// end charges the price when the last task ends. If tasks take longer than the declared length, the extra time
-// does not count as lateness.
+// end charges the price when the last task ends. Time beyond the declared length does not count as lateness.
 func (c *contracts) end(now messages.Time, i int) error {
 	if c.serial.end(now, i) {
 		c.active = slices.DeleteFunc(c.active, func(job int) bool { return job == i })

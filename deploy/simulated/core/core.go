@@ -17,21 +17,20 @@ type Problem struct {
 	Work   *workload.Workload
 	Bids   []bids.Bid // by job
 	Seed   uint64
-	// Prior has the types of jobs that batch queues expect at first. If it is nil, the types are drawn from the model
-	// of the bids.
+	// Prior has the types of jobs that batch queues expect at first. If Prior is nil, they are drawn from the model of
+	// the bids.
 	Prior []market.QueuedType
-	// Payers marks the jobs whose outcomes and payments are needed. If it is nil, all jobs are needed. The run may end
-	// when these outcomes and payments are known.
+	// Payers marks the jobs whose outcomes and payments are needed; nil means all jobs. The run may end when these are
+	// known.
 	Payers []bool
-	// Class is a study. For contracts, valuations are drawn from the jobs of that study. nil means this study.
+	// Class is the study from whose jobs the valuations for contracts are drawn. nil means this study.
 	Class *Problem
-	// Past is the state from which the run continues. If it is nil, the run begins at the start of the log.
+	// Past is the state from which the run continues. nil means the start of the log.
 	Past *Past
 	stop *Past // the run stops at this time; nil: at its end
 	// Record asks for a list of every change of a running task in the outcome.
 	Record bool
-	// Progress, if not nil, is called with the number of jobs that are done: a few hundred times in a run, or after
-	// each job of a short study.
+	// Progress, if not nil, is called a few hundred times in a run with the number of jobs that are done.
 	Progress func(done, of int)
 }
 
@@ -40,8 +39,8 @@ type Outcome struct {
 	Jobs        []Job    // by job of the workload
 	Changes     []Change // ordered by time
 	Preemptions int      // number of times that a task lost its slot
-	// Results has the times at which the owners of grid.Config got their results, in seconds, by position of the job.
-	// A job without a result is not in it.
+	// Results has the times in seconds at which the owners of grid.Config got their results, by position of the job. A
+	// job without a result is not in it.
 	Results map[int]float64
 	// Sold is the slot time in seconds that each job had until grid.Config.Until; nil if grid.Config.Until is 0.
 	Sold    []float64
@@ -122,8 +121,7 @@ func Run(p *Problem) (*Outcome, error) {
 	return o, nil
 }
 
-// noteLargest adds a note with the number of payments that were cut off at the largest amount. These payments are too
-// small.
+// noteLargest adds a note with the number of payments that were cut off at the largest amount.
 func (o *Outcome) noteLargest() {
 	n := 0
 	for i := range o.Jobs {
@@ -151,7 +149,7 @@ func NewOutcome(p *Problem) *Outcome {
 	return o
 }
 
-// Refuse counts a job whose bid was refused. For the first such job, it adds a note with the reason.
+// Refuse counts a job whose bid was refused. The first one adds a note with the reason.
 func (o *Outcome) Refuse(j *workload.Job, why string) {
 	if !o.refused {
 		o.refused = true
@@ -159,7 +157,6 @@ func (o *Outcome) Refuse(j *workload.Job, why string) {
 	}
 }
 
-// refuse sets the outcome of a job whose bid is refused.
 func (p *Problem) refuse(o *Outcome, i int, why string) {
 	j := &p.Work.Jobs[i]
 	o.Refuse(j, why)
@@ -172,8 +169,8 @@ const TooLong = "it cannot be complete by its deadline, even if it starts at onc
 // NoOffer is the reason for refusing a job whose user takes no contract.
 const NoOffer = "no contract of its menu within its budget is worth its price to the job"
 
-// Money converts credits to microcredits. It rounds once, half to even, and cuts amounts off at the largest amount of
-// either sign.
+// Money converts credits to microcredits. It rounds half to even, and cuts amounts off at the largest amount of either
+// sign.
 func Money(x float64) messages.Credits {
 	c, ok := messages.RoundCredits(x)
 	if !ok {
@@ -182,7 +179,6 @@ func Money(x float64) messages.Credits {
 	return c
 }
 
-// complete records that a job has run to its end.
 func (p *Problem) complete(o *Outcome, i int, start, finish float64, paid messages.Credits) {
 	j := &p.Work.Jobs[i]
 	in := 0.0
@@ -192,7 +188,6 @@ func (p *Problem) complete(o *Outcome, i int, start, finish float64, paid messag
 	o.Jobs[i] = Job{Start: start, Finish: finish, Paid: paid, Used: j.Work(), InTime: in}
 }
 
-// pays reports whether the outcome of a job is wanted.
 func (p *Problem) pays(i int) bool { return p.Payers == nil || p.Payers[i] }
 
 // Slots returns the number of slots of the machine, as the market sees it.
@@ -211,7 +206,6 @@ func (p *Problem) DrawSeed() uint64 {
 	return p.Seed
 }
 
-// progress tells Progress how much is done.
 func (p *Problem) progress(done int) {
 	if p.Progress != nil && done%(1+len(p.Work.Jobs)/512) == 0 {
 		p.Progress(done, len(p.Work.Jobs))

@@ -20,7 +20,6 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// study draws a small study of a mechanism with more work than slots.
 func study(t *rapid.T, mechanism string, widest int) *Problem {
 	nodes := rapid.IntRange(1, 4).Draw(t, "nodes")
 	widest = min(widest, nodes)
@@ -52,8 +51,7 @@ func mustRun(t *rapid.T, p *Problem) *Outcome {
 	return o
 }
 
-// TestBaselinesAreWhatTheyAreCalled compares the baselines with a simple simulation that looks at everything in each
-// second. The results must be equal.
+// The baselines must equal a simple simulation that looks at everything in each second.
 func TestBaselinesAreWhatTheyAreCalled(t *testing.T) {
 	for _, name := range []string{rules.FIFO, rules.Backfill} {
 		t.Run(name, func(t *testing.T) {
@@ -121,8 +119,8 @@ func slowly(p *Problem, fill bool) []int {
 	return start
 }
 
-// TestNothingIsLostOrMade checks every mechanism: jobs run after their submission, on no more slots than there are,
-// for their run time, and no credits appear.
+// Under every mechanism, jobs must run after their submission, on existing slots, for their run time, and no credits
+// may appear.
 func TestNothingIsLostOrMade(t *testing.T) {
 	for _, name := range rules.Mechanisms() {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +158,7 @@ func TestNothingIsLostOrMade(t *testing.T) {
 	}
 }
 
-// neverTooMany checks that gangs never hold more slots together than there are.
+// Gangs must never hold more slots together than there are.
 func neverTooMany(t *rapid.T, p *Problem, o *Outcome) {
 	for i := range o.Jobs {
 		at, held := o.Jobs[i].Start, 0
@@ -175,8 +173,8 @@ func neverTooMany(t *rapid.T, p *Problem, o *Outcome) {
 	}
 }
 
-// TestSharesAreTheMechanisms compares the formula for shares that this package uses, b^α divided by the sum over all
-// jobs, with the shares that the mechanism computes for one class. They must be equal.
+// The formula for shares in this package, b^α divided by the sum over all jobs, must equal the mechanism's shares for
+// one class.
 func TestSharesAreTheMechanisms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		alpha := rapid.SampledFrom([]float64{0, 0.25, 0.5, 1}).Draw(t, "alpha")
@@ -199,8 +197,7 @@ func TestSharesAreTheMechanisms(t *testing.T) {
 	})
 }
 
-// TestThoseWhoseMinimumIsNotMetPayNothing checks that a job whose minimum is not met pays nothing, and that no job
-// waits for the pool for ever.
+// A job whose minimum is not met must pay nothing, and no job may wait for the pool for ever.
 func TestThoseWhoseMinimumIsNotMetPayNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := study(t, rules.Proportional, 4)
@@ -218,8 +215,7 @@ func TestThoseWhoseMinimumIsNotMetPayNothing(t *testing.T) {
 	})
 }
 
-// TestNoteOfThoseWhoNeverWaited runs a market with a minimum utility. Jobs that never waited owe nothing, and a note
-// must say so.
+// In a market with a minimum utility, jobs that never waited owe nothing, and a note must say so.
 func TestNoteOfThoseWhoNeverWaited(t *testing.T) {
 	w := &workload.Workload{Nodes: 2, Parallel: workload.Split, Users: []int64{1}, Groups: []int64{1}, Jobs: []workload.Job{
 		{Number: 1, Runtime: 60, Width: 2}, {Number: 2, Submit: 10, Runtime: 60, Width: 1}}}
@@ -231,8 +227,7 @@ func TestNoteOfThoseWhoNeverWaited(t *testing.T) {
 	}
 }
 
-// TestPaymentsBeyondTheLargestAreSaid checks that payments beyond the largest amount count as the largest, with a
-// note.
+// Payments beyond the largest amount must count as the largest, with a note.
 func TestPaymentsBeyondTheLargestAreSaid(t *testing.T) {
 	w := &workload.Workload{Nodes: 1, Parallel: workload.Split, Users: []int64{1}, Groups: []int64{1}, Jobs: []workload.Job{{Number: 1, Runtime: 1e5, Width: 1}}}
 	for rate, notes := range map[float64]int{1e6: 0, 1e9: 1} {
@@ -247,9 +242,8 @@ func TestPaymentsBeyondTheLargestAreSaid(t *testing.T) {
 	}
 }
 
-// TestFewOrdersPricedAnewAreNoAuction compares the pricing of the thesis, which searches again in few random orders for
-// each price, with the exact pricing. The thesis's payments must sometimes be negative or above the value; exact
-// payments must never be.
+// The thesis searches again in few random orders for each price. Its payments must sometimes be negative or above the
+// value; exact payments must never be.
 func TestFewOrdersPricedAnewAreNoAuction(t *testing.T) {
 	odd := 0
 	for seed := range uint64(20) {
@@ -296,7 +290,6 @@ func TestWhatCannotBeRunIsRefused(t *testing.T) {
 	}
 }
 
-// byDefault returns a market of a mechanism with the default parameters and bids.
 func byDefault(mechanism string) *rules.Market {
 	m, err := rules.Decode("market", []byte("mechanism: "+mechanism))
 	if err != nil {
@@ -307,8 +300,8 @@ func byDefault(mechanism string) *rules.Market {
 }
 
 // TestBudgetsBySizeSlowShortJobsDown checks why short jobs wait in a proportional market: budgets grow with the work.
-// With equal budgets they must wait less than with first come, first served. With larger budgets for less work they
-// must wait still less.
+// With equal budgets they must wait less than with first come, first served, and with larger budgets for less work
+// still less.
 func TestBudgetsBySizeSlowShortJobsDown(t *testing.T) {
 	w := &workload.Workload{Nodes: 4, Parallel: workload.Split, Users: []int64{1}, Groups: []int64{1}}
 	for i := range 200 { // bursts of forty jobs; one in five is long
@@ -343,8 +336,7 @@ func TestBudgetsBySizeSlowShortJobsDown(t *testing.T) {
 }
 
 // TestTwoHalvesPayWhatTheWholePays runs a job of many short tasks among three other jobs. Two halves with half the
-// budget each must pay no less. With alpha below 1 the halves together have a larger share, and complete a little
-// sooner.
+// budget each must pay no less. With alpha below 1 they have a larger share together, and complete a little sooner.
 func TestTwoHalvesPayWhatTheWholePays(t *testing.T) {
 	const markets, runs, accounts = 60, 6, 4
 	var sooner, paid float64
@@ -390,8 +382,8 @@ func TestTwoHalvesPayWhatTheWholePays(t *testing.T) {
 	t.Logf("two halves pay %.3f of the whole, and take %.3f less", paid, sooner)
 }
 
-// TestRunsThatBeginWhereAnotherEnded continues a study from the saved state of another run (Past). The outcomes of
-// later jobs must be the same as in a whole run, whatever these jobs bid.
+// TestRunsThatBeginWhereAnotherEnded continues a study from the saved state of another run (Past). Later jobs must have
+// the same outcomes as in a whole run, whatever they bid.
 func TestRunsThatBeginWhereAnotherEnded(t *testing.T) {
 	for _, name := range []string{rules.Deadline, rules.BatchQueue, rules.Contract} {
 		t.Run(name, func(t *testing.T) {
@@ -423,7 +415,7 @@ func TestRunsThatBeginWhereAnotherEnded(t *testing.T) {
 	}
 }
 
-// TestOutcomesOfSome asks for the outcomes of some jobs only. They must be the same as in a run for all jobs.
+// The outcomes of some jobs must be the same as in a run for all jobs.
 func TestOutcomesOfSome(t *testing.T) {
 	for _, name := range rules.Mechanisms() {
 		t.Run(name, func(t *testing.T) {

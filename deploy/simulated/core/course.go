@@ -26,16 +26,14 @@ func newCourse[End any](p *Problem) course[End] {
 	return c
 }
 
-// settled records that the outcome of a job is known.
 func (c *course[End]) settled(i int) {
 	if c.pays(i) {
 		c.open--
 	}
 }
 
-// run continues until the outcomes of all wanted jobs are known. All events of the same time are applied together:
-// first ends, then submissions. After them, the market makes one decision. A job without run time is complete at its
-// submission, and does not arrive.
+// run continues until the outcomes of all wanted jobs are known. All events of the same time are applied together, ends
+// before submissions; then the market makes one decision. A job without run time is complete at its submission.
 func (c *course[End]) run(end func(now messages.Time, e End) error, arrive func(now messages.Time, job int) error,
 	decide func(now messages.Time) error) (*Outcome, error) {
 	for c.open > 0 && (c.next < len(c.Work.Jobs) || c.ends.Len() > 0) && !c.stopped() {
@@ -61,7 +59,6 @@ func (c *course[End]) run(end func(now messages.Time, e End) error, arrive func(
 	return c.out, nil
 }
 
-// instant returns the time of the next event.
 func (c *course[End]) instant() messages.Time {
 	if c.next == len(c.Work.Jobs) {
 		return c.ends.Next()
@@ -91,7 +88,6 @@ func newSerial(p *Problem) serial {
 	return serial{course: newCourse[int](p), free: p.Work.Nodes, jobs: make([]tasks, len(p.Bids))}
 }
 
-// enter adds a job whose tasks all wait for slots.
 func (s *serial) enter(i int) { s.jobs[i] = tasks{s.Work.Jobs[i].Width, s.Work.Jobs[i].Width} }
 
 func (s *serial) begin(now messages.Time, i int) {

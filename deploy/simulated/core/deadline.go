@@ -74,7 +74,7 @@ func (o *Outcome) gaps(p *Problem, job int, units []int) {
 	}
 }
 
-// withSlot returns the problem with the length of its unit of time set.
+// withSlot returns the problem with its unit of time set.
 func (p *Problem) withSlot() *Problem {
 	market, q := *p.Market, *p
 	market.Slot = p.Slot()
@@ -82,9 +82,8 @@ func (p *Problem) withSlot() *Problem {
 	return &q
 }
 
-// Slot returns the unit of time for mechanism deadline: the market's unit, or else the smallest
-// multiple of ten seconds for which the study has at most mostSpan units and its tasks need at most
-// mostWork units, which are kept in memory.
+// Slot returns the unit of time for mechanism deadline: the market's unit, or else a multiple of ten seconds. This is
+// the smallest with at most mostSpan units in the study and mostWork units of its tasks, which are kept in memory.
 func (p *Problem) Slot() messages.Duration {
 	const unit, mostSpan, mostWork = 10, 900_000, 25_000_000 // seconds; units; units
 	if p.Market.Slot > 0 {
@@ -110,8 +109,8 @@ func tooShort(p *Problem, i int) bool {
 
 func unitsOf(length, slot float64) float64 { return max(1, math.Ceil(length/slot)) }
 
-// tasksOf makes the tasks, and returns the job of each. Jobs that cannot meet their deadlines are
-// refused. Jobs without run time complete at once.
+// tasksOf makes the tasks, and returns the job of each. It refuses jobs that cannot meet their deadlines. Jobs without
+// run time complete at once.
 func tasksOf(p *Problem, o *Outcome) (*deadline.Problem, []int, error) {
 	slot := p.Market.Slot.Seconds()
 	problem := &deadline.Problem{Capacity: p.Slots(), Lambda: *p.Market.Lambda, Rule: deadline.Monotone, Scale: p.Market.Scale}
@@ -145,7 +144,6 @@ func tasksOf(p *Problem, o *Outcome) (*deadline.Problem, []int, error) {
 	return problem, owner, nil
 }
 
-// allot decides who gets which units and pays what, in one group or several.
 func allot(p *Problem, problem *deadline.Problem) (completed []bool, payments []float64, units func(int) []int, err error) {
 	if groups := p.Market.Groups; groups > problem.Capacity {
 		return nil, nil, nil, messages.Errorf(messages.Invalid, "groups: each of the %d groups needs a slot, and there are %d slots: use fewer groups", groups, problem.Capacity)
@@ -172,8 +170,7 @@ func allot(p *Problem, problem *deadline.Problem) (completed []bool, payments []
 	return out.Completed, out.Payments(), out.Units, nil
 }
 
-// span returns when a task starts in its first unit and ends in its last unit. If the run time is not a whole number of
-// units, the task ends within the last unit.
+// span returns when a task starts in its first unit and ends in its last unit. The task may end within the last unit.
 func span(slot float64, units []int, runtime float64) (start, finish float64) {
 	start = float64(units[0]) * slot
 	last := float64(units[len(units)-1]) * slot

@@ -9,8 +9,7 @@
 // menus over the deadline-aware scheduler.
 //
 // All events of the same time are applied together: first ends, then submissions. After them, the mechanism makes one
-// decision. A job without run time is complete at its submission, for free. Under the baselines, it first waits for its
-// turn.
+// decision. A job without run time is complete at its submission, for free.
 //
 // Under the baselines, batch queues and reservations, all slots of a parallel job are held together. The other
 // mechanisms run serial tasks: a job of width n is n tasks with one bid, and it is complete with the last one.
@@ -52,6 +51,4 @@
 // So a log takes seconds if queues are short, and minutes if thousands of jobs wait.
 //
 // # Determinism
-//
-// The same problem gives the same outcome, to the bit.
 package core

@@ -13,7 +13,7 @@ func rule(m *rules.Market) highestbid.Rule {
 	return highestbid.Rule{Algorithm: highestbid.Algorithm(m.Algorithm), Price: highestbid.Price(m.Price.(string)), Capped: m.Capped}
 }
 
-// Horizon returns for how many seconds waiting counts in pivot prices, or 0 if the market has other prices.
+// Horizon returns for how many seconds waiting counts in pivot prices, or 0 for other prices.
 func Horizon(m *rules.Market) float64 {
 	if m.Price != market.PricePivot {
 		return 0
@@ -44,7 +44,6 @@ func runHighestBid(p *Problem) (*Outcome, error) {
 	return o, nil
 }
 
-// step records what a step of the mechanism did to the tasks of a job.
 func (o *Outcome) step(p *Problem, s highestbid.Step) {
 	switch {
 	case s.Lost > 0:

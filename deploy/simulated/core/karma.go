@@ -15,7 +15,6 @@ func runKarma(p *Problem) (*Outcome, error) {
 	return k.run(k.end, k.arrive, k.serve)
 }
 
-// karmic is the state of a run.
 type karmic struct {
 	serial
 	ledger  *karma.Ledger
@@ -23,7 +22,7 @@ type karmic struct {
 	waiting [][]int         // by user: jobs with tasks to start, the oldest first
 }
 
-// pass ends the quanta that are over, before something changes.
+// pass ends the quanta that are over. It is called before something changes.
 func (k *karmic) pass(now messages.Time) { k.ledger.Pass(now + 1) } // a ledger takes time 0 for no time, so times begin at 1
 
 func (k *karmic) arrive(now messages.Time, i int) error {
@@ -46,7 +45,6 @@ func (k *karmic) end(now messages.Time, i int) error {
 	return nil
 }
 
-// serve fills the free slots.
 func (k *karmic) serve(now messages.Time) error {
 	k.pass(now)
 	if k.free == 0 {
@@ -67,8 +65,8 @@ func (k *karmic) serve(now messages.Time) error {
 	return nil
 }
 
-// next returns the next user, or −1 if nobody waits. The next user is the one who lacks the most slots. Among users who
-// lack the same number, it is the one with the most karma.
+// next returns the user who lacks the most slots, or −1 if nobody waits. Among users who lack the same number, it is
+// the one with the most karma.
 func (k *karmic) next() int {
 	best := -1
 	for u, m := range k.members {

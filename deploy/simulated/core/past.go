@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Past is the state of a run at a time. Other problems can continue from it if they have the same market, seed, prior
-// and class, and the same jobs and bids until then.
+// Past is the state of a run at a time. A problem can continue from it if it has the same market, seed, prior and
+// class, and the same jobs and bids until then.
 type Past struct {
 	until    messages.Time
 	queue    *queue
@@ -19,8 +19,8 @@ type Past struct {
 	slot     messages.Duration // length of the unit of time, for mechanism deadline
 }
 
-// Until runs a problem up to a time, in seconds from the log's beginning. It returns a state only for batch-queue,
-// contract and deadline. For the other mechanisms it returns nil, because they run a whole log quickly.
+// Until runs a problem up to a time, in seconds from the log's beginning. It returns nil for all mechanisms except
+// batch-queue, contract and deadline: the others run a whole log quickly.
 func Until(p *Problem, at float64) (*Past, error) {
 	if !slices.Contains([]string{rules.BatchQueue, rules.Contract, rules.Deadline}, p.Market.Mechanism) {
 		return nil, nil
@@ -34,7 +34,6 @@ func Until(p *Problem, at float64) (*Past, error) {
 // stopped reports whether a run that has an end time has reached it.
 func (c *course[End]) stopped() bool { return c.stop != nil && c.instant() >= c.stop.until }
 
-// resume continues from the state of another course.
 func (c *course[End]) resume(past *course[End]) {
 	copy(c.out.Jobs, past.out.Jobs[:past.next])
 	c.out.Notes, c.out.refused = slices.Clone(past.out.Notes), past.out.refused
@@ -54,8 +53,8 @@ func (c *contracts) resume(past *contracts) {
 	copy(c.deals, past.deals[:past.next])
 }
 
-// past returns the unit at which a run of mechanism deadline stops. It also returns the past from which the run
-// continues, if its units have the same length.
+// past returns the unit at which a run of mechanism deadline stops, and the past from which it continues, if its units
+// have the same length.
 func (p *Problem) past() (stop int, past *deadline.Past) {
 	if p.Past != nil && p.Past.slot == p.Market.Slot {
 		past = p.Past.deadline

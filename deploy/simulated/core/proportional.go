@@ -14,9 +14,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// runProportional starts tasks by chance: a free slot goes to a job with a probability equal to its share. With one
-// class of slots, the result of the bidding is known: every job bids its whole budget b, and its share is b^α divided
-// by the sum over all jobs with tasks to start.
+// runProportional gives each free slot to a job with a probability equal to its share. With one class of slots, the
+// result of the bidding is known: every job bids its whole budget b, and its share is b^α divided by the sum over all
+// jobs with tasks to start.
 func runProportional(p *Problem) (*Outcome, error) {
 	if p.Market.SLO > 0 {
 		return runPool(p)
@@ -25,7 +25,6 @@ func runProportional(p *Problem) (*Outcome, error) {
 	return s.run(s.end, s.arrive, s.serve)
 }
 
-// shares is the state of a run.
 type shares struct {
 	serial
 	rng  *rand.Rand
@@ -43,8 +42,7 @@ type shares struct {
 	lacks      []lack    // by job
 }
 
-// lack is the slot time that a job bought by its share since its first slot, and did not receive. A site's market
-// counts this slot time in the same way.
+// lack is the slot time that a job's share bought since its first slot, and that it did not receive.
 type lack struct {
 	area    float64 // value of shares.area up to which the lack is counted
 	since   messages.Time
@@ -67,7 +65,6 @@ func (s *shares) arrive(now messages.Time, i int) error {
 	return s.weigh(i, math.Pow(s.Bids[i].Budget, *s.Market.Alpha))
 }
 
-// enter adds a job whose tasks wait for slots.
 func (s *shares) enter(now messages.Time, i int) {
 	s.miss(now, i)
 	s.serial.enter(i)
@@ -75,7 +72,7 @@ func (s *shares) enter(now messages.Time, i int) {
 	s.contention.Count(s.jobs[i].left)
 }
 
-// miss updates the lack of a job up to the current time. It must be called before the job's tasks change.
+// miss updates the lack of a job up to the current time, before the job's tasks change.
 func (s *shares) miss(now messages.Time, i int) {
 	s.pass(now)
 	l, t, seconds := &s.lacks[i], s.jobs[i], now.Sub(s.lacks[i].since).Seconds()
@@ -89,7 +86,7 @@ func (s *shares) miss(now messages.Time, i int) {
 func (s *shares) account(i int) messages.Name { return strconv.Itoa(s.Work.Jobs[i].User) }
 
 // pass updates two totals up to the current time: the contended time, and the slot time that one unit of weight bought
-// in this time.
+// in it.
 func (s *shares) pass(now messages.Time) {
 	s.contended += s.level * now.Sub(s.since).Seconds()
 	if sum := s.draw.Total(); sum > 0 {
@@ -102,7 +99,7 @@ func (s *shares) weigh(i int, weight float64) error {
 	return s.draw.Update([]agent.JobWeight{{Job: messages.JobID(i + 1), Weight: float32(weight)}})
 }
 
-// serve lets free slots draw jobs by their weights while there are tasks to start.
+// serve lets free slots draw jobs by their weights while tasks wait.
 func (s *shares) serve(now messages.Time) error {
 	defer s.pass(now)
 	for s.free > 0 && s.draw.Len() > 0 {
@@ -126,8 +123,7 @@ func (s *shares) choose(now messages.Time) (i int) {
 	return int(job) - 1
 }
 
-// owe charges a job for the time of its running tasks that was not charged yet. It returns the number of running
-// tasks.
+// owe charges a job for the uncharged time of its running tasks. It returns the number of running tasks.
 func (s *shares) owe(now messages.Time, i int) int {
 	for k := range s.runs[i] {
 		r := &s.runs[i][k]
@@ -149,7 +145,6 @@ func (s *shares) begin(now messages.Time, i int) {
 	s.serial.begin(now, i)
 }
 
-// end ends a task, and charges the job if it was the last one.
 func (s *shares) end(now messages.Time, i int) error {
 	if s.over(now, i) {
 		s.out.Jobs[i].Paid = Money(s.Bids[i].Budget)
@@ -160,7 +155,7 @@ func (s *shares) end(now messages.Time, i int) error {
 	return nil
 }
 
-// The method over ends a task, and reports whether its job has ended with it.
+// This method ends a task, and reports whether its job has ended with it.
 func (s *shares) over(now messages.Time, i int) bool {
 	s.miss(now, i)
 	s.parts[i] += s.contended

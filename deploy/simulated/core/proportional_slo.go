@@ -12,11 +12,10 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// class is the name of the class of slots in a study.
 const class = "cpu"
 
 // pool runs proportional shares among jobs that each demand a minimum utility. The mechanism chooses which jobs are
-// served together; the others wait. The state of a site's market has the shares that each job received.
+// served together; the others wait.
 type pool struct {
 	*shares
 	market    *market.Market
@@ -24,8 +23,8 @@ type pool struct {
 	prompt    int // number of jobs that were complete at their submission
 }
 
-// runPool does the same as runProportional, for a market with an slo. A job whose utility at its received share is
-// below the slo pays nothing.
+// runPool is runProportional for a market with an slo. A job whose utility at its received share is below the slo pays
+// nothing.
 func runPool(p *Problem) (*Outcome, error) {
 	config := marketmsg.Market{Name: p.Market.Name, Mechanism: p.Market.Mechanism, Classes: []messages.Name{class}, Alpha: p.Market.Alpha,
 		Settle: p.Market.Settle}
@@ -50,7 +49,6 @@ func (l *pool) arrive(now messages.Time, i int) error {
 	return nil
 }
 
-// end ends a task. After the last one, the mechanism says what the job owes.
 func (l *pool) end(now messages.Time, i int) error {
 	over := l.over(now, i)
 	if l.put(now, i); over {
@@ -59,7 +57,7 @@ func (l *pool) end(now messages.Time, i int) error {
 	return nil
 }
 
-// The method put tells the market how many tasks of a job have started and ended.
+// This method tells the market how many tasks of a job have started and ended.
 func (l *pool) put(now messages.Time, i int) {
 	t := &l.jobs[i]
 	l.market.Put(now, func() *mechanism.Bid {
@@ -68,7 +66,6 @@ func (l *pool) put(now messages.Time, i int) {
 	}, messages.JobID(i+1), market.Progress{Started: now, Pending: []int{t.pending}, Running: []int{t.left - t.pending}})
 }
 
-// share draws a job for each free slot by the weights that the mechanism decided.
 func (l *pool) share(now messages.Time) error {
 	defer l.pass(now)
 	for {
@@ -100,7 +97,7 @@ func (l *pool) share(now messages.Time) error {
 	}
 }
 
-// settle records what the mechanism says an ended job owes.
+// settle records the payment of an ended job, as the mechanism computes it.
 func (l *pool) settle(now messages.Time, i int) {
 	job, got := l.market.Remove(now, messages.JobID(i+1))
 	had := l.had(i)

@@ -10,8 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// runReservation sells one period after the other. Jobs that are submitted in a period are sold at the start of the
-// next one.
+// runReservation sells one period after the other, each to the jobs that were submitted in the period before.
 func runReservation(p *Problem) (*Outcome, error) {
 	r := &sale{Problem: p, out: NewOutcome(p), granule: p.Market.Granule.Seconds()}
 	r.period = float64(p.Market.T) * r.granule
@@ -32,7 +31,6 @@ func runReservation(p *Problem) (*Outcome, error) {
 	return r.out, nil
 }
 
-// sale is the state of a run.
 type sale struct {
 	*Problem
 	out             *Outcome
@@ -102,8 +100,8 @@ func (r *sale) problem(from, until int) *reservation.Problem {
 	return p
 }
 
-// solve finds a schedule. If every bid takes the whole machine, it returns the best schedule. Otherwise it returns the
-// best schedule that a search finds.
+// solve returns the best schedule if every bid takes the whole machine. Otherwise it returns the best schedule that a
+// search finds.
 func (r *sale) solve(p *reservation.Problem, seed uint64) (*reservation.Outcome, error) {
 	if r.Market.Pricing == "thesis" {
 		_, _, o, err := reservation.Orders(p, orders(len(p.Bids), r.Market.Search.Orders, seed))
@@ -124,7 +122,7 @@ func (r *sale) solve(p *reservation.Problem, seed uint64) (*reservation.Outcome,
 }
 
 // thesis computes prices as Mutz's thesis did: it searches again without each winner, in newly drawn orders. Such a
-// search may find a better or a worse schedule than the first one.
+// search may find a better or a worse schedule than the first.
 func (r *sale) thesis(p *reservation.Problem, o *reservation.Outcome) error {
 	for _, k := range o.Winners() {
 		without := &reservation.Problem{Nodes: p.Nodes, Horizon: p.Horizon, Bids: slices.Delete(slices.Clone(p.Bids), k, k+1)}
@@ -141,7 +139,6 @@ func (r *sale) thesis(p *reservation.Problem, o *reservation.Outcome) error {
 	return nil
 }
 
-// orders draws orders of n bids.
 func orders(n, count int, seed uint64) [][]int {
 	rng := rand.New(rand.NewPCG(seed, uint64(n)))
 	out := make([][]int, count)

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// runSplit runs each task of a split job as a separate job, for mechanisms that would keep the slots of a job
-// together. Each task has a part of the job's bid. The job ends with its last task.
+// runSplit runs each task of a split job as a separate job with a part of the bid, for mechanisms that would keep the
+// slots of a job together.
 func runSplit(p *Problem, run func(*Problem) (*Outcome, error)) (*Outcome, error) {
 	_, tasks := p.Work.Widest()
 	if tasks > mostTasks {
@@ -40,7 +40,6 @@ func runSplit(p *Problem, run func(*Problem) (*Outcome, error)) (*Outcome, error
 	return o.joined(p, owner), nil
 }
 
-// joined combines the outcomes of tasks into outcomes of jobs.
 func (o *Outcome) joined(p *Problem, owner []int) *Outcome {
 	out := NewOutcome(p)
 	out.Preemptions, out.Notes = o.Preemptions, o.Notes

@@ -37,7 +37,6 @@ func newAgent(g *Grid, i, slots int, rng *rand.Rand) *agent {
 		state: state.New([]job.ClassSlots{{Class: class, Slots: slots}}, rng)}
 }
 
-// act carries out the actions that the state asks for, and sets the timer.
 func (a *agent) act() {
 	a.catchUp()
 	do := a.state.Act(a.now)
@@ -161,7 +160,6 @@ func (a *agent) end(at messages.Attempt, how agentmsg.Outcome) {
 	a.state.Ended(f)
 }
 
-// request sends a registration or an exchange, and delivers the answer.
 func (a *agent) request(r *state.Request) {
 	a.send(a.name, auctioneerActor, func() {
 		if r.Register != nil {
@@ -201,7 +199,6 @@ func (a *agent) request(r *state.Request) {
 	})
 }
 
-// fetch asks the leader for the complete vector of a market.
 func (a *agent) fetch(m messages.Name) {
 	a.traffic.Fetches++
 	answered := false
@@ -235,15 +232,14 @@ func (a *agent) fetch(m messages.Name) {
 	})
 }
 
-// vector gives the state a published vector.
 func (a *agent) vector(v *agentmsg.Vector) {
 	if err := a.state.Vector(a.now, v); err != nil {
 		a.fail("%s: %v", a.name, err)
 	}
 }
 
-// catchUp gives the state the vectors that were published since the state last got one, from the last complete vector
-// on. Until now the agent had no use for them.
+// catchUp gives the state the vectors that were published since its last one, from the last complete vector on. Until
+// now the agent had no use for them.
 func (a *agent) catchUp() {
 	for a.heard = max(a.heard, a.whole); a.heard < len(a.news); a.heard++ {
 		a.vector(a.news[a.heard])

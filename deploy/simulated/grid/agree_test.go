@@ -15,21 +15,20 @@ import (
 )
 
 // agreement is a mechanism without random choices, under which a site and the core differ only by the time of messages.
-// The fields narrow, oneNode and units restrict the trace to cases in which this is true.
+// The other fields restrict the trace to such cases.
 type agreement struct {
 	name   string
 	market func(t *rapid.T, m *rules.Market)
 	gangs  bool // jobs are gangs, at most as wide as the machine
-	// narrow is true if gangs take one slot or the whole machine. The tasks of a gang end some milliseconds apart. So a
-	// gang of another width could take the first free slots, although a wider gang should start first.
+	// narrow is true if gangs take one slot or the whole machine. The tasks of a gang end some milliseconds apart, so a
+	// narrower gang could otherwise start before a wider one.
 	narrow bool
 	whole  bool // jobs are as wide as the machine
 	serial bool // jobs have one task, because any of several tasks with equal bids could wait
-	// oneNode is true if the site has one node. A suspended task resumes on its own node; in the core it may resume
-	// anywhere.
+	// oneNode is true if the site has one node. A suspended task resumes on its own node, and in the core anywhere.
 	oneNode bool
-	// units is the length of a unit of time, if decisions are made at the beginning of units. If it is 0, the events of
-	// the trace are so far apart that messages cannot change their order.
+	// units is the length of a unit of time, if decisions are made at the beginning of units. With 0, the events of the
+	// trace are too far apart for messages to change their order.
 	units  float64
 	prices bool // the payments are also compared
 }
@@ -68,7 +67,6 @@ func period(_ *rapid.T, m *rules.Market) {
 
 func slotted(_ *rapid.T, m *rules.Market) { m.Slot, m.Scale = messages.Duration(60e9), 32 }
 
-// trace draws a trace with more work than slots.
 func (a *agreement) trace(t *rapid.T) *workload.Workload {
 	w := &workload.Workload{Nodes: rapid.IntRange(1, 4).Draw(t, "slots"), Parallel: workload.Split, Users: []int64{1, 2}, Groups: []int64{1}}
 	widest, least := 3, 1
@@ -99,8 +97,8 @@ func (a *agreement) trace(t *rapid.T) *workload.Workload {
 	return w
 }
 
-// Each time has an offset, and each offset is a different power of 2. So two sums of such times are equal only if they
-// have the same terms.
+// Each time has an offset, a different power of 2. So two sums of such times are equal only if they have the same
+// terms.
 const (
 	fine   = 4       // seconds
 	coarse = 1 << 18 // more than the sum of all offsets
@@ -108,8 +106,8 @@ const (
 
 func apart(n, term int) float64 { return float64(n)*coarse + float64(int(fine)<<term) }
 
-// TestAllActorsDoWhatTheCoreDoes runs each mechanism without random choices with all actors and in the core. The same
-// jobs must run at the same times and have the same payments.
+// The same jobs must run at the same times and have the same payments with all actors and in the core, for each
+// mechanism without random choices.
 func TestAllActorsDoWhatTheCoreDoes(t *testing.T) {
 	for name, a := range agreements {
 		t.Run(name, func(t *testing.T) {

@@ -10,12 +10,11 @@
 //     credits, and a charge at the end of each job (bank/ledger).
 //
 // Only the parts around the actors' states are different from a site: the network, the queue of events, and the logs of
-// the auctioneer and the bank. These logs have one replica and commit at once. Commands are encoded, decoded and
-// applied as through a real log. Holds do not expire. Config gives the length of leases; by default it is longer than
-// on a site, so that idle agents seldom send heartbeats. There is no estimator: if contracts are sold, the types that
-// it would have learned are drawn from the jobs of the workload.
+// the auctioneer and the bank. These logs have one replica and commit at once. Holds do not expire. Config gives the
+// length of leases; by default it is longer than on a site, so that idle agents seldom send heartbeats. There is no
+// estimator: if contracts are sold, the types that it would have learned are drawn from the jobs of the workload.
 //
-// Each node has Config.Slots slots. A suspended task resumes on its own node.
+// Each node has Config.Slots slots.
 //
 // # How a workload becomes jobs
 //
@@ -40,17 +39,15 @@
 //   - A job without run time bids like the others.
 //   - Random choices differ: shares, menus, the payments of batch-queue, the search of reservation.
 //
-// In everything else a site does what the core does. TestAllActorsDoWhatTheCoreDoes checks this.
+// In everything else a site does what the core does.
 //
 // # Determinism
 //
-// There is one goroutine and one queue of events, and every random number comes from the seed. So the same
-// configuration gives the same events.
+// There is one goroutine and one queue of events, and every random number comes from the seed.
 //
 // # Cost
 //
 // The most frequent event is the delivery of a vector to an agent. Each published vector costs as many events as there
-// are nodes, so fewer nodes with more slots are faster. A decision costs the same as on a site. Under contract and
-// deadline, a site decides again at fixed intervals while jobs wait. In long logs with many jobs, this takes most of
-// the time.
+// are nodes, so fewer nodes with more slots are faster. Under contract and deadline, a site decides again at fixed
+// intervals while jobs wait. In long logs with many jobs, this takes most of the time.
 package grid

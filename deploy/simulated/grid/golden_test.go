@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestAPeriodThatIsSoldOutDoesNotCostTheNext runs a job that has the machine for a whole period. It begins and ends
+// TestAPeriodThatIsSoldOutDoesNotCostTheNext runs a job that has the machine for a whole period, but begins and ends
 // some milliseconds late. The next period must still be sold for the whole machine.
 func TestAPeriodThatIsSoldOutDoesNotCostTheNext(t *testing.T) {
 	m := byDefault(rules.Reservation)
@@ -32,7 +32,7 @@ func TestAPeriodThatIsSoldOutDoesNotCostTheNext(t *testing.T) {
 	}
 }
 
-// TestNothingIsChargedWhereNothingIsOwed checks that freeing a hold moves no credits.
+// Freeing a hold must move no credits.
 func TestNothingIsChargedWhereNothingIsOwed(t *testing.T) {
 	m := byDefault(rules.FIFO)
 	m.Price = 0.0
@@ -43,8 +43,7 @@ func TestNothingIsChargedWhereNothingIsOwed(t *testing.T) {
 	}
 }
 
-// TestRequeuedTasksRunAgain runs a market that ends preempted tasks. Their work must be lost, and the outcome must say
-// so.
+// In a market that ends preempted tasks, their work must be lost, and the outcome must say so.
 func TestRequeuedTasksRunAgain(t *testing.T) {
 	for how, want := range map[string]struct {
 		fate   core.Fate

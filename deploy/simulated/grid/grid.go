@@ -25,20 +25,20 @@ type Config struct {
 	Network network.Config
 	Lease   messages.Duration // lease of an agent; 0: six hours
 	Slots   int               // slots of each node; 0: 1, or with wide tasks [workload.NodeSlots]
-	// Shapes has the resources of each task, by the position of its job in the trace. If it is nil, each task takes one
-	// slot. Unit has the resources of a slot.
+	// Shapes has the resources of each task, by the position of its job in the trace. nil means one slot each. Unit has
+	// the resources of a slot.
 	Shapes []job.Resources
 	Unit   job.Resources
-	// Limits has the time limit of each task in seconds, by the position of its job in the trace. If it is nil, only
-	// markets that need limits have some.
+	// Limits has the time limit of each task in seconds, by the position of its job in the trace. nil sets limits only
+	// in markets that need them.
 	Limits []float64
 	// Until is a time in seconds since the beginning of the log. The outcome says how much slot time each job had until
-	// then. If Until is 0, the outcome does not say this.
+	// then. 0 leaves this out.
 	Until float64
 	// Owners has the owners who do more than submit their job and wait, by position in the trace.
 	Owners map[int]*Owner
-	// Down is the time in which the site's process does not run. Full is the time in which its disks are full, so that
-	// the site cannot commit anything.
+	// Down is the time in which the site's process does not run. Full is the time in which its disks are full, and
+	// nothing can be committed.
 	Down, Full Span
 	// Forgetful inserts a fault that tests must find: in prices, a task counts as complete only if it ended well.
 	Forgetful bool
@@ -50,15 +50,13 @@ type Config struct {
 	ByStarts bool
 }
 
-// Span is a time span, in seconds from the log's beginning. The zero value means that there is no span.
+// Span is a time span, in seconds from the log's beginning. The zero value is no span.
 type Span struct{ From, Until float64 }
 
-// during reports whether the current time is within a span.
 func (g *Grid) during(s Span) bool { return g.now >= g.at(s.From) && g.now < g.at(s.Until) }
 
 const defaultLease = messages.Duration(6 * 3600 * 1e9)
 
-// Names of the actors on the network.
 const (
 	auctioneerActor = "auctioneer"
 	bankActor       = "bank"
@@ -165,9 +163,8 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 	return g, nil
 }
 
-// epochOf returns the time at which the log of a study begins. It is a multiple of the market's unit of time, or else
-// of its period, or else of the time for which a menu is valid, because a site counts these from time 0. It is not 0,
-// because 0 means never.
+// epochOf returns the time at which the log of a study begins. It is a multiple of the market's unit of time, period,
+// or validity of menus, because a site counts these from time 0. It is not 0, because 0 means never.
 func epochOf(m *market.Market) messages.Time {
 	const about = 1_000_000_000_000_000
 	unit := messages.Time(cmp.Or(m.Slot, m.Cycle, m.Quote, 1000) / 1000)
@@ -198,15 +195,14 @@ func possible(p *core.Problem, c Config) error {
 	return nil
 }
 
-// at returns the instant of a time in the log.
 func (g *Grid) at(seconds float64) messages.Time {
 	return g.epoch + messages.Time(math.Round(seconds*1e6))
 }
 
 func (g *Grid) seconds(t messages.Time) float64 { return float64(t-g.epoch) / 1e6 }
 
-// awaits reports whether the outcome of a wanted job is still unknown. In a batch queue, later decisions can move
-// credits of jobs that have ended.
+// awaits reports whether the outcome of a wanted job is unknown. In a batch queue, later decisions can move credits of
+// jobs that have ended.
 func (g *Grid) awaits() bool {
 	if g.Payers == nil || g.Market.Mechanism == rules.BatchQueue {
 		return g.ended < len(g.out.Jobs)
@@ -214,7 +210,6 @@ func (g *Grid) awaits() bool {
 	return g.wanted > 0
 }
 
-// run carries out the events of the queue until all wanted jobs have ended.
 func (g *Grid) run() (*core.Outcome, *Traffic, error) {
 	for _, a := range g.agents {
 		a.act()
@@ -237,7 +232,6 @@ func (g *Grid) run() (*core.Outcome, *Traffic, error) {
 	return g.finish()
 }
 
-// finish checks the invariants at the end, and returns the outcome.
 func (g *Grid) finish() (*core.Outcome, *Traffic, error) {
 	books := g.bank.Books()
 	g.traffic.Books, g.traffic.Lost, g.traffic.Repeated = books.Message, g.net.Lost, g.net.Repeated
@@ -264,7 +258,6 @@ func (g *Grid) finish() (*core.Outcome, *Traffic, error) {
 	return g.out, &g.traffic, nil
 }
 
-// fail ends the run because the simulation itself has a fault.
 func (g *Grid) fail(format string, args ...any) {
 	if g.failed == nil {
 		g.failed = messages.Errorf(messages.Internal, "at %v: %s", g.now, fmt.Sprintf(format, args...))

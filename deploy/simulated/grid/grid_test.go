@@ -16,7 +16,6 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// study draws a small study with more work than slots.
 func study(t *rapid.T, mechanism string) *core.Problem {
 	w := &workload.Workload{Nodes: rapid.IntRange(1, 4).Draw(t, "nodes"), Parallel: workload.Split, Users: []int64{1, 2}, Groups: []int64{1}}
 	if Gangs(mechanism) && rapid.Bool().Draw(t, "gangs") {
@@ -51,8 +50,8 @@ const start = messages.Time(1_000_000_000_000_000)
 
 func after(seconds messages.Time) messages.Time { return start + seconds*1e6 }
 
-// check checks the invariants that hold on every network. Run itself checks that the bank's books balance, that no
-// hold is left, and that the site received what the jobs paid.
+// check checks the invariants that hold on every network. Run itself checks the balance of the books, that no hold is
+// left, and the site's receipts.
 func check(t *rapid.T, p *core.Problem, o *core.Outcome) {
 	used, last := 0.0, p.Work.Jobs[0].Submit
 	total := messages.Credits(0)
@@ -79,7 +78,7 @@ func check(t *rapid.T, p *core.Problem, o *core.Outcome) {
 	checkChanges(t, p, o)
 }
 
-// checkChanges checks that only suspended tasks resume, and that every preemption is recorded.
+// Only suspended tasks may resume, and every preemption must be recorded.
 func checkChanges(t *rapid.T, p *core.Problem, o *core.Outcome) {
 	suspended, lost, last := make([]int, len(o.Jobs)), 0, 0.0
 	for _, c := range o.Changes {
@@ -107,8 +106,7 @@ func checkChanges(t *rapid.T, p *core.Problem, o *core.Outcome) {
 	}
 }
 
-// TestRequeuesAreTold checks a task that ends, or whose job ends, before its node hears that it must run again. Such a
-// task must not count as preempted.
+// A task that ends, or whose job ends, before its node hears that it must run again must not count as preempted.
 func TestRequeuesAreTold(t *testing.T) {
 	for _, name := range []string{rules.HighestBid, rules.Deadline} {
 		rapid.Check(t, func(t *rapid.T) {
@@ -123,8 +121,7 @@ func TestRequeuesAreTold(t *testing.T) {
 	}
 }
 
-// TestProgressOfAShortStudy checks that the progress of a short study is reported after each job, because all actors
-// take long.
+// A short study must report progress after each job, because all actors take long.
 func TestProgressOfAShortStudy(t *testing.T) {
 	for _, name := range rules.Mechanisms() {
 		rapid.Check(t, func(t *rapid.T) {
@@ -138,8 +135,7 @@ func TestProgressOfAShortStudy(t *testing.T) {
 	}
 }
 
-// TestAllGoesWellWhateverTheNetwork runs studies on networks that lose, repeat and reorder messages. Every job must
-// end once and be charged once.
+// On networks that lose, repeat and reorder messages, every job must end once and be charged once.
 func TestAllGoesWellWhateverTheNetwork(t *testing.T) {
 	for _, name := range rules.Mechanisms() {
 		for kind, c := range map[string]network.Config{
@@ -196,7 +192,6 @@ func TestWhatCannotBeRunIsRefused(t *testing.T) {
 	}
 }
 
-// byDefault returns a market of a mechanism with the default parameters and bids.
 func byDefault(mechanism string) *rules.Market {
 	m, err := rules.Decode("market", []byte("mechanism: "+mechanism))
 	if err != nil {
@@ -206,9 +201,8 @@ func byDefault(mechanism string) *rules.Market {
 	return m
 }
 
-// TestWideTasksTakeSlotsOfOneNode runs jobs of one task each on two nodes of 8 slots. Six slots of each node are in
-// use, so a task of 4 slots must wait, although 4 slots are free on both nodes together. The time of all slots of a
-// task must count.
+// TestWideTasksTakeSlotsOfOneNode runs jobs of one task on two nodes of 8 slots. With six slots of each node in use, a
+// task of 4 slots must wait, although 4 slots are free together. The time of all slots of a task must count.
 func TestWideTasksTakeSlotsOfOneNode(t *testing.T) {
 	for _, mechanism := range []string{rules.FIFO, rules.FairShare, rules.Backfill, rules.Karma, rules.Proportional, rules.HighestBid, rules.BatchQueue} {
 		w := &workload.Workload{Nodes: 16, Parallel: workload.Wide, Users: []int64{1}, Groups: []int64{1}}

@@ -17,12 +17,12 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// coalesce is the least time between two steps of the leader's logic (package desk), as on a site that is busy with
-// decisions. It makes one decision about all changes between two steps.
+// coalesce is the least time between two steps of the leader's logic (package desk). The leader makes one decision
+// about all changes between two steps, like a busy site.
 const coalesce = messages.Duration(3e6)
 
-// leader runs the logic of the auctioneer's leader (package desk) in the simulation. It commits the desk's proposals at
-// once, and sends the desk's requests to the simulated bank.
+// leader runs the logic of the auctioneer's leader (package desk) in the simulation. It commits proposals at once, and
+// sends requests to the simulated bank.
 type leader struct {
 	*Grid
 	book   *book.Book
@@ -50,7 +50,7 @@ func newLeader(g *Grid, config marketmsg.Market) (*leader, error) {
 	return l, l.lead(config)
 }
 
-// lead begins a term of the leader. Messages to the desk of the last term are lost.
+// lead begins a term of the leader. Messages to the leader of the last term are lost.
 func (l *leader) lead(config marketmsg.Market) error {
 	l.term++
 	l.book.Watch(true)
@@ -64,7 +64,6 @@ func (l *leader) lead(config marketmsg.Market) error {
 	return nil
 }
 
-// restart starts the leader again after the site was down.
 func (l *leader) restart() {
 	if err := l.lead(l.market.Config); err != nil {
 		l.fail("the site cannot lead again: %v", err)
@@ -72,7 +71,7 @@ func (l *leader) restart() {
 	l.kick()
 }
 
-// Read calls the function read with the book.
+// Read calls read with the book.
 func (l *leader) Read(read func(*book.Book)) { read(l.book) }
 
 // Changes passes the changes of the book to the desk, and records them.
@@ -102,7 +101,7 @@ func (l *leader) instant() desk.Instant {
 	return desk.Instant{Wall: l.now, Mono: l.now.Sub(l.epoch) + aDay}
 }
 
-// aDay is added to the monotonic clock so that it is positive: agents join before the log begins.
+// aDay keeps the monotonic clock positive, because agents join before the log begins.
 const aDay = messages.Duration(86400e9)
 
 // propose commits a command, and encodes and decodes it as if it went through a real log.
@@ -125,7 +124,7 @@ func (l *leader) propose(c *book.Command) any {
 	return result
 }
 
-// kick plans a step for the earliest time at which a step is allowed.
+// kick plans the earliest step that is allowed.
 func (l *leader) kick() {
 	at := max(l.free, l.now)
 	if l.planned != 0 && l.planned <= at {
@@ -139,8 +138,7 @@ func (l *leader) kick() {
 	})
 }
 
-// setTimer plans a step at the time next, for the case that nothing happens until then. A timer that fires earlier
-// checks the time again.
+// setTimer plans a step at the time next. A timer that fires earlier checks the time again.
 func (l *leader) setTimer(next messages.Time) {
 	if l.timer != 0 && l.timer <= next {
 		return
@@ -159,7 +157,6 @@ func (l *leader) setTimer(next messages.Time) {
 	})
 }
 
-// step lets the desk make a step, and carries out its actions.
 func (l *leader) step() {
 	l.planned, l.free = 0, l.now.Add(coalesce)
 	if l.during(l.config.Down) {
@@ -195,14 +192,13 @@ func (l *leader) step() {
 	}
 }
 
-// done tells the desk the outcome of a proposal or a request, at its next step.
 func (l *leader) done(id uint64, result any, err error) {
 	l.inputs = append(l.inputs, desk.Done{ID: id, Result: result, Err: err})
 	l.kick()
 }
 
-// ask carries out a request of the desk. It sends transfers to the bank. From observations of ended jobs it records the
-// outcomes of these jobs.
+// ask carries out a request of package desk. It sends transfers to the bank. From observations of ended jobs it records
+// the outcomes of these jobs.
 func (l *leader) ask(r desk.Request) {
 	term := l.term
 	switch body := r.Body.(type) {
@@ -225,7 +221,6 @@ func (l *leader) ask(r desk.Request) {
 	}
 }
 
-// transfer asks the bank for transfers, in the name of the auctioneer.
 func (l *leader) transfer(t []money.Transfer, answered func([]money.TransferResult)) {
 	for k := range t { // a visitor's account exists only in the bank
 		t[k].Member, _, _ = strings.Cut(t[k].Member, "@")
@@ -248,8 +243,8 @@ func (l *leader) transfer(t []money.Transfer, answered func([]money.TransferResu
 // mostNews is the largest number of published vectors that are kept for agents that have not received them yet.
 const mostNews = 256
 
-// publish sends a vector to all agents. On a reliable network all agents get it at once. Agents that cannot act on the
-// vector now receive it at their next event.
+// publish sends a vector to all agents. On a reliable network all get it at once; agents that cannot act on it now
+// receive it at their next event.
 func (l *leader) publish(v *agentmsg.Vector) {
 	l.traffic.Vectors++
 	if !l.net.Reliable() {
@@ -336,7 +331,6 @@ func (l *leader) commit(node messages.Name, x *agentmsg.Exchange) (*agentmsg.Exc
 	return &reply, err
 }
 
-// register adds a node to the site.
 func (l *leader) register(node messages.Name, r *agentmsg.RegisterRequest) (*agentmsg.RegisterReply, error) {
 	own := *r
 	own.MostSuspended = agentmsg.MaxSuspended // memory is not simulated

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestMain makes garbage collection rarer. Studies make much garbage. With the default setting, they would take 1.5
-// times as long.
+// TestMain makes garbage collection rarer. With the default setting, these studies would take 1.5 times as long.
 func TestMain(m *testing.M) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)

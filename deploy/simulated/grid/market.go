@@ -17,7 +17,7 @@ func Gangs(mechanism string) bool {
 }
 
 // live converts the market of a study to a market of a site. It refuses a parameter that sites do not have, unless its
-// value is the behaviour that sites have.
+// value is what sites do.
 func live(p *core.Problem) (market.Market, error) {
 	m := p.Market
 	out := market.Market{Name: m.Name, Mechanism: m.Mechanism, Classes: []messages.Name{class}, Preemption: m.Preemption}
@@ -59,8 +59,8 @@ func live(p *core.Problem) (market.Market, error) {
 	return out, err
 }
 
-// scale returns the typical length of a job, in the units that an operator sets. If the study does not give it, it is a
-// weighted mean of the declared lengths; the core computes the same mean.
+// scale returns the typical length of a job, in the units that an operator sets. The default is a weighted mean of the
+// declared lengths, as in the core.
 func scale(p *core.Problem) float64 {
 	if p.Market.Scale > 0 {
 		return p.Market.Scale
@@ -79,8 +79,7 @@ func amount(x float64) *messages.Price {
 	return new(messages.Price(c))
 }
 
-// The function only returns an error if a study has a parameter that a site cannot follow. Such parameters are false in
-// the map had.
+// This function returns an error if a study has a parameter that is false in the map had: a site cannot follow it.
 func only(m *rules.Market, had map[string]bool) error {
 	for _, name := range rules.Parameters(m.Mechanism) {
 		if has, asked := had[name]; asked && !has {

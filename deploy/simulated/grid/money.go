@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// If the sum of a study's budgets is more than a bank can hold, one credit of the site stands for 1,024 credits of
-// the study, or for 1,024².
+// If the budgets of a study are more than a bank can hold, one credit of the site stands for 1,024 or 1,024² credits of
+// the study.
 const (
 	unitStep = 1024 // a power of two, so that floats are scaled exactly
 	mostUnit = unitStep * unitStep
@@ -28,7 +28,7 @@ func fit(p *core.Problem) (fitting *core.Problem, unit float64, err error) {
 	}
 }
 
-// The function in converts a study to another unit of money.
+// This function converts a study to another unit of money.
 func in(unit float64, p *core.Problem) *core.Problem {
 	if unit == 1 {
 		return p
@@ -54,7 +54,7 @@ func in(unit float64, p *core.Problem) *core.Problem {
 	return &scaled
 }
 
-// The function back converts an outcome to the study's own unit.
+// This function converts an outcome to the study's own unit.
 func back(unit float64, o *core.Outcome) {
 	if unit == 1 {
 		return
@@ -76,8 +76,8 @@ func budgetOf(p *core.Problem, i int) float64 {
 	return b.Budget / float64(partsOf(p, i))
 }
 
-// budgets returns for each user the most that all jobs of the user can cost. Each part of a job's budget is rounded
-// separately, as its hold is.
+// budgets returns for each user the most that all its jobs can cost. Each part of a job's budget is rounded separately,
+// like its hold.
 func budgets(p *core.Problem) ([]messages.Credits, error) {
 	need := make([]messages.Credits, len(p.Work.Users))
 	for i := range p.Bids {
@@ -92,7 +92,6 @@ func budgets(p *core.Problem) ([]messages.Credits, error) {
 	return need, nil
 }
 
-// open opens the users' accounts. Each gets the most that all jobs of the user can cost.
 func (g *Grid) open() error {
 	need, err := budgets(g.Problem)
 	if err != nil {
@@ -124,8 +123,7 @@ func (g *Grid) open() error {
 	return nil
 }
 
-// extra returns the number of further budgets that an owner's account needs, because the owner raises the budget of the
-// job.
+// extra returns the number of further budgets that the account of an owner who raises budgets needs.
 func (o *Owner) extra() (x float64) {
 	for _, a := range o.Acts {
 		if a.Do == RaiseBudget {

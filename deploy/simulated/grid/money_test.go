@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestMoneyBeyondTheBank runs a study whose budgets are too large for a bank, and the same study with all money
-// divided by 1,024. The first must pay 1,024 times as much as the second.
+// TestMoneyBeyondTheBank runs a study whose budgets are too large for a bank, and the same study with all money divided
+// by 1,024. The payments must differ by exactly this factor.
 func TestMoneyBeyondTheBank(t *testing.T) {
 	for _, mechanism := range []string{rules.HighestBid, rules.Backfill, rules.Contract} {
 		rapid.Check(t, func(t *rapid.T) {
@@ -43,8 +43,8 @@ func TestMoneyBeyondTheBank(t *testing.T) {
 	}
 }
 
-// TestPartsAreHeldInFull divides a budget into parts that are each rounded up to a microcredit. The sum of the parts
-// can be more than the budget. The bank must hold this whole sum.
+// TestPartsAreHeldInFull divides a budget into parts that are each rounded up to a microcredit. The bank must hold
+// their sum, which can be more than the budget.
 func TestPartsAreHeldInFull(t *testing.T) {
 	for _, mechanism := range []string{rules.Deadline, rules.BatchQueue} {
 		w := &workload.Workload{Nodes: 8, Parallel: workload.Split, Users: []int64{1}, Groups: []int64{1},
@@ -61,7 +61,6 @@ func TestPartsAreHeldInFull(t *testing.T) {
 	}
 }
 
-// TestTooMuchMoney checks that budgets that are too large for every unit of money are refused.
 func TestTooMuchMoney(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := study(t, rules.HighestBid)

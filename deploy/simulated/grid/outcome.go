@@ -10,14 +10,13 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// refuse records that a part of a job was refused, and why.
 func (l *leader) refuse(i int, why string) {
 	l.out.Refuse(&l.Work.Jobs[i], why)
 	l.refused[i]++
 	l.over(i, l.now)
 }
 
-// The method over counts a part of a job as ended.
+// This method counts a part of a job as ended.
 func (l *leader) over(i int, at messages.Time) {
 	r := &l.out.Jobs[i]
 	r.Finish = max(r.Finish, l.seconds(at))
@@ -36,7 +35,6 @@ func (l *leader) over(i int, at messages.Time) {
 	}
 }
 
-// conclude records the outcome of a part of a job that has ended.
 func (l *leader) conclude(j *book.Job) {
 	i := int(l.of[j.ID])
 	w, r := &l.Work.Jobs[i], &l.out.Jobs[i]
@@ -71,7 +69,7 @@ func (l *leader) conclude(j *book.Job) {
 }
 
 // note counts an event of the desk, and records the effect of a decision on claimed tasks. A task that must run again
-// still has its slot. It may complete before its node learns of the decision.
+// may complete before its node learns of the decision.
 func (l *leader) note(event any) {
 	switch e := event.(type) {
 	case desk.Decided:
@@ -93,7 +91,7 @@ func (l *leader) note(event any) {
 	}
 }
 
-// noteAttempts records one change for each job to which some of the attempts belong.
+// noteAttempts records one change for each job of the attempts.
 func (l *leader) noteAttempts(what core.What, attempts []messages.Attempt) {
 	for from := 0; from < len(attempts); {
 		id, until := attempts[from].Task.Job, from
@@ -105,8 +103,7 @@ func (l *leader) noteAttempts(what core.What, attempts []messages.Attempt) {
 	}
 }
 
-// noteRetries records the tasks of changed jobs that must run again, because other jobs got the slots of these tasks,
-// or because a node was lost.
+// noteRetries records the tasks of changed jobs that must run again, because they lost their slots or their node.
 func (l *leader) noteRetries(touched []messages.JobID) {
 	for _, id := range touched {
 		j := l.book.Job(id)
@@ -122,7 +119,6 @@ func (l *leader) noteRetries(touched []messages.JobID) {
 	}
 }
 
-// noteSold records how much slot time each job has had until now.
 func (g *Grid) noteSold() {
 	g.out.Sold = make([]float64, len(g.out.Jobs))
 	for id := 1; id < len(g.leader.of); id++ {

@@ -13,8 +13,8 @@ import (
 )
 
 // charged runs a grid with all actors, and one job for each element of the argument all. Each job has a budget of 100,
-// and its tasks start one by one. It cancels the jobs at the time until, and returns what they owe and their
-// slot-seconds. A width of 0 means more tasks than can run.
+// and starts its tasks one by one; a width of 0 means more tasks than can run. charged cancels the jobs at the time
+// until, and returns what they owe and their slot-seconds.
 func charged(t *testing.T, slots, perNode int, until float64, all ...workload.Job) []core.Job {
 	t.Helper()
 	p := &core.Problem{Market: byDefault(rules.Proportional), Seed: 1, Work: &workload.Workload{Nodes: slots, Parallel: workload.Split, Users: make([]int64, len(all)), Groups: []int64{1}}}
@@ -36,8 +36,7 @@ func charged(t *testing.T, slots, perNode int, until float64, all ...workload.Jo
 	return o.Jobs
 }
 
-// TestASlotSecondCostsTheSameInTasksOfAnyLength compares two jobs of equal budgets with tasks of 0.1 s and of 10 s. A
-// slot-second must cost the same for both jobs.
+// A slot-second must cost the same for two jobs of equal budgets with tasks of 0.1 s and of 10 s.
 func TestASlotSecondCostsTheSameInTasksOfAnyLength(t *testing.T) {
 	for _, perNode := range []int{1, 64} {
 		jobs := charged(t, 64, perNode, 150, workload.Job{Runtime: 0.1}, workload.Job{Runtime: 10})
@@ -50,7 +49,7 @@ func TestASlotSecondCostsTheSameInTasksOfAnyLength(t *testing.T) {
 
 // TestAJobOwesForNoSlotTimeThatItLacked runs a job of short tasks while long tasks of another job have seven of eight
 // slots, and a third user waits. The job has at most one slot, although it bought a share of eight. It must owe only
-// for the slot time that it had. In an earlier version it owed two thirds of its budget.
+// for the slot time that it had.
 func TestAJobOwesForNoSlotTimeThatItLacked(t *testing.T) {
 	jobs := charged(t, 8, 8, 500, workload.Job{Runtime: 1000, Width: 7}, workload.Job{Submit: 1, Runtime: 1}, workload.Job{Submit: 2, Runtime: 1000})
 	if owed, most := jobs[1].Paid.Float(), 100*0.7*jobs[1].Used/1900; owed > most || !(owed > 0) {
@@ -59,8 +58,7 @@ func TestAJobOwesForNoSlotTimeThatItLacked(t *testing.T) {
 }
 
 // TestARetryInAQuietHourTakesNothingOff runs a job that has its result while another account waits for the slot. It
-// exits with 1, and runs again when nobody waits. It must owe as much as without the retry. In an earlier version it
-// owed half of this, and after two retries a third.
+// exits with 1, and runs again when nobody waits. It must owe as much as without the retry.
 func TestARetryInAQuietHourTakesNothingOff(t *testing.T) {
 	owes := func(exits, attempts int) float64 {
 		p := &core.Problem{Market: byDefault(rules.Proportional), Seed: 1, Work: &workload.Workload{Nodes: 1, Users: []int64{1, 2}, Groups: []int64{1}, Jobs: []workload.Job{

@@ -10,11 +10,11 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Owner describes what the owner of a job does with the job in addition to bidding. The zero Owner submits the job and
-// waits. Commands of owners are checked and proposed to the book as on a site. A refused command changes nothing.
+// Owner describes what the owner of a job does with the job besides bidding. The zero Owner submits the job and waits.
+// A refused command changes nothing.
 type Owner struct {
 	// Exits is the number of attempts of the last task that exit with 1 after they have printed their result. If Quick
-	// is true, later attempts end at once, because they find the result of the first.
+	// is true, later attempts end at once, because they find the result.
 	Exits    int
 	Quick    bool
 	Attempts int     // largest number of attempts of a task; 0: the site's default
@@ -45,7 +45,6 @@ type Act struct {
 // Verb is a command about a job that was submitted.
 type Verb uint8
 
-// The commands.
 const (
 	Cancel Verb = iota
 	Requeue
@@ -58,7 +57,7 @@ const (
 // Moment is an event in the life of a job.
 type Moment uint8
 
-// The moments. A job's result is printed when every task has run to its end once, in whatever way the task ended.
+// A job's result is printed when every task has run to its end once, in whatever way the task ended.
 const (
 	Submitted Moment = iota
 	Started
@@ -100,7 +99,6 @@ func (g *Grid) needless(i int) bool {
 	return has
 }
 
-// position returns the index of an owner's job in the workload.
 func (g *Grid) position(of *Owner) int {
 	for i, o := range g.config.Owners {
 		if o == of {
@@ -110,7 +108,6 @@ func (g *Grid) position(of *Owner) int {
 	return -1
 }
 
-// describe adds the wishes of a job's owner to the description of the job.
 func (l *leader) describe(o *owning, s *job.JobSpec) error {
 	main := &s.Stages[0]
 	main.Attempts, main.MaxRunning, s.Hold, main.CPUs = o.Attempts, o.Most, o.Hold, max(o.Wide, main.CPUs)
@@ -135,7 +132,6 @@ func (l *leader) describe(o *owning, s *job.JobSpec) error {
 	return nil
 }
 
-// moment lets owners act on an event of a job.
 func (g *Grid) moment(of *owning, m Moment) {
 	for i := range g.Work.Jobs {
 		o := g.owners[i]
@@ -155,7 +151,6 @@ func (g *Grid) moment(of *owning, m Moment) {
 	}
 }
 
-// command proposes an owner's command about its jobs that have not ended.
 func (l *leader) command(o *owning, a Act) {
 	for _, id := range o.ids {
 		j := l.book.Job(id)
@@ -206,7 +201,6 @@ func (g *Grid) takes(o *owning, task messages.TaskRef) float64 {
 	return g.Work.Jobs[o.at].Runtime / float64(max(1, o.Stages))
 }
 
-// idles reports whether nobody needs a task.
 func (o *owning) idles(task messages.TaskRef) bool { return int(task.Stage) >= max(1, o.Stages) }
 
 // stays returns how long a task keeps its slot after it has printed its result.
@@ -217,7 +211,6 @@ func (g *Grid) stays(o *owning, task messages.TaskRef) float64 {
 	return 0
 }
 
-// prints records that an attempt printed its result.
 func (g *Grid) prints(o *owning, task messages.TaskRef) {
 	if o.idles(task) {
 		return
@@ -229,12 +222,10 @@ func (g *Grid) prints(o *owning, task messages.TaskRef) {
 	}
 }
 
-// allPrinted reports whether each task of a job has printed its result.
 func (g *Grid) allPrinted(o *owning) bool {
 	return len(o.tries) == g.width(o.at)*g.partsOf(o.at)*max(1, o.Stages)
 }
 
-// code returns the exit code of an attempt that has printed its result.
 func (g *Grid) code(o *owning, task messages.TaskRef) int {
 	if g.allPrinted(o) && !o.idles(task) && o.tries[task] <= o.Exits {
 		return 1
@@ -242,8 +233,8 @@ func (g *Grid) code(o *owning, task messages.TaskRef) int {
 	return 0
 }
 
-// handOver sets the time of results in markets that hand them over at the deadline. A result is there when the
-// declared deadline has come, or when the price is known.
+// handOver sets the time of results in markets that hand them over at the deadline: when the declared deadline has
+// come, or when the price is known.
 func (g *Grid) handOver() {
 	if g.Market.HandOver != rules.AtDeadline {
 		return

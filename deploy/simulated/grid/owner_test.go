@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 )
 
-// TestOwners checks that the commands of owners have the same effects as on a site.
+// Commands of owners must have the same effects as on a site.
 func TestOwners(t *testing.T) {
 	for name, c := range map[string]struct {
 		owner  Owner

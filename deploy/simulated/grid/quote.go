@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// QuoteHolds is how long a menu is valid. A menu ends at the next multiple of this time, because simulated users answer
-// at once.
+// QuoteHolds is how long a menu is valid. It ends at the next multiple of this time, because simulated users answer at
+// once.
 const QuoteHolds = messages.Duration(60e9)
 
 // menu is a quote that a user has got.
@@ -21,9 +21,8 @@ type menu struct {
 	err       error
 }
 
-// askQuote does what a user does in a market that sells contracts: it asks for one or several
-// menus, and chooses the best contract. If the site has too many quotes, the user asks again after
-// some have expired.
+// askQuote asks for one or several menus, and chooses the best contract. If the site has too many quotes, it asks again
+// after some have expired.
 func (g *Grid) askQuote(i int) {
 	menus, asks, pause := []*menu{}, 1, 0.0
 	if o := g.owners[i]; o != nil {
@@ -48,7 +47,7 @@ func (g *Grid) askQuote(i int) {
 	ask()
 }
 
-// The method take submits the job under the best contract of all its menus.
+// This method submits the job under the best contract of all its menus.
 func (g *Grid) take(i int, menus []*menu) {
 	why := core.NoOffer
 	for _, m := range menus {
@@ -64,7 +63,7 @@ func (g *Grid) take(i int, menus []*menu) {
 }
 
 // quote makes the menu of a job, and commits it. A site asks the estimator for the types of jobs; here they are drawn
-// from the jobs of the workload.
+// from the workload.
 func (l *leader) quote(i int) *menu {
 	const types = 256
 	who := l.submitter(i)
@@ -88,7 +87,7 @@ func (l *leader) quote(i int) *menu {
 }
 
 // choose returns the contract with the largest worth to the user minus its price. It returns "" if every contract is a
-// loss, or costs more than the user's budget.
+// loss or above the user's budget.
 func (g *Grid) choose(i int, menus []*menu) (contract string) {
 	var offers []core.Offer
 	var of []string

@@ -15,8 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// buyer is a user with one job. Its tasks have the same length, and there are enough of them until the end of the
-// test.
+// buyer is a user with one job. Its tasks have the same length, and last until the end of the test.
 type buyer struct {
 	budget float64
 	length float64 // of each task, in seconds
@@ -26,7 +25,7 @@ type buyer struct {
 	tasks  int     // 0: enough until the end of the test
 }
 
-// received returns the part of the slot time that each job received until a time, with all actors in virtual time.
+// received returns each job's part of the slot time until a time, with all actors in virtual time.
 func received(t *testing.T, alpha float64, slots, perNode int, until float64, buyers ...buyer) (parts []float64) {
 	t.Helper()
 	g := bought(t, alpha, slots, perNode, until, buyers...)
@@ -91,9 +90,7 @@ func bought(t *testing.T, alpha float64, slots, perNode int, until float64, buye
 }
 
 // TestSlotTimeFollowsSharesOfTasksOfAnyWidth runs jobs of equal budgets and different widths. They must receive equal
-// slot time. In an earlier version, tasks of one slot received 35 % instead of 25 %, because a job did not count as
-// behind while a node gathered slots for it. If a node kept slots idle for a task that it started, they count as
-// received by the task's job.
+// slot time. If a node kept slots idle for a task, they count as received by the task's job.
 func TestSlotTimeFollowsSharesOfTasksOfAnyWidth(t *testing.T) {
 	for _, alpha := range []float64{0.5, 1} {
 		for _, lengths := range [][4]float64{{1, 1, 1, 1}, {1.13, 0.71, 1.57, 0.93}} {
@@ -109,9 +106,8 @@ func TestSlotTimeFollowsSharesOfTasksOfAnyWidth(t *testing.T) {
 	}
 }
 
-// TestSlotTimeFollowsSharesOfTasksOfWholeNodes runs a job of single tasks, a job whose tasks take half of a node, and one
-// whose tasks take whole nodes. They must receive equal slot time. In an earlier version, the whole-node tasks received
-// all slot time of nodes of 64 slots, and 0.39 of the slot time of nodes of 8 slots.
+// TestSlotTimeFollowsSharesOfTasksOfWholeNodes runs a job of single tasks, a job whose tasks take half of a node, and
+// one whose tasks take whole nodes. They must receive equal slot time.
 func TestSlotTimeFollowsSharesOfTasksOfWholeNodes(t *testing.T) {
 	for _, perNode := range []int{8, 64} {
 		for _, lengths := range [][3]float64{{1, 1, 1}, {0.5, 3, 5}} {
@@ -128,9 +124,8 @@ func TestSlotTimeFollowsSharesOfTasksOfWholeNodes(t *testing.T) {
 	}
 }
 
-// TestAWideTaskStartsInTime runs a job with tasks of a quarter of a node among many short tasks. The share of the job
-// buys the slot time of a task in a certain time. The first task must start within twice this time. The same must hold
-// on average for its later tasks.
+// TestAWideTaskStartsInTime runs a job with tasks of a quarter of a node among many short tasks. Its share buys the
+// slot time of a task in a certain time. The first task, and later ones on average, must start within twice this time.
 func TestAWideTaskStartsInTime(t *testing.T) {
 	const slots, until, length = 128, 120.0, 1.0
 	for _, perNode := range []int{16, 64} {
@@ -149,9 +144,9 @@ func TestAWideTaskStartsInTime(t *testing.T) {
 	}
 }
 
-// TestShortTasksDoNotDelayAWideTask runs a job whose tasks take half of a node among tasks of ten minutes. Every 100 s,
-// somebody submits a job of 20 tasks of 20 s. If these have a time limit of 30 s, they may use slots that are gathered.
-// Then as many wide tasks must start as without limits, and the short jobs must end sooner.
+// TestShortTasksDoNotDelayAWideTask runs tasks of half a node among tasks of ten minutes. Every 100 s, a job of 20
+// tasks of 20 s comes. If its tasks have a time limit of 30 s, they may use slots that are gathered. As many wide tasks
+// must then start as without limits, and the short jobs must end sooner.
 func TestShortTasksDoNotDelayAWideTask(t *testing.T) {
 	const slots, perNode, until = 64, 16, 40_000.0
 	done, took := map[float64]int{}, map[float64]float64{} // by limit of the short tasks
@@ -179,8 +174,8 @@ func TestShortTasksDoNotDelayAWideTask(t *testing.T) {
 	}
 }
 
-// TestSlotTimeFollowsSharesOfTasksOfAnyLength runs jobs of equal budgets and different lengths of tasks. They must
-// receive equal slot time. In an earlier version, tasks of 0.1 s received 1 %, and tasks of 10 s received 99 %.
+// Jobs of equal budgets must receive equal slot time, whatever the lengths of their tasks. Once, tasks of 0.1 s
+// received 1 %, and tasks of 10 s received 99 %.
 func TestSlotTimeFollowsSharesOfTasksOfAnyLength(t *testing.T) {
 	for _, alpha := range []float64{0.5, 1} {
 		for _, perNode := range []int{1, 64} {
@@ -194,8 +189,7 @@ func TestSlotTimeFollowsSharesOfTasksOfAnyLength(t *testing.T) {
 	}
 }
 
-// TestPackingTasksGainsNothing runs a job whose tasks each do the work of many. It must receive its share of 0.25. In
-// an earlier version it received up to 0.85.
+// A job whose tasks each do the work of many must receive its share of 0.25. Once, it received up to 0.85.
 func TestPackingTasksGainsNothing(t *testing.T) {
 	for _, at := range []struct {
 		alpha   float64
@@ -222,7 +216,7 @@ func TestPackingTasksGainsNothing(t *testing.T) {
 	}
 }
 
-// TestSlotTimeOnManyNodes checks the shares of slot time on a site where each node starts few tasks.
+// Slot time must follow shares on a site where each node starts few tasks.
 func TestSlotTimeOnManyNodes(t *testing.T) {
 	parts := received(t, 0.5, 3_000, 1, 30, buyer{budget: 100, length: 0.5}, buyer{budget: 100, length: 3})
 	if math.Abs(parts[0]-0.5) > 0.03 {
@@ -230,7 +224,7 @@ func TestSlotTimeOnManyNodes(t *testing.T) {
 	}
 }
 
-// TestUnequalBudgetsBuySlotTime checks that jobs receive slot time in proportion to their budgets to the power α.
+// Jobs must receive slot time in proportion to their budgets to the power α.
 func TestUnequalBudgetsBuySlotTime(t *testing.T) {
 	for _, alpha := range []float64{0, 0.5, 1} {
 		rich := math.Pow(900, alpha)

@@ -16,22 +16,20 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// Names of stages and tasks.
 const (
 	class = "cpu"
 	stage = "main"
 	peer  = "peer"
 )
 
-// part is one job of the book. Usually it is a whole job of the workload. But if the market has no jobs of several
-// tasks, or would start their tasks together, it is one task of a job of the workload.
+// part is one job of the book: a whole job of the workload, or one task of it. It is a task if the market has no jobs
+// of several tasks, or would start them together.
 type part struct{ job, index int }
 
 func account(user int) messages.Name { return "u" + strconv.Itoa(user) }
 
 func (p part) key() string { return "j" + strconv.Itoa(p.job) + "." + strconv.Itoa(p.index) }
 
-// partsOf returns the number of jobs in the book for one job of the workload.
 func (g *Grid) partsOf(i int) int { return partsOf(g.Problem, i) }
 
 func partsOf(p *core.Problem, i int) int {
@@ -45,8 +43,7 @@ func partsOf(p *core.Problem, i int) int {
 	return 1
 }
 
-// submit does what a user does: it sends its job, under the contract that it chose if the market
-// sells contracts.
+// submit sends a user's job, under the chosen contract if the market sells contracts.
 func (g *Grid) submit(i int) {
 	if g.Progress != nil {
 		g.Progress(i, len(g.out.Jobs))
@@ -67,8 +64,7 @@ func (g *Grid) submit(i int) {
 	}
 }
 
-// sendJob submits a part of a job, under the contract that the user chose. contract is "" if the market sells no
-// contracts.
+// sendJob submits a part of a job under a contract; "" if the market sells none.
 func (g *Grid) sendJob(p part, contract string) {
 	g.traffic.Submissions++
 	received := false
@@ -81,7 +77,6 @@ func (g *Grid) sendJob(p part, contract string) {
 	}, func(any) {})
 }
 
-// slots returns the number of slots of each part of a job.
 func (g *Grid) slots(i int) int {
 	slots := g.Work.Jobs[i].Width / g.partsOf(i)
 	if g.config.Shapes != nil {
@@ -91,7 +86,6 @@ func (g *Grid) slots(i int) int {
 	return slots
 }
 
-// width returns the number of tasks of each part of a job.
 func (g *Grid) width(i int) int {
 	if g.Work.Parallel == workload.Wide {
 		return 1
@@ -103,7 +97,6 @@ func (g *Grid) width(i int) int {
 	return width
 }
 
-// spec returns the description that the user submits for a part of a job.
 func (l *leader) spec(i int) (*job.JobSpec, error) {
 	j, b, width := &l.Work.Jobs[i], &l.Bids[i], l.width(i)
 	manner := registry.Of(&l.market.Config)
@@ -155,8 +148,7 @@ func (l *leader) spec(i int) (*job.JobSpec, error) {
 	return s, nil
 }
 
-// submit does what a site does with a submission: it admits the job, holds the budget at the bank, and commits the
-// job.
+// submit does a site's work for a submission: it admits the job, holds the budget at the bank, and commits the job.
 func (l *leader) submit(p part, contract string) {
 	s, err := l.admit(p, contract)
 	if contract != "" && messages.KindOf(err) == messages.Expired { // other jobs have bought this time since
@@ -205,7 +197,6 @@ func (l *leader) admit(p part, contract string) (*intake.Submission, error) {
 	return s, s.Admit(l.now, l.market)
 }
 
-// enter commits a job whose hold was made.
 func (l *leader) enter(p part, s *intake.Submission) {
 	receipt, ok := l.propose(s.Command()).(book.Receipt)
 	if !ok || int(receipt.Job) != len(l.of) {

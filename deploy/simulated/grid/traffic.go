@@ -25,15 +25,15 @@ type Traffic struct {
 	Books       string `json:"books"` // result of the bank's check of its books
 }
 
-// patience is the time without an answer after which a request is sent again.
+// After this time without an answer, a request is sent again.
 const patience = messages.Duration(5e9)
 
 func (g *Grid) send(from, to string, deliver func()) {
 	g.net.Send(g.now, from, to, func(at messages.Time) { g.queue.Push(at, deliver) })
 }
 
-// call delivers a request to an actor, and the answer back. If there is no answer within the time patience, it sends
-// the request again. So the function serve may be called more than once.
+// call delivers a request to an actor, and the answer back. It repeats a request without an answer, so serve may be
+// called more than once.
 func (g *Grid) call(from, to string, serve func() any, answered func(any)) {
 	done := false
 	var try func()

@@ -8,8 +8,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 )
 
-// TestASlotPassesOnInOneExchange runs a site where more tasks wait than there are slots. The exchange that reports the
-// end of a task must also claim the next one.
+// The exchange that reports the end of a task must also claim the next one, if tasks wait.
 func TestASlotPassesOnInOneExchange(t *testing.T) {
 	w := &workload.Workload{Nodes: 40, Parallel: workload.Split, Users: []int64{1, 2}, Groups: []int64{1}}
 	for i := range 1000 {
@@ -30,8 +29,8 @@ func TestASlotPassesOnInOneExchange(t *testing.T) {
 	}
 }
 
-// TestClaimsWaitForADecision checks claims that arrive just before highest-bid decides. As on a site, they must wait
-// for the decision. So a task takes two exchanges: its claim and its end.
+// TestClaimsWaitForADecision sends claims just before highest-bid decides. They must wait for the decision, so a task
+// takes two exchanges: its claim and its end.
 func TestClaimsWaitForADecision(t *testing.T) {
 	w := &workload.Workload{Nodes: 100, Parallel: workload.Split, Users: []int64{1, 2}, Groups: []int64{1}}
 	for i := range 1000 {

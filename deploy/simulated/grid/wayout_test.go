@@ -12,9 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestNoWayOut checks every market: a job must not pay less if it fails or is cancelled when its owner has the results.
-// The control removes the rule about completion (Config.Forgetful). Then jobs must pay less in markets in which shares
-// are paid for on completion.
+// In every market, a job must not pay less if it fails or is cancelled when its owner has the results. The control
+// removes the rule about completion (Config.Forgetful); then jobs must pay less where shares are paid on completion.
 func TestNoWayOut(t *testing.T) {
 	control := false // whether a job paid less without the rule
 	for _, settle := range []string{"", market.SettleOnCompletion} {
@@ -39,8 +38,8 @@ func TestNoWayOut(t *testing.T) {
 					if state == job.Cancelled {
 						c.Owners[i] = &Owner{Acts: []Act{{Do: Cancel, When: Printed}}}
 					}
-					// A cancellation arrives up to a tenth of a second earlier than the report of an end. A task owes
-					// its whole price for ten seconds.
+					// A cancellation arrives up to a tenth of a second before the report of an end. A task owes its
+					// whole price for ten seconds.
 					tolerance := 0.01 + 0.001*well.Jobs[i].Paid.Float()
 					if mechanism == rules.Proportional {
 						tolerance += 0.02 * p.Bids[i].Budget

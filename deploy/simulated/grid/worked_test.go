@@ -16,15 +16,15 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Slot time and payment of a job, and when its task started and ended.
+// These are the slot time and payment of a job, and when its task started and ended.
 type had struct {
 	time       messages.Duration
 	paid       messages.Credits
 	start, end float64
 }
 
-// worked runs three jobs on a node of two slots. Each job has one task that takes the given seconds. worked returns the
-// results of the first two jobs. The third job waits, so that the time of the first two is contended.
+// worked runs three jobs of one task each on a node of two slots, and returns the results of the first two. The third
+// waits, so that the time of the first two is contended.
 func worked(t *testing.T, mechanism string, seconds float64, c Config) (jobs [2]had) {
 	t.Helper()
 	w := &workload.Workload{Nodes: 2, Parallel: workload.Split, Users: []int64{1, 2, 3}, Groups: []int64{1}}
@@ -78,10 +78,9 @@ func worked(t *testing.T, mechanism string, seconds float64, c Config) (jobs [2]
 	return jobs
 }
 
-// TestAChargeIsWhatWasWorked checks the charges of every mechanism if the site is down or cut off for ten seconds. The
-// fault is in the middle of a task, or at its end. The job must have the same slot time and pay the same as without the
-// fault. A task of four seconds ends before its site hears of it. In the control, agents do not report when tasks began
-// (Config.Mute). Then the time without a report counts, so the charge differs.
+// TestAChargeIsWhatWasWorked takes the site down, or cuts it off, for ten seconds, in the middle or at the end of a
+// task. The job must have the same slot time and payment as without the fault, under every mechanism. In the control,
+// agents do not report when tasks began (Config.Mute), so the charge differs.
 func TestAChargeIsWhatWasWorked(t *testing.T) {
 	if all := slices.Sorted(slices.Values(rules.Mechanisms())); !slices.Equal(all, slices.Sorted(slices.Values(registry.Names(nil)))) {
 		t.Fatalf("only %v can be tried", all)

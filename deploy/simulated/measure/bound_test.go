@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// optimum returns an upper bound of the welfare of any schedule. For worth "run", the bound assumes that no job waits.
-// For "deadline", it follows from a price for each moment. For "delay", it assumes one fast slot in place of all slots.
+// optimum returns an upper bound of the welfare of any schedule. For worth "run", no job waits. For "deadline", the
+// bound follows from a price for each moment. For "delay", one fast slot replaces all slots.
 func (s *Study) optimum() float64 {
 	switch s.Market.Worth {
 	case rules.ByDeadline:
@@ -22,12 +22,12 @@ func (s *Study) optimum() float64 {
 	return -s.Delay()
 }
 
-// Delay is a lower bound of Σ v·width·response over any schedule, preemptive or not, of the jobs that were completed.
+// Delay is a lower bound of Σ v·width·response over any schedule, preemptive or not, of the completed jobs.
 //
-// Imagine that the machine is one slot that is as fast as all its slots together. This slot can do whatever the machine
-// can do. So the least weighted sum of mean busy times on this slot is not above the sum on the machine. The least sum
-// is reached by always serving the job with the most weight for its work (Goemans 1996). On the machine, a job of
-// length r completes at the earliest r/2 after its mean busy time. And no response is shorter than the run time.
+// One slot that is as fast as all slots together can do whatever the machine can do. So its least weighted sum of mean
+// busy times is not above the machine's. The least sum is reached by always serving the job with the most weight for
+// its work (Goemans 1996). On the machine, a job of length r completes at the earliest r/2 after its mean busy time.
+// And no response is shorter than the run time.
 func (s *Study) Delay() float64 {
 	jobs := s.fluid(func(i int) bool { return s.Outcome.Jobs[i].Fate == core.Completed })
 	busy, least := 0.0, 0.0
@@ -78,7 +78,6 @@ type fast struct {
 	heap  []int32 // the best job is first
 }
 
-// meanBusy returns the mean time at which each job is worked on.
 func (f *fast) meanBusy() []float64 {
 	f.left = make([]float64, len(f.jobs))
 	mean := make([]float64, len(f.jobs))

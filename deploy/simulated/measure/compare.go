@@ -10,14 +10,14 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/core"
 )
 
-// Blocks is the number of parts of the log from which the intervals of a comparison are computed.
+// Blocks is the number of parts of the log from which a comparison computes its intervals.
 const Blocks = 10
 
-// rounding is the largest value of a measure that can come from rounding in floating point.
+// rounding is the largest value of a measure that can come from rounding.
 const rounding = 1e-9
 
-// starving is the limit for a response, in multiples of the run time (at least one minute). A job whose response is
-// longer counts as starving.
+// starving is the limit for a response, in multiples of the run time (at least one minute). A job with a longer
+// response counts as starving.
 const starving = 100
 
 // Comparison has several markets with the same jobs and the same types. The names of the JSON keys do not change.
@@ -49,7 +49,6 @@ type Estimate struct {
 // Clear reports whether 0 is outside of the interval.
 func (e *Estimate) Clear() bool { return e.CI[0] > 0 || e.CI[1] < 0 }
 
-// Waited is the mean wait of a group of jobs.
 type Waited struct {
 	Name      string  `json:"name"`
 	Jobs      int     `json:"jobs"`
@@ -61,11 +60,11 @@ type Waited struct {
 var Measures = []string{"welfare", "wait", "bounded_slowdown", "starved", "jain", "gini", "utilisation", "revenue"}
 
 // Compare compares markets. The argument markets has, for each market, a study for each draw of the types. In each
-// draw, the jobs and the types of all markets are the same.
+// draw, all markets have the same jobs and types.
 //
 // Intervals are jackknife intervals: the log is cut into Blocks parts with equally many jobs in the order of
-// submission, and each measure is computed again with each part left out in turn. So an interval shows how much depends
-// on the jobs of this log, not only on the draws of types.
+// submission, and each measure is computed again without each part. So an interval shows how much depends on the jobs
+// of this log.
 func Compare(markets [][]*Study) *Comparison {
 	first := markets[0]
 	c := &Comparison{Worth: first[0].Market.Worth, Draws: len(first), Blocks: min(Blocks, len(first[0].Work.Jobs))}
@@ -88,7 +87,7 @@ func Compare(markets [][]*Study) *Comparison {
 	return c
 }
 
-// estimates returns the measures. If less is not nil, it returns the differences between the measures and less.
+// estimates returns the measures or, if less is not nil, their differences from less.
 func estimates(left, less []map[string]float64) map[string]Estimate {
 	out := map[string]Estimate{}
 	n := len(left) - 1
@@ -104,8 +103,8 @@ func estimates(left, less []map[string]float64) map[string]Estimate {
 	return out
 }
 
-// jackknife returns the interval of a measure. The argument without has the values of the measure with each part left
-// out in turn.
+// jackknife returns the interval of a measure. The argument without has the values of the measure without each part of
+// the log.
 func jackknife(without []float64, all float64) Estimate {
 	n := float64(len(without))
 	if n < 2 {
@@ -125,8 +124,8 @@ func jackknife(without []float64, all float64) Estimate {
 	return Estimate{all, [2]float64{all - d, all + d}}
 }
 
-// measured returns the measures of a market, as means over the draws. It leaves out the jobs of one part of the log.
-// The argument without is the number of this part.
+// measured returns the measures of a market, as means over the draws, without the jobs of one part of the log. The
+// argument without is the number of this part.
 func measured(of []*Study, without, blocks int) map[string]float64 {
 	out := map[string]float64{}
 	for _, s := range of {
@@ -144,7 +143,7 @@ func measured(of []*Study, without, blocks int) map[string]float64 {
 	return out
 }
 
-// measures returns the measures over some of the jobs. The use of slots is always over all jobs.
+// measures returns the measures over some of the jobs, but the use of slots over all jobs.
 func (s *Study) measures(jobs []int) map[string]float64 {
 	t := s.Stats(jobs)
 	value, starved := 0.0, 0
@@ -177,7 +176,7 @@ func (s *Study) measures(jobs []int) map[string]float64 {
 	return out
 }
 
-// loaded returns the part of the slots that was used between the first submission and the last one.
+// loaded returns the used part of the slots between the first submission and the last one.
 func (s *Study) loaded() float64 {
 	from, to := s.Work.Span()
 	if to <= from {
@@ -193,7 +192,6 @@ func (s *Study) loaded() float64 {
 	return used / ((to - from) * float64(s.Work.Nodes))
 }
 
-// waits returns the mean waits by group of jobs.
 func waits(of []*Study, by string) []Waited {
 	var out []Waited
 	for k, s := range of {

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 )
 
-// TestJainAndGini compares both measures of (1, 1, 1, 1), (1, 0, 0, 0) and (1, 2, 3) with values computed by hand.
+// Both measures of (1, 1, 1, 1), (1, 0, 0, 0) and (1, 2, 3) must have the values that were computed by hand.
 func TestJainAndGini(t *testing.T) {
 	for _, c := range []struct {
 		x          []float64
@@ -21,8 +21,8 @@ func TestJainAndGini(t *testing.T) {
 	}
 }
 
-// TestTheJackknifeOfAMeanIsStudents computes the interval of the mean of 1, 2, 3, 4. The mean is 2.5, its standard
-// error √(5/3)/2, and Student's quantile for 3 degrees of freedom is 3.1824.
+// The interval of the mean of 1, 2, 3, 4 must be Student's. The mean is 2.5, its standard error √(5/3)/2, and Student's
+// quantile for 3 degrees of freedom is 3.1824.
 func TestTheJackknifeOfAMeanIsStudents(t *testing.T) {
 	e := jackknife([]float64{9.0 / 3, 8.0 / 3, 7.0 / 3, 6.0 / 3}, 2.5)
 	if want := 3.182446 * math.Sqrt(5.0/3) / 2; math.Abs(e.CI[1]-2.5-want) > 1e-5 || e.Mean != 2.5 || math.Abs(e.CI[0]+e.CI[1]-5) > 1e-12 {
@@ -30,7 +30,6 @@ func TestTheJackknifeOfAMeanIsStudents(t *testing.T) {
 	}
 }
 
-// crowd returns a study of forty jobs on two slots.
 func crowd(t *testing.T, mechanism string) *Study {
 	t.Helper()
 	w := &workload.Workload{Nodes: 2, Parallel: workload.Split, Users: []int64{1, 2, 3}, Groups: []int64{7}}
@@ -47,8 +46,8 @@ func crowd(t *testing.T, mechanism string) *Study {
 	return &Study{Market: m, Work: w, Bids: b, Outcome: o}
 }
 
-// TestCompare compares a market with itself: there must be no difference. For another market, the difference must be
-// the difference of the measures, and the interval must be narrower than if the two markets did not have the same jobs.
+// A market compared with itself must show no difference. For another market, the difference must be that of the
+// measures, and the interval narrower than for markets with different jobs.
 func TestCompare(t *testing.T) {
 	fifo, auction := crowd(t, rules.FIFO), crowd(t, rules.HighestBid)
 	c := Compare([][]*Study{{fifo, fifo}, {fifo, fifo}, {auction, auction}})

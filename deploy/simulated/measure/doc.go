@@ -24,7 +24,5 @@
 //
 // Compare compares several markets. It uses the same measure of welfare for all, as a part of the value of all jobs. It
 // also compares the wait, the bounded slowdown, the part of jobs that starve, and the utilisation from the first
-// submission to the last one. For fairness, it compares Jain's index (Jain, Chiu and Hawe 1984) and the Gini
-// coefficient of the users' mean speeds (run time divided by response). Its intervals are jackknife intervals over
-// parts of the log.
+// submission to the last one. Its intervals are jackknife intervals over parts of the log.
 package measure

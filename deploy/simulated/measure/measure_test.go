@@ -14,7 +14,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// run draws a small study and runs it.
 func run(t *rapid.T, mechanism, worth string) *Study {
 	nodes := rapid.IntRange(1, 3).Draw(t, "nodes")
 	w := &workload.Workload{Nodes: nodes, Parallel: workload.Split, Users: []int64{1, -1}, Groups: []int64{7}}
@@ -40,8 +39,7 @@ func run(t *rapid.T, mechanism, worth string) *Study {
 	return &Study{Market: m, Work: w, Bids: b, Outcome: o}
 }
 
-// TestNoMechanismIsAboveTheBound checks that the welfare of no mechanism is above the upper bound, for each measure
-// of welfare.
+// For each measure of welfare, no mechanism may be above the upper bound.
 func TestNoMechanismIsAboveTheBound(t *testing.T) {
 	for _, mechanism := range []string{rules.HighestBid, rules.FIFO, rules.Backfill, rules.Deadline, rules.Proportional, rules.BatchQueue} {
 		for _, worth := range []string{rules.ByDelay, rules.ByDeadline, rules.ByRun} {
@@ -63,7 +61,7 @@ func TestNoMechanismIsAboveTheBound(t *testing.T) {
 	}
 }
 
-// checkSums checks that the groups add up to the whole.
+// The groups must add up to the whole.
 func checkSums(t *rapid.T, r *Report) {
 	jobs, paid, welfare := 0, 0.0, 0.0
 	for _, g := range r.Groups {
@@ -81,8 +79,8 @@ func checkSums(t *rapid.T, r *Report) {
 	}
 }
 
-// TestDelayIsExactOnOneSlot checks jobs that are all there at the start. The bound must be the cost of Smith's order,
-// computed by hand: the first job costs 10·2, because it ends at 2, and the second costs 3·7, because it ends at 7.
+// For jobs that are all there at the start, the bound must be the cost of Smith's order, computed by hand: the first
+// job costs 10·2, because it ends at 2, and the second costs 3·7, because it ends at 7.
 func TestDelayIsExactOnOneSlot(t *testing.T) {
 	w := &workload.Workload{Nodes: 1, Jobs: []workload.Job{{Runtime: 5, Width: 1}, {Runtime: 2, Width: 1}}}
 	s := &Study{Work: w, Bids: []bids.Bid{{Value: 3}, {Value: 10}}, Outcome: &core.Outcome{Jobs: make([]core.Job, 2)}}
@@ -91,8 +89,8 @@ func TestDelayIsExactOnOneSlot(t *testing.T) {
 	}
 }
 
-// TestValueIsNearTheOptimum checks the bound by prices. If there is more work than time, it must be below the sum of
-// all values. The bound must never be below the value of the best set of jobs that can all meet their deadlines.
+// With more work than time, the bound must be below the sum of all values. It must never be below the value of the best
+// set of jobs that can all meet their deadlines.
 func TestValueIsNearTheOptimum(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	w, b := &workload.Workload{Nodes: 1}, []bids.Bid{}
@@ -145,7 +143,6 @@ func TestGroupings(t *testing.T) {
 	}
 }
 
-// byDefault returns a market of a mechanism with the default parameters and bids.
 func byDefault(mechanism string) *rules.Market {
 	m, err := rules.Decode("market", []byte("mechanism: "+mechanism))
 	if err != nil {
@@ -155,8 +152,8 @@ func byDefault(mechanism string) *rules.Market {
 	return m
 }
 
-// TestWorthThatDecays checks a worth that decays: all until the length has passed, half at the middle between this time
-// and the deadline, and nothing from the deadline on.
+// The whole worth must be left until the length has passed, half at the middle between this time and the deadline, and
+// nothing from the deadline on.
 func TestWorthThatDecays(t *testing.T) {
 	j, b := &workload.Job{Submit: 100, Width: 2}, &bids.Bid{Value: 3, Length: 10, Deadline: 150}
 	j.Runtime = 10

@@ -7,10 +7,10 @@ import (
 
 // Value is an upper bound of Σ v·width·(run time) over the jobs that any schedule completes by their deadlines.
 //
-// By weak duality, any prices of slot-seconds, one price for each stretch of time, give such a bound. The bound is the
-// sum of two terms. The first is what all slots cost at these prices. The second is what each job would gain by doing
-// all its work where it is cheapest between its submission and its deadline. Value tries the prices at which the
-// densest work goes first, and fractions of these prices.
+// By weak duality, any prices of slot-seconds, one for each stretch of time, give such a bound. The bound has two
+// terms: the cost of all slots at these prices, and what each job would gain by doing its work where it is cheapest
+// between its submission and its deadline. Value tries the prices at which the densest work goes first, and fractions
+// of these prices.
 func (s *Study) Value() float64 {
 	jobs := s.fluid(func(i int) bool {
 		j := &s.Work.Jobs[i]

@@ -102,7 +102,7 @@ func (s *Study) results(all []int) Results {
 	return t
 }
 
-// balance returns a word for a revenue. The word is "balanced" only if the revenue is exactly 0.
+// balance returns a word for a revenue: "balanced" only if it is exactly 0.
 func balance(revenue float64) string {
 	switch {
 	case revenue > 0:
@@ -140,7 +140,7 @@ func (s *Study) groups(by string) ([]Group, error) {
 	return out, nil
 }
 
-// namer returns a function that returns the name of a job's group.
+// namer returns a function from a job to the name of its group.
 func (s *Study) namer(by string) (func(i int) string, error) {
 	either := func(is bool, yes, no string) string {
 		if is {

@@ -119,7 +119,6 @@ type Study struct {
 	Outcome *core.Outcome
 }
 
-// worth returns what a job's outcome is worth to its owner.
 func (s *Study) worth(i int) float64 {
 	return Worth(s.Market.Worth, &s.Work.Jobs[i], &s.Bids[i], &s.Outcome.Jobs[i])
 }

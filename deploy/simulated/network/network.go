@@ -1,6 +1,5 @@
-// Package network decides, from a seed, the fate of messages between the actors of a simulated
-// site: how long each takes, and whether it is lost, repeated, reordered, or cut off. It is pure:
-// it returns the arrival times of the copies, and the caller puts them into a clock's queue.
+// Package network decides, from a seed, what happens to messages between the actors of a simulated site: delay, loss,
+// repetition, reordering and cuts. It is pure: it returns the arrival times of the copies, and the caller queues them.
 package network
 
 import (
@@ -67,7 +66,7 @@ func (n *Network) Reliable() bool {
 // Slowest returns the longest time that a message can be on its way, if it arrives.
 func (n *Network) Slowest() messages.Duration { return n.config.Delay + n.config.Jitter }
 
-// Send calls the function deliver with the time at which each copy of a message arrives: not at all, once or twice.
+// Send calls deliver with the arrival time of each copy of a message: not at all, once or twice.
 func (n *Network) Send(now messages.Time, from, to string, deliver func(at messages.Time)) {
 	n.Sent++
 	if n.cut(now, from, to) || n.config.Loss > 0 && n.rng.Float64() < n.config.Loss {
@@ -96,7 +95,6 @@ func (n *Network) arrival(now messages.Time) messages.Time {
 	return now.Add(d)
 }
 
-// cut reports whether two actors are on different sides of a cut.
 func (n *Network) cut(now messages.Time, from, to string) bool {
 	for i := range n.config.Cuts {
 		c := &n.config.Cuts[i]

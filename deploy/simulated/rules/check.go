@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// check returns an error for a value that a parameter cannot have. The error begins with the path of the field.
+// check returns an error that begins with the path of a field with an impossible value.
 func (m *Market) check() error {
 	if !messages.ValidFreeName(m.Name) {
 		return invalid("name", "%.64q is not a name: use letters, digits, . - and _", m.Name)
@@ -106,7 +106,7 @@ func (m *Market) checkThesis() error {
 	return nil
 }
 
-// checkBaseline checks the parameters of a baseline. It also converts a price that is a whole number to a float.
+// checkBaseline checks the parameters of a baseline. It converts a whole price to a float.
 func (m *Market) checkBaseline() error {
 	switch p := m.Price.(type) {
 	case uint64:

@@ -37,10 +37,9 @@ func Decode(name string, text []byte) (*Market, error) {
 	return m, nil
 }
 
-// document is a parsed file.
 type document struct{ yamlfile.Reader }
 
-// mechanism reads the mechanism's name first, because it decides which other fields are allowed.
+// mechanism reads the mechanism's name first, because this name decides which other fields are allowed.
 func (d *document) mechanism() (string, error) {
 	pair := d.at("mechanism")
 	if pair == nil {
@@ -53,7 +52,7 @@ func (d *document) mechanism() (string, error) {
 	return name, nil
 }
 
-// at returns a key at the top level with its value, or nil if the key is missing.
+// at returns a key at the top level with its value, or nil.
 func (d *document) at(key string) *ast.MappingValueNode {
 	for _, pair := range yamlfile.Pairs(d.Root) {
 		if pair.Key.GetToken().Value == key {
@@ -76,7 +75,7 @@ func (d *document) belong(mechanism string) error {
 // synonyms are pairs of parameters that mean the same. Only one of a pair may be given.
 var synonyms = map[string]string{"orders": "search", "reserve": "price", "mode": "variant"}
 
-// The method once returns an error if the document has a parameter and also its synonym, because one of them would be
+// This method returns an error if the document has a parameter and also its synonym, because one of them would be
 // ignored. In a highest-bid market, reserve and price have different meanings, and a batch queue has no variant.
 func (d *document) once(mechanism string) error {
 	for key, other := range synonyms {

@@ -50,8 +50,8 @@ type Market struct {
 	Horizon messages.Duration `json:"horizon,omitempty"`
 	Reserve *float64          `json:"reserve,omitempty"` // highest-bid: credits for a slot-second; baselines: the same as price
 
-	// Preemption says what happens to a task whose slot goes to another. For highest-bid and deadline, the value is
-	// suspend (the task continues later). With all actors, it can also be requeue or cancel.
+	// Preemption says what happens to a task whose slot goes to another. For highest-bid and deadline, it is suspend:
+	// the task continues later. With all actors, it can also be requeue or cancel.
 	Preemption string `json:"preemption,omitempty"`
 
 	Alpha  *float64 `json:"alpha,omitempty"`  // proportional, karma
@@ -64,15 +64,15 @@ type Market struct {
 	Scale  float64           `json:"scale,omitempty"`  // deadline: a typical length in units; 0: learned
 	Groups int               `json:"groups,omitempty"` // deadline: number of random groups of jobs and slots
 	Slot   messages.Duration `json:"slot,omitempty"`   // deadline: unit of time (0: 10 s or more); karma: quantum (0: a minute)
-	// HandOver says when a user has a result, for mechanism deadline: at the declared deadline ("deadline", the
-	// default), or when the job has ended ("end"). It makes a difference only to an audit.
+	// HandOver says when a user has a result under mechanism deadline: at the declared deadline ("deadline", the
+	// default), or when the job has ended ("end"). Only an audit uses it.
 	HandOver string `json:"hand_over,omitempty"`
 
 	N     int    `json:"N,omitempty"`     // batch-queue, reservation: number of nodes; 0: the machine's
 	Nodes int    `json:"nodes,omitempty"` // the other mechanisms: the same
 	Mode  string `json:"mode,omitempty"`  // batch-queue: priority, full; reservation: search, fixed; backfill: as variant
 	Draws int    `json:"draws,omitempty"` // batch-queue: number of draws; 0: as many as take about a millisecond
-	// Expectation is for batch-queue: "exact" enumerates all cases, "drawn" (the default) draws some cases at random.
+	// Expectation is for batch-queue: "exact" enumerates all cases, "drawn" (the default) draws some at random.
 	Expectation string  `json:"expectation,omitempty"`
 	Seed        *uint64 `json:"seed,omitempty"` // batch-queue, contract: seed of the draws; absent: the study's
 
@@ -111,7 +111,7 @@ var parameters = map[string][]string{
 	Karma:        {"nodes", "price", "reserve", "alpha", "slot"},
 }
 
-// Parameters returns the names of a mechanism's own parameters; nil if there is no such mechanism.
+// Parameters returns the names of a mechanism's own parameters, or nil if there is no such mechanism.
 func Parameters(mechanism string) []string { return slices.Clone(parameters[mechanism]) }
 
 // Mechanisms returns the names of all mechanisms.
@@ -127,7 +127,6 @@ func Wide(mechanism string) bool {
 	return slices.Contains([]string{BatchQueue, Reservation, FIFO, FairShare, Backfill}, mechanism)
 }
 
-// defaults sets the fields that are absent in the document.
 func (m *Market) defaults() {
 	reserve, lambda, alpha := 1.0, 0.6, 0.5
 	halfLife := messages.Duration(24 * 3600 * 1e9)
@@ -175,7 +174,6 @@ func (m *Market) resolve(searches bool) {
 	}
 }
 
-// worthOf returns the default measure of welfare for a mechanism.
 func worthOf(mechanism string) string {
 	switch mechanism {
 	case Deadline, Reservation, Contract:

@@ -20,11 +20,10 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// verbOf returns the verb in the subject of a request.
 func verbOf(subject string) string { return strings.Split(subject, ".")[3] }
 
-// TestALeaderIsLostAtEveryStep loses the leader of each actor at each step of a remote job, before or after the
-// request of this step is handled. The job must run once and be paid for once.
+// TestALeaderIsLostAtEveryStep loses the leader of each actor at each step of a remote job, before or after the step's
+// request is handled. The job must run once and be paid for once.
 func TestALeaderIsLostAtEveryStep(t *testing.T) {
 	victims := map[string]func(*realm) *mailbox.Memory{
 		"home":      func(r *realm) *mailbox.Memory { return r.west.log },
@@ -68,7 +67,7 @@ func TestALeaderIsLostAtEveryStep(t *testing.T) {
 	}
 }
 
-// ranOnce checks that a job of alice ended well, ran once at east, and was paid for once.
+// The job of alice must have ended well, run once at east, and been paid for once.
 func (s *realmSite) ranOnce(id messages.JobID, tasks int) {
 	s.Helper()
 	job := s.ends(id)
@@ -88,8 +87,7 @@ func (s *realmSite) ranOnce(id messages.JobID, tasks int) {
 	}
 }
 
-// TestEveryMessageIsRepeated delivers every request of every actor twice. A remote job must still run once and be paid
-// for once.
+// When every request of every actor is delivered twice, a remote job must still run once and be paid for once.
 func TestEveryMessageIsRepeated(t *testing.T) {
 	r := newRealm(t)
 	r.meddle(func(_ messages.Name, subject string, send func() ([]byte, error)) ([]byte, error) {
@@ -107,9 +105,8 @@ func TestEveryMessageIsRepeated(t *testing.T) {
 	r.west.ranOnce(id, 3)
 }
 
-// TestASiteIsCutOff cuts off the site that runs a job. That site must continue to run the job and charge for it.
-// Meanwhile the user's home site must show the last known state of the job and serve its own users. After the cut, the
-// home site must learn everything.
+// TestASiteIsCutOff cuts off the site that runs a job. This site must continue to run the job and charge for it. The
+// home site must show the last known state, serve its users, and learn everything after the cut.
 func TestASiteIsCutOff(t *testing.T) {
 	r := newRealm(t)
 	id := r.west.submit("k", "east", roamingSpec(5)).Job
@@ -146,9 +143,8 @@ func TestASiteIsCutOff(t *testing.T) {
 	r.settled()
 }
 
-// TestCancelAJobAtAnotherSite cancels a job at another site in three cases: before the job was authorised, while the
-// site is silent, and while the job runs. In the last case all tasks of the job count as complete for prices, and the
-// job owes its budget.
+// TestCancelAJobAtAnotherSite cancels a job before it was authorised, while the other site is silent, and while the job
+// runs. In the last case all tasks count as complete for prices, and the job owes its budget.
 func TestCancelAJobAtAnotherSite(t *testing.T) {
 	r := newRealm(t)
 	cancel := func(id messages.JobID) jobmsg.CancelReply {
@@ -197,8 +193,8 @@ func TestCancelAJobAtAnotherSite(t *testing.T) {
 }
 
 // TestCancelAJobThatIsNotCharged cancels a job whose host says that it is complete, but does not charge for it. The
-// user must be told, and the host must be asked to give up the held credits. An honest host that is late must still get
-// its charge.
+// user must be told, and the host be asked to give up the held credits. An honest host that is late must still get its
+// charge.
 func TestCancelAJobThatIsNotCharged(t *testing.T) {
 	r := newRealm(t)
 	r.meddle(func(_ messages.Name, subject string, send func() ([]byte, error)) ([]byte, error) {
@@ -234,8 +230,7 @@ func TestCancelAJobThatIsNotCharged(t *testing.T) {
 	}
 }
 
-// TestSubmissionsToOtherSitesAreRefused submits impossible jobs. Each must be refused with the right kind of error,
-// and change nothing.
+// Each impossible job must be refused with the right kind of error, and change nothing.
 func TestSubmissionsToOtherSitesAreRefused(t *testing.T) {
 	r := newRealm(t)
 	for _, c := range []struct {
@@ -279,7 +274,7 @@ func TestSubmissionsToOtherSitesAreRefused(t *testing.T) {
 	}
 }
 
-// TestAuthorisationsOfOtherJobs lets a site lie to its peer about authorisations. It must gain nothing.
+// A site that lies to its peer about authorisations must gain nothing.
 func TestAuthorisationsOfOtherJobs(t *testing.T) {
 	r := newRealm(t)
 	r.meddle(func(_ messages.Name, subject string, send func() ([]byte, error)) ([]byte, error) {
@@ -333,8 +328,8 @@ func TestAuthorisationsOfOtherJobs(t *testing.T) {
 	}
 }
 
-// TestAuthorisationsEnd lets an authorisation expire while its job runs. The job must be ended before the authorisation
-// expires. Its debt until then can still be charged.
+// TestAuthorisationsEnd lets an authorisation expire while its job runs. The job must be ended before that, and its
+// debt until then can still be charged.
 func TestAuthorisationsEnd(t *testing.T) {
 	r := &realm{TB: t, network: bus.NewMemory()}
 	r.west = r.start("west", func(c *auctioneer.Config) { c.RemoteFor = messages.Duration(time.Hour) })
@@ -397,8 +392,8 @@ func TestNothingIsLostOrDoubled(t *testing.T) {
 	}
 }
 
-// unreliable returns a function for meddle. The function loses one request in ten, loses the answer to another one in
-// ten, and sends another one in ten twice. At one request in forty, it makes a leader step down.
+// unreliable returns a function for meddle. It loses one request in ten, loses the answer to another one in ten, and
+// repeats one in ten. At one request in forty, a leader steps down.
 func unreliable(seed uint64, sites []*realmSite) func(messages.Name, string, func() ([]byte, error)) ([]byte, error) {
 	var mu sync.Mutex
 	rng := rand.New(rand.NewPCG(seed, 9))
@@ -424,8 +419,8 @@ func unreliable(seed uint64, sites []*realmSite) func(messages.Name, string, fun
 	}
 }
 
-// TestASiteForgets makes a site's auctioneer lose its book. The site must say that it does not know the job, and the
-// user must be told. The site must not take the held credits.
+// TestASiteForgets makes a site's auctioneer lose its book. The site must say that it does not know the job, and must
+// not take the held credits.
 func TestASiteForgets(t *testing.T) {
 	r := newRealm(t)
 	id := r.west.submit("k", "east", roamingSpec(2)).Job

@@ -19,8 +19,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// estimates starts an estimator at a site that expects every job to be complete after the given time. The estimator
-// knows nothing else.
+// This estimator expects every job to be complete after the given time, and knows nothing else.
 func (s *realmSite) estimates(after time.Duration) {
 	s.Helper()
 	d := messages.Duration(after)
@@ -35,14 +34,12 @@ func (s *realmSite) estimates(after time.Duration) {
 	s.Cleanup(func() { _ = sub.Stop() })
 }
 
-// answers returns an endpoint of the estimator that always gives the same reply.
 func answers[Request, Reply any](s *realmSite, verb string, reply Reply) bus.Endpoint {
 	return bus.Endpoint{Name: verb, Subject: messages.Subject(s.name, messages.Estimator, verb, "*"),
 		Handle: bus.Handle(verb, func(context.Context, messages.Name, Request) (Reply, error) { return reply, nil })}
 }
 
-// three returns a realm with site west and its peers east and north. One peer sells contracts, the other is the
-// fastest.
+// three returns site west with its peers east and north. One peer sells contracts, the other is the fastest.
 func three(t testing.TB) *realm {
 	r := &realm{TB: t, network: bus.NewMemory()}
 	r.west = r.start("west")
@@ -63,7 +60,7 @@ func (s *realmSite) offers(q clearing.OffersRequest) clearing.OffersReply {
 	return tell[clearing.OffersReply](s, "alice", messages.Auctioneer, clearing.VerbOffers, q)
 }
 
-// sitesOf returns the sites of offers, in the order of the offers, each site once.
+// sitesOf returns the sites of offers, in their order, each site once.
 func sitesOf(offers []clearing.Offer) []messages.Name {
 	var names []messages.Name
 	for _, o := range offers {
@@ -128,8 +125,8 @@ func TestOffersOfSeveralSites(t *testing.T) {
 	}
 }
 
-// TestSubmitWhereItIsBest submits a job that may run anywhere. It must go to the best offer and say why. A second
-// submission with the same key must get the same answer, whichever offer is best then.
+// TestSubmitWhereItIsBest submits a job that may run anywhere. It must go to the best offer and say why. A repeated
+// request must get the same answer, whichever offer is best then.
 func TestSubmitWhereItIsBest(t *testing.T) {
 	r := three(t)
 	free := r.west.submit("contract", clearing.AnySite, roamingSpec(1, timed))
@@ -153,7 +150,7 @@ func TestSubmitWhereItIsBest(t *testing.T) {
 		t.Errorf("again: %+v", again)
 	}
 	here := r.west.submit("here", clearing.AnySite, roamingSpec(1))
-	// On a slow machine the client sends the request again. The second answer says less.
+	// On a slow machine the client repeats the request. The second answer says less.
 	if here.Site != "" || here.Market != "" && (here.Chosen == "" || here.Market != "main") {
 		t.Errorf("answered %+v", here)
 	}
@@ -176,8 +173,8 @@ func TestSubmitWhereItIsBest(t *testing.T) {
 	}
 }
 
-// TestAJobGoesWhereItsLicencesAre submits jobs that may run anywhere and need licences. Each site must report only
-// whether it has the licences itself. If no site has them, the error must say so for each site.
+// TestAJobGoesWhereItsLicencesAre submits jobs that need licences. Each site must report only whether it has the
+// licences itself. If no site has them, the error must say so for each site.
 func TestAJobGoesWhereItsLicencesAre(t *testing.T) {
 	r := &realm{TB: t, network: bus.NewMemory()}
 	has := func(n int) func(*auctioneer.Config) {
@@ -205,7 +202,7 @@ func TestAJobGoesWhereItsLicencesAre(t *testing.T) {
 	}
 }
 
-// BenchmarkOffers asks three sites for offers. For two of them, a round trip takes 60 ms. The metric over-ms is how
+// BenchmarkOffers asks three sites for offers; for two of them, a round trip takes 60 ms. The metric over-ms is how
 // much longer than 60 ms an answer takes, in milliseconds.
 func BenchmarkOffers(b *testing.B) {
 	const away = 60 * time.Millisecond
@@ -226,8 +223,7 @@ func BenchmarkOffers(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/1000-float64(away.Milliseconds()), "over-ms")
 }
 
-// TestOwnUsersDoNotWaitForOtherSites lets many users wait for a site that hangs. Users who need nothing from that
-// site must be served.
+// While many users wait for a site that hangs, users who need nothing from it must be served.
 func TestOwnUsersDoNotWaitForOtherSites(t *testing.T) {
 	const crowd = 150
 	r := newRealm(t)
@@ -275,10 +271,9 @@ func TestOwnUsersDoNotWaitForOtherSites(t *testing.T) {
 	}
 }
 
-// TestContractsOfOtherSitesThroughCuts takes a contract that another site sells. The job is submitted while the
-// connection to that site is cut. Meanwhile that site gets other jobs, and after the cut its first answer to the
-// submission is lost. The contract must be kept. If the cut is longer than the offer is valid, the job must be refused
-// with the right error, and the held credits must be returned.
+// TestContractsOfOtherSitesThroughCuts submits a job with another site's contract while the connection is cut. The
+// contract must be kept, even if that site gets other jobs and its first answer is lost. If the cut outlasts the offer,
+// the job must be refused, and the held credits returned.
 func TestContractsOfOtherSitesThroughCuts(t *testing.T) {
 	r := three(t)
 	var offer clearing.Offer

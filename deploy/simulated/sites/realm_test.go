@@ -25,8 +25,7 @@ import (
 	wiremsg "github.com/candor-grid/candor/messages/wire"
 )
 
-// realm is a group of sites on a bus in memory. Their banks and auctioneers are real. The test can disturb the bus, and
-// does the work of the agents.
+// realm is a group of sites on a bus in memory. The test can disturb the bus, and does the work of the agents.
 type realm struct {
 	testing.TB
 	network *bus.Network
@@ -50,7 +49,6 @@ type realmSite struct {
 	running    []messages.Attempt
 }
 
-// wire is the bus of one actor. The realm can disturb its requests.
 type wire struct {
 	bus.Bus
 	realm *realm
@@ -75,21 +73,20 @@ func (w wire) Request(ctx context.Context, subject string, payload []byte) ([]by
 	return answer, err
 }
 
-// meddle makes all further requests of actors pass through a function.
+// meddle makes all further requests of actors pass through hook.
 func (r *realm) meddle(hook func(from messages.Name, subject string, send func() ([]byte, error)) ([]byte, error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.hook, r.off = hook, ""
 }
 
-// cut separates a site from the others, until meddle is called again. Messages that are on their way are lost.
+// cut separates a site from the others, until meddle is called again. Messages on their way are lost.
 func (r *realm) cut(site messages.Name) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.hook, r.off = nil, site
 }
 
-// apart returns an error if the link from a site to an actor is cut.
 func (r *realm) apart(from messages.Name, subject string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -157,7 +154,6 @@ func (r *realm) start(name messages.Name, tune ...func(*auctioneer.Config)) *rea
 	return s
 }
 
-// open starts the site's auctioneer, with an empty book.
 func (s *realmSite) open(c auctioneer.Config) {
 	s.Helper()
 	a, err := auctioneer.Start(s.Context(), c)
@@ -167,7 +163,7 @@ func (s *realmSite) open(c auctioneer.Config) {
 	s.auctioneer = a
 }
 
-// serveAgent answers requests for the output of the site's tasks, as an agent does.
+// serveAgent answers requests for the output of the site's tasks.
 func (s *realmSite) serveAgent() {
 	sub, err := s.network.Connect("n1").Serve(bus.Service{Name: "agent", Version: "1.0.0", Endpoints: []bus.Endpoint{{
 		Name: "logs", Subject: messages.LogsSubject(s.name, "n1", "*"),
@@ -196,7 +192,6 @@ func asks[Reply any](s *realmSite, caller messages.Name, actor, verb string, req
 	return bus.Call[Reply](ctx, s.network.Connect(caller), messages.Subject(s.name, actor, verb, caller), request)
 }
 
-// tell sends a request that must succeed.
 func tell[Reply any](s *realmSite, caller messages.Name, actor, verb string, request any) Reply {
 	s.Helper()
 	reply, err := asks[Reply](s, caller, actor, verb, request)
@@ -215,7 +210,6 @@ func roamingSpec(tasks int, change ...func(*job.JobSpec)) job.JobSpec {
 	return spec
 }
 
-// submit submits a job of alice that another site must run.
 func (s *realmSite) submit(key string, site messages.Name, spec job.JobSpec) job.SubmitReply {
 	s.Helper()
 	return tell[job.SubmitReply](s, "alice", messages.Auctioneer, messages.VerbSubmit, job.SubmitRequest{Key: key, Spec: spec, Site: site})
@@ -260,7 +254,7 @@ func (s *realmSite) finish() {
 	s.exchange(x)
 }
 
-// The method runs makes the site's node run tasks until a number of them have finished.
+// This method makes the site's node run tasks until a number of them have finished.
 func (s *realmSite) runs(tasks int) {
 	s.Helper()
 	for done := 0; done < tasks; {
@@ -270,7 +264,7 @@ func (s *realmSite) runs(tasks int) {
 	}
 }
 
-// The method ends waits until a job that was submitted at this site has ended in the site's book, and returns the job.
+// This method waits until a job has ended in the book of its home site, and returns the job.
 func (s *realmSite) ends(id messages.JobID) (job job.JobDetail) {
 	s.Helper()
 	await.Until(s, "the job has ended", func() bool { return s.known(id).State.Final() })
@@ -283,7 +277,7 @@ func (s *realmSite) known(id messages.JobID) job.JobSummary {
 	return tell[job.JobsReply](s, "alice", messages.Auctioneer, messages.VerbJobs, job.JobsRequest{Before: id + 1, Limit: 1}).Jobs[0]
 }
 
-// The method once sends a request to a site's auctioneer, without a retry.
+// This method sends a request to a site's auctioneer, without a retry.
 func (s *realmSite) once(caller messages.Name, verb string, request any) error {
 	s.Helper()
 	payload, err := wiremsg.Marshal(request, wiremsg.Msgpack)
@@ -301,7 +295,7 @@ func (s *realmSite) account(name messages.Name) money.AccountReply {
 	return tell[money.AccountReply](s, "ops", messages.Bank, messages.VerbAccount, money.AccountRequest{Account: name})
 }
 
-// settled waits until nothing is in flight between the banks. Then it checks that no credit appeared or was lost.
+// settled waits until nothing is in flight between the banks, and checks that no credit appeared or was lost.
 func (r *realm) settled(sites ...*realmSite) {
 	r.Helper()
 	if len(sites) == 0 {

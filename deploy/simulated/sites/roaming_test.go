@@ -84,8 +84,8 @@ func TestAJobRunsAtAnotherSite(t *testing.T) {
 	}
 }
 
-// BenchmarkRoam runs jobs of one task each at another site. It measures the jobs per second, from submission until
-// the home site knows that they have ended.
+// BenchmarkRoam measures jobs of one task each at another site, per second, from submission until the home site knows
+// that they have ended.
 func BenchmarkRoam(b *testing.B) {
 	r := newRealm(b)
 	tell[clearing.PeerReply](r.east, "ops", messages.Bank, clearing.VerbPeer, clearing.PeerRequest{

@@ -2,9 +2,8 @@
 // header lines that begin with ';', a log has a line of 18 numbers for each job. A log may be gzipped; its unpacked
 // size is bounded. It has at most 10,000,000 jobs.
 //
-// Unknown fields are −1 in a log, and also in a Job. The headers of logs are often wrong. So they are kept as text, and
-// no field of a job is computed from them. Jobs stay in the order of the file, which may differ from the order of their
-// submission.
+// Unknown fields are −1 in a log, and also in a Job. The headers of logs are often wrong, so they are kept as text. No
+// field of a job is computed from them.
 package swf
 
 import (
@@ -27,8 +26,8 @@ const (
 	mostHeader = 10_000 // number of lines
 )
 
-// Limits of the size of a gzipped log after decompression: the larger of a fixed size and a multiple of its
-// compressed size. Logs of the archive grow to 6 to 13 times their size.
+// A gzipped log may grow to the larger of a fixed size and a multiple of its compressed size. Logs of the archive grow
+// to 6 to 13 times their size.
 const (
 	unpackedFloor = 16 << 20
 	unpackedTimes = 32
@@ -36,7 +35,7 @@ const (
 
 var errUnpacked = fmt.Errorf("the gzipped log unpacks to more than %d times its size and more than %d MiB: if you trust the log, unpack the log first", unpackedTimes, unpackedFloor>>20)
 
-// unpacking reads the content of a gzipped log, up to the limit of its size.
+// unpacking reads the content of a gzipped log, up to its limit.
 type unpacking struct {
 	packed   *counting
 	text     io.Reader
@@ -79,8 +78,7 @@ type Job struct {
 	Queue      int64
 }
 
-// Width returns the number of allocated processors, or else of requested ones. It is not positive if both are
-// unknown.
+// Width returns the number of allocated processors, or else of requested ones. It is not positive if both are unknown.
 func (j *Job) Width() int64 {
 	if j.Processors > 0 {
 		return j.Processors
@@ -88,7 +86,7 @@ func (j *Job) Width() int64 {
 	return j.AskedFor
 }
 
-// Log is a whole log. Its jobs are in the order of the file.
+// Log is a whole log, with its jobs in the order of the file.
 type Log struct {
 	Header []string // header lines without ';' and spaces around them
 	Jobs   []Job
@@ -118,7 +116,7 @@ func (l *Log) Value(key string) (string, bool) {
 	return "", false
 }
 
-// Number returns the whole number at the beginning of a header's value, such as 1664 of "1664 (72, 1368, 224)".
+// Number returns the whole number at the beginning of a header's value, such as 1664 in "1664 (72, 1368, 224)".
 func (l *Log) Number(key string) (int64, bool) {
 	text, _ := l.Value(key)
 	end := 0
@@ -132,8 +130,8 @@ func (l *Log) Number(key string) (int64, bool) {
 // Read reads a log, gzipped or not. An error names the line.
 func Read(r io.Reader) (*Log, error) { return open(r, false) }
 
-// ReadSkipping does the same as Read, but leaves out lines with errors and counts them. A log without any good line is
-// still an error.
+// ReadSkipping is Read, but leaves out lines with errors and counts them. A log without any good line is still an
+// error.
 func ReadSkipping(r io.Reader) (*Log, error) { return open(r, true) }
 
 func open(r io.Reader, skip bool) (*Log, error) {
@@ -155,7 +153,7 @@ func open(r io.Reader, skip bool) (*Log, error) {
 	return read(b, skip)
 }
 
-// plain removes the byte order mark that some editors write before text in UTF-8. It refuses text in UTF-16.
+// plain removes a byte order mark. It refuses text in UTF-16.
 func plain(b *bufio.Reader) error {
 	head, _ := b.Peek(3)
 	switch {
@@ -208,7 +206,7 @@ func read(r io.Reader, skip bool) (*Log, error) {
 	return log.end(lines.Err(), number, skip)
 }
 
-// end completes a Log after the given number of lines was read. err is the error with which the reading ended.
+// end completes a Log after a number of lines. err is the error with which the reading ended.
 func (l *Log) end(err error, lines int, skip bool) (*Log, error) {
 	if err != nil {
 		switch {
@@ -274,7 +272,6 @@ func (j *Job) parse(line []byte) error {
 	return nil
 }
 
-// cut returns the first field of a line, and the rest without the spaces in between.
 func cut(line []byte) (field, rest []byte) {
 	i := bytes.IndexAny(line, " \t")
 	if i < 0 {

@@ -75,7 +75,6 @@ func TestBadLogsAreNamedByLine(t *testing.T) {
 	}
 }
 
-// TestRealLog reads the log that the example analyses.
 func TestRealLog(t *testing.T) {
 	f, err := examples.TraceAnalysis().Open("sdsc-sp2-1999.swf.gz")
 	if err != nil {
@@ -91,7 +90,7 @@ func TestRealLog(t *testing.T) {
 	}
 }
 
-// TestSkippingCounts reads a log with errors. The good lines must be read, and the others counted.
+// Good lines must be read, and lines with errors counted.
 func TestSkippingCounts(t *testing.T) {
 	line := "1 0 5 60 4 59 -1 4 100 -1 1 7 3 -1 1 -1 -1 -1\n"
 	log, err := ReadSkipping(strings.NewReader("; head\n" + line + "1 2 3\n" + line + "x" + line))
@@ -116,8 +115,7 @@ func TestSkippingCounts(t *testing.T) {
 	}
 }
 
-// TestMarksAndLineEndsDoNotMatter reads a log with a UTF-8 byte order mark, and with a carriage return at the end of
-// lines. They must not change the result.
+// A UTF-8 byte order mark and carriage returns must not change the result.
 func TestMarksAndLineEndsDoNotMatter(t *testing.T) {
 	want, err := Read(strings.NewReader(sample))
 	if err != nil {
@@ -151,7 +149,6 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// endless repeats a text up to a number of bytes.
 type endless struct {
 	text       string
 	read, most int64
@@ -166,8 +163,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestWhatAGzippedLogBecomesIsBounded reads a compressed log of a few hundred kilobytes that grows to hundreds of
-// megabytes. It must be refused before it is read, whatever its lines are.
+// A compressed log of a few hundred kilobytes that grows to hundreds of megabytes must be refused before it is read,
+// whatever its lines are.
 func TestWhatAGzippedLogBecomesIsBounded(t *testing.T) {
 	for name, line := range map[string]string{
 		"jobs":    "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n",

@@ -6,8 +6,7 @@
 // A record whose submission, run time or number of processors is unknown (−1) cannot be run. It is left out and
 // counted. A record is wrong if it has a time before the log's beginning, a width or a length beyond the limits, or a
 // width larger than the machine. A wrong record is an error that names its line. With SkipBad it is left out and
-// counted instead. Skipped says how many records were left out, and why. A record with a run time of 0 becomes a job
-// that ends as it starts.
+// counted instead. A record with a run time of 0 becomes a job that ends as it starts.
 //
 // There are three ways to treat a parallel job. It is kept as a gang, whose processors are held together from start to
 // end. Or it is split into as many serial tasks as it has processors: each task runs when it gets a slot, and the job

@@ -19,8 +19,8 @@ func (w *Workload) note(format string, args ...any) {
 	w.Notes = append(w.Notes, fmt.Sprintf(format, args...))
 }
 
-// machine finds the number of slots: the number that the options request, or else the number in the header. If jobs are
-// gangs, it is at least the width of the widest job.
+// machine finds the number of slots, from the options or else the header. If jobs are gangs, it is at least the width
+// of the widest job.
 func (b *builder) machine(log *swf.Log) error {
 	if b.Nodes = b.options.Nodes; b.Nodes > 0 {
 		return nil
@@ -95,8 +95,7 @@ func (b *builder) add(r *swf.Job) error {
 	return nil
 }
 
-// sound returns an error for a record that is wrong. An unknown waiting time and an unknown number of requested
-// processors are no errors.
+// sound returns an error for a wrong record. An unknown waiting time or number of requested processors is no error.
 func (b *builder) sound(r *swf.Job) error {
 	refuse := func(format string, args ...any) error {
 		return messages.Errorf(messages.Invalid, "line %d: job %d: %s", r.Line, r.Number, fmt.Sprintf(format, args...))
@@ -128,8 +127,7 @@ func (b *builder) enter(r *swf.Job) {
 	})
 }
 
-// number returns the position of a log's number in a list, and adds it if it is new. All negative numbers are
-// Unknown.
+// number returns the position of a log's number in a list, and adds a new one. All negative numbers are Unknown.
 func number(known map[int64]int, list *[]int64, n int64) int {
 	n = max(n, Unknown)
 	i, ok := known[n]

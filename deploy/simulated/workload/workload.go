@@ -22,12 +22,10 @@ const (
 	Wide  Parallel = "wide"  // one task on 1, 2, 4 or 8 slots of a node of [NodeSlots] slots
 )
 
-// Limits of a workload.
 const (
 	// NodeSlots is the number of slots of each node on which wide tasks run. It is also the largest width of a task.
 	NodeSlots = 8
-	// MostNodes is the largest number of slots of a machine or a job. The largest real machines have fewer, and all
-	// mechanisms can still count them.
+	// MostNodes is the largest number of slots of a machine or a job. It is above the largest real machines.
 	MostNodes = 1 << 24
 	// MostTime is the latest submission and the longest run time of a record, in seconds. It is more than a century.
 	MostTime = 4e9
@@ -119,8 +117,7 @@ func New(log *swf.Log, o Options) (*Workload, error) {
 	return w, b.arrange()
 }
 
-// oddities adds notes about properties of the jobs that are unusual, but no errors: repeated numbers, and submissions
-// out of order.
+// oddities adds notes about unusual jobs that are no errors: repeated numbers, and submissions out of order.
 func (b *builder) oddities() {
 	back := 0
 	for i := 1; i < len(b.Jobs); i++ {
@@ -152,7 +149,7 @@ func (b *builder) oddities() {
 	}
 }
 
-// outside says when the log's jobs were submitted, if no job was submitted in the time of the study.
+// outside says when the log's jobs were submitted, if none was submitted in the time of the study.
 func (b *builder) outside(log *swf.Log) string {
 	if b.Skipped.Outside == 0 {
 		return ""

@@ -48,8 +48,7 @@ func TestLoadSqueezesTimes(t *testing.T) {
 	}
 }
 
-// TestTheMachineIsFoundOrAskedFor checks how many slots the machine gets if the header of the log is wrong or does not
-// say the number.
+// TestTheMachineIsFoundOrAskedFor checks the number of slots if the log's header is wrong or silent.
 func TestTheMachineIsFoundOrAskedFor(t *testing.T) {
 	wide := record(1, 0, 10, 8, 8)
 	for _, c := range []struct {
@@ -68,7 +67,7 @@ func TestTheMachineIsFoundOrAskedFor(t *testing.T) {
 	}
 }
 
-// TestUnsoundRecords checks records with errors. Each must give an error that names the line, or be counted.
+// Each record with an error must give an error that names the line, or be counted.
 func TestUnsoundRecords(t *testing.T) {
 	good := record(9, 5, 10, 1, 1)
 	for name, c := range map[string]struct{ bad, want string }{
@@ -91,8 +90,7 @@ func TestUnsoundRecords(t *testing.T) {
 	}
 }
 
-// TestNotesSayWhatIsStrange checks that each kind of wrong record gives one note, and that a note says if the jobs
-// contradict the header.
+// Each kind of wrong record must give one note, and a note must say if the jobs contradict the header.
 func TestNotesSayWhatIsStrange(t *testing.T) {
 	log, err := swf.ReadSkipping(strings.NewReader("; MaxProcs: 4\n1 2 3\n" + record(1, -5, 10, 1, 1) + record(2, -6, 10, 1, 1) + record(3, 0, 10, 8, 8)))
 	if err != nil {
@@ -107,8 +105,7 @@ func TestNotesSayWhatIsStrange(t *testing.T) {
 	}
 }
 
-// TestNotesSayWhatIsUnusual checks notes about repeated job numbers, jobs out of order, and an impossible machine
-// size in the header.
+// There must be notes about repeated job numbers, jobs out of order, and an impossible machine size in the header.
 func TestNotesSayWhatIsUnusual(t *testing.T) {
 	two := record(1, 0, 10, 1, 1) + record(2, 5, 10, 2, 2)
 	for log, want := range map[string][]string{
@@ -141,7 +138,7 @@ func TestParallelJobsMayBeLeftOut(t *testing.T) {
 	}
 }
 
-// TestNoStudyLastsForEver checks that a log that is too long for the clock is refused.
+// A log that is too long for the clock must be refused.
 func TestNoStudyLastsForEver(t *testing.T) {
 	log := read(t, record(1, 0, 10, 1, 1)+record(2, 3e9, 10, 1, 1))
 	if _, err := New(log, Options{Nodes: 1, Parallel: Gang, Load: 1e-4}); messages.KindOf(err) != messages.TooLarge {

@@ -1,6 +1,6 @@
 // Package access reads and changes the access lists (POSIX ACLs) of directories, and defines the permissions of the
-// files that the runner makes. An access list of a user's directory can let another user use it, such as the user that
-// runs an account's tasks.
+// files that the runner makes. With an access list, another user can use a user's directory, such as the user that runs
+// an account's tasks.
 package access
 
 import (

@@ -11,8 +11,8 @@ import (
 // start is when this process was started.
 var start = time.Now()
 
-// Now returns the time since the machine was started. If the kernel does not tell that time, Now returns the time
-// since this process was started, by a clock that nobody sets.
+// Now returns the time since the machine was started. If the kernel does not tell it, Now returns the time since this
+// process was started, by a clock that nobody sets.
 func Now() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {

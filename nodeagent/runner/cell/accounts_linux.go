@@ -13,10 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Account is the control group above the cells of one account. Some memory outlives a task's cell, such as shared
-// memory, open files in memory that were passed on, and the kernel's buffers for connections. The kernel counts this
-// memory in the group of the account, so the memory stays within the sum of the limits of the account's tasks. The
-// zero value bounds nothing.
+// Account is the control group above the cells of one account. Some memory outlives a task's cell: shared memory, open
+// files in memory that were passed on, and the kernel's buffers for connections. The group of the account counts it, so
+// it stays within the sum of the limits of the account's tasks. The zero value bounds nothing.
 type Account struct {
 	sum  sum  // nil means that the machine cannot count for accounts
 	pool pool // cells that can bound a task
@@ -77,8 +76,8 @@ func (a *Account) Enter() error {
 	return a.sum.enter()
 }
 
-// begin counts a task before it starts. The limits only grow: setting them costs more than starting
-// a task, and memory of earlier tasks may still be in use.
+// begin counts a task before it starts. The limits only grow: setting them costs more than starting a task, and memory
+// of earlier tasks may still be in use.
 func (a *Account) begin(l Limits) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -126,7 +125,7 @@ func (a *Account) Close() error {
 }
 
 // account makes a group for an account in each controller that can count for accounts. In the other controllers the
-// cells of all accounts stay next to each other, so all tasks have the same weight.
+// cells of all accounts are next to each other, so all tasks have the same weight.
 func (g *v1) account(name string) (groups, sum, error) {
 	s := &v1Sum{dirs: map[string]string{}}
 	below := &v1{bases: map[string]string{}}
@@ -150,7 +149,6 @@ func (g *v1) account(name string) (groups, sum, error) {
 
 var errNotCounted = errors.New("this control group does not count its usage")
 
-// v1Sum has the group of an account in each controller that counts memory or processes.
 type v1Sum struct{ dirs map[string]string }
 
 func (s *v1Sum) enter() error {

@@ -57,8 +57,7 @@ func run(t *testing.T, inside *cell.Cell, script string) string {
 	return out.String()
 }
 
-// TestEscapeIsEnded checks that a process that left its session and lost its parents is still in its cell, and ends
-// with the task.
+// TestEscapeIsEnded checks that a process that left its session and lost its parents ends with the task.
 func TestEscapeIsEnded(t *testing.T) {
 	for _, l := range kinds {
 		escapes(t, l)
@@ -92,9 +91,9 @@ func dirExists(path string) bool {
 	return err == nil && !strings.Contains(string(b), ") Z ")
 }
 
-// TestEarlierRunEndsBesideALaterOne runs an executor whose state directory was replaced, together with the new
-// executor. Both use one group of all cells. The earlier executor ends while the later one has no cell yet, a free
-// cell, or a cell in use. It must not remove cells of the later one.
+// TestEarlierRunEndsBesideALaterOne: an executor whose state directory was replaced runs together with the new one.
+// Both use one group of all cells. The earlier executor ends while the later one has no cell yet, a free cell, or a
+// cell in use. It must not remove cells of the later one.
 func TestEarlierRunEndsBesideALaterOne(t *testing.T) {
 	for _, l := range kinds {
 		for _, later := range []string{"new", "free", "used"} {
@@ -206,7 +205,6 @@ func freezes(t *testing.T, l cell.Limits) {
 	_ = cmd.Wait()
 }
 
-// spin uses the processor for a duration, and lets other goroutines run too.
 func spin(d time.Duration) {
 	for until := time.Now().Add(d); time.Now().Before(until); {
 	}

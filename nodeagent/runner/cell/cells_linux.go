@@ -200,15 +200,15 @@ func (c *Cell) make(name string) (err error) {
 // Shared memory that a task left must not count for the next task.
 const mostLeft = 8 << 20
 
-// Clean reports whether the cell needs no clean-up before the next task: [Cells.Leave] then takes no time. After a call
+// Clean reports whether the cell needs no clean-up before the next task; then [Cells.Leave] takes no time. After a call
 // of Clean, start nothing in the cell.
 func (c *Cell) Clean() bool {
 	c.clean = c.group == nil || !c.retired.Load() && c.group.empty() && c.group.used() <= mostLeft
 	return c.clean
 }
 
-// Leave ends all processes in a cell and makes the cell available for the next task. A cell that is
-// retired, or that counts too much memory, is removed instead.
+// Leave ends all processes in a cell and makes the cell available for the next task. A cell that is retired, or that
+// counts too much memory, is removed instead.
 func (*Cells) Leave(cell *Cell) {
 	if !cell.clean && !cell.Clean() {
 		if !cell.group.empty() {
@@ -266,8 +266,8 @@ type Cell struct {
 	of      *Account // account in which the task is counted; nil means none
 	counted Limits   // the limits that were added to that account
 	killed  uint64   // processes that the memory limit had killed before this task
-	// retired cells are removed after their task. A cell is retired if it was killed or suspended, if no process
-	// could start in it, or if it still counts memory of its task.
+	// retired cells are removed after their task. A cell is retired if it was killed or suspended, if no process could
+	// start in it, or if it still counts memory of its task.
 	retired atomic.Bool
 	clean   bool // nothing is left in the cell since its task ended
 }
@@ -275,7 +275,7 @@ type Cell struct {
 // Retire keeps the cell from being given to another task.
 func (c *Cell) Retire() { c.retired.Store(true) }
 
-// OnThread calls f on a new thread that ends after f. So f may change the thread in ways that would harm other
+// OnThread calls f on a new thread that ends after f, so f may change the thread in ways that would harm other
 // goroutines. Call it in a separate goroutine.
 func OnThread(f func()) {
 	runtime.LockOSThread() // never unlocked, so the thread ends
@@ -283,8 +283,8 @@ func OnThread(f func()) {
 		f()
 		return
 	}
-	// The first thread of a process never ends, and /proc shows its data for the whole process. So another thread
-	// must run f.
+	// The first thread of a process never ends, and /proc shows its data for the whole process. So another thread must
+	// run f.
 	defer runtime.UnlockOSThread()
 	begun := make(chan struct{})
 	go OnThread(func() {
@@ -344,8 +344,8 @@ func (c *Cell) Freeze(frozen bool) (bool, error) {
 	return true, err
 }
 
-// Kill ends every process of the cell, and retires it: with recent kernels, a group that was killed
-// once also kills processes that are cloned into it later.
+// Kill ends every process of the cell, and retires the cell: with recent kernels, a group that was killed once also
+// kills processes that are cloned into it later.
 func (c *Cell) Kill() error {
 	if c.group == nil {
 		return nil

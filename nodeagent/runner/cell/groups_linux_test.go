@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// TestGroupOfAllIsMadeAgain removes the group above all cells. The next cell must make it again, with the same
-// weight.
+// TestGroupOfAllIsMadeAgain removes the group above all cells. The next cell must make it again, with the same weight.
 func TestGroupOfAllIsMadeAgain(t *testing.T) {
 	const name = "test-gone"
 	if g := openV1(name, nil); g != nil {

@@ -7,8 +7,8 @@ import (
 )
 
 // late has the groups that could not be removed when their task had ended, because a process in them had not ended yet.
-// A process may wait for a device, for example. Removal is tried again, less and less often, until it succeeds or this
-// process ends. The next process that opens the cells tries again.
+// Such a process may wait for a device. Removal is tried again, less and less often, until this process ends. The next
+// process that opens the cells tries again.
 type late struct {
 	sweeping sync.Mutex // held while groups are removed; taken before mu
 
@@ -27,7 +27,6 @@ const (
 	mostLate   = 1024
 )
 
-// remove removes a cell, now or later.
 func (p *pool) remove(cell *Cell) {
 	if cell.close() != nil {
 		p.late.add(cell.group)

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestRetiredCellIsNotUsedAgain damages a cell in several ways, and checks that the next task runs. Recent kernels
-// kill what is cloned into a group that was once killed, and a process in a frozen group never begins.
+// TestRetiredCellIsNotUsedAgain damages a cell in several ways, and checks that the next task runs. Recent kernels kill
+// what is cloned into a group that was once killed, and a process in a frozen group never begins.
 func TestRetiredCellIsNotUsedAgain(t *testing.T) {
 	for name, spoil := range map[string]func(*testing.T, *Cell){
 		"daemon left behind": func(t *testing.T, c *Cell) { runIn(t, c, "sleep 1000 >/dev/null 2>&1 &") },
@@ -49,8 +49,8 @@ func TestRetiredCellIsNotUsedAgain(t *testing.T) {
 	}
 }
 
-// TestCellOfAnOrdinaryTaskIsUsedAgain checks that a cell is used again if its task ended by itself: making cells is
-// expensive.
+// TestCellOfAnOrdinaryTaskIsUsedAgain checks that a cell is used again if its task ended by itself, because making
+// cells is expensive.
 func TestCellOfAnOrdinaryTaskIsUsedAgain(t *testing.T) {
 	cells := Open("test-again")
 	defer cells.Close()
@@ -64,7 +64,6 @@ func TestCellOfAnOrdinaryTaskIsUsedAgain(t *testing.T) {
 	}
 }
 
-// TestGroupsThatATaskMadeGoWithItsCell checks that a cell can be removed although its task made groups below it.
 func TestGroupsThatATaskMadeGoWithItsCell(t *testing.T) {
 	cells := Open("test-below")
 	c := takeFrom(t, cells, Limits{})
@@ -149,7 +148,6 @@ func (s *stubborn) remove() error {
 	return nil
 }
 
-// TestCellIsRemovedLater checks that a cell whose removal fails at first is removed later.
 func TestCellIsRemovedLater(t *testing.T) {
 	s := &stubborn{gone: make(chan struct{})}
 	s.left.Store(3)
@@ -167,8 +165,8 @@ func TestCellIsRemovedLater(t *testing.T) {
 	}
 }
 
-// TestCloseSaysWhatIsLeft checks that Close returns an error for a group that still cannot be removed, and that
-// nothing is tried afterwards.
+// TestCloseSaysWhatIsLeft checks that Close returns an error for a group that still cannot be removed, and that nothing
+// is tried afterwards.
 func TestCloseSaysWhatIsLeft(t *testing.T) {
 	s := &stubborn{}
 	s.left.Store(1 << 30)

@@ -26,7 +26,7 @@ type v1 struct {
 }
 
 // nodeWeight is the weight of all tasks of a node together when processor time is short; a process outside has weight
-// 1. Without this weight, the whole group would count as one process. Among themselves the tasks have equal weights.
+// 1. Without this weight, the whole group would count as one process.
 const nodeWeight = 64
 
 // The controllers of version 1 that are used.
@@ -35,7 +35,6 @@ const (
 	freezer = "freezer"
 	memory  = "memory"
 	pids    = "pids"
-	// Set limits the processors of a task, and Devices limits the devices that it may open.
 	Set     = "cpuset"
 	Devices = "devices"
 )
@@ -47,8 +46,8 @@ var abilityOf = map[string]messages.Name{
 	cpu:     agent.AbilityCPU,
 }
 
-// openV1 finds the usable controllers of version 1. It uses a controller only if the controller gives the node an
-// ability, or is in the argument more. It returns nil if there is none.
+// openV1 finds the usable controllers of version 1, or returns nil. It uses a controller only if the controller gives
+// the node an ability, or is in the argument more.
 func openV1(name string, more []string) *v1 {
 	g := &v1{bases: map[string]string{}}
 	for controller, own := range ownV1() {
@@ -83,8 +82,8 @@ func ownGroups() map[string]string {
 	return own
 }
 
-// ownV1 returns the directories of this process's groups of version 1, by controller. A container
-// may see only the part of a mount below one group.
+// ownV1 returns the directories of this process's groups of version 1, by controller. A container may see only the part
+// of a mount below one group.
 func ownV1() map[string]string {
 	own, dirs := ownGroups(), map[string]string{}
 	text, _ := os.ReadFile("/proc/self/mountinfo")
@@ -104,8 +103,8 @@ func ownV1() map[string]string {
 	return dirs
 }
 
-// isV1 reports whether a directory is a group of version 1. In a container another file system may cover the mount:
-// directories can be made in that file system, but they bound nothing.
+// isV1 reports whether a directory is a group of version 1. In a container another file system may cover the mount. Its
+// directories bound nothing.
 func isV1(dir string) bool {
 	var s unix.Statfs_t
 	return unix.Statfs(dir, &s) == nil && s.Type == unix.CGROUP_SUPER_MAGIC
@@ -141,8 +140,7 @@ func (g *v1) again() error {
 	return nil
 }
 
-// inheritSet gives a group of processors the processors of its parent: a new group has none, and
-// accepts no process.
+// inheritSet gives a group of processors the processors of its parent. A new group has none, and accepts no process.
 func inheritSet(dir string) error {
 	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 		above, err := os.ReadFile(filepath.Join(filepath.Dir(dir), file))
@@ -234,8 +232,8 @@ func (g *v1Group) open(of, file string) *counter {
 
 func (*v1Group) threaded() bool { return true }
 
-// enter puts the thread into every group except the freezer's: a process with a frozen thread cannot end, not even
-// when it is killed.
+// enter puts the thread into every group except the freezer's: a process with a frozen thread cannot end, not even when
+// it is killed.
 func (g *v1Group) enter() error {
 	for controller, dir := range g.dirs {
 		if controller == freezer {
@@ -294,8 +292,8 @@ func (g *v1Group) limitSet(set string) error {
 	}
 }
 
-// limitDevices allows the named devices inside the group, and no other device of their kind. An
-// earlier task's devices are allowed only if they are named again.
+// limitDevices allows the named devices inside the group, and no other device of their kind. It replaces the devices of
+// an earlier task.
 func (g *v1Group) limitDevices(devices string) error {
 	dir := g.dirs[Devices]
 	if dir == "" || devices == g.devices {
@@ -316,9 +314,8 @@ func (g *v1Group) limitDevices(devices string) error {
 	return nil
 }
 
-// freeze suspends the processes inside. It moves them into the freezer's group only now, and the
-// freezer suspends them as they arrive: few tasks are ever suspended, so the other tasks need not
-// pay for this.
+// freeze suspends the processes inside. Only now it moves them into the freezer's group: few tasks are ever suspended,
+// and the others need not pay for this.
 func (g *v1Group) freeze(frozen bool) error {
 	dir := g.dirs[freezer]
 	switch {
@@ -440,7 +437,7 @@ func (g *v1Group) remove() (err error) {
 }
 
 // mkdir makes a group below the node's group. If the node's group is gone, mkdir calls the function again once to make
-// it. The group can be gone because an earlier run of the node uses the same group, and may have removed it at its end.
+// it: an earlier run of the node uses the same group, and may have removed it at its end.
 func mkdir(base, name string, again func() error) error {
 	dir := filepath.Join(base, name)
 	err := os.Mkdir(dir, 0o755)
@@ -452,8 +449,7 @@ func mkdir(base, name string, again func() error) error {
 	return err
 }
 
-// rmdirBase removes the node's group, unless another run has groups in it. The groups of this run
-// were removed before.
+// rmdirBase removes the node's group, unless another run has groups in it. The groups of this run were removed before.
 func rmdirBase(dir string) error {
 	entries, _ := os.ReadDir(dir)
 	if slices.ContainsFunc(entries, fs.DirEntry.IsDir) {
@@ -519,7 +515,7 @@ func (c *counter) close() {
 	}
 }
 
-// after finds a key at the beginning of a line, and returns the number that follows the key; 0 if there is none.
+// after returns the number that follows a key at the beginning of a line; 0 if there is none.
 func after(text, key string) uint64 {
 	_, rest, _ := strings.Cut("\n"+text, "\n"+key)
 	digits, _, _ := strings.Cut(rest, "\n")

@@ -32,9 +32,8 @@ type v2 struct {
 	left        []group // groups of an earlier run
 }
 
-// topV2 returns the path for a node's groups that can have controllers: next to the groups of
-// services and sessions. Below the group of a service no controllers are available while the
-// service has processes in it.
+// topV2 returns the path for a node's groups that can have controllers: next to the groups of services and sessions.
+// Below the group of a service no controllers are available while the service has processes in it.
 func topV2(name string) string { return filepath.Join("/candor", name) }
 
 // ownV2 returns a group below this process's own.
@@ -74,9 +73,8 @@ func openV2(mount, path string, more []string, needed ...string) *v2 {
 	return g
 }
 
-// takes reports whether a process survives being cloned into a new group. The process does not survive if this process
-// is in a group that was killed once. The cloned process tries to execute a file that is not executable, so it ends at
-// once.
+// takes reports whether a process survives being cloned into a new group. It does not if this process is in a group
+// that was killed once. The cloned process tries to execute a file that is not executable, so it ends at once.
 func (g *v2) takes() bool {
 	made, err := g.make("cell-" + rand.Text())
 	if err != nil {
@@ -91,7 +89,6 @@ func (g *v2) takes() bool {
 	return made.remove() == nil && errors.Is(err, unix.EACCES)
 }
 
-// again makes the group above all cells once more.
 func (g *v2) again() error {
 	if err := os.Mkdir(g.dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -105,8 +102,8 @@ func (g *v2) again() error {
 	return nil
 }
 
-// enable makes a controller available to groups below the node's group. A refusal by a group above
-// does not matter if the controller is available already, so only the last refusal counts.
+// enable makes a controller available to groups below the node's group. A refusal by a group above does not matter if
+// the controller is available already, so only the last refusal counts.
 func (g *v2) enable(controller string) (err error) {
 	at := g.mount
 	for step := range strings.SplitSeq(g.path, "/") {

@@ -10,15 +10,15 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// inForce identifies the build and the configuration of an executor by two texts of digits. The digits differ for a
-// different build or configuration. An agent shows both texts as abilities of its node. It replaces an executor whose
-// digits differ from the digits of an executor that it would start now.
+// inForce identifies the build and the configuration of an executor by two texts of digits. An agent shows both texts
+// as abilities of its node. It replaces an executor whose digits differ from those of an executor that it would start
+// now.
 type inForce struct{ build, tasks messages.Name }
 
 const inForceDigits = 8
 
-// inForceOf identifies the binary and the configuration of an executor. The name and the directory
-// of its node do not matter.
+// inForceOf identifies the binary and the configuration of an executor. The name and the directory of its node do not
+// matter.
 func inForceOf(binary string, c runner.Config) inForce {
 	c.Node, c.Dir = "", ""
 	text, _ := json.Marshal(c) // cannot fail: it was read from JSON, or is written as JSON
@@ -48,14 +48,13 @@ func buildOf(binary string) []byte {
 
 func (i inForce) names() []messages.Name { return []messages.Name{i.build, i.tasks} }
 
-// replaceable reports whether the executor differs in build or configuration from an executor that would be started
-// now.
+// replaceable reports whether the executor differs in build or configuration from one that would be started now.
 func (k *Client) replaceable(has []messages.Name) bool {
 	return len(has) == 2 && has[0] != "" && inForce{has[0], has[1]} != inForceOf(k.config.Command[0], k.config.Runner)
 }
 
-// replace ends an executor that should be replaced, if it has no tasks. Tasks that start from now
-// on wait for the next executor. The caller holds k.mu.
+// replace ends an executor that should be replaced, if it has no tasks. Tasks that start from now on wait for the next
+// executor. The caller holds k.mu.
 func (k *Client) replace() {
 	if k.outdated && !k.handing && !k.closing && k.conn != nil && len(k.tasks)+len(k.found)+len(k.untold) == 0 {
 		k.handing = true

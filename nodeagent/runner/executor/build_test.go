@@ -13,8 +13,8 @@ import (
 )
 
 // TestExecutorIsReplacedOnceIdle restarts an agent with another configuration. Its executor must keep the running
-// tasks, count as outdated, and be replaced when it has no tasks. A task that is submitted meanwhile must start on
-// the new executor.
+// tasks, count as outdated, and be replaced when it has no tasks. A task that is submitted meanwhile must start on the
+// new executor.
 func TestExecutorIsReplacedOnceIdle(t *testing.T) {
 	c := runner.Config{Site: "home", Node: "n1", Dir: t.TempDir()}
 	k := openAs(t, c)

@@ -46,8 +46,8 @@ type Client struct {
 	notify    func(able bool) // the function given to Notify; nil means none
 }
 
-// remote is a task of the executor. Orders for it are remembered: an order given without a
-// connection is sent with the next connection.
+// remote is a task of the executor. An order for it that was given without a connection is sent with the next
+// connection.
 type remote struct {
 	client    *Client
 	attempt   messages.Attempt
@@ -84,7 +84,6 @@ func Open(ctx context.Context, c Config) (*Client, error) {
 	return k, nil
 }
 
-// errSearchEnded is the error if the caller stopped waiting for a connection.
 var errSearchEnded = messages.Errorf(messages.Unavailable, "the search for an executor was ended")
 
 // connect finds or starts the executor, and learns which tasks it has. It gives up on an executor
@@ -207,7 +206,7 @@ func (k *Client) Notify(f func(able bool)) {
 	k.tell()
 }
 
-// tell calls the function given to Notify with true if there is an executor, and with false otherwise.
+// tell calls the function given to Notify, with true if there is an executor, and otherwise with false.
 func (k *Client) tell() {
 	k.telling.Lock()
 	defer k.telling.Unlock()
@@ -268,7 +267,7 @@ func (k *Client) again() *conn {
 	}
 }
 
-// unanswered tells all callers that wait for an answer that no answer will come. The caller holds k.mu.
+// unanswered tells all callers that wait for an answer that none will come. The caller holds k.mu.
 func (k *Client) unanswered() {
 	for _, answer := range k.questions {
 		answer <- &frame{Kind: reply, Error: messages.Errorf(messages.Unavailable, "the node's executor is gone; ask again")}
@@ -389,8 +388,8 @@ func (t *remote) giveBack() {
 	t.done(agent.Finished{Attempt: t.attempt, Outcome: agent.Stopped, Detail: "returned to the leader before it started"})
 }
 
-// surprise returns a function that reports that the task has started unexpectedly, on the slot of an unknown task.
-// The caller holds the client's mu.
+// surprise returns a function that reports that the task has started unexpectedly, on the slot of an unknown task. The
+// caller holds the client's mu.
 func (t *remote) surprise() func() {
 	turned := t.turned
 	t.turned = nil

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/parts"
 )
 
-// endsFile is the file to which an executor writes the ends of its tasks if no agent comes back. The executor of a
-// later agent reads it.
+// endsFile is the file to which an executor writes the ends of its tasks if no agent comes back. The next executor
+// reads it.
 const endsFile = "executor.ends"
 
 // writeEnds writes frames of the kind "has" to a file, and returns when they are on the disk.

@@ -13,7 +13,6 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// alone runs an executor in this process with some tasks and without an agent.
 func alone(t *testing.T, dir string, waits time.Duration, tasks map[messages.Attempt]*task) (s *server, over chan error) {
 	t.Helper()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "executor.sock"), Net: "unix"})
@@ -43,8 +42,8 @@ func came(t *testing.T, over chan error) {
 	}
 }
 
-// TestEndsOutliveTheExecutor runs an executor to which no agent comes back. It must end, and the executor of a later
-// agent must report how the tasks ended until all ends are confirmed.
+// TestEndsOutliveTheExecutor runs an executor to which no agent comes back. It must end, and the next executor must
+// report how the tasks ended until all ends are confirmed.
 func TestEndsOutliveTheExecutor(t *testing.T) {
 	dir := t.TempDir()
 	a := messages.Attempt{Task: messages.TaskRef{Job: 7}, Number: 1}
@@ -109,7 +108,7 @@ func TestExecutorStaysWhileTasksRun(t *testing.T) {
 }
 
 // TestExecutorEndsWithoutItsDirectory removes or replaces the state directory of an executor, so that no agent can
-// connect. It must end, and write nothing into the new directory.
+// connect. The executor must end, and write nothing into the new directory.
 func TestExecutorEndsWithoutItsDirectory(t *testing.T) {
 	for name, replaced := range map[string]bool{"gone": false, "replaced": true} {
 		t.Run(name, func(t *testing.T) {
@@ -136,7 +135,6 @@ func TestExecutorEndsWithoutItsDirectory(t *testing.T) {
 	}
 }
 
-// TestDamagedEnds changes each byte of the file of ends, and checks that readEnds notices.
 func TestDamagedEnds(t *testing.T) {
 	file := filepath.Join(t.TempDir(), endsFile)
 	if err := writeEnds(file, []frame{{Kind: has, Name: "cpu", Finished: &agent.Finished{ExitCode: 5}}}); err != nil {
@@ -162,8 +160,8 @@ func TestDamagedEnds(t *testing.T) {
 	}
 }
 
-// TestATaskThatEndsBeforeItIsAdopted connects a new agent while a task runs. The task ends before the agent adopts
-// it, and its end must be reported.
+// TestATaskThatEndsBeforeItIsAdopted: a task ends after a new agent has connected and before it adopts the task. The
+// end must be reported.
 func TestATaskThatEndsBeforeItIsAdopted(t *testing.T) {
 	a := messages.Attempt{Task: messages.TaskRef{Job: 1}, Number: 1}
 	k := &Client{tasks: map[messages.Attempt]*remote{}, untold: map[messages.Attempt]bool{}, found: map[messages.Attempt]frame{a: {Kind: has, Attempt: a}}}

@@ -105,7 +105,6 @@ func pidOf(t *testing.T, s string) int {
 	return pid
 }
 
-// gone waits until a process has ended.
 func gone(t *testing.T, pid int) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -206,8 +205,8 @@ func TestExecutorIsKilled(t *testing.T) {
 	}
 }
 
-// TestExecutorIsTerminated sends SIGTERM to an executor, with and without an agent. Its tasks must end with it, and
-// the next executor must report how they ended.
+// TestExecutorIsTerminated sends SIGTERM to an executor, with and without an agent. Its tasks must end with it, and the
+// next executor must report how they ended.
 func TestExecutorIsTerminated(t *testing.T) {
 	for _, agent := range []bool{true, false} {
 		dir := t.TempDir()
@@ -238,7 +237,7 @@ func TestExecutorIsTerminated(t *testing.T) {
 	}
 }
 
-// TestAgentMeetsADyingExecutor connects an agent to an executor that is just ending. The agent must start another one.
+// TestAgentMeetsADyingExecutor: an agent connects to an executor that is just ending. The agent must start another one.
 func TestAgentMeetsADyingExecutor(t *testing.T) {
 	dir := t.TempDir()
 	dying, err := net.Listen("unix", filepath.Join(dir, "executor.sock"))
@@ -257,7 +256,6 @@ func TestAgentMeetsADyingExecutor(t *testing.T) {
 	}
 }
 
-// TestLeaseEndsWithoutAgent checks that a task ends with its node's lease, with or without an agent.
 func TestLeaseEndsWithoutAgent(t *testing.T) {
 	dir := t.TempDir()
 	k := open(t, dir)
@@ -359,8 +357,7 @@ func escapes(how string) string {
 }
 
 // TestEscapeeEndsWithoutGroups runs tasks without control groups and namespaces. A process that leaves its task's
-// session must end with the task, even while other tasks run. If it also hides its environment, it must end with the
-// last task.
+// session must end with the task. If it also hides its environment, it must end with the last task.
 func TestEscapeeEndsWithoutGroups(t *testing.T) {
 	k := openAs(t, runner.Config{Site: "home", Node: "n1", Dir: t.TempDir(), NoCells: true})
 	other, ended := begin(k, 1, "echo $$; exec sleep 1000")

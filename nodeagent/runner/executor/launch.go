@@ -124,7 +124,7 @@ func dial(path string) (*net.UnixConn, error) {
 }
 
 // shorten returns another name for a path that is too long for a socket's address. The name goes through an open
-// directory; the function release closes it.
+// directory, which the function release closes.
 func shorten(path string) (short string, release func(), err error) {
 	if len(path) <= maxSocketPath {
 		return path, func() {}, nil
@@ -188,13 +188,13 @@ func begin(c *Config, listener *net.UnixListener, lock *os.File) error {
 	return nil
 }
 
-// slack is how long the kernel may delay the timers of an executor, in nanoseconds. Without it, a
-// thread of the Go runtime wakes about ten thousand times a second while tasks come and go.
+// slack is how long the kernel may delay the timers of an executor, in nanoseconds. Without it, a thread of the Go
+// runtime wakes about ten thousand times a second while tasks come and go.
 const slack = 1_000_000
 
 // beginAnew makes sure that nothing started by this process can gain more privileges: set-uid programs have no effect
-// in tasks. It also sets the slack of timers. Both are attributes of a thread that survive an exec. So the program
-// sets them on a thread, and executes itself again.
+// in tasks. It also sets the slack of timers. Both are attributes of a thread that survive an exec. So the program sets
+// them on a thread, and executes itself again.
 func beginAnew() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -220,8 +220,8 @@ func hasSlack() bool {
 	return err == nil && now == slack
 }
 
-// garbage is the growth of memory, in percent, after which an executor collects garbage. Its memory is only a few
-// megabytes, and the tasks need the processors.
+// garbage is the growth of memory, in percent, after which an executor collects garbage. It is high because the memory
+// is only a few megabytes, and the tasks need the processors.
 const garbage = 800
 
 // leastProcessors is the least number of threads of an executor that may run at the same time. The thread that starts

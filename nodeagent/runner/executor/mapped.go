@@ -14,15 +14,15 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
-// argumentMapped follows [Argument] if the executor must wait until the users of its namespace
-// exist. The agent writes a byte to file mappedFile when they do.
+// argumentMapped follows [Argument] if the executor must wait until the users of its namespace exist. The agent then
+// writes a byte to file mappedFile.
 const (
 	argumentMapped = "mapped"
 	mappedFile     = 5
 )
 
-// rights are the capabilities that an executor needs in its own user namespace. The executor also passes them to the
-// holders of rooms. They are valid only for the users and mounts of that namespace.
+// rights are the capabilities that an executor needs in its own user namespace, and passes to the holders of rooms.
+// They are valid only for the users and mounts of that namespace.
 var rights = []uintptr{
 	unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_KILL, unix.CAP_SETGID, unix.CAP_SETUID,
 	unix.CAP_SETPCAP, unix.CAP_NET_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE,
@@ -61,8 +61,8 @@ func startMapped(cmd *exec.Cmd, mapped string) error {
 	return err
 }
 
-// awaitMapping waits until the users of the executor's namespace exist. It then removes the argument, so that the
-// program does not wait again when it executes itself in [beginAnew].
+// awaitMapping waits until the users of the executor's namespace exist. It then removes the argument, because
+// [beginAnew] executes the program again.
 func awaitMapping(args []string) error {
 	if len(args) == 0 || args[0] != argumentMapped {
 		return nil

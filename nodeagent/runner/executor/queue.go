@@ -12,8 +12,8 @@ import (
 // follows is the number in the frame "ready" of an executor that supports tasks that wait for the slots of other tasks.
 const follows = 1
 
-// queue has the tasks that follow others: each starts on the slot of an ended task of its class. They belong to the
-// present agent only; no other agent knows them. The server's mu guards the queue.
+// queue has the tasks that follow others: each starts on the slot of an ended task of its class. Only the present agent
+// knows them. The server's mu guards the queue.
 type queue struct {
 	waits map[messages.Name][]runner.Task // by class; the first starts next
 	// untold is the number of ends that were not reported yet. ticking is true while a timer is set to report them.
@@ -61,7 +61,7 @@ func (s *server) withdraw(a messages.Attempt, t *task) {
 }
 
 // next returns the task that takes the slot of an ended task, or nil. A suspended task has no slot. If the ended task
-// has files, the agent must first store them, so nothing follows it here. The caller holds s.mu.
+// has files, the agent must first store them, and nothing follows it here. The caller holds s.mu.
 func (s *server) next(t *task) (*task, runner.Task) {
 	all := s.waits[t.class]
 	if len(all) == 0 || s.agent == nil || t.suspended || t.files {
@@ -102,7 +102,6 @@ func (s *server) tell(agent *conn, sameJob bool) {
 	}
 }
 
-// tick reports the collected ends.
 func (s *server) tick() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

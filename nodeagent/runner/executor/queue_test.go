@@ -87,8 +87,8 @@ func TestTaskFollows(t *testing.T) {
 	silent(t, done, first.done, first.turned, second.turned)
 }
 
-// TestEndsAreToldSoon checks that an end is reported soon, even if many tasks wait for slots and the running tasks
-// take long.
+// TestEndsAreToldSoon checks that an end is reported soon, even if many tasks wait for slots and the running tasks take
+// long.
 func TestEndsAreToldSoon(t *testing.T) {
 	k := openHere(t, t.TempDir())
 	p, _ := sleeper(t, k)
@@ -100,8 +100,8 @@ func TestEndsAreToldSoon(t *testing.T) {
 	heard(t, first.turned)
 }
 
-// TestWithdrawnNeverBegins withdraws a waiting task. The executor must confirm it, and the end of the running task
-// must be reported as usual.
+// TestWithdrawnNeverBegins withdraws a waiting task. The executor must confirm it, and report the end of the running
+// task as usual.
 func TestWithdrawnNeverBegins(t *testing.T) {
 	k := openHere(t, t.TempDir())
 	p, done := sleeper(t, k)
@@ -122,8 +122,8 @@ func TestWithdrawnNeverBegins(t *testing.T) {
 	silent(t, w.done, w.turned)
 }
 
-// TestNothingFollows checks the cases in which a waiting task must not start: the ended task was suspended, was of
-// another class or has files, or the lease has ended.
+// TestNothingFollows: the ended task was suspended, was of another class or has files, or the lease has ended. A
+// waiting task must not start.
 func TestNothingFollows(t *testing.T) {
 	for name, happens := range map[string]func(k *Client, p runner.Process){
 		"a suspended task":     func(k *Client, p runner.Process) { p.Suspend(true); p.Stop(0) },
@@ -154,7 +154,7 @@ func TestNothingFollows(t *testing.T) {
 }
 
 // TestFollowersAreOneAgents breaks the connection while tasks wait. They must not start, and the agent must learn this
-// from the executor after the next connection.
+// after the next connection.
 func TestFollowersAreOneAgents(t *testing.T) {
 	k := openHere(t, t.TempDir())
 	p, done := sleeper(t, k)

@@ -16,8 +16,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// How long an executor stays without an agent. It stays for the time lonely if it has had no task. It stays for the
-// time abandoned after its last task has ended, because an agent may come back and ask for the ends.
+// How long an executor stays without an agent: lonely if it has had no task, and abandoned after its last task has
+// ended, because an agent may come back and ask for the ends.
 const (
 	lonely    = 10 * time.Second
 	abandoned = 10 * time.Minute
@@ -53,8 +53,8 @@ type task struct {
 	kept      bool               // it is in the file of ends
 }
 
-// serve runs tasks for the agents that connect, one agent at a time, until it is told to end, the
-// context ends, or it is no longer needed.
+// serve runs tasks for the agents that connect, one agent at a time. It returns when it is told to end, the context
+// ends, or it is no longer needed.
 func serve(ctx context.Context, l net.Listener, c runner.Config, is inForce) error {
 	run, err := runner.NewProcesses(c)
 	if err != nil {
@@ -179,15 +179,15 @@ func (s *server) countDown() {
 	s.alone = time.AfterFunc(wait, s.leave)
 }
 
-// homeless reports whether no agent can connect any more, because the directory with the executor's
-// socket was removed or replaced.
+// homeless reports whether no agent can connect any more, because the directory with the executor's socket was removed
+// or replaced.
 func (s *server) homeless() bool {
 	now, err := os.Stat(filepath.Dir(s.ends))
 	return os.IsNotExist(err) || err == nil && s.home != nil && !os.SameFile(now, s.home)
 }
 
-// leave ends the executor if no agent has come. It first writes the ends that no agent has confirmed to a file for
-// the next executor. If it cannot write the file, the executor stays, unless the directory of the file is gone.
+// leave ends the executor if no agent has come. It first writes the ends that no agent has confirmed to a file for the
+// next executor. If it cannot write the file, the executor stays, unless the directory of the file is gone.
 func (s *server) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -230,8 +230,8 @@ func (s *server) keepEnds() error {
 // end closes the listener; Serve then ends the executor.
 func (s *server) end() { _ = s.listener.Close() }
 
-// handle carries out a frame of an agent, unless a newer agent is connected: the newer agent got the list of all
-// tasks, and repeats its orders itself.
+// handle carries out a frame of an agent, unless a newer agent is connected. The newer agent got the list of all tasks,
+// and repeats its orders itself.
 func (s *server) handle(agent *conn, programs map[uint64]*agentmsg.Program, f *frame) {
 	switch f.Kind {
 	case program:

@@ -76,8 +76,8 @@ type silentError struct{ cause *messages.Error }
 func (e silentError) Error() string { return e.cause.Error() }
 func (e silentError) Unwrap() error { return e.cause }
 
-// silent returns the error for an executor that does not answer. The executor's tasks may still run, and only the
-// executor knows which. A second executor could start them again.
+// silent returns the error for an executor that does not answer. Only that executor knows which of its tasks still run.
+// A second executor could start them again.
 func (c *Config) silent(waited time.Duration) error {
 	return silentError{messages.Errorf(messages.Unavailable,
 		"the executor of node %s has not answered for %v: %s. The executor's tasks may still run, so no other executor is started; see %s",
@@ -102,8 +102,7 @@ func (c *Config) holder() string {
 	}
 }
 
-// stateOf returns the kernel's letter for the state of a process, and its command; empty if it is
-// gone.
+// stateOf returns the kernel's letter for the state of a process, and its command; empty if it is gone.
 func stateOf(pid int) (state, command string) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -26,9 +26,9 @@ func impatient(dir string) Config {
 		waits: waits{found: 100 * time.Millisecond, begun: patience, ends: 100 * time.Millisecond, tell: time.Millisecond, beat: time.Hour, beats: time.Hour}}
 }
 
-// TestAStoppedExecutorIsNamed stops an executor's process and opens a client. Open must fail in time with an error
-// that names the process and says what helps, and must not start another executor. After the process continues, its
-// tasks must be found.
+// TestAStoppedExecutorIsNamed stops an executor's process and opens a client. Open must fail in time with an error that
+// names the process and says what helps, and must not start another executor. After the process continues, its tasks
+// must be found.
 func TestAStoppedExecutorIsNamed(t *testing.T) {
 	dir := t.TempDir()
 	k := openHere(t, dir)
@@ -57,8 +57,8 @@ func TestAStoppedExecutorIsNamed(t *testing.T) {
 	}
 }
 
-// TestAnExecutorThatStandsStillIsNoticed stops an executor while its agent runs. The node must claim no tasks, and
-// the log must say what helps. After the process continues, the node must work again.
+// TestAnExecutorThatStandsStillIsNoticed stops an executor while its agent runs. The node must claim no tasks, and the
+// log must say what helps. After the process continues, the node must work again.
 func TestAnExecutorThatStandsStillIsNoticed(t *testing.T) {
 	dir := t.TempDir()
 	said, written := observer.New(zap.ErrorLevel)
@@ -101,8 +101,7 @@ func TestAnExecutorThatStandsStillIsNoticed(t *testing.T) {
 	await.Until(t, "the node has another executor", able.Load)
 }
 
-// TestAKilledStoppedExecutorMakesRoom does what the error advises: it kills the stopped executor. A new one must then
-// start.
+// TestAKilledStoppedExecutorMakesRoom kills the stopped executor, as the error advises. A new one must then start.
 func TestAKilledStoppedExecutorMakesRoom(t *testing.T) {
 	dir := t.TempDir()
 	k := openHere(t, dir)
@@ -124,8 +123,8 @@ func TestAKilledStoppedExecutorMakesRoom(t *testing.T) {
 	}
 }
 
-// TestALockThatNobodyServes holds the lock without listening. The client must not wait longer than an executor may
-// take to end.
+// TestALockThatNobodyServes holds the lock without listening. The client must not wait longer than an executor may take
+// to end.
 func TestALockThatNobodyServes(t *testing.T) {
 	dir := t.TempDir()
 	c := impatient(dir)
@@ -160,7 +159,6 @@ func readHolder(t *testing.T, c Config) (pid int) {
 	return pid
 }
 
-// stopProcess sends SIGSTOP to a process, and returns when it is stopped.
 func stopProcess(t *testing.T, pid int) {
 	t.Helper()
 	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {

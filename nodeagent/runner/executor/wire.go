@@ -61,8 +61,7 @@ type frame struct {
 	Streamed  *agent.StreamReply
 }
 
-// conn is one end of the socket. Sending never blocks: bytes that the kernel does not accept at
-// once are collected and written later.
+// conn is one end of the socket. Sending never blocks: bytes that the kernel does not accept at once are written later.
 type conn struct {
 	net.Conn
 	raw syscall.RawConn
@@ -131,8 +130,8 @@ func (k *conn) add(f *frame) {
 	k.out = append(k.out, data...)
 }
 
-// flush writes the collected bytes in this goroutine, as far as the kernel accepts them: waking
-// another goroutine would cost more than the write. The caller holds k.mu.
+// flush writes the collected bytes in this goroutine, as far as the kernel accepts them: waking another goroutine would
+// cost more than the write. The caller holds k.mu.
 func (k *conn) flush() {
 	if k.writing || k.closed || len(k.out) == 0 {
 		return

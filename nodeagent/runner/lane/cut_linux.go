@@ -12,9 +12,9 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 )
 
-// holeAt looks for a hole in an output, from a position on. The result data is the position of the first data from
-// there on, and hole is the position of the next hole after these data. Without holes, data equals from and hole equals
-// size.
+// holeAt looks for a hole in an output, starting at the position from. The result data is the position of the first
+// data from there on, and hole is the position of the next hole after these data. Without holes, data equals from and
+// hole equals size.
 func holeAt(file *os.File, from, size int64) (data, hole int64) {
 	data, hole = from, size
 	fd := int(file.Fd())
@@ -33,7 +33,8 @@ func sparse(info os.FileInfo) bool {
 	return ok && stat.Blocks*512 < info.Size() && info.Size() >= leastBlock
 }
 
-// readKept reads the kept part of an output from a position on. The argument most bounds the number of bytes.
+// readKept reads the kept part of an output, starting at the position from. The argument most bounds the number of
+// bytes.
 func readKept(file *os.File, from, size int64, most int, holes bool) (reply agent.LogsReply, err error) {
 	began := from
 	buffer := make([]byte, min(int64(most), size-from))

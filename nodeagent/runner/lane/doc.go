@@ -2,5 +2,5 @@
 // lane is a place for one running task. Tasks use it one after the other as long as they write nothing there.
 //
 // [Files] are the files of one attempt. The package also bounds and reads outputs, and tells when they grow. It knows
-// neither jobs nor processes, and decides nothing about them.
+// neither jobs nor processes.
 package lane

@@ -57,11 +57,11 @@ func (o *Files) Begin() { o.from = coarse() }
 // Open opens an output of the attempt for appending, unless it is open.
 func (o *Files) Open(i int) (fd int, err error) { return o.lane.open(i) }
 
-// Read opens an output of the attempt for reading. After the attempt has left its lane, the lane's files belong to
-// other tasks.
+// Read opens an output of the attempt for reading, at its present Path. After Leave, the lane's files belong to other
+// tasks.
 func (o *Files) Read(i int) (*os.File, error) { return OpenToRead(o.Path(i)) }
 
-// WorkingDir returns the attempt's own working directory. It is empty, and belongs to the user of the task.
+// WorkingDir returns the attempt's own working directory, which is empty and belongs to the user of the task.
 func (o *Files) WorkingDir(as *syscall.Credential) (string, error) { return o.lane.workingDir(as) }
 
 // OwnDir returns the attempt's own working directory; "" if it has none now.

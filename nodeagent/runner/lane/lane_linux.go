@@ -14,9 +14,9 @@ import (
 )
 
 // lane is two output files and a working directory. Tasks use it one after the other as long as they write nothing
-// there. If a task writes to one of the three, that file or directory gets the attempt's name, and the next task gets a
-// new one in its place. Making and removing the three for every task would cost more than the process, because ext4
-// checks each recently removed inode before it makes the next one.
+// there. If a task writes to one of the three, that one gets the attempt's name, and the next task gets a new one in
+// its place. Making and removing the three for every task would cost more than the process: ext4 checks each recently
+// removed inode before it makes the next one.
 type lane struct {
 	of    *Lanes
 	base  string        // common beginning of its three paths
@@ -28,7 +28,7 @@ type lane struct {
 	alive *os.File // the file of package lease for the task; nil means not open
 }
 
-// maxOpen bounds how many lanes keep their files open while no task uses them, between an end and the next start.
+// maxOpen bounds how many lanes keep their files open while no task uses them.
 const maxOpen = 64
 
 var Endings = [...]string{".out", ".err"}
@@ -51,7 +51,6 @@ type Lanes struct {
 	made int
 }
 
-// take returns a lane that no task uses.
 func (k *Lanes) take() *lane {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -117,7 +116,7 @@ func (l *lane) close() {
 	}
 }
 
-// workingDir returns the lane's directory. The directory is empty, and belongs to the user of the job's tasks.
+// workingDir returns the lane's directory, which is empty and belongs to the user of the job's tasks.
 func (l *lane) workingDir(as *syscall.Credential) (string, error) {
 	dir := l.base + DirEnding
 	if l.dir {
@@ -189,8 +188,8 @@ func isEmpty(dir string) bool {
 	return names == 0
 }
 
-// OpenFile opens a file of a job's directory. A task that runs as the node's user may have put something else in its
-// place. So OpenFile follows no link, and opens only a plain file.
+// OpenFile opens a file of a job's directory. It follows no link, and opens only a plain file, because a task that runs
+// as the node's user may have put something else in its place.
 func OpenFile(path string, flags int) (int, error) {
 	for {
 		fd, err := unix.Open(path, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, access.PrivateFiles)

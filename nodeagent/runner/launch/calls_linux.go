@@ -8,8 +8,8 @@ import (
 )
 
 // refusedCalls are system calls for administrators, or for programs that look into other programs. Tasks do not need
-// them, and kernels had security holes in them. The kernel itself refuses calls that need capabilities. The filter
-// refuses the calls in this list also in user namespaces that a task makes.
+// them, and kernels had security holes in them. The filter refuses them also in user namespaces that a task makes,
+// where the kernel may not.
 var refusedCalls = []uint32{
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT,
 	unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
@@ -34,9 +34,8 @@ var namespaceCalls = map[uint32]bool{
 	unix.SYS_MOUNT_SETATTR: true, unix.SYS_SETHOSTNAME: true, unix.SYS_SETDOMAINNAME: true,
 }
 
-// refusedFamilies are kinds of sockets that tasks do not need. One reaches the hypervisor of a
-// virtual machine, whose services trust every process of the machine. The other reaches the
-// kernel's ciphers, which had security holes.
+// refusedFamilies are kinds of sockets that tasks do not need. One reaches the hypervisor of a virtual machine, whose
+// services trust every process of the machine. The other reaches the kernel's ciphers, which had security holes.
 var refusedFamilies = []uint32{unix.AF_VSOCK, unix.AF_ALG}
 
 // Offsets of fields in the data of seccomp.

@@ -8,9 +8,9 @@ import (
 )
 
 // confine takes from the calling thread everything that no task may have; this cannot be undone. Processes that the
-// thread forks inherit this. So a task starts with no way to gain privileges, without capabilities, and with the
-// filter of system calls, at no extra cost for each task. The thread itself keeps the capabilities that it needs to
-// start tasks as other users: an exec does not pass them on.
+// thread forks inherit this, at no extra cost for each task: no way to gain privileges, no capabilities, and the filter
+// of system calls. The thread itself keeps the capabilities that it needs to start tasks as other users: an exec does
+// not pass them on.
 func confine(may Rules) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return os.NewSyscallError("no new privileges", err)
@@ -75,8 +75,8 @@ func setCapabilities(sets capSets) error {
 	return os.NewSyscallError("capset", unix.Capset(&header, &sets[0]))
 }
 
-// mayKeepBounding returns nil if an exec grants no capabilities although the bounding set is not
-// empty. That holds for every user except the super-user, under no_new_privs.
+// mayKeepBounding returns nil if an exec grants no capabilities although the bounding set is not empty. That holds for
+// every user except the super-user, under no_new_privs.
 func mayKeepBounding(err error) error {
 	if unix.Geteuid() != 0 {
 		return nil

@@ -1,9 +1,9 @@
-// Package launch starts one process of a task, and tells when the process has ended. A start is made on a confined
-// thread, as the task's user, with the limits and priorities that every task gets, and in the cell and the place of the
-// task.
+// Package launch starts one process of a task, and tells when the process has ended. A confined thread starts the
+// process, as the task's user, with the limits and priorities that every task gets, and in the cell and the place of
+// the task.
 //
 // A [Launch] is one start. A [Forge] has the threads on which starts are made, [Ends] waits for the ends, and [Forks]
 // knows which children are being started or run.
 //
-// The package knows no tasks, files of jobs or streams. To it, a room is only a [Place] that a thread can enter.
+// The package knows no tasks, files of jobs or streams.
 package launch

@@ -181,8 +181,8 @@ func (f *Forge) Run(c *cell.Cell, in Place, asRoot bool, start func() error) err
 	return <-done
 }
 
-// usualSlack is how long the kernel may delay the timers of a task, in nanoseconds. It is the
-// kernel's default. The executor gives its own timers more.
+// usualSlack is how long the kernel may delay the timers of a task, in nanoseconds. It is the kernel's default. The
+// executor gives its own timers more.
 const usualSlack = 50_000
 
 // prepare confines the thread and enters a room.

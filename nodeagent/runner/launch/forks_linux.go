@@ -11,8 +11,8 @@ import (
 )
 
 // Forks are the children that this process makes for tasks, from before the kernel makes them until they are reaped.
-// All other children of this process were given to it by the kernel. No method waits for a start, because the start of
-// one account's task may take long.
+// The kernel gave all other children to this process. No method waits for a start, because the start of one account's
+// task may take long.
 type Forks struct {
 	mu    sync.Mutex
 	all   map[*Launch]bool
@@ -50,9 +50,8 @@ func (f *Forks) PIDs() (all map[int]bool, known bool) {
 	return all, true
 }
 
-// number returns the process number of the child as soon as the kernel has made it; 0 if there is no child. While the
-// kernel makes a child, it first writes the number of the descriptor, then lists the child in /proc, and then opens the
-// descriptor.
+// number returns the process number of the child as soon as the kernel has made it; 0 if there is no child. The kernel
+// first writes the number of the descriptor, then lists the child in /proc, and then opens the descriptor.
 func (l *Launch) number() (pid int, known bool) {
 	const tries, pause = 100, time.Millisecond
 	for range tries {

@@ -9,11 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A task starts with limits, priorities and a rank for the kernel's memory killer that do not depend on how the site
-// was started: from a shell with `ulimit`, `chrt` or `ionice`, or by a unit with Nice and OOMScoreAdjust. The values
-// are the defaults of a systemd service. Hard limits stay as the node has them, except for priorities: with high
-// priorities a task could stop the node from running. The set of processors stays too: an operator can use it to give a
-// node a part of a machine.
+// A task starts with the limits, priorities and rank for the kernel's memory killer of a systemd service, however the
+// site was started: from a shell with `ulimit`, `chrt` or `ionice`, or by a unit with Nice and OOMScoreAdjust. Hard
+// limits stay as the node has them, except for priorities: with high priorities a task could stop the node from
+// running. The set of processors stays too: an operator can use it to give a node a part of a machine.
 
 // limited is a limit for tasks that differs from this process's limit.
 type limited struct {
@@ -22,8 +21,8 @@ type limited struct {
 	hard     bool // tasks cannot raise it
 }
 
-// usualLimits are the limits of a login session. A task may ask the kernel for more open files; the
-// default is low because some programs close every possible descriptor.
+// usualLimits are the limits of a login session. A task may ask the kernel for more open files; the default is low
+// because some programs close every possible descriptor.
 var usualLimits = []limited{
 	{resource: unix.RLIMIT_CPU, limit: unix.Rlimit{Cur: unix.RLIM_INFINITY}},
 	{resource: unix.RLIMIT_FSIZE, limit: unix.Rlimit{Cur: unix.RLIM_INFINITY}},

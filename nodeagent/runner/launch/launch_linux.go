@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Launch is one start of a program. After the child has changed its user and before it executes the program, other
-// processes of the account can stop it. A lease on the program's file can delay it too. So while a start waits, it
-// holds only its own thread, but no file and no lock of this process. (Package syscall has one lock for all starts,
-// and delays the garbage collector.) vfork reads the fields up to errno by their offsets.
+// Launch is one start of a program. Between the change of its user and the exec, other processes of the account can
+// stop the child. A lease on the program's file can delay it too. So a waiting start holds only its own thread, and no
+// file or lock of this process. Package syscall has one lock for all starts, and delays the garbage collector. vfork
+// reads the fields up to errno by their offsets.
 type Launch struct {
 	call  [6]uintptr // the system call that makes the child, with its arguments
 	steps *step
@@ -32,8 +32,8 @@ type Launch struct {
 	noClone3 bool         // clone3 must fail in the program
 	affinity *unix.CPUSet // the program's processors; nil means all
 
-	// The kernel and the child get the addresses of these fields. They are part of the launch, which is on the heap:
-	// a goroutine's stack may move before the call is made.
+	// The kernel and the child get the addresses of these fields. The launch is on the heap, because a goroutine's
+	// stack may move before the call is made.
 	args  cloneArgs
 	stack [childStack]byte // stack of the child
 }
@@ -89,7 +89,7 @@ const (
 )
 
 // Spawn executes a program. The argument sys has the user of the new process, and whether the process gets a new
-// session, a terminal or a control group. The argument files has the standard input, output and error of the process.
+// session, a terminal or a control group. The argument files has its standard input, output and error.
 func (l *Launch) Spawn(path string, argv, env []string, dir string, umask uint32, files []uintptr, sys *syscall.SysProcAttr) (Child, error) {
 	p, err := l.newPlan(path, argv, env, dir, umask, files, sys)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 )
 
 // A write to the file of a task can hang, for example on a file system that does not answer. So a separate process
-// writes the last line of a task. Only that process opens the file. It is in no cell and no room, and it has the rights
-// of the task's user.
+// opens the file and writes the last line of a task. That process is in no cell and no room, and has the rights of the
+// task's user.
 
 const (
 	// lineWithin is how long the end of a task may wait for its last line.
@@ -25,7 +25,7 @@ const (
 )
 
 // WriteLine writes a line to the standard error of a task's first process. The argument first is a descriptor of that
-// process; WriteLine closes it. WriteLine returns after lineWithin even if the write hangs.
+// process, which WriteLine closes. WriteLine returns after lineWithin even if the write hangs.
 func (f *Forks) WriteLine(account messages.Name, first int, as *syscall.Credential, line []byte) {
 	found, _ := f.lines.LoadOrStore(account, make(chan struct{}, lineWriters))
 	writers, late := found.(chan struct{}), time.NewTimer(lineWithin)
@@ -56,9 +56,9 @@ func (f *Forks) WriteLine(account messages.Name, first int, as *syscall.Credenti
 	}
 }
 
-// newLinePlan returns the steps of the process that writes a line. The process gets a copy of the task's descriptor,
-// and so writes at the place where the task's output ends. It takes the copy with the rights of the node or, if the
-// node may not look into processes of others, with the rights of the user.
+// newLinePlan returns the steps of the process that writes a line. The process gets a copy of the task's descriptor, so
+// it writes where the task's output ends. It takes the copy with the rights of the node or, if the node may not look
+// into processes of others, with the rights of the user.
 func newLinePlan(first int, as *syscall.Credential, line []byte) *plan {
 	const task, output = 0, 1 // after the other files are closed, the kernel gives the copy the lowest free number
 	p := &plan{steps: make([]step, 0, 16), line: line, header: unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}}

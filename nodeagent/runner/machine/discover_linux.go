@@ -20,8 +20,8 @@ import (
 )
 
 // Discover finds what this machine has: the processors and the memory that this process may use, and the GPUs. The
-// argument program is a program of the site that prints the GPUs. If program is empty, nvidia-smi and rocm-smi list the
-// GPUs, if these two are installed.
+// argument program is a program of the site that prints the GPUs. If it is empty, nvidia-smi and rocm-smi list them, if
+// installed.
 func Discover(program string) (m Machine, err error) {
 	m = Machine{CPUs: Processors(), Memory: Memory()}
 	if program != "" {
@@ -109,8 +109,8 @@ func amdGPUs() []GPU {
 	return parseAMD(text)
 }
 
-// parseAMD reads an object such as {"card0": {"Unique ID": "0x62ff1f5f9ba6a8fb", "Card Series": "Instinct MI250X"}}. Versions of
-// rocm-smi write the names of fields in different cases.
+// parseAMD reads an object such as {"card0": {"Unique ID": "0x62ff1f5f9ba6a8fb", "Card Series": "Instinct MI250X"}}.
+// Versions of rocm-smi write the names of fields in different cases.
 func parseAMD(text []byte) (list []GPU) {
 	var cards map[string]map[string]string
 	if json.Unmarshal(text, &cards) != nil {
@@ -205,7 +205,7 @@ func minorOf(uuid string) (int, bool) {
 	return 0, false
 }
 
-// typeOf derives from the name of a GPU the short type that people ask for: "a100" for "NVIDIA A100-SXM4-80GB".
+// typeOf derives the short type that people ask for from the name of a GPU: "a100" for "NVIDIA A100-SXM4-80GB".
 func typeOf(name string) messages.Name {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == ' ' || r == '-' })
 	for _, w := range words {
@@ -217,7 +217,7 @@ func typeOf(name string) messages.Name {
 }
 
 // Processors returns the numbers of the processors that this process may use. They are sorted by memory node, package
-// and core, so that neighbours in the list are close to one another in the machine.
+// and core, so neighbours in the list are close to one another in the machine.
 func Processors() (list []int) {
 	var mask unix.CPUSet
 	if unix.SchedGetaffinity(0, &mask) != nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestNvidiaIsRead reads the formats that the page of nvidia-smi shows. The number of a device file may differ from
-// the index.
+// TestNvidiaIsRead reads the formats that the page of nvidia-smi shows. The number of a device file may differ from the
+// index.
 func TestNvidiaIsRead(t *testing.T) {
 	text := "0, GPU-a, NVIDIA A100-SXM4-80GB, 81920 MiB\n1, GPU-b, Tesla V100-PCIE-16GB, [N/A]\nNo devices were found\n"
 	got := parseNvidia(text, func(uuid string) (int, bool) { return 3, uuid == "GPU-a" })
@@ -28,7 +28,6 @@ func TestAMDIsRead(t *testing.T) {
 	}
 }
 
-// scriptFile writes a script, and returns its path.
 func scriptFile(t *testing.T, body string) string {
 	file := filepath.Join(t.TempDir(), "program")
 	if err := os.WriteFile(file, []byte("#!/bin/sh\n"+body+"\n"), 0o755); err != nil {
@@ -62,7 +61,6 @@ func TestAProgramOfTheSiteSaysWhichGPUsThereAre(t *testing.T) {
 	}
 }
 
-// TestAHealthProgramSaysWhatIsWrong checks that Check returns the first line of the program.
 func TestAHealthProgramSaysWhatIsWrong(t *testing.T) {
 	g := GPU{Index: 2, ID: "GPU-b"}
 	for body, want := range map[string]string{"exit 0": "", "echo $1 $2 is hot; echo more; exit 1": "2 GPU-b is hot", "exit 1": "exit status 1"} {
@@ -72,8 +70,8 @@ func TestAHealthProgramSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestDiscoverAsksTheProgram runs a script named nvidia-smi, and checks that Discover returns its GPUs, and none if
-// the script fails.
+// TestDiscoverAsksTheProgram runs a script named nvidia-smi. Discover must return its GPUs, and none if the script
+// fails.
 func TestDiscoverAsksTheProgram(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 )
 
-// Machine is the part of this machine that a node's tasks share. With the zero value nothing is
-// divided, and tasks run wherever the kernel puts them.
+// Machine is the part of this machine that a node's tasks share. With the zero value nothing is divided, and tasks run
+// wherever the kernel puts them.
 type Machine struct {
 	// CPUs are the numbers of the node's processors. Neighbours in the list are also near one another in the machine.
 	CPUs []int `json:"cpus,omitempty"`
@@ -112,7 +112,7 @@ func (s *Stock) nearest(n int) []int {
 	return positions[:n]
 }
 
-// Give returns a task's part of the machine to the stock. It does nothing if back is nil.
+// Give returns a task's part of the machine to the stock. If back is nil, it does nothing.
 func (s *Stock) Give(back *Portion) {
 	if back == nil {
 		return

@@ -19,8 +19,8 @@ import (
 // loginPath is the search path for programs after a login.
 const loginPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// ownEnv returns the clean environment of tasks that run as this process's user: a few of this
-// process's variables, or the values that a login would set, and no others.
+// ownEnv returns the clean environment of tasks that run as this process's user: a few of this process's variables, or
+// the values that a login would set, and no others.
 func ownEnv() []string {
 	name, home := "nobody", "/"
 	if u, err := user.Current(); err == nil {
@@ -74,8 +74,8 @@ func (c *Config) programEnv(p *agent.Program, base []string) ([]string, error) {
 	return e.list, nil
 }
 
-// setShape sets variables that tell a program the resources of each of its tasks. The number of threads is the number of
-// processors, unless the job sets it.
+// setShape sets variables that tell a program the resources of each of its tasks. The number of threads is the number
+// of processors, unless the job sets it.
 func (e *environment) setShape(p *agent.Program, all int64) {
 	if p.Shape == nil {
 		return
@@ -113,8 +113,8 @@ func (e *environment) setShape(p *agent.Program, all int64) {
 var perTask = [...]string{"CANDOR_TASK", "CANDOR_ATTEMPT", "CANDOR_ARRAY_INDEX", "CANDOR_NODES", "CANDOR_NODELIST", agent.StepsVariable, lease.Variable, proxy.Variable, "PWD"}
 
 // Env returns the environment of a task: the variables of its program, the variables that only this task has, and the
-// token with which it sends requests to its site. The argument alive is the path of the task's lease file (see package
-// lease).
+// token with which it sends requests to its site. The argument alive is the path of the task's lease file; see package
+// lease.
 func (p *Program) Env(task *agent.Grant, alive, dir string) []string {
 	env := make([]string, len(p.env), len(p.env)+len(perTask)+1)
 	copy(env, p.env)

@@ -105,8 +105,8 @@ func (p *Program) useScript(script, file string, noExec bool) error {
 	return nil
 }
 
-// writeExecutable writes a file that can be executed at once. While the file is open for writing, no child is forked:
-// a child would inherit the open file, and executing it would then fail with "text file busy".
+// writeExecutable writes a file that can be executed at once. While the file is open for writing, no child is forked: a
+// child would inherit the open file, and executing it would then fail with "text file busy".
 func writeExecutable(file, text string) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
@@ -204,8 +204,8 @@ func (p *Program) explainFile(dir string, err error) string {
 	return "command " + p.Path + ": " + ReasonOf(err)
 }
 
-// interpreterOf returns the interpreter in the first line of a file, or "" if there is none or the task's user may
-// not read the file.
+// interpreterOf returns the interpreter in the first line of a file. It returns "" if there is none or the task's user
+// may not read the file.
 func interpreterOf(file string, as *syscall.Credential) string {
 	line, n := make([]byte, 256), 0 // the kernel reads no more than this
 	err := launch.AsUser(as, func() error {

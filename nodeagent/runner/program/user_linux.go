@@ -132,7 +132,7 @@ func (d *lookups) find(name string, now time.Time) (lookup, error) {
 	return own.lookup, nil
 }
 
-// lookUpUser looks a user up with the programs of the system, getent and id: they also know the users of directory
+// lookUpUser looks a user up with the programs of the system, getent and id, which also know the users of directory
 // services. This program cannot ask these services, because it is linked without the C library.
 func lookUpUser(name string) (l lookup, err error) {
 	line, err := ask("getent", "passwd", name)
@@ -157,8 +157,8 @@ func ask(program string, args ...string) (string, error) {
 	return strings.TrimSpace(string(said)), err
 }
 
-// baseEnv returns the environment with which programs of the user start. If the user is not this process's user, the
-// environment has no variable of this process.
+// baseEnv returns the environment with which programs of the user start. If the user is not this process's user, it has
+// no variable of this process.
 func (i *Identity) baseEnv() []string {
 	if i.As == nil {
 		return ownEnv()

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CommandsDir is a directory in each room with this program under the names of commands that scripts call. A user may
-// have these commands in a temporary directory of the machine, which a room hides, or not on this node at all.
+// CommandsDir is a directory in each room with this program under the names of commands that scripts call. The user's
+// own commands may be in a temporary directory of the machine, which a room hides, or not on this node at all.
 const CommandsDir = "/tmp/.candor"
 
 // commandNames are the names under which a script finds this program.

@@ -39,9 +39,8 @@ const (
 	terminalsMost = "ptmxmode=0666,mode=0620,max=256"
 )
 
-// coverLimits are the mount options of the file system that covers a hidden directory. That file system holds only the
-// directories on the way to visible parts. The options limit its size, because tasks with this process's user could
-// write there.
+// coverLimits are the mount options of the file system that covers a hidden directory and holds only the directories on
+// the way to visible parts. The options limit its size, because tasks with this process's user could write there.
 const coverLimits = "mode=0755,size=64k,nr_inodes=16384"
 
 // roomReady is the message that the holder of a room sends when the room is set up.
@@ -147,9 +146,9 @@ func (w *inside) boundIPC() {
 	}
 }
 
-// enterCopy makes a copy of all mounts at a directory, and makes the copy the root of this process. The kernel lets
-// no process make a user namespace if its root differs from the root of its mount namespace. If tasks may have user
-// namespaces, the copy becomes the root of the mount namespace.
+// enterCopy makes a copy of all mounts at a directory the root of this process. The kernel lets no process make a user
+// namespace if its root differs from the root of its mount namespace. If tasks may have user namespaces, the copy
+// becomes the root of the mount namespace.
 func enterCopy(at string, namespaces bool) error {
 	fd, err := clone("/")
 	if err != nil {
@@ -182,8 +181,8 @@ func pivot(at string) error {
 	return os.NewSyscallError("chdir", unix.Chdir("/"))
 }
 
-// coverTemp gives the room its own temporary directories. The files in them may be kept inside the machine's
-// temporary directories.
+// coverTemp gives the room its own temporary directories. The files in them may be kept inside the machine's temporary
+// directories.
 func (w *inside) coverTemp() error {
 	own := make([]int, len(access.Temporary))
 	for i := range access.Temporary {
@@ -203,8 +202,8 @@ func (w *inside) coverTemp() error {
 }
 
 // pin mounts a directory on itself if it is on the way to a hidden directory and tasks could move or replace it: a
-// mount point cannot be renamed or removed. Without this, a task could move the directory. The next room would then
-// hide another directory in its place, and show the state of the site under a new name.
+// mount point cannot be renamed or removed. Otherwise the next room would hide another directory in its place, and show
+// the state of the site under a new name.
 func (w *inside) pin() error {
 	for _, hidden := range w.Hide {
 		for at := 1; at < len(hidden); at++ {
@@ -341,7 +340,7 @@ func sameAs(path string, fd int, as *syscall.Credential) bool {
 	return err == nil && have.Dev == want.Dev && have.Ino == want.Ino
 }
 
-// loopbackUp starts the loopback network, so that the processes of the room can talk to each other.
+// loopbackUp starts the loopback network.
 func loopbackUp() {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -24,9 +24,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// Room is a set of namespaces that the tasks of one account share. If accounts have no users of their own, the tasks of
-// one job share it. The namespaces are for processes, IPC and mounts; if Private is set, also for the network. One
-// process, the holder, keeps them open. When the holder ends, the kernel ends every process inside.
+// Room is a set of namespaces that the tasks of one account share or, if accounts have no users of their own, the tasks
+// of one job. The namespaces are for processes, IPC and mounts; if Private is set, also for the network. One process,
+// the holder, keeps them open. When the holder ends, the kernel ends every process inside.
 type Room struct {
 	key    string
 	as     *syscall.Credential // the user of its tasks; nil means this process's user
@@ -72,7 +72,7 @@ type Rooms struct {
 	removing atomic.Int64   // number of rooms that are closing, or whose temporary directories are being removed
 }
 
-// linger is how long a room stays without a task: making a room takes some milliseconds.
+// linger is how long a room stays without a task, because making a room takes some milliseconds.
 const linger = 10 * time.Second
 
 // spaces returns the namespaces of a room. The mount namespace is the last one, because a thread sees another /proc

@@ -13,8 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// TestLeftoversAreEndedByHandle kills a runner, and checks that the next one ends the sessions that it recorded, and
-// no others.
+// TestLeftoversAreEndedByHandle kills a runner. The next one must end the sessions that it recorded, and no others.
 func TestLeftoversAreEndedByHandle(t *testing.T) {
 	dir := t.TempDir()
 	start := func() *exec.Cmd {

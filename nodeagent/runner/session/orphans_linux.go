@@ -32,8 +32,8 @@ func EndMarked(list func() []int, marks []string) {
 	}
 }
 
-// EndEach ends processes in rounds. In each round it calls list, and ends each process that the function which accepts.
-// So a later round finds the processes that an ended process left. It stops when a round finds none.
+// EndEach ends processes in rounds, until a round finds none. In each round it calls list, and ends each process that
+// the function which accepts. So a later round finds the processes that an ended process left.
 func EndEach(list func() []int, which func(pid int) bool) {
 	for range orphanRounds {
 		chosen := slices.DeleteFunc(list(), func(pid int) bool { return !which(pid) })

@@ -9,7 +9,7 @@ import (
 )
 
 // InputFile returns the path of an input in a state directory. The agent puts the input there before it starts a task
-// that needs it, and the runner copies it from there.
+// that needs it.
 func InputFile(dir, digest string) string { return filepath.Join(InputsDir(dir), digest) }
 
 // InputsDir holds the inputs of a state directory.

@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/access"
 )
 
-// PlaceInputs copies a stage's inputs into a task's fresh working directory. A task may change
-// its inputs, so it gets copies, not links.
+// PlaceInputs copies a stage's inputs into a task's fresh working directory. A task may change its inputs, so it gets
+// copies, not links.
 func (s *Store) PlaceInputs(p *agent.Program, dir string, as *syscall.Credential) error {
 	if p.Dir != "" {
 		return messages.Errorf(messages.Invalid, "files need a working directory of the task's own, not %s", p.Dir)
@@ -33,8 +33,7 @@ func (s *Store) PlaceInputs(p *agent.Program, dir string, as *syscall.Credential
 	return nil
 }
 
-// placeInput copies one input. A damaged file is removed, so that it is fetched again for the next
-// attempt.
+// placeInput copies one input. A damaged file is removed, and fetched again for the next attempt.
 func placeInput(root *os.Root, f *jobmsg.File, from string, as *syscall.Credential) error {
 	source, err := os.Open(from)
 	if err != nil {
@@ -56,9 +55,8 @@ func placeInput(root *os.Root, f *jobmsg.File, from string, as *syscall.Credenti
 	return err
 }
 
-// copyInto makes a file for a task and returns the digest of its content. A child that is forked
-// while the file is open for writing could keep it open, and executing the file would fail; see
-// package program.
+// copyInto makes a file for a task and returns the digest of its content. A child that is forked while the file is open
+// for writing could keep it open, and executing the file would fail; see package program.
 func copyInto(root *os.Root, name string, mode os.FileMode, from io.Reader, as *syscall.Credential) (digest string, err error) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
@@ -77,7 +75,6 @@ func copyInto(root *os.Root, name string, mode os.FileMode, from io.Reader, as *
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// makeParents makes the directories above an input.
 func makeParents(root *os.Root, dir string, as *syscall.Credential) error {
 	if dir == "." {
 		return nil

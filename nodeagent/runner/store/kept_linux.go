@@ -60,9 +60,9 @@ func (s *Store) measureAccount(account messages.Name) (sum int64) {
 	return sum
 }
 
-// removeOldest removes files of an account's ended tasks, the oldest first, until at least the given number of bytes
-// is freed. It returns the number of freed bytes. Jobs with running tasks, or with outputs that are not stored yet,
-// come last.
+// removeOldest removes files of an account's ended tasks, the oldest first, until at least the given number of bytes is
+// freed. It returns the number of freed bytes. Jobs with running tasks, or with outputs that are not stored yet, come
+// last.
 func (s *Store) removeOldest(account messages.Name, bytes int64) (removed int64) {
 	jobs := s.jobsOf(account)
 	for _, j := range jobs {
@@ -145,7 +145,6 @@ func (j *Job) eachKept(f func(messages.Attempt, os.DirEntry)) {
 	}
 }
 
-// attemptOf returns the attempt to which a file with this name belongs.
 func attemptOf(job messages.JobID, name string) (a messages.Attempt, is bool) {
 	parts := strings.Split(name, ".")
 	if len(parts) != 4 {

@@ -104,7 +104,7 @@ type found struct {
 	changed int64
 }
 
-// known returns the jobs whose directories exist. The job that has not changed for the longest time comes first.
+// known returns the jobs whose directories exist, the one that has not changed for the longest time first.
 func (s *Store) known(entries []fs.DirEntry) (all []found) {
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), removedPrefix) {
@@ -133,7 +133,7 @@ func (s *Store) add(id messages.JobID, account messages.Name) *Job {
 	return j
 }
 
-// Acquire returns a job. The job's directory is not removed before the caller calls Release.
+// Acquire returns a job, whose directory stays until the caller calls Release.
 func (s *Store) Acquire(id messages.JobID, account messages.Name) *Job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -240,8 +240,8 @@ func (s *Store) noteRemoved(j *Job, bytes int64) {
 	j.kept = max(0, j.kept-bytes)
 }
 
-// dropIdle removes a job, unless a task of it runs or has outputs that may not be stored yet. It returns how many
-// bytes the job kept.
+// dropIdle removes a job, unless a task of it runs or has outputs that may not be stored yet. It returns how many bytes
+// the job kept.
 func (s *Store) dropIdle(j *Job) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -335,7 +335,7 @@ func (s *Store) Discard(dir string) {
 	s.move(dir)
 }
 
-// RemoveMoved removes the renamed directories. It tries a directory again in the next call if its removal fails.
+// RemoveMoved removes the renamed directories. If the removal of one fails, the next call tries again.
 func (s *Store) RemoveMoved() {
 	s.mu.Lock()
 	dirs := s.moved
@@ -358,7 +358,7 @@ func (s *Store) IsRemoving() bool {
 	return s.removing > 0 || len(s.moved) > 0
 }
 
-// Program makes the job's directory and computes the program, once. After an error it tries again in the next call: a
+// Program makes the job's directory and computes the program, once. After an error the next call tries again, because a
 // file that was missing may exist then.
 func (s *Store) Program(j *Job, p *agent.Program) (*program.Program, error) {
 	j.mu.Lock()
@@ -397,9 +397,9 @@ func (s *Store) Prompt(id messages.JobID, p *agent.Program) bool {
 	return made != nil && s.LanesFor(j, made).Ready()
 }
 
-// LanesFor returns the lanes of all jobs of the account, if two conditions hold: no other account has its user, and
-// no process of a task survives the task, because it could write to the next task's output. Otherwise it returns the
-// lanes of the job.
+// LanesFor returns the lanes of all jobs of the account, if two conditions hold: no other account has its user, and no
+// process of a task survives the task, because it could write to the next task's output. Otherwise it returns the lanes
+// of the job.
 func (s *Store) LanesFor(j *Job, p *program.Program) *lane.Lanes {
 	if p == nil || p.As == nil || !s.shares {
 		return &j.lanes
@@ -493,8 +493,8 @@ func wasSilent(base string) bool {
 	return false
 }
 
-// RanHere reports whether an attempt that lacks this output ran here. It did if its other output exists, or if the
-// attempt is listed as silent.
+// RanHere reports whether an attempt that lacks this output ran here: its other output exists, or the attempt is listed
+// as silent.
 func (s *Store) RanHere(a messages.Attempt) bool {
 	base := s.base(a)
 	if base == "" {
@@ -526,7 +526,7 @@ func (c *Config) makeDir(dir string) error {
 	return errors.Join(os.Chmod(c.Dir, access.ThroughDirs), os.Chmod(dir, access.ThroughDirs))
 }
 
-// base returns the common beginning of the paths of an attempt's files. It returns "" if the job is unknown.
+// base returns the common beginning of the paths of an attempt's files, or "" if the job is unknown.
 func (s *Store) base(a messages.Attempt) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -573,7 +573,8 @@ func baseOf(jobs string, account messages.Name, a messages.Attempt) string {
 	return string(strconv.AppendUint(b, uint64(a.Number), 10))
 }
 
-// Owner returns the account that owns a job; the result known is false if it never ran here, or its files were removed.
+// Owner returns the account that owns a job. The result known is false if the job never ran here, or its files were
+// removed.
 func (s *Store) Owner(id messages.JobID) (account messages.Name, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -67,7 +67,6 @@ func (k *kept) ran(account messages.Name, a messages.Attempt, bytes int, age tim
 	}
 }
 
-// put writes a file, and makes the directories above it.
 func put(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -78,7 +77,6 @@ func put(t *testing.T, path, text string) {
 	}
 }
 
-// used measures the files of an account's attempts, in bytes.
 func (k *kept) used(account messages.Name) int64 {
 	k.t.Helper()
 	entries, err := filepath.Glob(filepath.Join(k.dir, "jobs", account, "*", "0.*"))
@@ -92,7 +90,6 @@ func (k *kept) used(account messages.Name) int64 {
 	return meter.Usage().Bytes
 }
 
-// has checks which attempts have an output.
 func (k *kept) has(want ...messages.Attempt) {
 	k.t.Helper()
 	var got []messages.Attempt
@@ -132,8 +129,8 @@ func TestTheOldestJobsAreRemoved(t *testing.T) {
 	}
 }
 
-// TestAStoreIsOpenedAgain checks that a second run knows the jobs of the first run and their accounts, and finishes the
-// removals of the first run.
+// TestAStoreIsOpenedAgain checks that a second run knows the jobs of the first run and their accounts, and finishes its
+// removals.
 func TestAStoreIsOpenedAgain(t *testing.T) {
 	dir := t.TempDir()
 	k := open(t, dir)
@@ -156,8 +153,8 @@ func TestAStoreIsOpenedAgain(t *testing.T) {
 	}
 }
 
-// TestANumberOfAnotherAccount checks that the files of a job are removed when another account has a job with its
-// number, but not before the last task of the first job has ended. The second account must not read them.
+// TestANumberOfAnotherAccount: another account has a job with the number of a job here. The files of the first job must
+// be removed after its last task has ended. The second account must not read them.
 func TestANumberOfAnotherAccount(t *testing.T) {
 	k := open(t, t.TempDir())
 	k.ran("ann", attempt(1, 0), 10, 0)
@@ -178,9 +175,9 @@ func TestANumberOfAnotherAccount(t *testing.T) {
 	}
 }
 
-// TestBoundRemovesTheOldestFiles checks what an account loses when it keeps more than its bound. It must lose first its
-// idle jobs, and then the oldest attempts of jobs with running tasks. It must not lose files of attempts that still
-// run, or files that are not stored yet.
+// TestBoundRemovesTheOldestFiles checks what an account loses when it keeps more than its bound: first its idle jobs,
+// and then the oldest attempts of jobs with running tasks. It must not lose files of attempts that still run, or files
+// that are not stored yet.
 func TestBoundRemovesTheOldestFiles(t *testing.T) {
 	all := []messages.Attempt{attempt(1, 0), attempt(1, 1), attempt(1, 2), attempt(2, 0), attempt(3, 0)}
 	without := func(gone ...messages.Attempt) []messages.Attempt {
@@ -334,9 +331,8 @@ func TestAttemptsWithoutOutput(t *testing.T) {
 	}
 }
 
-// TestInputsAreCopiedAndChecked places the inputs of a task in their own directories. An input must be executable if
-// the job says so. If a file is missing or damaged on the node, there must be an error. A damaged file must also be
-// removed, so that it is fetched again.
+// TestInputsAreCopiedAndChecked places the inputs of a task in their own directories. A missing or damaged file must be
+// an error. A damaged file must also be removed, so that it is fetched again.
 func TestInputsAreCopiedAndChecked(t *testing.T) {
 	k := open(t, t.TempDir())
 	input := func(name, content, really string, executable bool) jobmsg.File {
@@ -429,7 +425,6 @@ func TestAFullDiskIsAnError(t *testing.T) {
 	}
 }
 
-// mounted returns a directory with a small file system of its own.
 func mounted(t *testing.T, options string) (dir string) {
 	t.Helper()
 	if os.Geteuid() != 0 {

@@ -206,8 +206,8 @@ func (s *Stream) control(r *agent.StreamRequest) {
 	}
 }
 
-// take takes as much input as there is room for, and reports whether it has all input of the request. The caller
-// holds s.mu.
+// take takes as much input as there is room for, and reports whether it has all input of the request. The caller holds
+// s.mu.
 func (s *Stream) take(r *agent.StreamRequest) bool {
 	end := r.InputAt + int64(len(r.Input))
 	if r.InputAt > s.next || s.ended { // bytes before these are missing, or the input has ended
@@ -261,7 +261,6 @@ func (o *source) drop(until int64) {
 	}
 }
 
-// piece returns a copy of the first bytes in the buffer.
 func (o *source) piece() []byte {
 	return append([]byte(nil), o.data[:min(len(o.data), agent.MaxStreamPiece)]...)
 }
@@ -318,9 +317,9 @@ func (s *Stream) leave() {
 	}
 }
 
-// Process opens the files of a process. The result theirs has the ends for the process, whose owner becomes the user in
-// the argument as. The result ours has the ends to close when the stream has finished. The argument inside calls a
-// function in the room whose terminal the process gets. If it is nil, the process gets one of this process's terminals.
+// Process opens the files of a process. The result theirs has the ends for the process, whose owner becomes the user
+// as. The result ours has the ends to close when the stream has finished. The argument inside calls a function in the
+// room whose terminal the process gets. If it is nil, the process gets one of this process's terminals.
 func (s *Stream) Process(as *syscall.Credential, inside func(func() error) error) (theirs, ours []*os.File, err error) {
 	if s.what.Terminal {
 		theirs, ours, err = s.openTerminal(as, inside)

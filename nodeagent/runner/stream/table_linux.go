@@ -44,8 +44,8 @@ func (t *Streams) Get(key Key) *Stream {
 	return t.all[key]
 }
 
-// Add adds a stream. If there are too many, it drops the ended stream whose client has been silent for longest.
-// Streams next to tasks never prevent a task's own stream.
+// Add adds a stream. If there are too many, it drops the ended stream whose client has been silent for longest. Streams
+// next to tasks never prevent a task's own stream.
 func (t *Streams) Add(key Key, s *Stream) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

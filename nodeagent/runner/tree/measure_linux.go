@@ -33,13 +33,12 @@ type Meter struct {
 
 type file struct{ dev, ino uint64 }
 
-// maxLinked bounds the files that a meter remembers: files with several names, without a name, and
-// large ones.
+// maxLinked bounds the files that a meter remembers: files with several names, without a name, and large ones.
 const maxLinked = 1 << 20
 
 const large = 1 << 20
 
-// NewMeter returns a meter that stops when the sum in bytes exceeds the argument most, or when goOn returns false.
+// NewMeter returns a meter that stops when the sum exceeds most bytes, or when goOn returns false.
 func NewMeter(most int64, goOn func() bool) *Meter {
 	return &Meter{most: most, goOn: goOn, counted: map[file]struct{}{}}
 }
@@ -105,8 +104,8 @@ func (m *Meter) AddOpen(process int) {
 	w.run(dir)
 }
 
-// count adds a file. A file with several names or without a name is added only once. A large file is also added only
-// once: it may get another name, or lose its name, during the measurement.
+// count adds a file. A file with several names or without a name is added only once. So is a large file, which may get
+// another name, or lose its name, during the measurement.
 func (m *Meter) count(info *unix.Stat_t) {
 	const block = 512 // unit of st_blocks on every file system
 	cost := max(info.Blocks*block, m.least)
@@ -153,8 +152,8 @@ func (o openFiles) found(dir int, e entry) (in bool, err error) {
 }
 
 // inodeShare returns the cost of one inode in a directory's file system, in bytes. A file system that makes inodes as
-// needed reports no number of inodes; in such a file system an inode costs one block. An inode costs at most mostShare,
-// because some file systems report wrong numbers.
+// needed reports no number of them; there an inode costs one block. An inode costs at most mostShare, because some file
+// systems report wrong numbers.
 func inodeShare(dir int) int64 {
 	var fs unix.Statfs_t
 	return shareIn(&fs, unix.Fstatfs(dir, &fs))

@@ -12,8 +12,7 @@ import (
 
 func farOff() time.Time { return time.Now().Add(time.Hour) }
 
-// TestRemovalEndsThoughFilesAreMade runs a program that makes files all the time. The removal takes longer, but must
-// end.
+// TestRemovalEndsThoughFilesAreMade runs a program that makes files all the time. The removal must still end.
 func TestRemovalEndsThoughFilesAreMade(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "dir")
 	must(t, os.MkdirAll(filepath.Join(dir, "d"), 0o700))

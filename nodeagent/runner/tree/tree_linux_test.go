@@ -23,7 +23,6 @@ func must(t *testing.T, err error) {
 
 const big = 1 << 20 // size in bytes of the file that a tree hides
 
-// writeAt writes a big file in an open directory.
 func writeAt(t *testing.T, dir int) {
 	t.Helper()
 	fd, err := unix.Openat(dir, "big", unix.O_CREAT|unix.O_WRONLY, 0o600)
@@ -196,8 +195,7 @@ func TestFilesWithoutANameCount(t *testing.T) {
 	}
 }
 
-// TestALargeFileThatLosesItsNameCountsOnce removes the name of a large file during a measurement. The file must count
-// once.
+// TestALargeFileThatLosesItsNameCountsOnce removes the name of a large file during a measurement.
 func TestALargeFileThatLosesItsNameCountsOnce(t *testing.T) {
 	dir := t.TempDir()
 	chain(t, dir, "d", 1)
@@ -228,8 +226,8 @@ func asOrdinary(f func()) {
 	<-done
 }
 
-// TestClosedDirectories makes directories that their owner, an ordinary user, may not read. The measurement must
-// report them and count everything else, and they must be removed.
+// TestClosedDirectories makes directories that their owner, an ordinary user, may not read. The measurement must report
+// them and count everything else, and they must be removed.
 func TestClosedDirectories(t *testing.T) {
 	base, err := os.MkdirTemp("/var/tmp", "tree") // other users may pass through it
 	must(t, err)

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// window is how many directories a walk holds open (one more for a moment). A directory is opened again only after
-// the walk was that many levels below it, so reopening costs little for any tree.
+// window is how many directories a walk holds open (one more for a moment). A directory is opened again only after the
+// walk was that many levels below it, so reopening costs little.
 const window = 16
 
 // visitor says what a walk does with the entries that it finds.
@@ -47,8 +47,8 @@ type place struct {
 	begin, end int64
 }
 
-// failures collects errors at single files. A missing file is no failure, because a program may remove its files at
-// any time.
+// failures collects errors at single files. A missing file is no failure, because a program may remove its files at any
+// time.
 type failures struct {
 	first error
 	count int

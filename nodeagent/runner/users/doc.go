@@ -2,6 +2,6 @@
 // uses on this machine.
 //
 // The number is the hash of the account's name within the range, or the next free one. So machines without a collision
-// give an account the same number. The numbers are kept in a file that all nodes of the site on the machine share. So
-// no two accounts have the same number, and an account keeps its number over restarts.
+// give an account the same number. All nodes of the site on the machine keep the numbers in one file. So no two
+// accounts have the same number, and an account keeps its number over restarts.
 package users

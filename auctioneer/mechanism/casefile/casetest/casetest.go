@@ -1,5 +1,5 @@
-// Package casetest has helpers for tests of mechanisms. The helpers read sample cases, and try documents as the command
-// line does. Only tests import the package.
+// Package casetest has helpers for tests of mechanisms: they read sample cases, and try documents as the command line
+// does. Only tests import the package.
 package casetest
 
 import (
@@ -39,7 +39,7 @@ func Cases[Case any](t testing.TB, file string) []Case {
 	return doc.Cases
 }
 
-// Solve returns the answer to a document. The document is JSON text, or a value that is encoded as JSON.
+// Solve returns the answer to a document, which is JSON text or a value to encode as JSON.
 func Solve[Output any](t testing.TB, solve Solver, document any) Output {
 	t.Helper()
 	text, ok := document.(string)
@@ -57,8 +57,7 @@ func Solve[Output any](t testing.TB, solve Solver, document any) Output {
 	return out.(Output)
 }
 
-// Refuses checks that each document (a key of documents) is refused as Invalid, with an error that contains a
-// text (the value).
+// Refuses checks that each document (a key) is refused as Invalid, with an error that contains a text (its value).
 func Refuses(t *testing.T, solve Solver, documents map[string]string) {
 	t.Helper()
 	for document, says := range documents {
@@ -69,8 +68,8 @@ func Refuses(t *testing.T, solve Solver, documents map[string]string) {
 	}
 }
 
-// Fuzz looks for a document of at most `most` bytes that solve handles badly. solve must return an error that
-// blames the sender, or an answer that JSON can encode and that passes check.
+// Fuzz looks for a document of at most `most` bytes that solve handles badly. solve must return an error that blames
+// the sender, or an answer that JSON can encode and that passes check.
 func Fuzz[Output any](f *testing.F, solve Solver, most int, check func(*testing.T, Output), seeds ...string) {
 	for _, seed := range seeds {
 		f.Add([]byte(seed))
@@ -93,8 +92,8 @@ func Fuzz[Output any](f *testing.F, solve Solver, most int, check func(*testing.
 	})
 }
 
-// Main runs the tests of a package with the given number of random cases for each property. The command line
-// can set another number.
+// Main runs the tests of a package with the given number of random cases for each property. The command line can set
+// another number.
 func Main(m *testing.M, cases int) {
 	if err := flag.Set("rapid.checks", strconv.Itoa(cases)); err != nil {
 		panic(err)

@@ -20,7 +20,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// options are the flags of the command.
 type options struct {
 	simulate.Source
 	jobs      int
@@ -36,12 +35,11 @@ type options struct {
 	tries     int
 }
 
-// Pays is the error that the audit returns if a lie gains more than the threshold. The program then exits with code 1.
+// Pays is the error that the audit returns if a lie gains more than the threshold. The exit code is then 1.
 type Pays struct{ message string }
 
 func (p *Pays) Error() string { return p.message }
 
-// ExitCode returns the program's exit code.
 func (p *Pays) ExitCode() int { return 1 }
 
 // document is what --json prints.
@@ -55,12 +53,11 @@ type document struct {
 	Threshold *float64      `json:"threshold"` // null means that no threshold was given
 	Pays      bool          `json:"pays"`      // a lie gains more than the threshold
 	Above     *float64      `json:"above"`     // largest average gain that a fixed lie may have; null means no limit
-	Failed    []string      `json:"failed"`    // kinds of lies that gain more than Above, or that gain at all and are named by --zero
+	Failed    []string      `json:"failed"`    // kinds of lies that gain more than Above; for kinds that --zero names, more than 0
 	wide      bool          // each job is one task of several slots
 	*audit.Report
 }
 
-// Command returns `candor audit`.
 func Command() *cobra.Command {
 	var o options
 	c := &cobra.Command{
@@ -193,8 +190,8 @@ func (o *options) run(c *cobra.Command) error {
 	return nil
 }
 
-// failed returns the kinds of lies that gain more than the flags allow. Only fixed lies count: a fixed lie is told for
-// every job, not chosen for each job. The whole confidence interval of the gain must be above the limit.
+// failed returns the kinds of lies that gain more than the flags allow. It counts only fixed lies, which are told for
+// every job. The whole confidence interval of the gain must be above the limit.
 func (o *options) failed(d *document) []string {
 	out, lies := []string{}, 0
 	for i := range d.Kinds {
@@ -310,8 +307,8 @@ func (o *options) present(out io.Writer, d *document) error {
 	return nil
 }
 
-// control returns a text that says whether the control lie of a kind gains. A control lie is known to gain. If it does
-// not gain in this sample, the sample is too small to show anything.
+// control returns a text that says whether the control lie of a kind gains. Such a lie is known to gain. If it does not
+// gain here, the sample is too small to show anything.
 func control(f *audit.Finding) string {
 	switch {
 	case f.Control.Jobs == 0:
@@ -324,10 +321,10 @@ func control(f *audit.Finding) string {
 	return "not fired: this sample is too small to show a gain"
 }
 
-// row returns a row of a Markdown table: the number of jobs, for each kind the average gain of the lie that gains most
-// surely, with its interval, and whether the control fired. With wide jobs the gains are bounded, because waiting can
-// cost a short job a thousand times its value. Joint lies are chosen after their gains are known, so for them the row has
-// the number of jobs that gain, and the largest gain.
+// row returns a row of a Markdown table. It has the number of jobs and, for each kind of lie, the average gain and
+// whether the control fired. Gains of wide jobs are bounded, because waiting can cost a short job a thousand times its
+// value. Joint lies are chosen after their gains are known, so the row shows only how many jobs gain, and the largest
+// gain.
 func row(d *document) string {
 	cells, fired := []string{"", fmt.Sprint(d.Jobs)}, "-"
 	for i := range d.Kinds {

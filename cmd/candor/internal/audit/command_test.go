@@ -48,8 +48,7 @@ func market(t *testing.T, text string) string {
 	return path
 }
 
-// TestTheThresholdDecidesTheExitCode runs the audit with a threshold. A market with first prices must fail, and a
-// truthful rule must pass.
+// A market with first prices must fail, and a truthful rule must pass.
 func TestTheThresholdDecidesTheExitCode(t *testing.T) {
 	log := trace(t)
 	first := market(t, "mechanism: highest-bid\nprice: first\n")
@@ -78,8 +77,7 @@ func TestTheThresholdDecidesTheExitCode(t *testing.T) {
 	}
 }
 
-// TestFixedLiesDecideTheExitCode runs the audit with each of the two flags that limit the gain of fixed lies. A market
-// with first prices must fail with both, and a truthful rule must pass.
+// Two flags limit the gain of fixed lies. A market with first prices must fail with both; a truthful rule must pass.
 func TestFixedLiesDecideTheExitCode(t *testing.T) {
 	common := []string{"--trace", trace(t), "--nodes", "2", "--jobs", "20", "--lies", "value", "--seeds", "2"}
 	for _, flags := range [][]string{{"--fail-above", "0.02"}, {"--zero", "value"}} {
@@ -96,8 +94,7 @@ func TestFixedLiesDecideTheExitCode(t *testing.T) {
 	}
 }
 
-// TestAnInterruptedRowIsNoRow interrupts an audit with --row. The audit must end with an error and print no row,
-// because the row would cover only some of the jobs.
+// An interrupted audit with --row must print no row, because the row would cover only some of the jobs.
 func TestAnInterruptedRowIsNoRow(t *testing.T) {
 	ended, end := context.WithCancel(context.Background())
 	end()
@@ -116,7 +113,6 @@ func TestAnInterruptedRowIsNoRow(t *testing.T) {
 	}
 }
 
-// words is a writer that sends each write to a channel.
 type words chan string
 
 func (w words) Write(p []byte) (int, error) {
@@ -131,7 +127,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestVerbs runs the search for sequences of commands twice. Both runs must print the same, and no gain is above 0.5.
+// TestVerbs searches for gainful sequences of commands twice. Both runs must print the same, and no gain is above 0.5.
 func TestVerbs(t *testing.T) {
 	args := []string{"--trace", trace(t), "--nodes", "2", "--jobs", "4", "--tries", "1", "--market", "fifo", "--verbs", "--fail-above", "0.5"}
 	text, err := run(append(args, "--json")...)
@@ -165,8 +161,8 @@ func TestBadCommandLines(t *testing.T) {
 	}
 }
 
-// TestKeep runs the audit with --keep. The state directory must then have the last report of each market. A report has
-// its date and settings, and names files without their directories.
+// TestKeep runs the audit with --keep. The state directory must then have the last report of each market, with its date
+// and settings. File names have no directories.
 func TestKeep(t *testing.T) {
 	state, log := t.TempDir(), trace(t)
 	if _, err := run("--trace", log, "--market", "fifo", "--keep", filepath.Join(state, "none")); messages.KindOf(err) != messages.Invalid {

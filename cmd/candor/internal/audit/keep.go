@@ -28,7 +28,7 @@ func commandLine(f *pflag.FlagSet) string {
 	return strings.Join(words, " ")
 }
 
-// keep writes a report into the state directory of a site. It replaces the last report of the same market.
+// keep writes a report into the state directory. It replaces the last report of the same market.
 func keep(state string, d *document) error {
 	kept := *d
 	kept.Trace = filepath.Base(d.Trace)

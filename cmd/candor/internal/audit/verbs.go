@@ -70,7 +70,6 @@ func (o *options) searchVerbs(c *cobra.Command) error {
 	return nil
 }
 
-// Returns the mean gain with its confidence interval.
 func gained(v *audit.Verbed) string { return interval(v.Mean, v.CI) }
 
 func interval(mean float64, ci [2]float64) string {

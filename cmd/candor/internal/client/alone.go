@@ -14,12 +14,11 @@ var lacking = []string{"up", messages.Auctioneer, messages.NodeAgent, messages.E
 const inWhole = `only the whole program has this command, and this is the client:
 use bin/candor of "make build", or the package candor`
 
-// elsewhere runs in place of a command that the client program does not have. Its error names the programs that have
-// the command.
+// elsewhere runs in place of a command that the client program lacks. Its error names the programs that have the
+// command.
 func elsewhere(*cobra.Command, []string) error { return cli.Usagef(inWhole) }
 
-// Returns the tree of commands for a program that is only a client. The groups bank and site have only the commands
-// that a client can run.
+// Returns the tree of commands for a program that is only a client.
 func alone(a *cli.App) *cobra.Command {
 	bank := &cobra.Command{Use: messages.Bank, Short: "export and check the bank's journal, sign requests", RunE: func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/clienttest"
 )
 
-// TestClientRefusesWhatItLacks checks the client program. It must have the commands of users and operators, with the
-// same help. For every other command, it must say which program has it.
+// The client program has the commands of users and operators, with the same help. For every other command, it must say
+// which program has the command.
 func TestClientRefusesWhatItLacks(t *testing.T) {
 	s := newSite(t)
 	run := func(args ...string) clienttest.Result {

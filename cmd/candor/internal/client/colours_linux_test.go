@@ -7,11 +7,9 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/clienttest"
 )
 
-// TestColoursLeaveTheTextAlone runs commands with and without colours. Without the colour sequences, the text must be
-// the same.
 func TestColoursLeaveTheTextAlone(t *testing.T) {
 	s := clienttest.AnswerAll(newSite(t))
-	s.Width = 100 // the width of the terminal
+	s.Width = 100
 	for _, line := range []string{"jobs", "why 104", "markets", "statement"} {
 		user, tty := clienttest.OpenTerminal(t)
 		code := s.OnTerminal(tty, strings.Fields(line)...)

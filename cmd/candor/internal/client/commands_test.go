@@ -26,7 +26,7 @@ type overview struct {
 	Markets []market.MarketStatus `json:"markets"`
 }
 
-// queries are command lines of all commands that show a reply, with the type of the reply.
+// queries are the command lines that show a reply, with the type of the reply.
 var queries = []struct {
 	line  string
 	reply any
@@ -73,8 +73,6 @@ func TestCommandsShowReplies(t *testing.T) {
 	}
 }
 
-// TestCommandsPrintTheReplyAsJSON runs each query with --json. The output must be one JSON document that decodes to
-// the site's reply.
 func TestCommandsPrintTheReplyAsJSON(t *testing.T) {
 	s := clienttest.AnswerAll(newSite(t))
 	for _, q := range queries {
@@ -124,8 +122,8 @@ func TestRequestsSayWhatWasAsked(t *testing.T) {
 	}
 }
 
-// TestGroupsSayWhatThereIs runs each command that only groups others. It must exit with the code for wrong usage and
-// list its commands. So a script that forgets the subcommand stops with an error.
+// A command that only groups others must list them and exit with the code for wrong usage. So a script that forgets the
+// subcommand stops.
 func TestGroupsSayWhatThereIs(t *testing.T) {
 	s := clienttest.AnswerAll(newSite(t))
 	s.Tree = wholeFor
@@ -196,8 +194,7 @@ func TestWrongUsageIsExplained(t *testing.T) {
 	}
 }
 
-// TestWrongFlags checks that an error about a wrong flag names the flag as the user typed it, and says what to type
-// instead.
+// An error about a wrong flag names the flag as the user typed it, and says what to type instead.
 func TestWrongFlags(t *testing.T) {
 	s := newSite(t)
 	for line, want := range map[string]string{
@@ -210,8 +207,6 @@ func TestWrongFlags(t *testing.T) {
 	}
 }
 
-// TestEveryCommandHasHelp checks that every command has a short help and an example, and that --help works for every
-// command.
 func TestEveryCommandHasHelp(t *testing.T) {
 	s := newSite(t)
 	a := cli.New()
@@ -271,8 +266,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestFurtherCommands checks the exit codes of commands that other packages add. The exit code comes from the kind of
-// the command's error, or from the error's method ExitCode.
+// The exit code of another package's command comes from the kind of its error, or from the error's method ExitCode.
 func TestFurtherCommands(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -295,13 +289,12 @@ func TestFurtherCommands(t *testing.T) {
 	}
 }
 
-// disorder is an error of another package's command with its own exit code.
 type disorder struct{ error }
 
 func (disorder) ExitCode() int { return cli.CodeFailed }
 
-// TestFurtherCommandsInterrupted interrupts a command, which then returns an error. The error must not be printed,
-// because it only reports the interrupt. Only an error with its own exit code must be printed.
+// The error of an interrupted command only reports the interrupt, so it must not be printed. An error with its own exit
+// code must be printed.
 func TestFurtherCommandsInterrupted(t *testing.T) {
 	for _, c := range []struct {
 		err  error

@@ -12,8 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// TestNoFlagIsEmpty gives an empty value to every flag of every command, as a script with an unset variable does.
-// Every flag must refuse it.
+// A script with an unset variable gives a flag an empty value. Every flag must refuse it.
 func TestNoFlagIsEmpty(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	n := 0
@@ -34,8 +33,7 @@ func TestNoFlagIsEmpty(t *testing.T) {
 	}
 }
 
-// TestEmptyValuesChangeNothing runs command lines in which an empty value would mean more jobs or tasks. The site
-// must get no request.
+// In these command lines, an empty value would mean more jobs or tasks. The site must get no request.
 func TestEmptyValuesChangeNothing(t *testing.T) {
 	s := clienttest.AnswerAll(newSite(t))
 	asked := false

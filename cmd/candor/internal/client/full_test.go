@@ -11,8 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// TestLostOutputIsAFailure checks that no command succeeds if its output cannot be written. After a submission,
-// standard error must have the job's number.
+// No command succeeds if its output cannot be written. After a submission, standard error must have the job's number.
 func TestLostOutputIsAFailure(t *testing.T) {
 	s := newSite(t)
 	clienttest.Submissions(s)

@@ -26,10 +26,9 @@ type Group struct {
 	Commands []*cobra.Command
 }
 
-// Main runs candor with the arguments of the process, and returns the exit code. If the process has the name of a Slurm
-// command, Main runs that command. The function further returns the commands that only the whole program has; it may be
-// nil. The exit code for an error of such a command comes from its messages.Kind, or from its method ExitCode() int. If
-// the first argument names a client's command, only that command is built.
+// Main runs candor with the arguments of the process, and returns the exit code. A process with the name of a Slurm
+// command runs that command. The function further returns the commands that only the whole program has; it may be nil.
+// The exit code for an error of such a command comes from its messages.Kind or its method ExitCode() int.
 func Main(argv []string, further func() []Group) int {
 	if code, known := slurm.Main(argv); known {
 		return code
@@ -61,9 +60,9 @@ func treeFor(a *cli.App, args []string, further func() []Group) *cobra.Command {
 	return root(a, further())
 }
 
-// protect hides the memory of a command from other processes of the same user and from core files, because it holds
-// credentials and keys. It does so before the command reads anything. Commands marked [dumps.StartsTasks] protect
-// themselves later: they must first make namespaces, which a protected process cannot do.
+// protect hides the memory of a command, which holds credentials and keys, from other processes of the user and from
+// core files. It does so before the command reads anything. Commands marked [dumps.StartsTasks] protect themselves
+// later, because a protected process cannot make namespaces.
 func protect(root *cobra.Command, args []string) error {
 	if cmd, _, err := root.Find(args); err == nil && !isProtected(cmd) {
 		return nil
@@ -83,7 +82,6 @@ func isProtected(cmd *cobra.Command) bool {
 // Root returns the tree of commands, for generated documentation.
 func Root(groups ...Group) *cobra.Command { return root(cli.New(), groups) }
 
-// root builds the tree of commands, with the further commands in it.
 func root(a *cli.App, groups []Group) *cobra.Command {
 	var version bool
 	root := cli.Root(a)
@@ -118,8 +116,7 @@ Start a site on this machine with "candor up", then submit to it.`
 	return root
 }
 
-// helpCommand returns the command help. It shows the help of a command or topic, and returns an error for an unknown
-// name.
+// helpCommand returns the command help for commands and topics.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND]",

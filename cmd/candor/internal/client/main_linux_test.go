@@ -28,8 +28,7 @@ func closes() Group {
 	}}}
 }
 
-// TestSecondSignalEndsAtOnce sends two signals to a command. The command handles the first one itself; the second one
-// must end the process at once.
+// The command handles the first signal itself; the second one must end the process at once.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	const child = "CANDOR_TEST_CLOSES"
 	if os.Getenv(child) != "" {
@@ -69,8 +68,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	}
 }
 
-// untilEnded sends a signal again and again until the process ends. The process may not have handled the first signal
-// yet.
+// untilEnded sends a signal until the process ends, because the process may not handle the first signal yet.
 func untilEnded(t *testing.T, p *os.Process, signal os.Signal, ended chan struct{}) {
 	again, tooLong := time.NewTicker(10*time.Millisecond), time.After(time.Minute)
 	defer again.Stop()
@@ -87,8 +85,7 @@ func untilEnded(t *testing.T, p *os.Process, signal os.Signal, ended chan struct
 	}
 }
 
-// TestHelpNamesCommandsOnce checks that the commands about the books, which are added to the command that runs a
-// bank, are listed once.
+// The commands about the books are added to the command that runs a bank. The help must list them once.
 func TestHelpNamesCommandsOnce(t *testing.T) {
 	const child = "CANDOR_TEST_HELPS"
 	if os.Getenv(child) != "" {

@@ -33,7 +33,6 @@ its subject and its reply. Any NATS client can send the requests.`,
 	})
 }
 
-// verbView is one line in the list of requests.
 type verbView struct {
 	Subject string `json:"subject"`
 	Request string `json:"request"`

@@ -6,7 +6,6 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 )
 
-// topics returns help pages that are not commands.
 func topics() []*cobra.Command {
 	return []*cobra.Command{
 		{Use: "exit-codes", Short: "what the exit codes mean", Long: exitCodesTopic},
@@ -163,7 +162,7 @@ command:
 
 Directives of sbatch are read too: see candor help slurm.`
 
-// slurmTopic returns the help page about Slurm. A part of it comes from the table with which #SBATCH lines are read.
+// slurmTopic returns the help page about Slurm. A part comes from the table with which #SBATCH lines are read.
 func slurmTopic() string {
 	ours, ignored, without := jobfile.SbatchTable()
 	return `"candor slurm link DIRECTORY" makes commands with the names of Slurm's: sbatch,

@@ -18,8 +18,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/solve"
 )
 
-// TestTree compares every command of the binary, with its flags and their defaults, with testdata/tree.txt. So the
-// commands that users type do not change by accident.
+// The file testdata/tree.txt has all commands with their flags and defaults, so that they do not change by accident.
 func TestTree(t *testing.T) {
 	t.Setenv("HOME", t.TempDir()) // defaults are shown as paths in the home directory
 	t.Setenv("XDG_STATE_HOME", "")
@@ -30,8 +29,7 @@ func TestTree(t *testing.T) {
 	clienttest.Golden(t, "tree.txt", text.String())
 }
 
-// TestHelp checks the help of every command. It must fit a terminal of 80 columns. A short text begins with a small
-// letter; a long text has whole sentences.
+// The help must fit a terminal of 80 columns. A short text begins with a small letter; a long text has whole sentences.
 func TestHelp(t *testing.T) {
 	t.Setenv("HOME", "/home/ada")
 	t.Setenv("XDG_STATE_HOME", "")
@@ -51,8 +49,7 @@ func TestHelp(t *testing.T) {
 	})
 }
 
-// TestOneCommandIsMadeAlone checks that a command line makes only the command that it names. The command must have
-// the same name and help as in the whole tree.
+// A command line makes only the command that it names, with the same name and help as in the whole tree.
 func TestOneCommandIsMadeAlone(t *testing.T) {
 	further := func() []Group { return []Group{{"Run a site:", serve.Commands()}} }
 	for _, c := range treeFor(cli.New(), nil, further).Commands() {
@@ -68,7 +65,7 @@ func TestOneCommandIsMadeAlone(t *testing.T) {
 	}
 }
 
-// TestHelpOfNothing asks for the help of a name that is neither a command nor a topic. The user must get an error.
+// The help of a name that is neither a command nor a topic must be an error.
 func TestHelpOfNothing(t *testing.T) {
 	s := newSite(t)
 	s.Run("help", "vanish").Expect(t, cli.CodeUsage, "", `unknown command "vanish"`)
@@ -76,7 +73,6 @@ func TestHelpOfNothing(t *testing.T) {
 	s.Run("help", "slurm").Expect(t, cli.CodeOK, "#SBATCH", "")
 }
 
-// Returns the tree of all commands of the program.
 func whole() *cobra.Command { return wholeFor(cli.New()) }
 
 func wholeFor(a *cli.App) *cobra.Command { return root(a, allFurther()) }
@@ -87,7 +83,6 @@ func allFurther() []Group {
 	return []Group{{"Run a site:", serve.Commands()}, {"Study:", study}}
 }
 
-// newSite returns a site whose user has the commands of the client.
 func newSite(t *testing.T) *clienttest.Site {
 	s := clienttest.New(t)
 	s.Tree = func(a *cli.App) *cobra.Command { return root(a, nil) }

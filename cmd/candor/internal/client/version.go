@@ -11,7 +11,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// buildVersion identifies the build of candor.
 type buildVersion struct {
 	Version  string `json:"version"`
 	Level    int    `json:"level"` // see messages.Level

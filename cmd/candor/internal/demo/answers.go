@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// collect combines the files that the last stage of a job left in out: the file "result", or the parts result-0,
+// collect combines the files of a job's last stage in the directory out: the file "result", or the parts result-0,
 // result-1, … The header of the first part comes first. The rows of all parts follow, sorted by the number at their
 // beginning; rows without a number come last.
 func collect(out string) (string, error) {
@@ -47,7 +47,7 @@ func leading(row string) float64 {
 	return number
 }
 
-// firstDifference describes the first difference between two texts, or returns "" if they are the same.
+// firstDifference describes the first difference between two texts, or returns "".
 func firstDifference(got, want string) string {
 	if got == want {
 		return ""

@@ -98,8 +98,7 @@ func answerPredict(jobs []logJob) string {
 	return out
 }
 
-// answerBootstrap draws samples with the random generator that the analysis names, and with the same 32-bit
-// arithmetic.
+// answerBootstrap draws samples with the random generator of the analysis, and the same 32-bit arithmetic.
 func answerBootstrap(jobs []logJob) string {
 	const resamples = 96
 	waits := values(jobs, waitOf)

@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/deploy/examples"
 )
 
-// These tests compute the known answers a second time: from the log's text, in Go, in one pass over all jobs, without
-// the stages of the workload. The result must equal the committed answers byte for byte.
+// These tests compute the known answers a second time: from the log's text, in one pass over all jobs, without the
+// stages of the workload. The result must equal the committed answers byte for byte.
 
 // logJob has the fields of a job line that the analyses use.
 type logJob struct {
@@ -76,7 +76,7 @@ func parseLogJob(t *testing.T, line string) logJob {
 		asked: number(9), user: number(12), program: number(14), queue: number(15)}
 }
 
-// TestTraceIsAnExcerptOfRealJobs counts the jobs of the log, and compares the counts with the counts in the workload.
+// The numbers of jobs in the log and in the workload must agree.
 func TestTraceIsAnExcerptOfRealJobs(t *testing.T) {
 	jobs := readLog(t, -1, 128)
 	if len(jobs) < 15_000 {
@@ -94,7 +94,6 @@ func TestTraceIsAnExcerptOfRealJobs(t *testing.T) {
 //	go test ./cmd/candor/internal/demo -run TestAnswers -update
 var update = flag.Bool("update", false, "write the answers instead of comparing them")
 
-// TestAnswers compares the computed answer with the committed one for each submission.
 func TestAnswers(t *testing.T) {
 	for _, s := range loadWorkload(t).Submissions {
 		t.Run(s.Answer(), func(t *testing.T) {
@@ -136,14 +135,12 @@ func loadWorkload(t *testing.T) *Workload {
 	return w
 }
 
-// analyses are the functions that compute the answers again, by the name of the job.
 var analyses = map[string]func([]logJob) string{
 	"users": answerUsers, "hours": answerHours, "load": answerLoad, "weeks": answerWeeks,
 	"runtimes": answerRuntimes, "waits": answerWaits, "slowdown": answerSlowdown, "estimates": answerEstimates,
 	"programs": answerPrograms, "predict": answerPredict, "bootstrap": answerBootstrap,
 }
 
-// groupBy groups jobs by a key. It also returns the keys in ascending order.
 func groupBy(jobs []logJob, key func(logJob) int64) ([]int64, map[int64][]logJob) {
 	groups := map[int64][]logJob{}
 	for _, j := range jobs {
@@ -152,7 +149,6 @@ func groupBy(jobs []logJob, key func(logJob) int64) ([]int64, map[int64][]logJob
 	return slices.Sorted(maps.Keys(groups)), groups
 }
 
-// values returns the value f of each job, in ascending order.
 func values(jobs []logJob, f func(logJob) int64) []int64 {
 	v := make([]int64, len(jobs))
 	for i, j := range jobs {
@@ -162,8 +158,8 @@ func values(jobs []logJob, f func(logJob) int64) []int64 {
 	return v
 }
 
-// nearestRank returns a quantile: the smallest value in v such that at least permille thousandths of all values are not
-// larger. The values in v are in ascending order.
+// nearestRank returns a quantile: the smallest value in v that at least permille thousandths of the values do not
+// exceed. The values are in ascending order.
 func nearestRank(v []int64, permille int) int64 {
 	for i, x := range v {
 		if (i+1)*1000 >= permille*len(v) {
@@ -207,8 +203,8 @@ func answerHours(jobs []logJob) string {
 	return out
 }
 
-// answerLoad counts the busy processors of the machine for each second, and returns the load and the busiest hour of
-// each week.
+// answerLoad counts the machine's busy processors in each second. It returns the load and the busiest hour of each
+// week.
 func answerLoad(jobs []logJob) string {
 	var end int64
 	for _, j := range jobs {
@@ -252,7 +248,7 @@ func answerWeeks(jobs []logJob) string {
 }
 
 // widthsOf returns the least and the largest number of processors in the Widths of a submission, or zeroes if Widths is
-// empty.
+// "".
 func widthsOf(s *Submission) (least, most int64) {
 	from, to, _ := strings.Cut(s.Widths, "-")
 	least, _ = strconv.ParseInt(from, 10, 64)

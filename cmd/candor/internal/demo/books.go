@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// AccountLine sums up what happened to an account during the demo. It comes from the account's statement.
+// AccountLine sums up an account's statement during the demo.
 type AccountLine struct {
 	Account  messages.Name    `json:"account"`
 	Opening  messages.Credits `json:"opening"`  // balance after grants, before the first job
@@ -21,14 +21,13 @@ type AccountLine struct {
 	Closing  messages.Credits `json:"closing"`
 }
 
-// statement is the whole history of an account.
 type statement struct {
 	account messages.Name
 	entries []money.Entry
 }
 
-// line sums up a statement. It returns an error for the first entry whose balance is not the previous balance plus
-// the entry's change.
+// line sums up a statement. For an entry whose balance is not the previous balance plus the entry's change, it returns
+// an error.
 func (s *statement) line() (AccountLine, error) {
 	line := AccountLine{Account: s.account}
 	var balance, reserved messages.Credits
@@ -61,7 +60,6 @@ func (l *AccountLine) add(e *money.Entry) {
 	}
 }
 
-// check checks that the sums agree with each other.
 func (l *AccountLine) check() error {
 	if l.Opening-l.Charges+l.Earnings != l.Closing {
 		return fmt.Errorf("%s: opening %v, less charges %v, plus earnings %v, is not the closing balance %v",
@@ -74,8 +72,7 @@ func (l *AccountLine) check() error {
 	return nil
 }
 
-// Books are the result of the demo's check of the bank's books. The bank makes a check of its own, whose answer is in
-// Bank.
+// Books are the result of the demo's check of the bank's books. Bank has the bank's own check.
 type Books struct {
 	Bank     money.BooksReply `json:"bank"`
 	Accounts []AccountLine    `json:"accounts"` // all accounts except the issuer's, by name
@@ -87,7 +84,7 @@ type Books struct {
 }
 
 // addUp sums up all statements, and compares the sums with the bank's own check. The map charged has the charge of each
-// job according to the auctioneer. addUp also compares these charges with the statements.
+// job according to the auctioneer, which addUp also compares with the statements.
 func addUp(bank money.BooksReply, statements []statement, charged map[messages.JobID]messages.Credits) *Books {
 	b := &Books{Bank: bank}
 	if err := b.read(statements, charged); err != nil {
@@ -118,7 +115,6 @@ func (b *Books) read(statements []statement, charged map[messages.JobID]messages
 	return b.compare()
 }
 
-// compare compares the sums with each other and with the bank's sums.
 func (b *Books) compare() error {
 	switch bank := &b.Bank; {
 	case b.Sum != b.Issued:
@@ -134,8 +130,8 @@ func (b *Books) compare() error {
 	return nil
 }
 
-// compareCharges checks that each job was charged once. The charge must be the amount that the auctioneer states, and
-// must not be above the job's hold.
+// compareCharges checks that each job was charged once, by the amount that the auctioneer states, and not above its
+// hold.
 func compareCharges(statements []statement, charged map[messages.JobID]messages.Credits) error {
 	paid := map[messages.JobID]messages.Credits{}
 	for _, s := range statements {
@@ -154,7 +150,7 @@ func compareCharges(statements []statement, charged map[messages.JobID]messages.
 	return nil
 }
 
-// compareNames orders names of accounts. The site's own accounts begin with "$" and come last: "~" sorts after all
+// compareNames orders accounts by name. The site's own accounts begin with "$" and come last: "~" sorts after all
 // letters.
 func compareNames(a, b messages.Name) int {
 	return strings.Compare(strings.Replace(a, "$", "~", 1), strings.Replace(b, "$", "~", 1))

@@ -23,7 +23,6 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
-// options are the command's flags.
 type options struct {
 	state string // empty means a temporary directory
 	books string // file for the bank's journal; empty means none
@@ -31,7 +30,6 @@ type options struct {
 	limit time.Duration
 }
 
-// Command returns the command "candor demo".
 func Command() *cobra.Command {
 	var o options
 	c := &cobra.Command{
@@ -65,15 +63,13 @@ balance.`,
 	return c
 }
 
-// failure is an error with one line that says what went wrong. The program then exits with code 1.
+// failure is an error with one line that says what went wrong. The exit code is 1.
 type failure struct{ message string }
 
 func (f *failure) Error() string { return f.message }
 
-// ExitCode returns the program's exit code.
 func (f *failure) ExitCode() int { return 1 }
 
-// demo runs the whole demonstration. Its error says what went wrong.
 func demo(ctx context.Context, o *options, noColor bool, out, stderr io.Writer) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, o.limit, fmt.Errorf("the jobs have not ended within %v", o.limit))
 	defer cancel()
@@ -97,8 +93,8 @@ func demo(ctx context.Context, o *options, noColor bool, out, stderr io.Writer) 
 	return err
 }
 
-// perform runs the workload on a new site. It keeps the site's state if the user named its directory, or if anything
-// but an interrupt went wrong.
+// perform runs the workload on a new site. It keeps the site's state if the user named its directory, or after a
+// failure that is no interrupt.
 func perform(ctx context.Context, o *options, show io.Writer, style terminal.Style) (*Report, error) {
 	if err := checkBooksFile(o.books); err != nil {
 		return nil, err
@@ -119,7 +115,6 @@ func perform(ctx context.Context, o *options, show io.Writer, style terminal.Sty
 	return report, err
 }
 
-// performIn starts a site in a directory, runs the workload on it, and stops it.
 func performIn(ctx context.Context, o *options, state string, show io.Writer, style terminal.Style) (report *Report, err error) {
 	example := examples.TraceAnalysis()
 	workload, err := LoadWorkload(example)
@@ -154,8 +149,8 @@ func performIn(ctx context.Context, o *options, state string, show io.Writer, st
 	return report, err
 }
 
-// workDir returns the directory for the unpacked example and for the results of tasks. It is outside the state
-// directory, which no task can reach.
+// workDir returns the directory for the unpacked example and the results of tasks. No task can reach the state
+// directory.
 func workDir(state string) string { return state + "-work" }
 
 // prepare makes the working directory, and gives the tasks of each account access to it.
@@ -175,7 +170,6 @@ func prepare(dir string, info embedded.Info, accounts []embedded.Account) error 
 	return nil
 }
 
-// introduction returns a text that says what will happen.
 func introduction(w *Workload) string {
 	last := w.Submissions[len(w.Submissions)-1]
 	return fmt.Sprintf("%d people submit %s (%d tasks) over %v: they analyse a year of a real machine's log",
@@ -185,8 +179,8 @@ func introduction(w *Workload) string {
 // class is the class of all slots of the site. A slot is one processor and a part of the memory.
 const class = "cpu"
 
-// siteConfig returns the configuration of a site with the workload's accounts, on a free port. It has two nodes with
-// six processors each, whatever this machine has.
+// siteConfig returns the configuration of a site with the workload's accounts, on a free port. Whatever this machine
+// has, it has two nodes with six processors each.
 func siteConfig(state string, w *Workload) embedded.Config {
 	config, unit := embedded.Default(), job.Resources{CPUs: 1, Memory: 256 << 20}
 	config.Markets[0].Classes, config.Markets[0].Units = []messages.Name{class}, []job.ClassUnit{{Class: class, Unit: unit}}
@@ -200,8 +194,8 @@ func siteConfig(state string, w *Workload) embedded.Config {
 	return config
 }
 
-// stateDir returns the absolute path of the state directory, and whether it is temporary. A directory that the user
-// names must be new or empty.
+// stateDir returns the absolute path of the state directory, and whether it is temporary. A named directory must be new
+// or empty.
 func stateDir(named string) (dir string, temporary bool, err error) {
 	if named == "" {
 		dir, err = os.MkdirTemp("", "candor-demo-")

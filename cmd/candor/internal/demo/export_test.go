@@ -14,8 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestBooksAreExportedPageByPage exports the books of a bank that sends one record in each reply. The file must have
-// all records.
+// The bank sends one record in each reply. The file must have all records.
 func TestBooksAreExportedPageByPage(t *testing.T) {
 	kept := ledger.New()
 	for i, name := range []messages.Name{"ada", "bob"} {

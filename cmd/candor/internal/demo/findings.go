@@ -10,9 +10,8 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 )
 
-// findings returns sentences about a few of the results, so that the report shows the purpose of the work. The map
-// results has the text of each result, by the name of the answer's file. If a result is missing, its sentence is left
-// out.
+// findings returns sentences about a few of the results, which show the purpose of the work. The map results has the
+// text of each result, by its file's name. The sentence of a missing result is left out.
 func findings(results map[string]string) []string {
 	var out []string
 	for _, find := range []func(map[string]string) string{mostHours, busiestHour, waitsByWidth, predictions} {
@@ -23,7 +22,7 @@ func findings(results map[string]string) []string {
 	return out
 }
 
-// table returns the rows of a result that contain only numbers. So it leaves out the header.
+// table returns the rows of a result that contain only numbers, and so not the header.
 func table(result string) [][]int64 {
 	var rows [][]int64
 	for line := range strings.Lines(result) {
@@ -46,7 +45,7 @@ func table(result string) [][]int64 {
 // column returns a function that returns the number in column c of a row.
 func column(c int) func([]int64) int64 { return func(row []int64) int64 { return row[c] } }
 
-// largest returns the row with the largest value, or nil if there are no rows.
+// largest returns the row with the largest value, or nil.
 func largest(rows [][]int64, value func([]int64) int64) []int64 {
 	if len(rows) == 0 {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// grid is a site as users see it: it has only the connections of the users and of the operator.
+// grid is a site as users see it: only the connections of the users and of the operator.
 type grid struct {
 	operator *cli.Session
 	users    map[messages.Name]*cli.Session
@@ -28,7 +28,6 @@ type connector interface {
 // patience is the time limit of each request. The demo's own limit is shorter.
 const patience = time.Hour
 
-// connect opens the connections of the workload's users and of the operator.
 func connect(site connector, name, operator messages.Name, w *Workload) (*grid, error) {
 	g := &grid{users: map[messages.Name]*cli.Session{}}
 	open := func(account messages.Name) (*cli.Session, error) {
@@ -81,7 +80,7 @@ func (g *grid) statements(ctx context.Context) ([]statement, error) {
 // formats are the formats of exported books, by the ending of the file's name.
 var formats = map[string]string{".journal": "hledger", ".csv": "csv"}
 
-// checkBooksFile refuses a file name whose ending is not in formats. It runs before the demo starts.
+// checkBooksFile refuses a file name whose ending is not in formats.
 func checkBooksFile(name string) error {
 	if name == "" || formats[filepath.Ext(name)] != "" {
 		return nil
@@ -89,7 +88,6 @@ func checkBooksFile(name string) error {
 	return fmt.Errorf("--books %s: the name must end in .journal (hledger) or .csv", name)
 }
 
-// exportBooks writes the bank's whole journal into a file.
 func (g *grid) exportBooks(ctx context.Context, name string) error {
 	return books.Export(ctx, g.operator, formats[filepath.Ext(name)], name, "--books")
 }

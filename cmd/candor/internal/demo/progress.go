@@ -40,7 +40,6 @@ func (p *progress) show(s *snapshot) {
 	}
 }
 
-// end stops the redrawing, so that the report can follow.
 func (p *progress) end() {
 	if p.block != nil {
 		p.block.Clear()
@@ -56,8 +55,7 @@ func plain(s *snapshot) string {
 	return line
 }
 
-// chrome is the number of lines on the screen that are not rows of the table, plus one. The additional line keeps the
-// terminal from scrolling.
+// chrome is the number of lines on the screen that are not rows of the table, plus one line that prevents scrolling.
 const chrome = 6
 
 // screen returns a snapshot as text: a bar, the prices and a table, at most columns wide and rows high.
@@ -93,8 +91,8 @@ func prices(s *snapshot) string {
 	return strings.Join(parts, "  |  ")
 }
 
-// choose returns the jobs to show in at most rows lines, in their order. Running jobs are chosen first, then waiting
-// ones, then the jobs that ended last. The result hidden is the number of jobs that are not shown.
+// choose returns the jobs to show in at most rows lines, in their order: first running jobs, then waiting ones, then
+// the jobs that ended last. The result hidden is the number of the others.
 func choose(jobs []job.JobSummary, rows int) (shown []job.JobSummary, hidden int) {
 	rows = max(rows, 1)
 	if len(jobs) <= rows {

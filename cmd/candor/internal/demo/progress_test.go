@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// someJobs returns n jobs, numbered from 1. The argument ended is the number of jobs at the beginning that have ended.
-// The next job runs, and the others wait.
+// someJobs returns n jobs, numbered from 1. The first ones have ended; their number is the argument ended. The next job
+// runs, and the others wait.
 func someJobs(n, ended int) []job.JobSummary {
 	jobs := make([]job.JobSummary, n)
 	for i := range jobs {
@@ -44,7 +44,7 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// TestScreenFits checks screens of many sizes. Nothing may wrap or scroll, and the running job must be visible.
+// On screens of many sizes, nothing may wrap or scroll, and the running job must be visible.
 func TestScreenFits(t *testing.T) {
 	for _, size := range []struct{ columns, rows int }{{80, 24}, {200, 50}, {40, 10}, {20, 8}} {
 		lines := screen(someSnapshot(26, 20), terminal.Style{}, size.columns, size.rows)
@@ -79,8 +79,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestLinesComeOnceASecond shows five snapshots in a second. They must give one line in total, and the last snapshot
-// must always give a line.
+// Five snapshots in a second must give one line. The last snapshot must always give a line.
 func TestLinesComeOnceASecond(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&out, terminal.Style{})

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 )
 
-// These tests check the examples in the README and the pages: the job file and the script must be valid.
+// The job file and the script in the README and the pages must be valid.
 
 func page(t *testing.T, name string) string {
 	t.Helper()

@@ -35,12 +35,12 @@ func (r *Report) writeJobs(w io.Writer, style terminal.Style) {
 	t.Write(w, style, "  ")
 }
 
-// telling is the shortest time over which the average of a job's share is shown. It is approximately the run time of
-// one task, because an average over less time says nothing.
+// telling is the shortest time over which the average of a job's share is shown: about the run time of one task. A
+// shorter average says nothing.
 const telling = messages.Duration(250 * time.Millisecond)
 
-// shareOf writes the share of a class that a job received and the share that it was allocated. It writes "-" if the
-// job's tasks hardly ever waited for a slot.
+// shareOf writes the received and the allocated share of a class, or "-" if the job's tasks hardly ever waited for a
+// slot.
 func shareOf(shares []job.ClassShare, class messages.Name) string {
 	for _, s := range shares {
 		if s.Class == class && s.Over >= telling {

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Report has the results of the demo; candor demo --json prints it.
+// Report has the results of the demo, as candor demo --json prints them.
 type Report struct {
 	OK      bool              `json:"ok"`
 	Reason  string            `json:"reason,omitempty"` // the reason, if not OK
@@ -20,7 +20,6 @@ type Report struct {
 	Books   *Books            `json:"books"`
 }
 
-// JobLine says what happened to one job.
 type JobLine struct {
 	Job      messages.JobID    `json:"job"`
 	Name     string            `json:"name"`
@@ -50,7 +49,6 @@ type Answers struct {
 	Findings []string `json:"findings"`
 }
 
-// newJobLine copies the data that the report needs from a job.
 func newJobLine(d *job.JobDetail, result Result) JobLine {
 	line := JobLine{Job: d.Job, Name: d.Name, Account: d.Account, State: d.State, Reason: d.Reason, Tasks: d.Tasks,
 		Shares: d.Shares, Budget: d.Budget, Charge: d.Charged, Result: result}
@@ -63,7 +61,7 @@ func newJobLine(d *job.JobDetail, result Result) JobLine {
 	return line
 }
 
-// judge decides whether everything went well. If something went wrong, it writes a sentence about it into the report.
+// judge decides whether everything went well. If not, it writes a sentence into the report.
 func (r *Report) judge() {
 	r.Reason = r.problem()
 	r.OK = r.Reason == ""

@@ -48,7 +48,6 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestReportSays checks that the report contains the sentences that it must have.
 func TestReportSays(t *testing.T) {
 	r := goodReport()
 	r.judge()

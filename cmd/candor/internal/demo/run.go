@@ -37,7 +37,7 @@ type submitted struct {
 	err   error
 }
 
-// Submits the workload, follows it to its end, and returns the report. An error says why there is no report.
+// Submits the workload, follows it until it ends, and returns the report. An error says why there is no report.
 func (r *run) do(ctx context.Context) (*Report, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -74,7 +74,6 @@ func (r *run) submitAll(ctx context.Context, began time.Time, accepted chan<- su
 	}
 }
 
-// follow shows the progress of the jobs until all have ended.
 func (r *run) follow(ctx context.Context, began time.Time, accepted <-chan submitted) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -109,7 +108,6 @@ func (r *run) look(ctx context.Context, began time.Time) (*snapshot, error) {
 	return s, nil
 }
 
-// report asks for all final states and checks them.
 func (r *run) report(ctx context.Context) (*Report, error) {
 	report := &Report{Site: r.grid.operator.Site}
 	nodes, err := ask[market.NodesReply](ctx, r.grid, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
@@ -154,7 +152,6 @@ func (r *run) reportJobs(ctx context.Context, report *Report) error {
 	return nil
 }
 
-// check compares a result with the known answer.
 func (r *run) check(i int, s *Submission) (string, Result) {
 	want, err := fs.ReadFile(r.example, "answers/"+s.Answer())
 	if err != nil {

@@ -125,7 +125,7 @@ func (f *fakeSite) accounts(messages.Name, messages.Empty) (reply money.Accounts
 	return reply, nil
 }
 
-// page answers a request for a statement with one entry, so that the demo must read several pages.
+// page returns one entry of a statement, so that the demo must read several pages.
 func (f *fakeSite) page(_ messages.Name, q money.StatementRequest) (reply money.StatementReply, _ error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -151,7 +151,6 @@ func tiny() fstest.MapFS {
 	}
 }
 
-// perform runs the workload tiny on the fake site.
 func (f *fakeSite) perform(t *testing.T) (*Report, string, error) {
 	t.Helper()
 	f.network, f.history = bus.NewMemory(), newHistory()

@@ -12,9 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// TestScripts runs the scripts of each submission, stage by stage, with the shell and awk of this machine and without a
-// site. The results must be the known answers. It uses fewer map tasks than the job has, because the result must not
-// depend on their number.
+// TestScripts runs the scripts of each submission, stage by stage, with the shell and awk of this machine. The results
+// must be the known answers. It uses fewer map tasks than the job, because the result must not depend on their number.
 func TestScripts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "example")
 	if err := examples.Unpack(examples.TraceAnalysis(), dir); err != nil {
@@ -46,7 +45,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// runStage runs the tasks of a stage one after the other, in the environment that an agent would set.
+// runStage runs the tasks of a stage one after the other, in the environment of an agent.
 func runStage(t *testing.T, spec *job.JobSpec, stage *job.Stage) {
 	t.Helper()
 	tasks := max(stage.Tasks, 1)
@@ -63,8 +62,7 @@ func runStage(t *testing.T, spec *job.JobSpec, stage *job.Stage) {
 	}
 }
 
-// TestReducersMatchTheReduceStage checks that the map tasks write a file for each of REDUCERS tasks, and that the
-// stage reduce has this number of tasks.
+// The map tasks write a file for each of REDUCERS tasks. The stage reduce must have this number of tasks.
 func TestReducersMatchTheReduceStage(t *testing.T) {
 	for _, s := range loadWorkload(t).Submissions {
 		reducers, shared := "1", false

@@ -19,8 +19,7 @@ type snapshot struct {
 	markets []market.MarketStatus
 }
 
-// look asks the site for the state of the submitted jobs. The result has them in the order of their numbers, without
-// other users' jobs.
+// look asks the site for the state of the submitted jobs, without other users' jobs, in the order of their numbers.
 func (g *grid) look(ctx context.Context, mine map[messages.JobID]int) (*snapshot, error) {
 	jobs, err := ask[job.JobsReply](ctx, g, messages.Auctioneer, messages.VerbJobs, job.JobsRequest{All: true, Limit: 1000})
 	if err != nil {
@@ -40,7 +39,6 @@ func (g *grid) look(ctx context.Context, mine map[messages.JobID]int) (*snapshot
 	return s, nil
 }
 
-// count returns the number of jobs with a state for which the given function returns true.
 func (s *snapshot) count(is func(job.State) bool) (n int) {
 	for _, j := range s.jobs {
 		if is(j.State) {
@@ -53,7 +51,6 @@ func (s *snapshot) count(is func(job.State) bool) (n int) {
 // Returns the number of jobs that have ended and are settled.
 func (s *snapshot) ended() int { return s.count(job.State.Final) }
 
-// running returns the number of jobs with running tasks.
 func (s *snapshot) running() int {
 	return s.count(func(state job.State) bool { return state == job.Running })
 }
@@ -61,7 +58,6 @@ func (s *snapshot) running() int {
 // Reports whether every job of the workload was submitted and has ended.
 func (s *snapshot) over() bool { return len(s.jobs) == s.planned && s.ended() == s.planned }
 
-// Returns the number of finished tasks.
 func (s *snapshot) done() (n int) {
 	for _, j := range s.jobs {
 		n += j.Done
@@ -76,7 +72,7 @@ func (s *snapshot) prices() (all []market.ClassPrice) {
 	return all
 }
 
-// shares returns the present shares of a job, or nil if no market lists the job among its largest bidders.
+// shares returns the present shares of a job, or nil if the job is not among a market's largest bidders.
 func (s *snapshot) shares(job messages.JobID) []job.ClassShare {
 	for _, m := range s.markets {
 		for _, top := range m.Top {

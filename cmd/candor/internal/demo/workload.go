@@ -60,7 +60,6 @@ func LoadWorkload(example fs.FS) (*Workload, error) {
 	return &w, w.check()
 }
 
-// load reads the job file of a submission, and fills in the defaults.
 func (s *Submission) load(example fs.FS) error {
 	if s.Widths == "" {
 		s.Widths = anyWidth
@@ -103,12 +102,12 @@ func (w *Workload) check() error {
 	return nil
 }
 
-// Due returns when the job is submitted, as the time since the first submission.
+// Due returns the time from the first submission to this one.
 func (s *Submission) Due() time.Duration {
 	return time.Duration(s.At * float64(time.Second))
 }
 
-// Title returns a name for the submission: the name of the job, and the widths if they are restricted.
+// Title returns the name of the job, with the widths if they are restricted.
 func (s *Submission) Title() string {
 	if s.Widths == anyWidth {
 		return s.Job
@@ -128,12 +127,10 @@ func (s *Submission) Spec(dir, out string) job.JobSpec {
 	return spec
 }
 
-// outDir returns the directory for the results of the i-th submission.
 func outDir(dir string, i int, s *Submission) string {
 	return filepath.Join(dir, "results", fmt.Sprintf("%02d-%s-%s", i+1, s.Job, s.Widths))
 }
 
-// tasks returns the number of tasks of all submissions.
 func (w *Workload) tasks() (n int) {
 	for _, s := range w.Submissions {
 		for _, stage := range s.spec.Stages {

@@ -1,6 +1,5 @@
-// Command reference writes the files that are installed with the program: man pages, completions for shells, and a
-// list of its components. It also writes the pages of the reference. It runs when candor is built, so that the
-// program itself does not contain the code that writes man pages.
+// Command reference writes man pages, completions for shells, a list of components, and the pages of the reference. It
+// runs when candor is built, so that candor itself does not contain this code.
 package main
 
 import (
@@ -44,7 +43,7 @@ func run(args []string) error {
 	return fmt.Errorf("%q is not one of man, completions, docs and sbom", args[0])
 }
 
-// root returns the tree of commands. Default paths in the home directory are written in the same way for every user.
+// root returns the tree of commands. Default paths in the home directory are the same for every user.
 func root() *cobra.Command {
 	_ = os.Setenv("HOME", "/home/USER")
 	_ = os.Unsetenv("XDG_STATE_HOME")
@@ -54,8 +53,7 @@ func root() *cobra.Command {
 	)
 }
 
-// manPages writes a man page for each command. The pages have no date, so that the same source always gives the same
-// pages.
+// manPages writes a man page for each command. The pages have no date, so the same source gives the same pages.
 func manPages(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestManPages checks that every command that users see has a man page, and that there are no other pages.
+// Every command that users see has a man page, and there are no other pages.
 func TestManPages(t *testing.T) {
 	dir := t.TempDir()
 	if err := run([]string{"man", dir}); err != nil {
@@ -55,7 +55,7 @@ func TestCompletions(t *testing.T) {
 	}
 }
 
-// TestSBOM checks that the list of components names each module once, with a unique identifier.
+// The list of components names each module once, with a unique identifier.
 func TestSBOM(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -81,7 +81,7 @@ func TestSBOM(t *testing.T) {
 	}
 }
 
-// TestPagesAreUpToDate compares the committed pages of the reference with the pages that make docs would write.
+// The committed pages of the reference must be those that make docs would write.
 func TestPagesAreUpToDate(t *testing.T) {
 	all, err := pages("../../../..")
 	if err != nil {
@@ -95,8 +95,7 @@ func TestPagesAreUpToDate(t *testing.T) {
 	}
 }
 
-// TestConfigurationIsInItsOwnWords checks that each field of a configuration has a meaning, and that no meaning
-// contains a Go name.
+// Each field of a configuration has a meaning, and no meaning contains a Go name.
 func TestConfigurationIsInItsOwnWords(t *testing.T) {
 	page, err := configurationPage("../../../..")
 	if err != nil {

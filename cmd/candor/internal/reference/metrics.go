@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// metricsPage returns a page with each metric of a new site. It starts a site and reads the metrics from it.
+// metricsPage starts a site, and returns a page with each of its metrics.
 func metricsPage() (string, error) {
 	families, err := newSite()
 	if err != nil {
@@ -55,8 +55,7 @@ func newSite() (families []*dto.MetricFamily, err error) {
 	return site.Gatherer().Gather()
 }
 
-// labelsOf returns the names of a metric's labels. It adds the values of each label, except of labels whose values are
-// listed elsewhere.
+// labelsOf returns the names and values of a metric's labels, without values that are listed elsewhere.
 func labelsOf(f *dto.MetricFamily) string {
 	var names []string
 	values := map[string][]string{}

@@ -22,8 +22,8 @@ import (
 
 const generated = "<!-- Made by make docs; do not edit. -->\n\n"
 
-// pages returns the pages of the reference, by file name. The argument source is the root of the source tree. The page
-// of the configuration is made from the comments of the fields in the source.
+// pages returns the pages of the reference, by file name. The argument source is the root of the source tree, because
+// the page of the configuration is made from comments of fields.
 func pages(source string) (map[string]string, error) {
 	configuration, err := configurationPage(source)
 	if err != nil {
@@ -49,7 +49,6 @@ func writePages(dir string) error {
 	return nil
 }
 
-// commandsPage returns a page with the help and the flags of each command.
 func commandsPage() string {
 	var b strings.Builder
 	b.WriteString("# Commands\n\n" + generated)
@@ -82,7 +81,6 @@ func commandsPage() string {
 	return b.String()
 }
 
-// errorsPage returns a page with the kinds of errors and their exit codes.
 func errorsPage() string {
 	var b strings.Builder
 	b.WriteString("# Errors and exit codes\n\n" + generated)
@@ -109,7 +107,7 @@ type fields struct {
 	out     strings.Builder
 }
 
-// configured are the directories of the packages whose structs appear in a configuration, by package name.
+// configured has the directories of the packages whose structs appear in a configuration, by package name.
 var configured = map[string]string{"embedded": "deploy/embedded", "messages": "messages", "job": "messages/job", "market": "messages/market", "quota": "auctioneer/quota", "notify": "auctioneer/notify", "signon": "deploy/console/signon"}
 
 // goWords maps Go words in comments to the words that readers of the configuration need.
@@ -119,9 +117,9 @@ var goWords = map[string]string{"DefaultConnections": "128", "Valuation": "`valu
 // capitalised matches a word that may be the Go name of a field.
 var capitalised = regexp.MustCompile(`[A-Z][A-Za-z]*`)
 
-// meaning rewrites the comment of a field for readers of the configuration. It replaces Go names of fields, including
-// fields of the surrounding structs, by their keys in the configuration. A capitalised word at the beginning of the
-// second or a later sentence counts as a Go name only if it has a second capital letter.
+// meaning rewrites the comment of a field for readers of the configuration. It replaces Go names of fields, also of the
+// surrounding structs, by their keys. The capitalised first word of a second or later sentence is a Go name only if it
+// has another capital letter.
 func meaning(comment string, keys []map[string]string) string {
 	comment = strings.NewReplacer(". nil:", ". Left out:", "nil:", "left out:", `"":`, "empty:", "|", `\|`).Replace(strings.Join(strings.Fields(comment), " "))
 	var out strings.Builder
@@ -184,8 +182,8 @@ func (f *fields) read(name, dir string) error {
 	return nil
 }
 
-// add writes the fields of a struct, and of the structs in it. The list around has, for each of the surrounding
-// structs, a map from Go names to keys.
+// add writes the fields of a struct, and of the structs in it. The list around has a map from Go names to keys for each
+// surrounding struct.
 func (f *fields) add(pkg, name, prefix string, around []map[string]string) {
 	s := f.structs[pkg+"."+name]
 	if s == nil || len(around) > 5 {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// spdx is a document in the format SPDX 2.3. It has only the required fields.
+// spdx is a document in the format SPDX 2.3 with only the required fields.
 type spdx struct {
 	Version       string         `json:"spdxVersion"`
 	License       string         `json:"dataLicense"`
@@ -51,8 +51,8 @@ const (
 	programID  = "SPDXRef-candor"
 )
 
-// sbom lists the Go modules that a binary contains, as the Go tool recorded them in it. The list has the time of the
-// commit, so that the same source gives the same list.
+// sbom lists the Go modules that the Go tool recorded in a binary. It has the commit's time, so the same source gives
+// the same list.
 func sbom(w io.Writer, binary string) error {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
@@ -96,7 +96,7 @@ func partOf(id string, m *debug.Module) part {
 		References: []reference{{"PACKAGE-MANAGER", "purl", "pkg:golang/" + m.Path + "@" + m.Version}}}
 }
 
-// idOf returns an identifier for SPDX. It consists of letters, digits, dots and dashes.
+// idOf returns an identifier for SPDX: letters, digits, dots and dashes.
 func idOf(path string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/dumps"
 )
 
-// single is a command that runs one actor. The actor connects to a NATS server that runs elsewhere.
+// single is a command that runs one actor, which connects to a separate NATS server.
 type single struct {
 	common
 	actor, server, creds, node string

@@ -10,11 +10,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// clockEvery is how often the file with the error of the clock is read.
+// clockEvery is how often the error of the clock is read from its file.
 const clockEvery = 100 * time.Millisecond
 
-// wrongClock returns a wall clock that differs from the real one by the nanoseconds in a file. It is for tests with a
-// wrong clock. If there is no file, or no number in it, the clock is right.
+// wrongClock returns a wall clock for tests. It differs from the real one by the nanoseconds in a file. Without a file
+// or a number in it, the clock is right.
 func wrongClock(file string) func() messages.Time {
 	if file == "" {
 		return nil

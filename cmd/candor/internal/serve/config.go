@@ -71,7 +71,6 @@ candor market apply may have changed.`,
 	return cmd
 }
 
-// Returns the text that the command config show prints.
 func (s *settings) shown(cmd *cobra.Command, running bool) ([]byte, error) {
 	if !running {
 		c, err := s.load()
@@ -105,7 +104,7 @@ func (s *settings) shown(cmd *cobra.Command, running bool) ([]byte, error) {
 	return append([]byte(head), text...), err
 }
 
-// withMarkets replaces the markets in a configuration. The other parts stay unchanged and in the same order.
+// withMarkets replaces the markets in a configuration. The other parts stay the same, in the same order.
 func withMarkets(config []byte, list []market.MarketStatus) ([]byte, error) {
 	var whole yaml.MapSlice
 	if err := yaml.UnmarshalWithOptions(config, &whole, yaml.UseOrderedMap()); err != nil {
@@ -129,7 +128,6 @@ func withMarkets(config []byte, list []market.MarketStatus) ([]byte, error) {
 	return yaml.MarshalWithOptions(whole, yaml.JSON())
 }
 
-// marketsWithin is how long marketsOf waits for the site's answer.
 const marketsWithin = 5 * time.Second
 
 // marketsOf asks a running site on this host for its markets. It connects as an operator.
@@ -162,8 +160,7 @@ func marketsOf(ctx context.Context, config []byte) (reply market.MarketsReply, e
 	return bus.Call[market.MarketsReply](ctx, b, messages.Subject(c.Site, messages.Auctioneer, messages.VerbMarkets, who), messages.Empty{})
 }
 
-// show writes a configuration as YAML. It first writes JSON, because the types know how to write amounts and slots as
-// JSON.
+// show writes a configuration as YAML. It first writes JSON, because the types know how to write amounts as JSON.
 func show(c *embedded.Config) ([]byte, error) {
 	text, err := json.Marshal(c)
 	if err == nil {

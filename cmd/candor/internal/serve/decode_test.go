@@ -10,7 +10,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// check does what the command config check does, on a text.
 func check(t *testing.T, text string) (embedded.Config, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "site.yaml")
@@ -20,7 +19,6 @@ func check(t *testing.T, text string) (embedded.Config, error) {
 	return (&settings{file: file}).load()
 }
 
-// TestExamplesAreSites checks that the example configurations have no errors.
 func TestExamplesAreSites(t *testing.T) {
 	for _, name := range []string{"site.yaml", "university.yaml"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "deploy", "examples", name))
@@ -33,8 +31,7 @@ func TestExamplesAreSites(t *testing.T) {
 	}
 }
 
-// TestMistakesAreReportedWhereTheyAre checks that each error has the line, the column, the path of the field, and
-// advice.
+// Each error has the line, the column, the path of the field, and advice.
 func TestMistakesAreReportedWhereTheyAre(t *testing.T) {
 	cases := map[string]struct {
 		text string
@@ -179,7 +176,7 @@ hosts:
 	}
 }
 
-// TestRightFiles checks that the sample configuration is right, and that a file may leave out any field.
+// The sample configuration is right. A file may leave out any field.
 func TestRightFiles(t *testing.T) {
 	if _, err := (&settings{file: "../../../../deploy/examples/site.yaml"}).load(); err != nil {
 		t.Errorf("the sample: %v", err)
@@ -191,8 +188,7 @@ func TestRightFiles(t *testing.T) {
 	}
 }
 
-// TestFileOverDefaults checks that a file changes only the fields that it names. A list in the file replaces the
-// default list.
+// A file changes only the fields that it names. A list in the file replaces the default list.
 func TestFileOverDefaults(t *testing.T) {
 	c, err := check(t, `
 site: east
@@ -222,7 +218,7 @@ nodes: [{name: big, slots: {cpu: 64, gpu: 8}}]
 	}
 }
 
-// FuzzConfig reads any text as a configuration. It may be refused, but must not cause a panic.
+// Any text may be refused, but must not cause a panic.
 func FuzzConfig(f *testing.F) {
 	for _, text := range []string{"", "site: west", "a: [1", "markets: [{<<: *x}]", "x: &a [*a]", "? ? ?", "- - -\n", "<<: 1\n", "nodes: [{slots: {map: !!int x}}]"} {
 		f.Add([]byte(text))

@@ -40,8 +40,7 @@ replica remove.`,
 	return cmd
 }
 
-// dropWithin is how long forgetServer waits for the answers of the servers. Until the server is removed, forgetServer
-// repeats its request after each dropAgain.
+// dropWithin is how long forgetServer waits for the servers. It repeats its request every dropAgain.
 const (
 	dropWithin = 15 * time.Second
 	dropAgain  = time.Second / 2
@@ -69,9 +68,8 @@ func (d *drop) run(cmd *cobra.Command, host messages.Name) error {
 	return say(cmd.OutOrStdout(), "Site %s no longer has a server %s%s\n", c.Site, server, doubt)
 }
 
-// forgetServer asks the servers of a cluster, as their system account, to remove one server. The result sure is true if
-// the cluster certainly had a server with this name. It is false if another removal was under way, because the servers
-// do not say which server they are removing.
+// forgetServer asks the servers of a cluster, as their system account, to remove one server. The result sure is false
+// if another removal was under way, because the servers do not say which server they are removing.
 func forgetServer(ctx context.Context, b bus.Bus, server string) (sure bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, dropWithin)
 	defer cancel()
@@ -102,7 +100,7 @@ func forgetServer(ctx context.Context, b bus.Bus, server string) (sure bool, err
 	}
 }
 
-// NATS uses these error codes to refuse the removal of a server.
+// With these error codes, NATS refuses to remove a server.
 const (
 	notMember     = 10044 // no server has the name: it was removed earlier, or never existed
 	changePending = 10202 // another removal has not ended
@@ -110,7 +108,7 @@ const (
 
 var errPending = messages.Errorf(messages.Unavailable, "the removal of a server is under way; repeat the command to see how it ended")
 
-// dropped returns the error in the servers' answer to a request to remove a server, or nil if the server was removed.
+// dropped returns the error in the servers' answer to a removal, or nil if the server was removed.
 func dropped(server string, answer []byte) error {
 	var reply struct {
 		Success bool `json:"success"`
@@ -141,8 +139,8 @@ func dropped(server string, answer []byte) error {
 	}
 }
 
-// systemOf connects to the system account of a running site's servers. The argument server is the URL of the servers.
-// If it is "", the URL comes from the state directory.
+// systemOf connects to the system account of a running site's servers. The argument server is their URL; "" means the
+// URL in the state directory.
 func systemOf(c *embedded.Config, authority *identity.Authority, server string) (bus.Bus, error) {
 	creds, err := authority.SystemCredentials(identity.ForCommand)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// TestDropSaysWhatIsWrong checks the errors of a removal. Only a server that the other servers do not know is "not
-// found". If another removal is under way, or no server can decide, the error says to repeat the command.
+// Only a server that the other servers do not know is "not found". If another removal is under way, or no server can
+// decide, the error says to repeat the command.
 func TestDropSaysWhatIsWrong(t *testing.T) {
 	for name, c := range map[string]struct {
 		reply string
@@ -34,7 +34,6 @@ func TestDropSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// answers is a bus that gives one prepared answer after another.
 type answers struct {
 	bus.Bus
 	left []string
@@ -46,8 +45,8 @@ func (a *answers) Request(context.Context, string, []byte) ([]byte, error) {
 	return []byte(answer), nil
 }
 
-// TestDropWaitsForWhatIsUnderWay asks for a removal while another one is under way. The command must wait until that
-// removal has ended, and report success. If it gave up, a second try would say that the name is wrong.
+// The command must wait until another removal has ended, and then report success. If it gave up, a second try would say
+// that the name is wrong.
 func TestDropWaitsForWhatIsUnderWay(t *testing.T) {
 	const underWay, unknown = `{"error":{"code":400,"err_code":10202}}`, `{"error":{"code":400,"err_code":10044}}`
 	if sure, err := forgetServer(t.Context(), &answers{left: []string{underWay, unknown}}, "west-rack2"); err != nil || sure {

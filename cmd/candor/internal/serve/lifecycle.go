@@ -42,8 +42,8 @@ func serve(cmd *cobra.Command, s served, log *zap.Logger) error {
 
 func sayStopping(w io.Writer) { fmt.Fprintln(w, "stopping") }
 
-// tellManager tells the service manager that a state is reached. systemd and others listen as sd_notify(3) says.
-// Without a service manager it does nothing.
+// tellManager tells the service manager that a state is reached, as sd_notify(3) says. Without a manager it does
+// nothing.
 func tellManager(state string) {
 	socket := os.Getenv("NOTIFY_SOCKET") // a path, or a name that begins with "@"
 	if socket == "" {
@@ -57,8 +57,8 @@ func tellManager(state string) {
 	_ = conn.Close()
 }
 
-// Returns the error of a command that was interrupted. It returns nil if the actors were closed without an error. An
-// error of closing gets the type disorder, so that the program does not treat it as the interrupt.
+// Returns the error of an interrupted command, or nil if the actors were closed without an error. It gives an error of
+// closing the type disorder, so that the program does not treat it as the interrupt.
 func ended(closing error) error {
 	if closing == nil {
 		return nil
@@ -66,7 +66,7 @@ func ended(closing error) error {
 	return disorder{closing}
 }
 
-// unstarted returns the error of a command whose actors did not start. It returns nil if an interrupt was the reason.
+// unstarted returns the error of a command whose actors did not start, or nil if the reason was an interrupt.
 func unstarted(ctx context.Context, err error) error {
 	switch ctx.Err() {
 	case nil:
@@ -82,5 +82,5 @@ type disorder struct{ closing error }
 
 func (d disorder) Error() string { return "could not shut down properly: " + d.closing.Error() }
 
-// ExitCode returns the exit code for a command that was interrupted and then failed to close its actors.
+// ExitCode returns the exit code for an interrupted command that failed to close its actors.
 func (disorder) ExitCode() int { return 1 }

@@ -21,8 +21,7 @@ func interrupted(t *testing.T) context.Context {
 	return ctx
 }
 
-// TestClosingThatFailsIsTold checks that all errors of closing a site are printed. The exit code must differ from the
-// exit code of an interrupt.
+// All errors of closing a site are printed. The exit code must differ from that of an interrupt.
 func TestClosingThatFailsIsTold(t *testing.T) {
 	for _, closing := range []error{nil, errors.Join(errors.New("node1 does not end"), errors.New("the lock is gone"))} {
 		cmd := &cobra.Command{}
@@ -44,8 +43,7 @@ func TestClosingThatFailsIsTold(t *testing.T) {
 	}
 }
 
-// TestInterruptedStart interrupts the start of a site. The site must be closed properly, and the command must return no
-// error.
+// If an interrupt ends the start of a site, the site must be closed properly, without an error.
 func TestInterruptedStart(t *testing.T) {
 	for _, further := range [][]string{nil, {"--sites", "west,east"}} {
 		root := &cobra.Command{Use: "candor", SilenceErrors: true, SilenceUsage: true}
@@ -66,7 +64,7 @@ func TestInterruptedStart(t *testing.T) {
 	}
 }
 
-// TestMetricsEndThoughSomebodyHoldsOn keeps a connection open without a request. The site must still end.
+// A connection stays open without a request. The site must still end.
 func TestMetricsEndThoughSomebodyHoldsOn(t *testing.T) {
 	address, stop, err := observeMetrics(embedded.MetricsDoor{Address: "127.0.0.1:0"}, func() prometheus.Gatherer { return prometheus.NewRegistry() }, nil)
 	if err != nil {

@@ -19,8 +19,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/machine"
 )
 
-// settings are the settings of a site from the environment and the command line; the zero value
-// sets nothing.
+// settings are a site's settings from the environment and the command line. The zero value sets nothing.
 type settings struct {
 	file     string
 	state    string
@@ -74,8 +73,7 @@ func (c *howMany) Set(text string) error {
 	return nil
 }
 
-// environment sets flags from environment variables that begin with CANDOR_, unless the flags were given on the command
-// line.
+// environment sets flags from variables that begin with CANDOR_, unless the command line gives the flags.
 func environment(f *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	var failed []error
 	f.VisitAll(func(flag *pflag.Flag) {
@@ -99,8 +97,8 @@ func (s *settings) load() (embedded.Config, error) {
 	return c, s.check(&c, d)
 }
 
-// Returns a function that loads the configuration again if its file has changed since the last call. If it has not, the
-// function returns nil. Without a file, changed itself returns nil.
+// Returns a function that loads the configuration again if its file has changed since the last call, and otherwise
+// returns nil. Without a file, changed itself returns nil.
 func (s *settings) changed() func() (*embedded.Config, error) {
 	if s.file == "" {
 		return nil
@@ -122,7 +120,7 @@ func (s *settings) changed() func() (*embedded.Config, error) {
 	}
 }
 
-// read returns the defaults, changed by the configuration file if one is named.
+// read returns the defaults, changed by the named configuration file.
 func (s *settings) read() (c embedded.Config, d *document, err error) {
 	if s.file == "" {
 		c, d = defaults(), &document{yamlfile.Reader{File: &yamlfile.File{}}}
@@ -151,8 +149,8 @@ func defaults() embedded.Config {
 	return c
 }
 
-// Returns the defaults, changed by the text of a configuration file. If it returns a document, the document lists what
-// could not be read; the rest of the configuration can be checked.
+// Returns the defaults, changed by the text of a configuration file. A returned document lists what could not be read;
+// the rest of the configuration can be checked.
 func decoded(file string, text []byte) (embedded.Config, *document, error) {
 	c := defaults()
 	d, err := parse(file, text)
@@ -163,14 +161,13 @@ func decoded(file string, text []byte) (embedded.Config, *document, error) {
 	return c, d, d.Err()
 }
 
-// For each part of a configuration, since has the other parts to which it refers. For example, markets refer to the
-// classes of nodes.
+// For each part of a configuration, since has the other parts that it names. Example: markets name classes of nodes.
 var since = map[string][]string{
 	"markets": {"nodes"}, "hosts": {"nodes"}, "profiles": {"markets"}, "accounts": {"operators"}, "default_account": {"accounts", "operators"},
 }
 
-// Keeps the problems of parts that were read completely. If a part could not be read, it drops the problems of this
-// part and of the parts that refer to it.
+// Keeps the problems of parts that were read completely. It drops those of an unreadable part, and of parts that name
+// it.
 func (d *document) readable(problems embedded.Problems) embedded.Problems {
 	unread := map[string]bool{}
 	for _, text := range d.Findings() {
@@ -191,8 +188,8 @@ func partOf(path string) string {
 	return path
 }
 
-// override replaces values of the file by the settings of this process. If the configuration has hosts, the addresses
-// and metrics of this process' host are replaced too.
+// override replaces values of the file by the settings of this process. If the configuration has hosts, it also
+// replaces the addresses and metrics of this process's host.
 func (s *settings) override(c *embedded.Config) {
 	set(&c.State, s.state)
 	set(&c.Keys, s.keys)
@@ -226,8 +223,7 @@ func set[T comparable](field *T, value T) {
 	}
 }
 
-// check returns an error with every problem of a configuration. A problem that comes from the file has its place in the
-// file.
+// check returns an error with every problem of a configuration. Problems from the file have their place.
 func (s *settings) check(c *embedded.Config, d *document) error {
 	var problems embedded.Problems
 	err := c.Validate()
@@ -244,8 +240,8 @@ func (s *settings) check(c *embedded.Config, d *document) error {
 	return d.Err()
 }
 
-// addOwnAccount adds an account with the user's name to a default site. The user root gets no account, because root is
-// not the name of a person.
+// addOwnAccount adds an account with the user's name to a default site. The name root is not the name of a person, and
+// gets no account.
 func addOwnAccount(c *embedded.Config) {
 	u, err := user.Current()
 	if err != nil || u.Username == "root" || !messages.ValidName(u.Username) {
@@ -257,7 +253,6 @@ func addOwnAccount(c *embedded.Config) {
 	}
 }
 
-// defaultState returns the state directory to use if none is named.
 func defaultState() string { return cli.DefaultState(os.Getenv) }
 
 // tilde shortens a path in the home directory to "~/…" for reading.

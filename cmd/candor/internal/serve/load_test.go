@@ -16,7 +16,6 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/machine"
 )
 
-// Runs one command and returns its output.
 func run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	root := &cobra.Command{Use: "candor", SilenceErrors: true, SilenceUsage: true}
@@ -29,8 +28,8 @@ func run(t *testing.T, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// TestPrecedence checks that flags win over the environment, the environment over the file, and the file over the
-// defaults. The listen address shows which one won.
+// Flags win over the environment, the environment over the file, and the file over the defaults. The listen address
+// shows which one won.
 func TestPrecedence(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "site.yaml")
 	if err := os.WriteFile(file, []byte("listen: 127.0.0.1:2000\nreplicas: 5\n"), 0o600); err != nil {
@@ -77,7 +76,7 @@ func TestEnvironmentNamesTheVariable(t *testing.T) {
 	}
 }
 
-// TestShowIsAFile checks that the output of config show is a configuration file for the same site.
+// The output of config show must be a configuration file for the same site.
 func TestShowIsAFile(t *testing.T) {
 	first, err := run(t, "config", "show", "--config", "../../../../deploy/examples/site.yaml", "--nodes", "3")
 	if err != nil {
@@ -100,9 +99,8 @@ func TestShowIsAFile(t *testing.T) {
 	}
 }
 
-// TestASiteWithoutAFileSellsTheGPUsThatItFinds makes a script named nvidia-smi that shows two GPUs. A site must sell
-// each of them with half of the machine. It must not sell them if it has a configuration file, or several nodes,
-// which would sell the same GPUs.
+// A script named nvidia-smi shows two GPUs. A site must sell each with half of the machine, but not with a
+// configuration file, nor with several nodes, which would sell the same GPUs.
 func TestASiteWithoutAFileSellsTheGPUsThatItFinds(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
@@ -145,7 +143,7 @@ func TestFlagsAreChecked(t *testing.T) {
 	}
 }
 
-// TestListenIsNotOfHosts uses --listen with --hosts. The command must refuse --listen, and not ignore it silently.
+// With --hosts, the command must refuse --listen, and not ignore it silently.
 func TestListenIsNotOfHosts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "west")
 	refused(t, messages.Invalid, "with --hosts each host listens at its own address", "site", "init", "west", "--dir", dir, "--listen", "0.0.0.0:5000", "--hosts", "a=10.0.0.1,b=10.0.0.2,c=10.0.0.3")
@@ -154,8 +152,7 @@ func TestListenIsNotOfHosts(t *testing.T) {
 	}
 }
 
-// TestAFileOfSomeNodesHasAllMarkets reads the configuration of one agent, which has only the agent's nodes. The
-// configuration must be valid even if no node in it has a class that a market sells.
+// The configuration of one agent has only the agent's nodes. It must be valid even if no node has a market's class.
 func TestAFileOfSomeNodesHasAllMarkets(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "agents.yaml")
 	text := "site: west\nstate: /tmp/x\nmarkets:\n  - {name: cpu, mechanism: fifo, classes: [cpu]}\n  - {name: gpu, mechanism: fifo, classes: [gpu]}\n" +
@@ -168,8 +165,7 @@ func TestAFileOfSomeNodesHasAllMarkets(t *testing.T) {
 	}
 }
 
-// TestRestoreNamesTheFlagsThatWork checks that the command that starts a restored site has the flags for the site's
-// keys and host.
+// The command that starts a restored site has the flags for the site's keys and host.
 func TestRestoreNamesTheFlagsThatWork(t *testing.T) {
 	for _, c := range []struct{ host, keys, want string }{{"", "", ""}, {"", "/k", " --keys /k"}, {"rack1", "/k", " --config FILE --host rack1 --keys /k"}} {
 		if got := restored(c.host, c.keys); got != c.want {
@@ -178,7 +174,7 @@ func TestRestoreNamesTheFlagsThatWork(t *testing.T) {
 	}
 }
 
-// TestNumbersBeginAtOne checks that 0 nodes or replicas are refused. 0 must not mean the default number.
+// 0 nodes or replicas must be refused, and must not mean the default number.
 func TestNumbersBeginAtOne(t *testing.T) {
 	for _, flag := range []string{"--nodes", "--replicas"} {
 		for _, value := range []string{"0", "-1", "x"} {
@@ -189,7 +185,7 @@ func TestNumbersBeginAtOne(t *testing.T) {
 	}
 }
 
-// TestUserAdd checks that keys are made once, and that credentials for a name in a role are issued from them.
+// Keys are made once, and credentials for a name in a role are issued from them.
 func TestUserAdd(t *testing.T) {
 	state := t.TempDir()
 	_, err := run(t, "user", "add", "dave", "--state", state)
@@ -244,8 +240,7 @@ func TestLogLevelAndFormat(t *testing.T) {
 	}
 }
 
-// TestSampleMarkets takes the markets from the comments of the sample configuration, and reads them as a configuration.
-// The result must be valid and have all markets.
+// TestSampleMarkets reads the markets in the comments of the sample configuration. They must all be valid.
 func TestSampleMarkets(t *testing.T) {
 	text, err := os.ReadFile("../../../../deploy/examples/site.yaml")
 	if err != nil {

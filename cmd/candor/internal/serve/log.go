@@ -19,7 +19,6 @@ func (l *logging) flags(f *pflag.FlagSet) {
 	f.StringVar(&l.format, "log-format", "auto", "`form` of the log: text, json, or auto: text on a terminal")
 }
 
-// logger returns a log that writes to w.
 func (l *logging) logger(w io.Writer) (*zap.Logger, error) {
 	level, err := zapcore.ParseLevel(l.level)
 	if err != nil || level > zapcore.ErrorLevel {

@@ -22,9 +22,9 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 )
 
-// observe serves metrics. The function gather collects them at each request. It also serves /healthz, which shows that
-// the process answers, /readyz, which shows the error of the function ready, and pprof at a socket. Without an address
-// there are no metrics, and without a socket no pprof. The returned function stops everything.
+// observe serves metrics, which the function gather collects at each request. It also serves /healthz (the process
+// answers), /readyz (the error of the function ready), and pprof at a socket. Without an address there are no metrics,
+// and without a socket no pprof. The returned function stops everything.
 func observe(d embedded.MetricsDoor, socket string, gather func() prometheus.Gatherer, ready func() error, log *zap.Logger) (stop func() error, err error) {
 	var stops []func() error
 	stop = func() (err error) {
@@ -52,7 +52,6 @@ func observe(d embedded.MetricsDoor, socket string, gather func() prometheus.Gat
 	return stop, nil
 }
 
-// observeMetrics serves metrics. It returns the address at which it listens.
 func observeMetrics(d embedded.MetricsDoor, gather func() prometheus.Gatherer, ready func() error) (net.Addr, func() error, error) {
 	listener, err := net.Listen("tcp", d.Address)
 	if err != nil {
@@ -76,7 +75,7 @@ func observeMetrics(d embedded.MetricsDoor, gather func() prometheus.Gatherer, r
 	return at, serveHTTP(listener, mux), nil
 }
 
-// answerHealth answers that everything is in order, or with the problem. The request needs no token.
+// answerHealth answers that everything is in order, or with the problem. It needs no token.
 func answerHealth(w http.ResponseWriter, problem error) {
 	if problem != nil {
 		http.Error(w, problem.Error(), http.StatusServiceUnavailable)
@@ -91,13 +90,13 @@ func bears(r *http.Request, token string) bool {
 		return true
 	}
 	shown, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	// The hashes are compared, so that the time of the comparison reveals neither the text nor the length.
+	// Comparing hashes takes a time that reveals neither the text nor the length.
 	a, b := sha256.Sum256([]byte(shown)), sha256.Sum256([]byte(token))
 	return ok && subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
-// profileSocket returns the socket on which a process serves pprof, or "" if it serves none. Actors that run alone
-// may share a state directory, so the name contains the actor.
+// profileSocket returns the socket for pprof, or "". Actors that run alone may share a state directory, so the name
+// contains the actor.
 func profileSocket(c *embedded.Config, actor string) string {
 	switch {
 	case !c.Profile:
@@ -108,8 +107,8 @@ func profileSocket(c *embedded.Config, actor string) string {
 	return filepath.Join(c.State, "pprof.sock")
 }
 
-// observeProfile serves pprof at a socket that only its owner can connect to. A port would be unsafe, because every
-// task on this machine could connect to it, and the memory of a site contains its keys.
+// observeProfile serves pprof at a socket that only its owner can connect to. Every task on this machine could connect
+// to a port, and the memory of a site contains its keys.
 func observeProfile(socket string) (func() error, error) {
 	if err := os.MkdirAll(filepath.Dir(socket), 0o700); err != nil {
 		return nil, fmt.Errorf("pprof: %w", err)
@@ -130,7 +129,6 @@ func observeProfile(socket string) (func() error, error) {
 	return serveHTTP(listener, mux), nil
 }
 
-// serveHTTP serves HTTP until the returned function is called.
 func serveHTTP(listener net.Listener, handler http.Handler) (stop func() error) {
 	s := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	ended := make(chan error, 1)

@@ -19,7 +19,6 @@ import (
 
 func nothingGathered() prometheus.Gatherer { return prometheus.NewRegistry() }
 
-// TestMetricsAreForWhoHasTheToken sets a token for metrics. Only requests with the token may get the metrics.
 func TestMetricsAreForWhoHasTheToken(t *testing.T) {
 	const token = "0123456789abcdef01234567"
 	at, stop, err := observeMetrics(embedded.MetricsDoor{Address: "127.0.0.1:0", Token: token}, nothingGathered, nil)
@@ -47,8 +46,7 @@ func TestMetricsAreForWhoHasTheToken(t *testing.T) {
 	}
 }
 
-// TestProfilesAreOnNoPort checks that profiles of a site's memory are served only at a socket that its owner can
-// connect to, and not at the port of the metrics.
+// Profiles of a site's memory are served only at its owner's socket, and not at the port of the metrics.
 func TestProfilesAreOnNoPort(t *testing.T) {
 	dir, err := os.MkdirTemp("", "candor") // the path of a socket must be short
 	if err != nil {
@@ -105,7 +103,6 @@ func TestProfilesAreOnNoPort(t *testing.T) {
 	}
 }
 
-// TestHealthNeedsNoToken checks that a request needs no token to learn whether the process serves.
 func TestHealthNeedsNoToken(t *testing.T) {
 	problem := errors.New("replica 1 of the bank knows no leader")
 	for _, now := range []error{nil, problem} {

@@ -18,7 +18,6 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// revoke makes issued credentials invalid.
 type revoke struct {
 	add
 	keys   []string
@@ -80,7 +79,7 @@ func (r *revoke) run(cmd *cobra.Command, name messages.Name) error {
 	return say(cmd.OutOrStdout(), "%s%s\n", said, where)
 }
 
-// revoke writes revocations to the site's keys. It returns a sentence about what was revoked.
+// revoke adds revocations to the site's keys, and returns a sentence about them.
 func (r *revoke) revoke(c *embedded.Config, authority *identity.Authority, name messages.Name) (string, error) {
 	if r.file != "" {
 		key, err := keyIn(r.file)
@@ -100,7 +99,7 @@ func (r *revoke) revoke(c *embedded.Config, authority *identity.Authority, name 
 	return fmt.Sprintf("The credentials of %s %s are revoked", role, name), authority.Revoke(role, name, r.keys...)
 }
 
-// Returns an error for a name that got no credentials here. It is probably misspelt.
+// Returns an error for a name that got no credentials here, and is probably misspelt.
 func (r *revoke) known(c *embedded.Config, authority *identity.Authority, role identity.Role, name messages.Name) error {
 	if r.force || len(r.keys) > 0 || role == identity.Service || role == identity.Node && slices.ContainsFunc(c.Nodes, func(n embedded.Node) bool { return n.Name == name }) {
 		return nil
@@ -128,15 +127,14 @@ func (r *revoke) known(c *embedded.Config, authority *identity.Authority, role i
 	return messages.Errorf(messages.NotFound, "this host issued no credentials for %s %s%s (candor user list shows who has credentials; --force revokes credentials that another host issued)", role, name, hint)
 }
 
-// A revocation first waits for the reports of the servers, and then until all servers refuse the keys. These are the
-// longest waits.
+// These are the longest waits of a revocation: for the reports of the servers, and until all servers refuse the keys.
 const (
 	serversWithin = 3 * time.Second
 	revokedWithin = 15 * time.Second
 )
 
-// inForce tells all hosts of the running site which keys were revoked. It waits until their servers refuse these
-// keys, and returns a sentence about the result.
+// inForce tells all hosts of the running site which keys were revoked, and waits until their servers refuse these keys.
+// It returns a sentence about the result.
 func (r *revoke) inForce(ctx context.Context, c *embedded.Config, authority *identity.Authority, keys []string) (string, error) {
 	system, err := systemOf(c, authority, r.server)
 	if r.server == "" && (messages.KindOf(err) == messages.NotFound || messages.KindOf(err) == messages.Unavailable) {

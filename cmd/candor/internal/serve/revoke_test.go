@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestRevokedWhenItReturns revokes a user's credentials. When the command returns, the running site's server must
-// refuse them, and must have cut the user's connections. Other users stay connected.
+// When the command returns, the running site's server must refuse the revoked credentials, and must have cut the user's
+// connections. Other users stay connected.
 func TestRevokedWhenItReturns(t *testing.T) {
 	c := embedded.Default()
 	c.State, c.Listen, c.Replicas = filepath.Join(t.TempDir(), "site"), "127.0.0.1:0", 1
@@ -78,8 +78,7 @@ func TestRevokedWhenItReturns(t *testing.T) {
 	}
 }
 
-// TestSecretsOfAccounts prints the secrets of accounts, as a user who can read the site's secret. They must all
-// differ.
+// The secrets of accounts, which a user who can read the site's secret can print, must all differ.
 func TestSecretsOfAccounts(t *testing.T) {
 	dir := t.TempDir()
 	secret, config := filepath.Join(dir, "secret"), filepath.Join(dir, "site.yaml")
@@ -100,7 +99,7 @@ func TestSecretsOfAccounts(t *testing.T) {
 	refused(t, messages.PermissionDenied, "others can read", "user", "secret", "ada", "--config", config)
 }
 
-// TestAnUnknownNameIsNotRevoked checks that an unknown name is revoked only with --force. It is usually misspelt.
+// An unknown name, which is usually misspelt, is revoked only with --force.
 func TestAnUnknownNameIsNotRevoked(t *testing.T) {
 	state := t.TempDir()
 	must(t, "site", "init", "--state", state)

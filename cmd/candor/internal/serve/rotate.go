@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// rotate replaces a key of a site by a new one. For some time, the old and the new key are both valid.
+// rotate replaces a key of a site by a new one. For some time, both keys are valid.
 type rotate struct {
 	settings settings
 	finish   bool
@@ -82,8 +82,7 @@ func (s *settings) authority() (embedded.Config, *identity.Authority, error) {
 	return s.authorityElse("name their directory with --keys, or make them with candor site init or candor up")
 }
 
-// authorityElse opens the keys of the configured site. If there are no keys, it returns an error whose text ends with
-// advice.
+// authorityElse opens the keys of the configured site. If there are none, its error ends with the advice.
 func (s *settings) authorityElse(advice string) (embedded.Config, *identity.Authority, error) {
 	c, err := s.load()
 	if err != nil {

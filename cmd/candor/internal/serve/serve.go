@@ -24,8 +24,8 @@ func Commands() []*cobra.Command {
 	}
 }
 
-// prepare sets flags of a command from the environment, unless they were given on the command line. It leaves out flags
-// of parent commands, because other packages handle them.
+// prepare sets flags from the environment, unless the command line gives them. Other packages handle the flags of
+// parent commands.
 func prepare(cmd *cobra.Command) error {
 	if err := environment(cmd.NonInheritedFlags(), os.LookupEnv); err != nil {
 		return err
@@ -33,8 +33,8 @@ func prepare(cmd *cobra.Command) error {
 	return applyAt(cmd)
 }
 
-// applyAt sets the flag --state of a command to the state directory of the site that --at names. A command without
-// --state does not use a running site, and so refuses --at.
+// applyAt sets --state to the state directory of the site that --at names. A command without --state uses no running
+// site, and refuses --at.
 func applyAt(cmd *cobra.Command) error {
 	at := cmd.InheritedFlags().Lookup("at")
 	if at == nil || !at.Changed {
@@ -53,7 +53,6 @@ func applyAt(cmd *cobra.Command) error {
 	return messages.Errorf(messages.NotFound, "--at: no site %q is known in %s; start it with candor up --sites", name, base)
 }
 
-// Returns a RunE that sets flags from the environment and then calls run.
 func prepared(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := prepare(cmd); err != nil {
@@ -63,14 +62,12 @@ func prepared(run func(*cobra.Command, []string) error) func(*cobra.Command, []s
 	}
 }
 
-// group returns a command that only groups other commands.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short}
 	cmd.AddCommand(commands...)
 	return cmd
 }
 
-// say prints formatted text to w.
 func say(w io.Writer, format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
 	if width := terminal.Columns(w); width > 0 {
@@ -86,7 +83,7 @@ type common struct {
 	logging  logging
 }
 
-// options returns the options for the actors of a command. The result door has the listener for metrics.
+// options returns the options for the actors. The result door has the listener for metrics.
 func (c *common) options(cmd *cobra.Command, config *embedded.Config) (o embedded.Options, door embedded.MetricsDoor, err error) {
 	log, err := c.logging.logger(cmd.ErrOrStderr())
 	if err != nil {

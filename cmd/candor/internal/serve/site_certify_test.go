@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestCertifyReplica checks that the certificate is valid for the named replica only.
+// The certificate is valid for the named replica only.
 func TestCertifyReplica(t *testing.T) {
 	dir := t.TempDir()
 	keys, file := filepath.Join(dir, "keys"), filepath.Join(dir, "rack1-bank.pem")
@@ -42,8 +42,8 @@ func TestCertifyReplica(t *testing.T) {
 	}
 }
 
-// TestCertifyLocalhost checks that a new certificate of localhost stays valid for the addresses at which the site
-// connects to itself, also if the name of a hub is added.
+// A new certificate of localhost stays valid for the addresses at which the site connects to itself, also with a hub's
+// name.
 func TestCertifyLocalhost(t *testing.T) {
 	dir := t.TempDir() + "/west"
 	must(t, "site", "init", "west", "--dir", dir)

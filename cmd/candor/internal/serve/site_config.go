@@ -5,14 +5,13 @@ import (
 	"text/template"
 )
 
-// config returns the text of the initial configuration.
 func (p *plan) config() ([]byte, error) {
 	var text bytes.Buffer
 	err := template.Must(template.New(siteFileName).Parse(siteTemplate)).Execute(&text, p)
 	return text.Bytes(), err
 }
 
-// siteTemplate has the fields that the operator of a new site must decide. The other fields keep their defaults.
+// siteTemplate has the fields that the operator must decide. Others keep their defaults.
 const siteTemplate = `# Site {{.Site}}. "candor config show --config FILE" prints all fields of this file,
 # "candor config check FILE" its mistakes.
 site: {{.Site}}

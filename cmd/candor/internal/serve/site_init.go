@@ -28,7 +28,7 @@ const (
 	keysDirName  = "keys"
 )
 
-// initial makes a new site, or the keys of a site that is already configured.
+// initial makes a new site, or the keys of a configured site.
 type initial struct {
 	settings settings
 	dir      string
@@ -54,7 +54,7 @@ one process makes its keys at its first start.`,
   candor site init west --hosts rack1=10.0.0.1,rack2=10.0.0.2,rack3=10.0.0.3
   candor site init --config site.yaml --keys ./keys`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			// Only flags are refused. Environment variables may be meant for another site, so they are ignored.
+			// Only flags are refused: environment variables may be meant for another site.
 			if f := cmd.Flags(); len(args) > 0 && (f.Changed("config") || f.Changed("keys") || f.Changed("state")) {
 				return messages.Errorf(messages.Invalid, "--config, --keys and --state are only for the command without a name; a new site has all its files in --dir")
 			}
@@ -93,7 +93,7 @@ func (i *initial) keysOnly(w io.Writer) error {
 	return say(w, "%s\n", c.KeysDir())
 }
 
-// Makes all files of a new site in a new directory. If there is an error, it leaves no files.
+// Makes all files of a new site in a new directory, or none after an error.
 func (i *initial) whole(w io.Writer, site messages.Name) error {
 	plan, err := i.plan(site)
 	if err != nil {
@@ -115,7 +115,6 @@ func leftBehind(err error) string {
 	return fmt.Sprintf(" (and the incomplete directory could not be removed: %v)", err)
 }
 
-// plan describes the site that will be made.
 type plan struct {
 	Site   messages.Name
 	Dir    string // an absolute path
@@ -127,8 +126,7 @@ type plan struct {
 	Users  bool // tasks run as the users with the names of accounts
 }
 
-// Monthly returns the number of credits that pay for all slots of the site for 30 days. A slot costs one credit an
-// hour.
+// Monthly returns the number of credits that pay for all slots of the site for 30 days, at one credit an hour.
 func (p *plan) Monthly() int { return max(1, len(p.Hosts)) * p.CPUs * 30 * 24 }
 
 // plannedHost is a host of the site and the address that it listens on.
@@ -163,8 +161,7 @@ func (i *initial) plan(site messages.Name) (*plan, error) {
 	return p, nil
 }
 
-// leafPort is the difference between two ports of a NATS server: the port for servers of peers and the port for
-// clients, by default 7422 − 4222.
+// leafPort is the default difference between two ports of a NATS server: 7422 for servers of peers, 4222 for clients.
 const leafPort = 3200
 
 func (p *plan) make(now time.Time) error {
@@ -204,7 +201,7 @@ func (p *plan) certify(now time.Time) error {
 	return nil
 }
 
-// reachedLocally lists the names and addresses under which clients on this machine can reach a site that listens at an
+// reachedLocally lists the names and addresses under which clients on this machine reach a site that listens at an
 // address.
 func reachedLocally(listen string) []string {
 	names := []string{"127.0.0.1", "::1"}

@@ -18,15 +18,14 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// peersDir is the directory for the credentials and certificates that other sites gave this site. It is next to the
-// configuration file.
+// peersDir has the credentials and certificates from other sites. It is next to the configuration file.
 const peersDir = "peers"
 
-// maxLetter is the largest size of a letter in bytes. A letter with certificates has a few thousand bytes.
+// maxLetter is the largest size of a letter in bytes. One with certificates has a few thousand.
 const maxLetter = 1 << 20
 
-// letters are the commands with which two sites become peers. A letter is a file that one operator sends to the other:
-// an invitation or its answer.
+// letters are the commands with which two sites become peers. A letter is a file for the other operator: an invitation
+// or its answer.
 type letters struct {
 	settings  settings
 	limit     string
@@ -156,8 +155,8 @@ func (l *letters) join(w io.Writer, file string) error {
 	return say(w, "If this site runs, it has the peer within seconds; otherwise from its next start. Then candor site status shows the link to the peer.\n")
 }
 
-// admit writes the files of a letter, and then adds the site to the peers in the configuration. It finds errors in
-// the new configuration before it replaces the file.
+// admit writes the files of a letter, and then adds the site to the peers in the configuration. It checks the new
+// configuration before it replaces the file.
 func (l *letters) admit(c *embedded.Config, letter *identity.Letter, limit messages.Credits) error {
 	if (c.TLS != nil) != (letter.CA != "") {
 		return messages.Errorf(messages.Conflict, "site %s and site %s: only one has certificates; a link needs certificates at both ends, or at neither end", c.Site, letter.Site)
@@ -210,7 +209,6 @@ func (l *letters) answer(c *embedded.Config, authority *identity.Authority, invi
 	return file, writeLetter(file, letter)
 }
 
-// open reads the configuration and the keys of this site.
 func (l *letters) open() (embedded.Config, *identity.Authority, error) {
 	c, authority, err := l.settings.authorityElse("make them with candor site init")
 	if err == nil && authority.Site() != c.Site {

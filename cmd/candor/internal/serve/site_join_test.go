@@ -17,7 +17,6 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// Runs a command that must succeed, and returns its output.
 func must(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := run(t, args...)
@@ -27,7 +26,7 @@ func must(t *testing.T, args ...string) string {
 	return out
 }
 
-// Runs a command that must fail with an error of the given kind. The error's text must contain sentence.
+// Runs a command that must fail with an error of the given kind and text.
 func refused(t *testing.T, kind messages.Kind, sentence string, args ...string) {
 	t.Helper()
 	if _, err := run(t, args...); messages.KindOf(err) != kind || !strings.Contains(err.Error(), sentence) {
@@ -50,8 +49,7 @@ func joined(t *testing.T, further ...string) (west, east string) {
 	return west, east
 }
 
-// TestSitesOfOneOwner joins two sites of the same owner. The written configuration must say that the peer has the same
-// owner.
+// If two joined sites have the same owner, the written configuration must say so.
 func TestSitesOfOneOwner(t *testing.T) {
 	dir := t.TempDir()
 	west, east := filepath.Join(dir, "west"), filepath.Join(dir, "east")
@@ -73,9 +71,8 @@ func configOf(t *testing.T, dir string) embedded.Config {
 	return c
 }
 
-// TestJoinedSitesSettle makes and joins two sites by commands, and starts them with the written configuration.
-// Payments must work in both directions, over links with certificates at both ends. Only the ports are changed, to
-// free ones.
+// Two sites are made and joined by commands, and started with the written configuration, except for free ports.
+// Payments must work in both directions, over links with certificates at both ends.
 func TestJoinedSitesSettle(t *testing.T) {
 	westDir, eastDir := joined(t)
 	west, east := configOf(t, westDir), configOf(t, eastDir)
@@ -129,8 +126,7 @@ func connected(t *testing.T, s *embedded.Site) bus.Bus {
 	return b
 }
 
-// TestLettersAreWritten checks that only their owner can read the letters, and that the configuration is right after
-// the exchange.
+// Only their owner can read the letters. After the exchange, the configuration is right.
 func TestLettersAreWritten(t *testing.T) {
 	west, east := joined(t)
 	for file, mode := range map[string]os.FileMode{
@@ -153,7 +149,6 @@ func TestLettersAreWritten(t *testing.T) {
 	}
 }
 
-// TestLettersAreRefused checks that a wrong letter changes nothing.
 func TestLettersAreRefused(t *testing.T) {
 	west, east := joined(t)
 	dir := filepath.Dir(west)
@@ -207,8 +202,8 @@ func alter(t *testing.T, from, to string, change func(*identity.Letter)) {
 	}
 }
 
-// TestPeersAreInserted adds a peer to configuration files of many forms. The existing lines must stay, and the peer
-// must be there. Otherwise the file must be refused, with the text to write by hand.
+// The files have many forms. The existing lines must stay, and the peer must be there. Otherwise the file is refused,
+// with the text to write by hand.
 func TestPeersAreInserted(t *testing.T) {
 	p := embedded.Peer{Name: "east", URLs: []string{"tls://h:1"}, Creds: "/x/east.creds", Keys: []string{"A", "B"}, Limit: 7 * messages.Credit / 2}
 	for name, c := range map[string]struct {
@@ -245,8 +240,7 @@ func TestPeersAreInserted(t *testing.T) {
 	}
 }
 
-// TestInitMakesSites makes a site for one host and for three hosts, with all files that each needs. Existing files
-// must not change.
+// A site for one host, or for three, has all files that each host needs. Existing files must not change.
 func TestInitMakesSites(t *testing.T) {
 	dir := t.TempDir()
 	out := must(t, "site", "init", "west", "--dir", dir+"/w", "--hosts", "rack1=10.0.0.1,rack2=10.0.0.2,rack3=10.0.0.3")
@@ -291,8 +285,7 @@ func TestInitMakesSites(t *testing.T) {
 	}
 }
 
-// TestAccountsForOtherServers prints the NATS accounts that other servers need for all peers, and the key of one peer.
-// The text must contain the peer's account with this key.
+// The NATS accounts that other servers need for all peers must contain a peer's account with its key.
 func TestAccountsForOtherServers(t *testing.T) {
 	west, _ := joined(t, "--plain")
 	text := must(t, "site", "nats", "--config", west+"/site.yaml")
@@ -313,8 +306,8 @@ func write(t *testing.T, text string) string {
 	return file
 }
 
-// TestLettersAgain uses the same letters again. This must change nothing. A new invitation must have new credentials,
-// and the credentials in the old invitation can be revoked.
+// The same letters must change nothing. A new invitation must have new credentials, and those in the old one can be
+// revoked.
 func TestLettersAgain(t *testing.T) {
 	west, east := joined(t)
 	dir := filepath.Dir(west)

@@ -45,9 +45,8 @@ func reachedAt(c *embedded.Config) ([]string, error) {
 	return urls, nil
 }
 
-// withPeer returns the text of a configuration file with one more peer, or an error if the result would be wrong. Other
-// text of the file stays unchanged. If the file already has the peer with the same terms, withPeer returns the text
-// unchanged.
+// withPeer returns the text of a configuration file with one more peer. The other text stays the same. If the file has
+// the peer with the same terms, so does the whole text. If the result would be wrong, withPeer returns an error.
 func withPeer(file string, p embedded.Peer) ([]byte, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -70,8 +69,8 @@ func withPeer(file string, p embedded.Peer) ([]byte, error) {
 	return []byte(changed), checkText(file, []byte(changed), p)
 }
 
-// checkText checks the text of a changed configuration: it must name the peer with its keys and limit, and have no
-// error.
+// checkText checks the text of a changed configuration: it must have no error, and name the peer with its keys and
+// limit.
 func checkText(file string, text []byte, p embedded.Peer) error {
 	c, d, err := decoded(file, text)
 	if err != nil {
@@ -84,7 +83,7 @@ func checkText(file string, text []byte, p embedded.Peer) error {
 	return (&settings{file: file}).check(&c, d)
 }
 
-// insertPeer inserts a peer before the other peers. In a file without peers it adds a list at the end.
+// insertPeer inserts a peer before the other peers, or in a new list at the end of the file.
 func insertPeer(d *document, text string, p embedded.Peer) (string, error) {
 	value, found := d.Find("peers")
 	if text != "" && !strings.HasSuffix(text, "\n") {
@@ -113,7 +112,6 @@ func byHand(d *document, p embedded.Peer) error {
 	return messages.Errorf(messages.Invalid, "%s: the command can add a peer only if the list has one peer a line. Add this peer by hand. Before you repeat candor site join, remove the peer again:\n%s", d.Name, item(p, "  "))
 }
 
-// item writes a peer as one element of a YAML list.
 func item(p embedded.Peer, indent string) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s- name: %s\n", indent, p.Name)

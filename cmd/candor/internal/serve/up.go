@@ -22,7 +22,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/dumps"
 )
 
-// up is the command that runs a whole site, or the part of a site that is on one host.
+// up is the command that runs a whole site, or one host of it.
 type up struct {
 	common
 	fresh bool
@@ -98,7 +98,7 @@ func (u *up) run(cmd *cobra.Command) error {
 	}, o.Log)
 }
 
-// load returns the configuration of the site. With --sites, it is the configuration of the first site.
+// load returns the configuration of the site, or of the first site with --sites.
 func (u *up) load() (embedded.Config, error) {
 	c, err := u.settings.load()
 	if u.asMe {
@@ -110,7 +110,6 @@ func (u *up) load() (embedded.Config, error) {
 	return c, err
 }
 
-// announce tells the operator what runs and how to use it.
 func (u *up) announce(ctx context.Context, w io.Writer, site *embedded.Site) {
 	c, info := site.Config(), site.Info()
 	title := "site " + c.Site
@@ -135,7 +134,7 @@ func (u *up) announce(ctx context.Context, w io.Writer, site *embedded.Site) {
 	fmt.Fprintf(w, "Stop with Ctrl-C.\n")
 }
 
-// firstCommands returns commands to try on a site. Where the configuration opens no account, nobody can submit before an
+// firstCommands returns commands to try on a site. If the configuration opens no account, nobody can submit before an
 // operator's first grant.
 func firstCommands(c *embedded.Config) string {
 	if len(c.Accounts) == 0 {
@@ -161,8 +160,8 @@ func fact(w io.Writer, what, text string) {
 	fmt.Fprintf(w, "  %-10s %s\n", what, text)
 }
 
-// ask sends a request to an actor of a site in this process, as the operator. The answer is only for information, so
-// ask waits at most askWithin for it.
+// ask sends a request to an actor of a site in this process, as the operator. It waits at most askWithin, because the
+// answer is only for information.
 func ask[Reply any](ctx context.Context, site *embedded.Site, actor, verb string) (reply Reply, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
@@ -177,8 +176,7 @@ func ask[Reply any](ctx context.Context, site *embedded.Site, actor, verb string
 
 const askWithin = 2 * time.Second
 
-// reach says what tasks on the nodes of the site can reach. If the nodes differ, it describes the node with the weakest
-// protection.
+// reach says what tasks on the site's nodes can reach. It describes the node with the weakest protection.
 func reach(ctx context.Context, site *embedded.Site) string {
 	reply, err := ask[market.NodesReply](ctx, site, messages.Auctioneer, messages.VerbNodes)
 	if err != nil || len(reply.Nodes) == 0 {
@@ -196,9 +194,8 @@ func reach(ctx context.Context, site *embedded.Site) string {
 	return text
 }
 
-// exportState returns a shell command that sets the state directory for other commands, or "" if it is the default. An
-// environment variable is needed because not all commands have a flag for the state directory. In candor jobs, --state
-// is the state of a job.
+// exportState returns a shell command that sets the state directory for other commands, or "" for the default. It sets
+// a variable, because not all commands have a flag for it: in candor jobs, --state is the state of a job.
 func exportState(c *embedded.Config) string {
 	if c.State == defaultState() {
 		return ""
@@ -206,8 +203,7 @@ func exportState(c *embedded.Config) string {
 	return "  export CANDOR_STATE=" + c.State + "\n"
 }
 
-// accountList lists the configured accounts with their balances. If the bank does not answer, it lists only the
-// names.
+// accountList lists the configured accounts, with their balances if the bank answers.
 func accountList(ctx context.Context, site *embedded.Site) string {
 	c := site.Config()
 	balance := map[messages.Name]messages.Credits{}
@@ -242,7 +238,7 @@ func peerList(peers []embedded.Peer) string {
 	return strings.Join(list, ", ") + " (candor site status)"
 }
 
-// nodeList lists the names of the nodes, or their number if there are many.
+// nodeList lists the names of the nodes, or only their number if there are many.
 func nodeList(nodes []embedded.Node) string {
 	slots := map[messages.Name]int{}
 	var classes, names []string

@@ -14,10 +14,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// firstLimit is the largest debt between two sites that the same candor up starts.
+// firstLimit is the largest debt between two sites of one candor up.
 const firstLimit = 1000 * messages.Credit
 
-// sitesDir is the directory for the state directories of the other sites. It is in the first site's state directory.
+// sitesDir, in the first site's state directory, has the state directories of the others.
 const sitesDir = "sites"
 
 // runSites runs several sites in this process. Each site is a peer of the others.
@@ -42,8 +42,8 @@ func (u *up) runSites(cmd *cobra.Command) error {
 	}, o.Log)
 }
 
-// Returns a configuration for each of the named sites, made from one configuration. Each site has its own port, and its
-// own state directory below the directory of the first site.
+// Returns a configuration for each of the named sites. Each has its own port, and its own state directory below the
+// first site's.
 func (u *up) several() ([]embedded.Config, error) {
 	c, err := u.load()
 	if err != nil {
@@ -78,7 +78,7 @@ func (u *up) several() ([]embedded.Config, error) {
 	return configs, nil
 }
 
-// portAfter returns an address with its port increased by the number more. Port 0 means any free port, and stays 0.
+// portAfter returns an address whose port is larger by the number more. Port 0 means any free port, and stays 0.
 func portAfter(address string, more int) (string, error) {
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {
@@ -94,7 +94,6 @@ func portAfter(address string, more int) (string, error) {
 	return net.JoinHostPort(host, strconv.Itoa(port)), nil
 }
 
-// announceSites prints what runs, and how to connect to each site.
 func (u *up) announceSites(ctx context.Context, w io.Writer, sites embedded.Sites) {
 	first := sites[0]
 	c := first.Config()

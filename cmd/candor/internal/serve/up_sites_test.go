@@ -13,8 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestUpSites runs candor up --sites. Each site must have its own port, and be found by its name. An interrupt ends
-// all sites.
+// Each site must have its own port, and be found by its name. An interrupt ends all sites.
 func TestUpSites(t *testing.T) {
 	state := t.TempDir()
 	out, interrupt := running(t, "up", "--sites", "west,east", "--state", state, "--listen", "127.0.0.1:0", "--nodes", "1", "--replicas", "1", "--metrics", "127.0.0.1:0")
@@ -35,7 +34,7 @@ func TestUpSites(t *testing.T) {
 	interrupt()
 }
 
-// TestUpSitesRefuses checks that flags that cannot be used with --sites are refused by name.
+// The error must name the flags that cannot be used with --sites.
 func TestUpSitesRefuses(t *testing.T) {
 	up := func(further ...string) []string {
 		return append([]string{"up", "--state", t.TempDir(), "--sites"}, further...)
@@ -47,7 +46,6 @@ func TestUpSitesRefuses(t *testing.T) {
 	refused(t, messages.Invalid, "not hosts of one", up("west,east", "--host", "rack1")...)
 }
 
-// TestAtNamesASite checks that commands that use a site's directory find it by --at.
 func TestAtNamesASite(t *testing.T) {
 	state := t.TempDir()
 	for dir, site := range map[string]string{state: "west", state + "/sites/east": "east"} {

@@ -18,7 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// Starts candor with arguments. The function interrupt interrupts candor and checks that it ends well.
+// Starts candor. The function interrupt interrupts it, and checks that it ends well.
 func running(t *testing.T, arguments ...string) (out *await.Output, interrupt func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -44,8 +44,7 @@ func running(t *testing.T, arguments ...string) (out *await.Output, interrupt fu
 	}
 }
 
-// TestUp checks that candor up prints where the site is and what it has, serves metrics, and ends well after an
-// interrupt.
+// candor up prints where the site is and what it has, serves metrics, and ends well after an interrupt.
 func TestUp(t *testing.T) {
 	state := t.TempDir()
 	out, interrupt := running(t, "up", "--state", state, "--listen", "127.0.0.1:0", "--nodes", "2", "--metrics", "127.0.0.1:0")
@@ -63,7 +62,6 @@ func TestUp(t *testing.T) {
 	interrupt()
 }
 
-// metricsOf returns the metrics of a process as text.
 func metricsOf(t *testing.T, address string) string {
 	t.Helper()
 	reply, err := http.Get("http://" + address + "/metrics")
@@ -108,7 +106,7 @@ func checkMetrics(t *testing.T, address string) {
 	}
 }
 
-// TestRunningConfiguration asks for the configuration of a site that does not run. This must be an error.
+// The configuration of a site that does not run must be an error.
 func TestRunningConfiguration(t *testing.T) {
 	state := t.TempDir()
 	if _, _, err := embedded.Running(state); messages.KindOf(err) != messages.NotFound {
@@ -133,8 +131,7 @@ func TestActorsWantServerAndCreds(t *testing.T) {
 	}
 }
 
-// TestFirstCommandsNeedAnAccount checks the commands that candor up prints. On a site without accounts, a job would be
-// refused, so the first command must open an account.
+// Without accounts, a job would be refused, so the first printed command must open an account.
 func TestFirstCommandsNeedAnAccount(t *testing.T) {
 	c := embedded.Default()
 	if text := firstCommands(&c); !strings.Contains(text, "candor submit") {

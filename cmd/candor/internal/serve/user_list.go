@@ -67,7 +67,7 @@ type holder struct {
 	Revoked int           `json:"revoked"`
 }
 
-// holders returns the users whose credentials are in a directory, and the users whose credentials were revoked.
+// holders returns the users whose credentials are in a directory or were revoked.
 func holders(dir string, authority *identity.Authority) ([]holder, error) {
 	times := authority.Revoked()
 	all := []holder{}
@@ -92,7 +92,7 @@ func holders(dir string, authority *identity.Authority) ([]holder, error) {
 	return all, nil
 }
 
-// holderOf reads a credentials file. It returns false if the site did not issue the credentials.
+// holderOf reads a credentials file. It returns false for credentials that the site did not issue.
 func holderOf(file string, authority *identity.Authority) (h holder, ok bool) {
 	creds, err := os.ReadFile(file)
 	if err != nil {
@@ -118,7 +118,6 @@ func holderOf(file string, authority *identity.Authority) (h holder, ok bool) {
 	return h, true
 }
 
-// day writes a date for a table.
 func day(at time.Time) string {
 	if at.IsZero() {
 		return ""
@@ -126,7 +125,7 @@ func day(at time.Time) string {
 	return at.Local().Format("2006-01-02 15:04")
 }
 
-// times writes how many times something happened, or nothing if it never happened.
+// times writes how many times something happened, or "".
 func times(n int) string {
 	if n == 0 {
 		return ""

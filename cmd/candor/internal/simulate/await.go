@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// Await runs the function do, which may take long. If ctx ends first, Await returns at once and does not stop the
+// Await runs the function do, which may take long. If ctx ends first, Await returns at once. It does not stop the
 // function, because the program will exit.
 func Await(ctx context.Context, do func() error) error {
 	done := make(chan error, 1)

@@ -23,21 +23,19 @@ import (
 // mostSlots is the largest number of slots of a node.
 const mostSlots = 1 << 16
 
-// options are the flags of candor simulate that other studies do not have.
+// options are the flags that other studies do not have.
 type options struct {
 	Source
-	actors string
-	slots  int // slots of each node
-	by     string
-	events string
-	json   bool
-	// These flags are for a comparison of markets.
+	actors   string
+	slots    int // slots of each node
+	by       string
+	events   string
+	json     bool
 	compared []string // files of the markets
 	worth    string   // measure of welfare for all markets
 	draws    int      // number of times that the types are drawn
-	// These flags are for studies in which users lie when a lie gains.
-	lying  bool
-	passes int
+	lying    bool
+	passes   int
 }
 
 // Command returns `candor simulate`. Its errors are of type *messages.Error.
@@ -113,7 +111,6 @@ key.`,
 	return c
 }
 
-// compareHelp is the help text about the output of a comparison.
 const compareHelp = `With --compare, several markets get the same jobs with the same types, drawn by
 the model of the first. Welfare has one measure for all of them, by default run:
 the value of each job that is run, less what its waiting costs. Starved jobs are
@@ -141,8 +138,8 @@ func parameters() string {
 	return b.String()
 }
 
-// fitting is a memory limit in bytes. To stay below it, a study collects garbage more often. With this limit, studies
-// of the largest logs fit in a GiB.
+// fitting is a memory limit in bytes. Near it, garbage is collected more often, so studies of the largest logs fit in a
+// GiB.
 const fitting = 800 << 20
 
 func (o *options) run(out, stderr io.Writer) error {
@@ -165,7 +162,7 @@ func (o *options) run(out, stderr io.Writer) error {
 	return o.show(out, report, err, func() { write(out, style, report) })
 }
 
-// show prints a report. If err is not nil, there is no report, and show returns err.
+// show prints a report, or returns err if it is not nil.
 func (o *options) show(out io.Writer, report any, err error, write func()) error {
 	if err != nil {
 		return messages.AsError("simulate", err)
@@ -199,7 +196,7 @@ func (o *options) together(flags *pflag.FlagSet) (err error) {
 	return err
 }
 
-// check refuses invalid flags before it reads any file.
+// check refuses invalid flags before any file is read.
 func (o *options) check() error {
 	if o.actors != "core" && o.actors != "all" {
 		return messages.Errorf(messages.Invalid, "--actors: must be core or all, is %.64q", o.actors)
@@ -261,10 +258,10 @@ func (o *options) simulate(show *Progress) (*measure.Report, error) {
 	return report, writeEvents(o.events, study)
 }
 
-// outcome runs the study. It uses all actors of a site if the user asks for that, and otherwise only the mechanism.
+// outcome runs the study, with all actors of a site if the user asks for that, otherwise with the mechanism only.
 func (o *options) outcome(p *core.Problem) (*core.Outcome, *grid.Traffic, error) {
 	if o.actors == "all" {
-		// Most of the memory is short-lived, so collecting garbage less often is faster.
+		// Most memory is short-lived, so collecting garbage less often is faster.
 		defer debug.SetGCPercent(debug.SetGCPercent(250))
 		const ms = messages.Duration(1e6)
 		return grid.Run(p, grid.Config{Network: network.Config{Delay: ms / 2, Jitter: ms}, Slots: o.slots})

@@ -33,7 +33,7 @@ type compareDocument struct {
 	Notes []string `json:"notes"`
 }
 
-// compare runs several markets on one log. All markets get the same jobs with the same types.
+// compare runs several markets on one log. All get the same jobs with the same types.
 func (o *options) compare(show *Progress) (*compareDocument, error) {
 	defer show.End()
 	show.Step("reading " + o.Trace)
@@ -69,8 +69,7 @@ func (o *options) compare(show *Progress) (*compareDocument, error) {
 	return d, nil
 }
 
-// problems returns the study of each market. All studies have the same jobs, the same machine and the same measure of
-// welfare.
+// problems returns the study of each market. All have the same jobs, machine and measure of welfare.
 func (o *options) problems(files []string) ([]*core.Problem, error) {
 	markets := make([]*rules.Market, len(files))
 	gangs := true
@@ -106,8 +105,8 @@ func (o *options) problems(files []string) ([]*core.Problem, error) {
 	return out, nil
 }
 
-// label returns a name for a market: the name of its file without directory and ending. If another file has the same
-// name, label returns the full path.
+// label returns the name of a market's file without directory and ending. If another file has the same name, it returns
+// the full path.
 func label(files []string, i int) string {
 	short := func(file string) string { return strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)) }
 	for k := range files {
@@ -118,8 +117,8 @@ func label(files []string, i int) string {
 	return short(files[i])
 }
 
-// drawn returns a study whose jobs have types (private values) from one random draw. All markets use the model of the
-// first market. The budget is not drawn, because each market uses it differently.
+// drawn returns a study whose jobs have types (private values) from one random draw, by the model of the first market.
+// The budget is not drawn, because each market uses it differently.
 func (o *options) drawn(p *core.Problem, model bids.Model, draw int) (*core.Problem, error) {
 	own, m := *p, *p.Market
 	m.Bids = model
@@ -135,7 +134,7 @@ func (o *options) drawn(p *core.Problem, model bids.Model, draw int) (*core.Prob
 	return &own, err
 }
 
-// writeComparison prints a comparison as tables of at most 80 columns.
+// writeComparison prints tables of at most 80 columns.
 func writeComparison(out io.Writer, style terminal.Style, d *compareDocument) {
 	fmt.Fprintf(out, "%s: %s, %s, seed %d\n", style.Bold(d.Trace), terminal.Plural(d.Jobs, "job"), terminal.Plural(d.Nodes, "slot"), d.Seed)
 	fmt.Fprintf(out, "All markets have the same jobs and types. Numbers are means of %s of the types,\n± half of a 95 %% interval, by leaving out one of %d parts of the log in turn.\n",
@@ -214,7 +213,6 @@ func amount3(x float64) string {
 	return fmt.Sprintf("%.3g", x)
 }
 
-// writeWaits prints the mean waiting times by group.
 func writeWaits(out io.Writer, style terminal.Style, d *compareDocument, title string, of func(m *measure.Compared) []measure.Waited) {
 	for part := range slices.Chunk(d.Markets, abreast) {
 		fmt.Fprintln(out)

@@ -26,7 +26,7 @@ type event struct {
 	slots int
 }
 
-// These are the kinds of events. Events at the same time are listed in this order.
+// These are the kinds of events, in the order of events at the same time.
 const (
 	ended     uint8 = iota // written as the fate of the job
 	suspended              // some of its tasks lost their slots and will continue later
@@ -41,7 +41,7 @@ var (
 	names   = map[uint8]string{suspended: "suspended", requeued: "requeued", submitted: "submitted", resumed: "resumed", started: "started"}
 )
 
-// readBids replaces drawn bids by the bids in the file that --bids names.
+// readBids replaces drawn bids by those in the file that --bids names.
 func (s *Source) readBids(p *core.Problem) error {
 	text, err := document(s.BidsFile, maxBids)
 	if err != nil {
@@ -54,7 +54,6 @@ func (s *Source) readBids(p *core.Problem) error {
 	return err
 }
 
-// eventsOf lists the events of a study in the order of time.
 func eventsOf(s *measure.Study) []event {
 	out := make([]event, 0, 3*len(s.Work.Jobs)+len(s.Outcome.Changes))
 	for i := range s.Work.Jobs {
@@ -74,8 +73,7 @@ func eventsOf(s *measure.Study) []event {
 	return out
 }
 
-// order returns the rank of an event among events at the same time. The end of a job without run time comes after the
-// job's start.
+// order returns the position of an event among events at the same time. A job without run time ends after its start.
 func (e event) order(s *measure.Study) uint8 {
 	if e.what == ended && s.Outcome.Jobs[e.job].Used == 0 {
 		return started + 1
@@ -87,7 +85,6 @@ func (e event) name(s *measure.Study) string {
 	return cmp.Or(names[e.what], s.Outcome.Jobs[e.job].Fate.String())
 }
 
-// writeEvents writes the events to a file in the format CSV.
 func writeEvents(path string, s *measure.Study) (err error) {
 	file, err := os.Create(path)
 	if err != nil {
@@ -119,7 +116,7 @@ func writeCSV(w io.Writer, s *measure.Study) error {
 	return rows.Error()
 }
 
-// Returns the payment of an event. If the event is the end of a job, this is the job's payment. Otherwise it is 0.
+// Returns the job's payment if the event is the end of a job, and otherwise 0.
 func paid(s *measure.Study, e event) float64 {
 	if e.what != ended {
 		return 0

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 )
 
-// Progress shows how much of a run is done, and how long the rest will take. On a terminal it changes one line.
-// Elsewhere it writes a line after ten seconds, and then a line each minute.
+// Progress shows how much of a run is done, and the time left. On a terminal it changes one line. Elsewhere it writes a
+// line after ten seconds, and then a line each minute.
 type Progress struct {
 	out   io.Writer
 	block *terminal.Block // nil means the output is no terminal
@@ -71,8 +71,8 @@ func (p *Progress) Step(what string) {
 	}
 }
 
-// At sets the progress of the step. The arguments are the number of finished parts and the number of all parts. If the
-// number of finished parts is smaller than before, a new round of the step begins.
+// At sets the progress of the step. The arguments are the numbers of finished parts and of all parts. If fewer parts
+// are finished than before, a new round of the step begins.
 func (p *Progress) At(done, of int) { p.set(done, of, time.Now()) }
 
 func (p *Progress) set(done, of int, now time.Time) {
@@ -86,7 +86,7 @@ func (p *Progress) set(done, of int, now time.Time) {
 	}
 }
 
-// show writes a line if it is time for the next one, even if there was no progress since the last line.
+// show writes a line when the next one is due, even without progress.
 func (p *Progress) show(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,8 +118,7 @@ func (p *Progress) draw(now time.Time) {
 	p.block.Draw(terminal.Clip(text, p.width))
 }
 
-// line returns a bar and the time left, estimated from the speed so far. If nothing is done yet, it has the time that
-// has passed.
+// line returns a bar and the time left, estimated from the speed so far, or the passed time if nothing is done yet.
 func line(what string, part float64, took time.Duration) string {
 	left := ""
 	switch {

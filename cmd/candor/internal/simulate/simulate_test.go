@@ -80,8 +80,8 @@ func TestEveryMechanismReports(t *testing.T) {
 	}
 }
 
-// TestAllActors runs every mechanism, and every algorithm of highest-bid, with all actors. Each run must complete or
-// discard every job, and a second run must print the same bytes.
+// Every mechanism, and every algorithm of highest-bid, runs with all actors. Each run must complete or discard every
+// job. A second run must print the same bytes.
 func TestAllActors(t *testing.T) {
 	trace := file(t, "log.swf", log())
 	markets := map[string]string{}
@@ -105,8 +105,7 @@ func TestAllActors(t *testing.T) {
 	}
 }
 
-// TestPreemptionsAreEvents checks that preemptions are in the file of events, with the mechanism alone and with all
-// actors.
+// The file of events must have preemptions, with the mechanism alone and with all actors.
 func TestPreemptionsAreEvents(t *testing.T) {
 	trace, bids := file(t, "log.swf", log()), "job,value\n"
 	for i := range 10 { // each job is worth more than the jobs before it
@@ -137,8 +136,7 @@ func TestPreemptionsAreEvents(t *testing.T) {
 	}
 }
 
-// TestParametersHaveTheirNames sets the parameters of each mechanism in a market file, by the names in the
-// mechanism's documents. An error must name the place in the file.
+// The parameters of each mechanism have the names of its documents. An error must name the place in the file.
 func TestParametersHaveTheirNames(t *testing.T) {
 	trace := file(t, "log.swf", log())
 	for mechanism, c := range map[string]struct {
@@ -169,7 +167,7 @@ func TestParametersHaveTheirNames(t *testing.T) {
 	}
 }
 
-// TestBadTracesAreNamed reads bad logs. Each error must have the file and the line; none may be ignored silently.
+// Each error must have the file and the line; none may be ignored silently.
 func TestBadTracesAreNamed(t *testing.T) {
 	good := log()
 	line := "11 100 -1 30 1 -1 -1 -1 90 -1 1 0 1 -1 1 -1 -1 -1"
@@ -243,8 +241,7 @@ func TestBadCommandLines(t *testing.T) {
 	}
 }
 
-// TestAMarketSaysHowManySlotsThereAre gives the market more slots than the log's header has. All measures must use
-// the market's number.
+// The market has more slots than the log's header. All measures must use the market's number.
 func TestAMarketSaysHowManySlotsThereAre(t *testing.T) {
 	trace := file(t, "log.swf", log())
 	for mechanism, parameter := range map[string]string{"deadline": "C", "batch-queue": "N", "fifo": "nodes"} {
@@ -257,8 +254,7 @@ func TestAMarketSaysHowManySlotsThereAre(t *testing.T) {
 	}
 }
 
-// TestNothingIsSaidOfNobody checks a run without completed jobs. The report must have no waiting time, instead of a
-// waiting time of 0.
+// Without completed jobs, the report must have no waiting time, instead of 0.
 func TestNothingIsSaidOfNobody(t *testing.T) {
 	market := file(t, "m.yaml", "mechanism: deadline\nslot: 100h\n")
 	text, err := run("--trace", file(t, "log.swf", log()), "--market", market, "--by", "user")
@@ -307,7 +303,7 @@ func TestBidsFromAFile(t *testing.T) {
 	}
 }
 
-// TestTimes reads texts with numbers, durations and dates. All must become seconds since the log's beginning.
+// Numbers, durations and dates must become seconds since the log's beginning.
 func TestTimes(t *testing.T) {
 	for text, want := range map[string]float64{"": 0, "90": 90, "2h": 7200, "1.5d": 129600, "2001-09-10": 1000080000 - 1000000000, "2001-09-09T02:00:00Z": 1000000800 - 1000000000} {
 		if got, err := when("--from", text, 1000000000); err != nil || got != want {
@@ -338,8 +334,8 @@ func TestProgressLine(t *testing.T) {
 	}
 }
 
-// TestProgressIsShown shows a step whose length is unknown. The time that has passed must be shown: on a terminal
-// each second, elsewhere after ten seconds and then each minute. After End, nothing is written.
+// A step of unknown length shows the passed time: on a terminal each second, elsewhere after ten seconds and then each
+// minute. After End, nothing is written.
 func TestProgressIsShown(t *testing.T) {
 	var out strings.Builder
 	now := time.Now()
@@ -366,8 +362,7 @@ func TestProgressIsShown(t *testing.T) {
 	}
 }
 
-// TestTheTimeLeftIsOfTheRound checks that the time left of a step with several rounds is computed from the speed of
-// the present round.
+// The time left of a step with several rounds comes from the speed of the present round.
 func TestTheTimeLeftIsOfTheRound(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&out, false, time.Now())
@@ -381,8 +376,8 @@ func TestTheTimeLeftIsOfTheRound(t *testing.T) {
 	}
 }
 
-// TestFilesOfAStudyEnd reads a file without an end. It must be refused before it fills the memory. For a market that
-// is neither a file nor a mechanism, the error must list the mechanisms.
+// A file without an end must be refused before it fills the memory. For a market that is neither a file nor a
+// mechanism, the error must list the mechanisms.
 func TestFilesOfAStudyEnd(t *testing.T) {
 	trace := file(t, "log.swf", "1 0 0 10 1 -1 -1 1 -1 -1 1 1 1 1 1 -1 -1 -1\n")
 	if _, err := run("--trace", trace, "--market", "/dev/zero"); err == nil || !strings.Contains(err.Error(), "limit of 1 MiB") {
@@ -393,8 +388,7 @@ func TestFilesOfAStudyEnd(t *testing.T) {
 	}
 }
 
-// TestARealLog runs one year of the log of a real machine. The program must read or skip each record of the log, and
-// every job must complete.
+// The log is one year of a real machine. Each record must be read or skipped, and every job must complete.
 func TestARealLog(t *testing.T) {
 	f, err := examples.TraceAnalysis().Open("sdsc-sp2-1999.swf.gz")
 	if err != nil {
@@ -412,8 +406,8 @@ func TestARealLog(t *testing.T) {
 	}
 }
 
-// TestCompare compares markets. The tables must have at most 80 columns. They must have one measure of welfare, even if
-// the files name different ones. A second run must print the same bytes.
+// The tables must have at most 80 columns, and one measure of welfare, even if the files name different ones. A second
+// run must print the same bytes.
 func TestCompare(t *testing.T) {
 	trace := file(t, "log.swf", log())
 	a, b := file(t, "a.yaml", "mechanism: proportional\nalpha: 1\nworth: deadline\n"), file(t, "b.yaml", "mechanism: deadline\n")

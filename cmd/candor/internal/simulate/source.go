@@ -21,7 +21,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Source has the flags that all studies of a log share. The flags say which log and which market to study.
+// Source has the flags that all studies of a log share: which log and which market to study.
 type Source struct {
 	Trace    string
 	Market   string
@@ -81,7 +81,7 @@ func (s *Source) Study() (*core.Problem, error) {
 	return p, nil
 }
 
-// check refuses invalid flags before it reads any file.
+// check refuses invalid flags before any file is read.
 func (s *Source) check() error {
 	switch {
 	case !(s.Load >= 1e-6 && s.Load <= 1e6):
@@ -96,8 +96,8 @@ func (s *Source) check() error {
 	return messages.Errorf(messages.Invalid, "--parallel: must be %s, %s, %s or %s, is %.64q", workload.Gang, workload.Split, workload.Leave, workload.Wide, s.Parallel)
 }
 
-// market reads the file of the market. If there is no such file, the flag may name a mechanism. The market then has
-// this mechanism with its default parameters.
+// market reads the file of the market. Without such a file, the flag may name a mechanism, which gets its default
+// parameters.
 func (s *Source) market() (*rules.Market, error) {
 	text, err := document(s.Market, maxMarket)
 	switch {
@@ -117,8 +117,8 @@ const (
 	maxBids   = 1 << 30
 )
 
-// document reads a file. The argument most is the largest size in bytes. document checks the size while it reads,
-// because a file that is a device may have no end.
+// document reads a file of at most the given size in bytes. It checks the size while it reads, because a device may
+// have no end.
 func document(path string, most int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -180,7 +180,7 @@ func (s *Source) options(market *rules.Market, log *swf.Log) (o workload.Options
 }
 
 // Reads a time, and returns it in seconds since the beginning of the log. The argument epoch is the Unix time of this
-// beginning, or 0 if it is unknown.
+// beginning, or 0 if unknown.
 func when(flag, text string, epoch int64) (float64, error) {
 	if text == "" {
 		return 0, nil

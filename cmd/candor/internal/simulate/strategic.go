@@ -56,7 +56,6 @@ func (o *options) strategic(show *Progress) (*strategicDocument, error) {
 	return d, nil
 }
 
-// writeStrategic prints the report for people.
 func writeStrategic(out io.Writer, style terminal.Style, d *strategicDocument) {
 	fmt.Fprintf(out, "%s: %s, %s, seed %d\n", style.Bold(d.Trace), terminal.Plural(d.Jobs, "job"), terminal.Plural(d.Nodes, "slot"), d.Seed)
 	fmt.Fprintf(out, "Every user tells one lie about all its jobs, or the truth, and chooses again by\nregret until no user would gain more than %s of its jobs' value. Welfare,\nby %s, and revenue are parts of the value of all jobs: first if all users tell\nthe truth, then (→) at rest.\n\n",

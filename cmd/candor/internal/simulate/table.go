@@ -14,7 +14,6 @@ import (
 // mostGroups is the largest number of groups in the table. The JSON has all groups.
 const mostGroups = 20
 
-// write prints a report as text.
 func write(out io.Writer, style terminal.Style, r *measure.Report) {
 	t := &r.Trace
 	fmt.Fprintf(out, "%s on market %s (%s), %s, seed %d, actors: %s\n", style.Bold(t.File), style.Bold(r.Market.Name), r.Market.Mechanism,
@@ -99,7 +98,7 @@ func groups(out io.Writer, style terminal.Style, r *measure.Report) {
 	fmt.Fprintln(out)
 }
 
-// Returns the function write. If the number of jobs n is 0, it returns a function that writes "-" instead.
+// Returns the function write, or for n = 0 jobs a function that writes "-".
 func of(n int, write func(float64) string) func(float64) string {
 	if n == 0 {
 		return func(float64) string { return "-" }

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// densityInput is the document of `candor solve density`. It has samples, the bandwidth matrix or the rule that
-// chooses it, and the points at which to evaluate the density.
+// densityInput is the document of `candor solve density`: samples, the bandwidth matrix or the rule that chooses it,
+// and the points at which to evaluate the density.
 type densityInput struct {
 	L         *int         `json:"L,omitempty"` // number of dimensions, to check the samples; optional
 	Samples   [][]float64  `json:"samples"`
@@ -30,8 +30,7 @@ type densityOutput struct {
 	Regularised [][]float64 `json:"regularised,omitempty"`
 }
 
-// mostTerms is the largest product of the numbers of kernels and points. A document of this size takes about ten
-// seconds.
+// mostTerms is the largest product of the numbers of kernels and points. It takes about ten seconds.
 const mostTerms = 1_000_000_000
 
 func solveDensity(data []byte) (any, error) {
@@ -75,8 +74,8 @@ func (in *densityInput) data() (*density.Data, error) {
 	return d, d.Check()
 }
 
-// matrix returns the bandwidth matrix h that the document gives or that its rule chooses, and the matrix regular to
-// use. If the rule's matrix is singular, regular differs from h, and mended is true.
+// matrix returns the bandwidth matrix h of the document or of its rule, and the matrix regular to use. If the rule's
+// matrix is singular, regular differs from h, and mended is true.
 func (in *densityInput) matrix(d *density.Data) (h, regular *mat.SymDense, mended bool, err error) {
 	switch {
 	case (in.H != nil) == (in.Bandwidth != ""):
@@ -92,8 +91,8 @@ func (in *densityInput) matrix(d *density.Data) (h, regular *mat.SymDense, mende
 	return h, regular, mended, err
 }
 
-// asymmetry is the largest allowed difference, relative to the diagonal, between two entries that must be equal. A
-// small difference is allowed because the document may give them with different numbers of digits.
+// asymmetry is the largest difference, relative to the diagonal, between two entries that must be equal. They may have
+// different numbers of digits.
 const asymmetry = 1e-12
 
 func symmetric(h [][]float64, dims int) (*mat.SymDense, error) {

@@ -81,8 +81,8 @@ func TestDensitySampleCases(t *testing.T) {
 	}
 }
 
-// TestDensityOfSamplesInAPlane gives two samples in two dimensions, whose covariance matrix is singular. The output
-// must have both the rule's matrix, unchanged, and the matrix that was used.
+// The covariance matrix of two samples in two dimensions is singular. The output must have the rule's matrix, and the
+// matrix that was used.
 func TestDensityOfSamplesInAPlane(t *testing.T) {
 	document := map[string]any{"samples": [][]float64{{0, 0}, {2, 2}}, "bandwidth": "scott_full", "points": [][]float64{{1, 1}, {1e9, 0}}}
 	out := answer[densityOutput](t, "density", document)

@@ -26,7 +26,7 @@ import (
 // newest is a simple mechanism, as a new developer might write it: the newest job goes first.
 type newest struct{ *posted.Desk }
 
-// described returns the traits of the mechanism. The rest of the system knows nothing else about it.
+// described returns the traits of the mechanism: all that the rest of the system knows about it.
 func described(*market.Market) mechanism.Traits {
 	t := posted.Traits("newest-first", "the newest job")
 	t.Make = func(m market.Market) (mechanism.Mechanism, error) { return newest{posted.NewDesk(m)}, nil }
@@ -55,9 +55,9 @@ func (newest) Explain(_ *mechanism.View, job *mechanism.Job) mechanism.Explanati
 	return mechanism.Explain(mechanism.WaitingForTurn, "newer jobs go first")
 }
 
-// TestANewMechanismIsOneDirectoryAndOneLine adds a mechanism to the registry only. It must then run jobs of a site
-// and appear in the help and in the table of mechanisms, and its parameters and bids must be checked.
-// TestMechanismsAreNamedOnce, in deploy, checks that no other file names a mechanism.
+// The mechanism is only added to the registry. It must then run jobs of a site, appear in the help and in the table of
+// mechanisms, and have its parameters and bids checked. TestMechanismsAreNamedOnce, in deploy, checks that no other
+// file names a mechanism.
 func TestANewMechanismIsOneDirectoryAndOneLine(t *testing.T) {
 	t.Cleanup(registry.Add(described))
 	m := market.Market{Name: "main", Mechanism: "newest-first", Classes: []messages.Name{"cpu"}}

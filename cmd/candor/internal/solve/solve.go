@@ -1,4 +1,4 @@
-// Package solve is the command `candor solve`. It runs one mechanism on a JSON document, for what-if questions and for
+// Package solve is the command `candor solve`. It runs one mechanism on a JSON document, for what-if questions and
 // comparisons with other implementations. It needs no running site.
 package solve
 
@@ -20,8 +20,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// solvers maps a name on the command line to a function. The function reads a document and returns the answer as a
-// value for JSON. The names are mechanisms and parts of mechanisms.
+// solvers maps a mechanism, or a part of one, to a function. The function reads a document and returns a value for
+// JSON.
 func solvers() map[string]func(document []byte) (any, error) {
 	all := map[string]func([]byte) (any, error){"density": solveDensity, "utility": solveUtility, "valuation": valuation.SolveDocument}
 	for _, name := range registry.Names(nil) {
@@ -35,8 +35,8 @@ func solvers() map[string]func(document []byte) (any, error) {
 // maxDocument is the largest size of the input in bytes.
 const maxDocument = 1 << 30
 
-// Command returns `candor solve`. Its errors are of type *messages.Error. For a bad document, they have the kind
-// Invalid or TooLarge, and the root command exits with code 2.
+// Command returns `candor solve`. Its errors are of type *messages.Error. For a bad document, their kind is Invalid or
+// TooLarge, and the exit code is 2.
 func Command() *cobra.Command {
 	names := slices.Sorted(maps.Keys(solvers()))
 	var pretty bool
@@ -89,7 +89,7 @@ func run(args []string, in io.Reader, out io.Writer, pretty bool) error {
 	return write(out, answer, pretty)
 }
 
-// Reports whether a document ends too early. If it does, the error must say this, and not that keys are missing.
+// Reports whether a document ends too early. The error must then not say that keys are missing.
 func cut(document []byte) bool {
 	err := json.NewDecoder(bytes.NewReader(document)).Decode(new(json.RawMessage))
 	return errors.Is(err, io.ErrUnexpectedEOF)

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// candor runs `candor solve` with arguments. The text in is its standard input.
+// candor runs `candor solve`. The text in is its standard input.
 func candor(in string, args ...string) (string, error) {
 	var out bytes.Buffer
 	c := Command()
@@ -71,8 +71,7 @@ func TestSolveRefuses(t *testing.T) {
 	}
 }
 
-// TestAnInterruptEndsTheDocument lets the command wait for a document on its standard input. An interrupt must end the
-// command.
+// The command waits for a document on its standard input. An interrupt must end it.
 func TestAnInterruptEndsTheDocument(t *testing.T) {
 	c := Command()
 	in, typed := io.Pipe()

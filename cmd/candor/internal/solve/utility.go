@@ -9,8 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// utilityInput is the document of `candor solve utility`: the runs of one kind
-// of job.
+// utilityInput is the document of `candor solve utility`: the runs of one kind of job.
 type utilityInput struct {
 	Form        utility.Form `json:"form"`
 	M           *int         `json:"m,omitempty"` // number of resources, to check the jobs; optional
@@ -72,8 +71,8 @@ func (in *utilityInput) averages() ([][]float64, error) {
 	return averages, nil
 }
 
-// resources returns the number of resources that a job must have, or −1 if every number is right. Every number is right
-// for the first job if the document does not give the number.
+// resources returns the number of resources that a job must have, or −1 if any number is right, as for the first job of
+// a document that gives none.
 func (in *utilityInput) resources(first []float64) int {
 	switch {
 	case in.M != nil:
@@ -84,7 +83,7 @@ func (in *utilityInput) resources(first []float64) int {
 	return -1
 }
 
-// average returns the average of the segments, or the given average if there are no segments.
+// average returns the average of the segments, or the given average if there are none.
 func (j *utilityJob) average() ([]float64, error) {
 	if j.Segments == nil {
 		if len(j.Average) == 0 {
@@ -99,7 +98,7 @@ func (j *utilityJob) average() ([]float64, error) {
 	return average, agree(j.Average, average)
 }
 
-// agree returns an error if the average that the document gives differs from the average of the segments.
+// agree returns an error if the document's average differs from that of the segments.
 func agree(given, average []float64) error {
 	if len(given) != len(average) {
 		return casefile.Invalid("average", "must have %d shares, like the segments, has %d", len(average), len(given))
@@ -112,7 +111,7 @@ func agree(given, average []float64) error {
 	return nil
 }
 
-// place returns an error about the job with index i: err with the job's index in front.
+// place puts the index i of a job before an error.
 func (in *utilityInput) place(i int, err error) error {
 	e := messages.AsError("", err)
 	return messages.Errorf(e.Kind, "jobs[%d].%s", i, e.Message)

@@ -57,8 +57,8 @@ func TestUtilityOfTooFewJobs(t *testing.T) {
 	}
 }
 
-// TestUtilityNonnegative fits utilities 1 and 0 to features (1, 0.5) and (0.5, 1). Plain least squares gives (4/3,
-// −2/3). With the constraint, the second weight must be 0, and the first one 0.8 = (1·1+0.5·0)/(1+0.25).
+// For utilities 1 and 0 and features (1, 0.5) and (0.5, 1), plain least squares gives (4/3, −2/3). With the constraint,
+// the second weight must be 0, and the first one 0.8 = (1·1+0.5·0)/(1+0.25).
 func TestUtilityNonnegative(t *testing.T) {
 	jobs := []utilityJob{{Average: []float64{1, 0.5}, Utility: 1}, {Average: []float64{0.5, 1}}}
 	plain := answer[utilityOutput](t, "utility", map[string]any{"form": "linear", "jobs": jobs})

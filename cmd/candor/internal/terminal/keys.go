@@ -5,7 +5,7 @@ import "bytes"
 // Key is a key that was pressed: the letter itself, or one of the constants.
 type Key rune
 
-// For these keys, a terminal sends several bytes, or one byte that is not a printable character.
+// For these keys, a terminal sends several bytes, or one unprintable byte.
 const (
 	Interrupt Key = 0x03 // Ctrl-C
 	Redraw    Key = 0x0c // Ctrl-L
@@ -25,13 +25,13 @@ var sequences = map[string]Key{
 	"[H": Home, "OH": Home, "[1~": Home, "[7~": Home, "[F": End, "OF": End, "[4~": End, "[8~": End,
 }
 
-// longest is the largest number of bytes in a sequence. A longer sequence is not a key.
+// longest is the largest number of bytes in a sequence. Longer ones are not keys.
 const longest = 32
 
 // Keys translates the bytes from a terminal into keys. The bytes may arrive in pieces of any size.
 type Keys struct{ open []byte } // the beginning of a sequence
 
-// Feed takes bytes and returns the keys that are complete. It drops unknown sequences.
+// Feed takes bytes and returns the complete keys. It drops unknown sequences.
 func (k *Keys) Feed(input []byte) (keys []Key) {
 	for _, b := range input {
 		if len(k.open) == 0 && b != byte(Escape) {
@@ -57,8 +57,7 @@ func (k *Keys) Feed(input []byte) (keys []Key) {
 // Waiting reports whether a sequence has begun and is not complete.
 func (k *Keys) Waiting() bool { return len(k.open) > 0 }
 
-// Flush ends an incomplete sequence, because no more bytes have come. If the sequence is a single Escape byte, it is
-// the key Escape.
+// Flush ends an incomplete sequence, because no more bytes have come. A single Escape byte is the key Escape.
 func (k *Keys) Flush() (keys []Key) {
 	if len(k.open) == 1 {
 		keys = []Key{Escape}
@@ -67,8 +66,7 @@ func (k *Keys) Flush() (keys []Key) {
 	return keys
 }
 
-// Reports whether the sequence is complete. A control sequence ends with a byte from @ to ~; any other sequence has two
-// bytes.
+// Reports whether the sequence is complete. A control sequence ends with a byte from @ to ~; any other has two bytes.
 func (k *Keys) whole() bool {
 	s := k.open
 	last := s[len(s)-1]

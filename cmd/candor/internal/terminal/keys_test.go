@@ -33,8 +33,7 @@ func TestKeysAreReadWhole(t *testing.T) {
 	}
 }
 
-// TestKeysDoNotDependOnPieces sends the same bytes in pieces of different sizes. The keys must be the same, and an
-// unfinished sequence must not grow without limit.
+// The same bytes in different pieces must give the same keys. An unfinished sequence must not grow without limit.
 func TestKeysDoNotDependOnPieces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		input := rapid.SliceOf(rapid.SampledFrom([]byte("\x1b[O15~;ABqé\x00\xff"))).Draw(t, "input")

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Block is a few lines at the end of the output that are redrawn in place. They must not be wider than the terminal:
-// see [Clip].
+// Block is a few lines at the end of the output that are redrawn in place. They must fit the terminal's width: see
+// [Clip].
 type Block struct {
 	Out   io.Writer
 	lines int
@@ -43,8 +43,7 @@ func (b *Block) erase() string {
 	return fmt.Sprintf("\x1b[%dA\r\x1b[J", b.lines)
 }
 
-// Screen is the terminal's alternate screen. Keys are read one by one. Close restores the previous content of the
-// terminal.
+// Screen is the terminal's alternate screen, with keys read one by one. Close restores the previous content.
 type Screen struct {
 	in, out *os.File
 	saved   *term.State
@@ -67,7 +66,7 @@ func OpenScreen(in, out *os.File) (*Screen, error) {
 }
 
 // read sends typed bytes to the channel pieces until the input ends. A read from a terminal cannot be interrupted, so
-// the goroutine of read may run until the process ends.
+// the goroutine may run until the process ends.
 func (s *Screen) read(pieces chan<- []byte) {
 	defer close(pieces)
 	for {
@@ -123,13 +122,13 @@ func (s *Screen) decode(pieces <-chan []byte) {
 	}
 }
 
-// Keys returns a channel with the keys that are typed. The channel is closed at the end of the input.
+// Keys returns a channel with the typed keys, which is closed at the end of the input.
 func (s *Screen) Keys() <-chan Key { return s.keys }
 
 // Size returns the columns and rows of the screen.
 func (s *Screen) Size() (columns, rows int) { return Size(s.out) }
 
-// Draw shows text from the top left corner on. It cuts the text to the terminal's size.
+// Draw shows text from the top left corner on, cut to the terminal's size.
 func (s *Screen) Draw(text string) {
 	columns, rows := Size(s.out)
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")

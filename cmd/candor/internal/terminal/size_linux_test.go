@@ -9,8 +9,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 )
 
-// TestAWidthWithoutAHeightCounts checks that the width of a terminal is used even if the terminal does not tell its
-// height, as after "stty cols 20".
+// After "stty cols 20", a terminal tells its width, but not its height. The width must be used.
 func TestAWidthWithoutAHeightCounts(t *testing.T) {
 	_, tty := clienttest.OpenTerminal(t)
 	for _, c := range []struct{ told, want unix.Winsize }{

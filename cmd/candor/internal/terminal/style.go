@@ -28,8 +28,8 @@ func IsTerminal(f any) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// Size returns the columns and rows of the terminal f, or 80 and 24 if f does not tell them. A terminal may tell only
-// one of the two, for example after "stty cols 200".
+// Size returns the columns and rows of the terminal f. It replaces unknown ones by 80 and 24. After "stty cols 200", a
+// terminal may know only its columns.
 func Size(f any) (columns, rows int) {
 	if file, ok := f.(*os.File); ok {
 		columns, rows, _ = term.GetSize(int(file.Fd()))
@@ -43,8 +43,7 @@ func Size(f any) (columns, rows int) {
 	return columns, rows
 }
 
-// Columns returns the width of the terminal w. It returns 0 if w is no terminal, because output to a file or a program
-// is not shortened.
+// Columns returns the width of the terminal w. It returns 0 if w is no terminal, because other output is not shortened.
 func Columns(w io.Writer) int {
 	if !IsTerminal(w) {
 		return 0
@@ -78,8 +77,7 @@ func (s Style) Yellow(text string) string { return s.paint("33", text) }
 // Cyan marks things that are in progress.
 func (s Style) Cyan(text string) string { return s.paint("36", text) }
 
-// Width returns the number of columns that text takes on a terminal, without the escape sequences
-// of colours.
+// Width returns the number of columns that text takes on a terminal, without escape sequences of colours.
 func Width(text string) int {
 	n := 0
 	for text != "" {
@@ -172,8 +170,8 @@ func cutEscape(text string) (rest string, ok bool) {
 	return rest, true
 }
 
-// Safe replaces control characters in a text from an untrusted source, so that the text cannot move the cursor, change
-// colours, break a table or reverse the direction of the text after it.
+// Safe replaces control characters in an untrusted text. The text then cannot move the cursor, change colours, break a
+// table or reverse the direction of later text.
 func Safe(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unsafe(r) {
@@ -185,8 +183,7 @@ func Safe(text string) string {
 
 func unsafe(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) }
 
-// SafeJSON escapes the characters that [Safe] replaces, in the strings of a JSON text. The meaning of the JSON stays
-// the same.
+// SafeJSON escapes the characters that [Safe] replaces, in the strings of a JSON text. The JSON's meaning stays.
 func SafeJSON(text []byte) []byte {
 	if !bytes.ContainsFunc(text, unsafe) {
 		return text

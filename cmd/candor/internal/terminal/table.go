@@ -8,7 +8,6 @@ import (
 	"unicode"
 )
 
-// column is a column of a table.
 type column struct {
 	title string
 	right bool // aligned to the right, for numbers
@@ -16,8 +15,8 @@ type column struct {
 	end   bool // a cell that is shortened keeps its end, not its beginning
 }
 
-// Table collects the cells of a table. It leaves out columns without any text. On a narrow terminal, it also leaves
-// out spare columns.
+// Table collects the cells of a table. Columns without any text are left out, and on a narrow terminal also spare
+// columns.
 type Table struct {
 	columns []column
 	rows    [][]string
@@ -31,10 +30,9 @@ type Layout struct {
 	Columns []string // titles of the only columns to print, in this order
 }
 
-// NewTable starts a table. The header has the titles of the columns, separated by "|". A title may have a mark before
-// it. ">" aligns the column to the right, for numbers. "~" allows that cells of the column are shortened, and "~30"
-// that they are shortened to no less than 30 characters. "<" also allows it, but cuts the beginning of a cell instead
-// of its end.
+// NewTable starts a table. The header has the titles of the columns, separated by "|". A title may begin with a mark.
+// ">" aligns the column to the right, for numbers. "~" allows that cells are shortened, and "~30" that they are
+// shortened to no less than 30 characters. "<" also allows it, but cuts the beginning of a cell.
 func NewTable(header string) *Table {
 	t := new(Table)
 	for title := range strings.SplitSeq(header, "|") {
@@ -50,10 +48,10 @@ func NewTable(header string) *Table {
 	return t
 }
 
-// leastCell is the smallest width to which a cell is shortened, if the header gives no other width.
+// leastCell is the smallest width of a shortened cell, if the header gives no other.
 const leastCell = 12
 
-// leastWidth reads the number before a title, and returns the number and the title.
+// leastWidth returns the number before a title, and the title.
 func leastWidth(text string) (least int, title string) {
 	title = strings.TrimLeft(text, "0123456789")
 	if n, err := strconv.Atoi(text[:len(text)-len(title)]); err == nil {
@@ -62,8 +60,8 @@ func leastWidth(text string) (least int, title string) {
 	return leastCell, title
 }
 
-// Spare names the columns that the table leaves out on a narrow terminal. It leaves out the first one first. The titles
-// are separated by "|".
+// Spare names the columns that the table leaves out on a narrow terminal, the first one first. The titles are separated
+// by "|".
 func (t *Table) Spare(titles string) *Table {
 	for title := range strings.SplitSeq(titles, "|") {
 		if i := t.find(title); i >= 0 {
@@ -88,11 +86,10 @@ func (t *Table) Titles() []string {
 	return titles
 }
 
-// Has reports whether the table has a column with this title. It compares titles as find does.
+// Has reports whether the table has a column with this title. Case, spaces and signs do not matter.
 func (t *Table) Has(title string) bool { return t.find(title) >= 0 }
 
-// find returns the index of the column with a title, or −1 if there is none. Upper and lower case, spaces and signs
-// do not matter.
+// find returns the index of the column with a title, or −1. Case, spaces and signs do not matter.
 func (t *Table) find(title string) int {
 	plain := plainTitle(title)
 	return slices.IndexFunc(t.columns, func(c column) bool { return plain != "" && plainTitle(c.title) == plain })
@@ -113,7 +110,7 @@ func (t *Table) Write(w io.Writer, style Style, indent string) {
 }
 
 // WriteAs writes the table with a layout. Each column is as wide as its widest cell, and two spaces separate columns.
-// Each line begins with indent. No line is wider than the layout allows.
+// Each line begins with indent, and is not wider than the layout allows.
 func (t *Table) WriteAs(w io.Writer, style Style, indent string, l Layout) {
 	if l.Names {
 		t.writeNames(w)
@@ -146,8 +143,7 @@ func (t *Table) writeNames(w io.Writer) {
 	}
 }
 
-// chosen returns the indices of the columns with these titles. Without titles, it returns the columns that have text
-// in some row.
+// chosen returns the indices of the columns with these titles, or without titles those that have text in some row.
 func (t *Table) chosen(titles []string) (shown []int) {
 	for _, title := range titles {
 		if i := t.find(title); i >= 0 {
@@ -165,8 +161,8 @@ func (t *Table) chosen(titles []string) (shown []int) {
 	return shown
 }
 
-// Returns the columns that have room, and their widths. It first shortens cells. If that is not enough, it leaves out
-// columns, but never columns that the user named.
+// Returns the columns that have room, and their widths. It first shortens cells. Then it leaves out columns, but never
+// those that the user named.
 func (t *Table) fit(shown []int, indent int, l Layout) ([]int, []int) {
 	natural := t.widths()
 	for spare := t.spare; ; spare = spare[1:] {
@@ -182,8 +178,8 @@ func (t *Table) fit(shown []int, indent int, l Layout) ([]int, []int) {
 	}
 }
 
-// shorten reduces the sum of the widths of the shown columns by the number over. It always shortens the column that is
-// widest at the moment. It returns false if the cells of the columns cannot be shortened so much.
+// shorten reduces the sum of the shown columns' widths by the number over. It always shortens the widest column. It
+// returns false if the cells cannot be shortened so much.
 func (t *Table) shorten(shown, widths []int, over int) bool {
 	for ; over > 0; over-- {
 		widest := -1

@@ -47,7 +47,6 @@ func TestNamedColumnsAreAllShownInTheirOrder(t *testing.T) {
 	}
 }
 
-// TestNoTableIsWiderThanTheTerminal writes tables with random cells. No line may be wider than the terminal.
 func TestNoTableIsWiderThanTheTerminal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table := NewTable("~A|B|>C|~D").Spare("C|B")
@@ -67,8 +66,7 @@ func TestNoTableIsWiderThanTheTerminal(t *testing.T) {
 	})
 }
 
-// TestColumnsAreShortenedAsTheySay checks the marks in a header. They say how much of a shortened cell must stay, and
-// whether its beginning or its end stays.
+// The marks in a header say how much of a shortened cell must stay, and whether its beginning or its end stays.
 func TestColumnsAreShortenedAsTheySay(t *testing.T) {
 	table := NewTable("<TASK|STATE|~16WHY").Spare("STATE")
 	table.Row("a-stage-with-a-long-name.17", "Failed", "ended by its time limit of 3 seconds")

@@ -53,7 +53,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestBar checks that a bar always has the requested width, and that it grows with the fraction.
+// A bar always has the requested width, and grows with the fraction.
 func TestBar(t *testing.T) {
 	for f, want := range map[float64]string{-1: "░░░░", 0: "░░░░", 0.5: "██░░", 0.53125: "██▏░", 1: "████", 7: "████"} {
 		if got := Bar(f, 4); got != want {
@@ -99,8 +99,7 @@ func TestSafeTakesTheControlFromStrangers(t *testing.T) {
 	}
 }
 
-// TestSafeJSON checks that the escaped text has no characters that control a terminal, and that it decodes to the same
-// value.
+// The escaped text has no characters that control a terminal, and decodes to the same value.
 func TestSafeJSON(t *testing.T) {
 	said := "a\u007f\u009bd é \u202egpj \U000e0041 \\"
 	text, err := json.Marshal(said)
@@ -143,7 +142,7 @@ func TestStyleFollowsTerminalAndUser(t *testing.T) {
 	}
 }
 
-// TestBlockRedrawsInPlace checks that a block erases as many lines as it drew before.
+// A block erases as many lines as it drew before.
 func TestBlockRedrawsInPlace(t *testing.T) {
 	var b bytes.Buffer
 	block := Block{Out: &b}

@@ -32,7 +32,7 @@ func Span(d time.Duration) string {
 	return fmt.Sprintf("%dd%02dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
 }
 
-// Percent writes a share in [0, 1] as a percentage. Below 10 % it has one decimal place.
+// Percent writes a share in [0, 1] as a percentage, below 10 % with one decimal place.
 func Percent(share float64) string {
 	if share > 0 && share < 0.0995 {
 		return strconv.FormatFloat(100*share, 'f', 1, 64) + "%"
@@ -61,8 +61,7 @@ func Plural(n int, noun string) string {
 	return Count(n) + " " + noun + "s"
 }
 
-// Bar draws a fraction in [0, 1] as a bar of width columns, in eighths of a
-// column.
+// Bar draws a fraction in [0, 1] as a bar of width columns, in eighths of a column.
 func Bar(fraction float64, width int) string {
 	eighths := int(math.Round(min(max(fraction, 0), 1) * float64(width) * 8))
 	bar := strings.Repeat("█", eighths/8)
@@ -72,8 +71,8 @@ func Bar(fraction float64, width int) string {
 	return bar + strings.Repeat("░", width-Width(bar))
 }
 
-// Wrap breaks lines that are wider than width, between words. The rest of a broken line has the same indentation as the
-// line. In an item of a list, it begins below the text of the item. A single word that is too wide stays whole.
+// Wrap breaks lines that are wider than width, between words. The rest of a broken line has the line's indentation, and
+// in a list begins below the text of the item. A single word that is too wide stays whole.
 func Wrap(text string, width int) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {

@@ -21,7 +21,7 @@ type auctionResult struct {
 }
 
 // row is the result of one mechanism on one instance. FloorSeconds is the time of a loop that does only the arithmetic,
-// or 0 if there is no such loop.
+// or 0 without such a loop.
 type row struct {
 	Name         string  `json:"name"`
 	Seconds      float64 `json:"seconds"`
@@ -40,8 +40,8 @@ func auctionFlags(c *cobra.Command) {
 	c.Flags().String("traces", os.Getenv("CANDOR_TRACES"), "directory with logs of the Parallel Workloads Archive, for the instances that need one")
 }
 
-// auction measures the mechanisms alone. It uses instances drawn with fixed seeds, and real logs if a directory of logs
-// is given.
+// auction measures the mechanisms alone: on instances drawn with fixed seeds, and on real logs if their directory is
+// given.
 func auction(_ context.Context, c *cobra.Command) (any, error) {
 	traces, err := c.Flags().GetString("traces")
 	if err != nil {
@@ -88,8 +88,8 @@ func problem(n, classes int) *proportional.Problem {
 	return p
 }
 
-// shares measures the proportional mechanism until its fixed point. It also measures one round, and for comparison a
-// loop that does only the arithmetic of a round.
+// shares measures the proportional mechanism until its fixed point, one round of it, and a loop with only the
+// arithmetic of a round.
 func shares(r *auctionResult, _ string) error {
 	var s proportional.Solver
 	for _, size := range []struct{ jobs, runs int }{{128, 200}, {10_000, 10}, {1_000_000, 2}} {
@@ -185,8 +185,7 @@ func arrival(r *auctionResult, _ string) error {
 	})
 }
 
-// spot measures preemptive highest bids at the k-th price, on a drawn trace, and on the LPC log if
-// it is there.
+// spot measures preemptive highest bids at the k-th price, on a drawn trace, and on the LPC log if present.
 func spot(r *auctionResult, traces string) error {
 	rng := rand.New(rand.NewPCG(3, 4))
 	drawn := make([]highestbid.Job, 220_695)
@@ -211,7 +210,6 @@ func spot(r *auctionResult, traces string) error {
 	return runSpot(r, fmt.Sprintf("highest-bid/HB/kth/%d LPC", len(jobs)), jobs)
 }
 
-// readLog reads the jobs of a log in the directory of the traces.
 func readLog(traces, name string) ([]swf.Job, error) {
 	f, err := os.Open(filepath.Join(traces, name))
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/swf"
 )
 
-// deadlines measures how long it takes to compute the allocation and all critical values, for 10,000 records of the
-// RICC log. The records are split into tasks of one slot. A unit of time is ten minutes. There are 4,018 slots.
+// deadlines measures the allocation and all critical values for 10,000 records of the RICC log, split into tasks of one
+// slot. A unit of time is ten minutes. There are 4,018 slots.
 func deadlines(r *auctionResult, traces string) error {
 	if traces == "" {
 		return nil
@@ -40,8 +40,8 @@ func deadlines(r *auctionResult, traces string) error {
 }
 
 // splitTasks makes a task for each processor of each record. A task arrives in the unit of time after the submission.
-// The deadline is the length plus a slack after the arrival. The slack is exponential with a mean of twice the length.
-// The value is exponential with a mean of 50 for each unit of the length.
+// Its deadline is the arrival, plus its length, plus an exponential slack with a mean of twice the length. The value is
+// exponential with a mean of 50 for each unit of the length.
 func splitTasks(records []swf.Job) (tasks []deadline.Task) {
 	const unit = 600 // seconds
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -56,8 +56,8 @@ func splitTasks(records []swf.Job) (tasks []deadline.Task) {
 	return tasks
 }
 
-// queues measures the computation of the payments of a batch queue from a thousand draws. As in the thesis, only the
-// value or the cost of delay of a job is drawn. The last of the measured cases also draws lengths and widths.
+// queues measures the payments of a batch queue from a thousand draws. As in the thesis, only a job's value or cost of
+// delay is drawn. The last case also draws lengths and widths.
 func queues(r *auctionResult, _ string) error {
 	for _, size := range []struct {
 		jobs, nodes int

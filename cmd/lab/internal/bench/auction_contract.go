@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// matchings measures optimal matchings with all prices. If scipy is installed, it also measures scipy's matchings of
-// the same weights, which have no prices. Then it measures the scheduler that computes completion times.
+// matchings measures optimal matchings with all prices, and scipy's matchings of the same weights, without prices, if
+// scipy is installed. Then it measures the scheduler that computes completion times.
 func matchings(r *auctionResult, _ string) error {
 	var s contract.Solver
 	for _, size := range []struct{ m, runs int }{{100, 50}, {1000, 3}, {4000, 1}} {
@@ -88,8 +88,8 @@ func curves(types []job.Valuation) []valuation.Curve {
 	return out
 }
 
-// completions measures the computation of the completion times of one of 1,000 active jobs, as each of 100 surrogates.
-// The slots could do twice the work of the jobs in time, about all of it, or a third of it.
+// completions measures the completion times of one of 1,000 active jobs, as each of 100 surrogates. The slots could do
+// twice the work of the jobs in time, about all of it, or a third of it.
 func completions(r *auctionResult) error {
 	for _, load := range []struct {
 		name    string
@@ -115,8 +115,8 @@ func completions(r *auctionResult) error {
 	return nil
 }
 
-// scipyScript reads a matrix of doubles; its first argument is the width. It prints the shortest time of several runs
-// of a matching with the largest weight.
+// scipyScript reads a matrix of doubles; its argument is the width. It prints the shortest time of several matchings
+// with the largest weight.
 const scipyScript = `
 import sys, time
 import numpy
@@ -134,8 +134,8 @@ print(repr(least))
 // scipyLimit is the longest time for all of scipy's runs of a matrix.
 const scipyLimit = 90 * time.Second
 
-// scipySeconds returns the time that scipy takes for the same matching, without prices. It returns
-// 0 if python3 or scipy is missing, or takes too long.
+// scipySeconds returns scipy's time for the same matching, without prices, or 0 if python3 or scipy is missing or too
+// slow.
 func scipySeconds(m, runs int, weights []float64) float64 {
 	var matrix bytes.Buffer
 	if err := binary.Write(&matrix, binary.LittleEndian, weights); err != nil {
@@ -143,7 +143,7 @@ func scipySeconds(m, runs int, weights []float64) float64 {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), scipyLimit)
 	defer cancel()
-	// Packages of the system belong to the system's python3, which may not be the first one in PATH.
+	// System packages belong to the system's python3, which may not be the first one in PATH.
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
 		c := exec.CommandContext(ctx, python, "-c", scipyScript, strconv.Itoa(m), strconv.Itoa(runs))
 		c.Stdin = bytes.NewReader(matrix.Bytes())

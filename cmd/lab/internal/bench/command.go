@@ -38,8 +38,8 @@ var measurements = []measurement{
 // CodeInterrupted is the exit code of a program that an interrupt ended.
 const CodeInterrupted = 130
 
-// Turns a function that only computes into a measurement. An interrupt ends such a measurement at once, because there
-// is nothing to clean up.
+// Turns a function that only computes into a measurement. An interrupt ends it at once, because nothing must be cleaned
+// up.
 func alone(run func(ctx context.Context, c *cobra.Command) (any, error)) func(context.Context, *cobra.Command) (any, error) {
 	return func(ctx context.Context, c *cobra.Command) (any, error) {
 		defer context.AfterFunc(ctx, func() { os.Exit(CodeInterrupted) })()
@@ -85,7 +85,6 @@ compare ratios, or runs at the same time.`,
 	return root
 }
 
-// profile starts the profiles that the flags ask for.
 func profile(c *cobra.Command) (stop func() error, err error) {
 	files := map[string]*os.File{}
 	for _, kind := range []string{"cpu", "mem", "mutex"} {
@@ -123,7 +122,7 @@ func profile(c *cobra.Command) (stop func() error, err error) {
 	}, nil
 }
 
-// show prints a result. A result is a struct that contains numbers, and structs of numbers.
+// show prints a result: a struct of numbers, and of structs of numbers.
 func show(c *cobra.Command, result any) error {
 	if asJSON, err := c.Flags().GetBool("json"); err == nil && asJSON {
 		out, err := json.Marshal(result)

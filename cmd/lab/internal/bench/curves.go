@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// curve has the results of one measurement for growing sizes, for example for 1, 10 and 100 nodes.
+// curve has the results of one measurement for growing sizes, such as 1, 10 and 100 nodes.
 type curve struct {
 	Over   string  `json:"over"` // the size that grows: slots, nodes, or jobs that wait
 	Points []point `json:"points"`
@@ -28,8 +28,8 @@ type point struct {
 	Values map[string]float64 `json:"values"`
 }
 
-// growth describes a curve to measure. It has the quantity that grows and its sizes, the command line of the
-// measurement for a size, and the numbers to draw with their units.
+// growth describes a curve to measure: the growing quantity and its sizes, the command line for a size, and the numbers
+// to draw with their units.
 type growth struct {
 	over  string
 	sizes string
@@ -116,7 +116,6 @@ func sizesOf(c *cobra.Command, flag string) (sizes []int, err error) {
 	return sizes, nil
 }
 
-// measure runs another measurement in a separate process.
 func measure(ctx context.Context, arguments []string) (map[string]float64, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// These are the sizes, in pixels, of one plot and of the space around it for its labels.
+// These are the sizes, in pixels, of one plot and of the space for its labels.
 const (
 	plotWidth, plotHeight = 260.0, 160.0
 	plotLeft, plotTop     = 70.0, 30.0
 	cellWidth, cellHeight = plotWidth + plotLeft + 30, plotHeight + plotTop + 50
 )
 
-// draw returns an SVG. It has a row for each quantity that grows, and in each row a plot for each number. Both axes are
+// draw returns an SVG. It has a row for each growing quantity, and in it a plot for each number. Both axes are
 // logarithmic.
 func draw(all []curve) string {
 	var body strings.Builder
@@ -45,10 +45,9 @@ func drawnOf(over string) [][2]string {
 	return nil
 }
 
-// axis is a logarithmic axis.
 type axis struct{ low, high, length float64 }
 
-// newAxis returns an axis that contains some values. It begins and ends at a power of ten.
+// newAxis returns an axis that contains the values, between powers of ten.
 func newAxis(values []float64, length float64) axis {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, v := range values {
@@ -66,7 +65,6 @@ func (a axis) at(v float64) float64 {
 	return (math.Log10(max(v, math.Pow(10, a.low))) - a.low) / (a.high - a.low) * a.length
 }
 
-// plot draws one number of a curve.
 func plot(w *strings.Builder, c curve, name, unit string) {
 	var xs, ys []float64
 	for _, p := range c.Points {

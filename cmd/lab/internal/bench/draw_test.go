@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// TestCurvesAreDrawn checks that the picture is XML, with a circle for each point of each plot, inside the frame of
-// the plot.
+// The picture is XML, with a circle inside its frame for each point of each plot.
 func TestCurvesAreDrawn(t *testing.T) {
 	all := []curve{{"slots", []point{{2, map[string]float64{"tasks_per_second": 800}}, {1024, map[string]float64{"tasks_per_second": 0}}}}, {Over: "nodes"},
 		{"waiting", []point{{100, map[string]float64{"heap_bytes": 1e6}}}}}

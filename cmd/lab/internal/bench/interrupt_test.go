@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestAnInterruptEndsRounds interrupts a measurement. It must end at once, even if work is left.
+// An interrupt must end a measurement at once, even if work is left.
 func TestAnInterruptEndsRounds(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	err := inParallel(ctx, 1_000_000, 1, func(number int) error {

@@ -25,8 +25,7 @@ func latencyFlags(c *cobra.Command) {
 	c.Flags().Int("jobs", 500, "jobs to submit, one after the other")
 }
 
-// latency submits one job at a time to an idle site of four nodes. It measures the time from the request until the
-// process has started.
+// latency submits one job at a time to an idle site of four nodes, and measures the time until the process has started.
 func latency(ctx context.Context, c *cobra.Command) (any, error) {
 	n, err := positive(c, "jobs")
 	if err != nil {

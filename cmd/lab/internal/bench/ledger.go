@@ -22,9 +22,9 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// ledgerResult has the number of transfers per second. It also has the processor time of a transfer in microseconds:
-// the sum over its client and all three replicas. Ratio is the rate with 64 clients that send one transfer at a time,
-// divided by PostgreSQL's rate with the same load.
+// ledgerResult has transfers per second, and the processor time of a transfer in microseconds, summed over its client
+// and all three replicas. Ratio is the rate with 64 clients that send one transfer at a time, divided by PostgreSQL's
+// rate with the same load.
 type ledgerResult struct {
 	Batched    float64  `json:"batched_per_second"`
 	Single     float64  `json:"single_64_clients_per_second"`
@@ -90,7 +90,6 @@ func ledger(ctx context.Context, c *cobra.Command) (any, error) {
 	return r, nil
 }
 
-// bankBed is the bank that is measured.
 type bankBed struct {
 	dir      string
 	network  *bus.Network
@@ -101,7 +100,7 @@ type bankBed struct {
 	stopped  error
 }
 
-// operator is the account that sends all requests. bankSite is the site of the bank.
+// operator sends all requests. bankSite is the site of the bank.
 const (
 	operator = "operator"
 	bankSite = "bench"
@@ -128,7 +127,6 @@ func openBank(ctx context.Context) (*bankBed, error) {
 	return b, nil
 }
 
-// start starts the replicas and opens the accounts.
 func (b *bankBed) start(ctx context.Context) error {
 	local := mailbox.NewLocal()
 	for _, id := range []string{"1", "2", "3"} {
@@ -182,8 +180,8 @@ func ask[Reply any](ctx context.Context, b *bankBed, verb string, request any) (
 	return bus.Call[Reply](ctx, b.client, messages.Subject(bankSite, messages.Bank, verb, operator), request)
 }
 
-// measure returns the transfers per second of some clients, and the processor time of each transfer in microseconds.
-// Each client sends one request at a time.
+// measure returns the transfers per second, and the processor time of each in microseconds. Each client sends one
+// request at a time.
 func (b *bankBed) measure(ctx context.Context, name string, clients, batch int, span time.Duration) (rate, micros float64, err error) {
 	var done atomic.Int64
 	began, cpu := time.Now(), processorTime()

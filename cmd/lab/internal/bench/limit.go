@@ -10,9 +10,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
-// limit runs processes with only the things that every task needs: a session and a control group, a file for its
-// output, and a record of its end. It has no site, no users and no namespaces. It forks as the executor does: the child
-// shares its parent's memory until it executes the program (CLONE_VFORK), and starts in its control group.
+// limit runs processes with only what every task needs: a session, a control group, a file for its output, and a record
+// of its end. It forks as the executor does: the child shares its parent's memory until it executes the program
+// (CLONE_VFORK), and starts in its control group.
 type limit struct {
 	dir   string
 	cells *cell.Cells
@@ -35,8 +35,8 @@ func (l *limit) close() error {
 	return errors.Join(l.cells.Close(), l.ends.Close(), os.RemoveAll(l.dir))
 }
 
-// startAndWait runs one process, as the function [startAndWait] does, but with a control group, a session, an output
-// file whose name is the number, and a record of its end.
+// startAndWait runs one process as the function [startAndWait] does, and with the things of a task. The number names
+// its output file.
 func (l *limit) startAndWait(number int) error {
 	in, err := l.cells.Take(cell.Limits{}, nil)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// order is a command to the process that creates the load for a measured site. Exactly one field is set.
+// order is a command to the process that loads a measured site. Exactly one field is set.
 type order struct {
 	Join    *joining    `json:"join,omitempty"`
 	Submit  *submitting `json:"submit,omitempty"`
@@ -47,7 +47,6 @@ type releasing struct {
 	Await int
 }
 
-// outcome is the result of an order.
 type outcome struct {
 	Seconds float64 `json:"seconds"`
 	Ended   int     `json:"ended"`   // number of tasks whose end the leader knows
@@ -57,7 +56,7 @@ type outcome struct {
 	Error   string  `json:"error,omitempty"`
 }
 
-// load is the process that runs the simulated nodes and the clients of the measured site.
+// load is the process with the simulated nodes and the clients of the measured site.
 type load struct {
 	process *exec.Cmd
 	orders  *json.Encoder
@@ -65,13 +64,12 @@ type load struct {
 	stdin   io.Closer
 }
 
-// loadCommand returns the command that runs in the process of a load. It is not for users.
+// loadCommand returns the command of a load's process. It is not for users.
 func loadCommand() *cobra.Command {
 	return &cobra.Command{Use: "load", Hidden: true, Args: cobra.NoArgs, Short: "nodes and clients for `lab bench scale`",
 		RunE: func(c *cobra.Command, _ []string) error { return carryOut(c.Context(), os.Stdin, os.Stdout) }}
 }
 
-// startLoad starts the process of a load.
 func startLoad(ctx context.Context) (*load, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -90,7 +88,7 @@ func startLoad(ctx context.Context) (*load, error) {
 	return &load{p, json.NewEncoder(in), json.NewDecoder(out), in}, p.Start()
 }
 
-// Sends an order to the process of the load, and waits for the order's outcome.
+// Sends an order to the process of the load, and returns the order's outcome.
 func (l *load) do(o order) (r outcome, err error) {
 	if err = l.orders.Encode(o); err != nil {
 		return r, err
@@ -183,8 +181,7 @@ func (s *submitting) run(ctx context.Context) error {
 	})
 }
 
-// rackCredentials returns credentials with which one connection can act for every node of a site. They are made with
-// the key of the site's services.
+// rackCredentials returns credentials that act for every node of a site, made with the key of the site's services.
 func rackCredentials(keys string) (token, seed string, err error) {
 	var pairs [2]nkeys.KeyPair
 	for i, file := range []string{"account.nk", "role-service.nk"} {

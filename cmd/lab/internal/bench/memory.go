@@ -25,7 +25,7 @@ type memoryResult struct {
 	Third  memoryUse `json:"third"`
 	Fourth memoryUse `json:"fourth"`
 
-	// StopSeconds is the time to stop the site after all jobs. StartSeconds is the time from the next start until the
+	// StopSeconds is the time to stop the site after all jobs. StartSeconds is the time of the next start until the
 	// site accepts jobs.
 	StopSeconds  float64 `json:"stop_seconds"`
 	StartSeconds float64 `json:"start_seconds"`
@@ -44,8 +44,8 @@ func memoryFlags(c *cobra.Command) {
 	c.Flags().String("heapprofiles", "", "write a heap profile after each quarter to this directory")
 }
 
-// memory runs jobs of one task each. It measures the memory of the process after each quarter of them, and the time
-// of a restart at the end.
+// memory runs jobs of one task each. It measures the process's memory after each quarter of them, and a restart at the
+// end.
 func memory(ctx context.Context, c *cobra.Command) (any, error) {
 	n, err := positive(c, "jobs")
 	if err != nil {
@@ -89,7 +89,6 @@ func memory(ctx context.Context, c *cobra.Command) (any, error) {
 	return r, g.restart(&r)
 }
 
-// restart stops the site and starts it again.
 func (g *grid) restart(r *memoryResult) error {
 	began := time.Now()
 	if err := errors.Join(g.bus.Close(), g.Site.Close()); err != nil {
@@ -106,7 +105,6 @@ func (g *grid) restart(r *memoryResult) error {
 	return err
 }
 
-// memory measures the memory of this process.
 func (g *grid) memory(jobs int, profiles string) (use memoryUse, err error) {
 	debug.FreeOSMemory()
 	var m runtime.MemStats

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// This SQL does the same work as the bank's ledger: it inserts a transfer with a unique identifier, and updates both
+// This SQL does the work of the bank's ledger: it inserts a transfer with a unique identifier, and updates both
 // balances. Rows are always locked in the same order, so there are no deadlocks.
 const (
 	schemaSQL = `CREATE TABLE accounts (id int PRIMARY KEY, balance bigint NOT NULL CHECK (balance >= 0));
@@ -34,14 +34,13 @@ END;
 `
 )
 
-// cluster is a PostgreSQL server whose files and socket are in a temporary directory. It has the default settings, with
-// durable commits.
+// cluster is a PostgreSQL server in a temporary directory, with the default settings and durable commits.
 type cluster struct {
 	dir string
 	as  *syscall.SysProcAttr // attributes to run it as another user, because PostgreSQL refuses to run as root
 }
 
-// postgres returns the transactions per second of 64 clients of pgbench, or nil if PostgreSQL is not installed.
+// postgres returns the transactions per second of 64 clients of pgbench, or nil without PostgreSQL.
 func postgres(ctx context.Context, span time.Duration) (*float64, error) {
 	for _, name := range []string{"initdb", "pg_ctl", "psql", "pgbench"} {
 		if program(name) == "" {
@@ -67,15 +66,14 @@ func postgres(ctx context.Context, span time.Duration) (*float64, error) {
 		return nil, err
 	}
 	rate, err := c.measure(ctx, span)
-	// The server is stopped even if the time of the measurement is over.
+	// The server is stopped even after the time of the measurement.
 	ending, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer stop()
 	_, stopped := c.run(ending, "pg_ctl", "stop", "-s", "-m", "immediate", "-D", filepath.Join(dir, "data"))
 	return &rate, errors.Join(err, stopped)
 }
 
-// program returns the path of a program of PostgreSQL, or "" if it is not installed. Debian keeps the programs of the
-// server outside of PATH.
+// program returns the path of a program of PostgreSQL, or "". Debian has the server's programs outside of PATH.
 func program(name string) string {
 	if path, err := exec.LookPath(name); err == nil {
 		return path
@@ -88,7 +86,7 @@ func program(name string) string {
 	return found[len(found)-1]
 }
 
-// prepare writes the scripts, and chooses the user of the server if this process is root's.
+// prepare writes the scripts, and chooses the server's user if this process is root's.
 func (c *cluster) prepare() error {
 	for name, text := range map[string]string{"schema.sql": schemaSQL, "transfer.sql": transferSQL} {
 		if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o644); err != nil {

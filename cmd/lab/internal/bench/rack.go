@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// hall is a set of simulated nodes with one slot each, which use the protocol of agents. The nodes of a rack share
-// one connection and one copy of the market's state.
+// hall is a set of simulated nodes with one slot each, which use the protocol of agents. The nodes of a rack share one
+// connection and one copy of the market's state.
 type hall struct {
 	site  messages.Name
 	lease time.Duration
@@ -30,7 +30,7 @@ type hall struct {
 	want  int  // number of tasks for which the function await waits
 	full  chan struct{}
 	ended int // number of ended tasks that the leader knows
-	// longest is the duration of the longest exchange since the last call of count.
+	// longest is the duration of the longest exchange since the last count.
 	longest time.Duration
 	starts  []float64 // seconds from each claim to its task, since the last count
 }
@@ -54,7 +54,7 @@ type rack struct {
 }
 
 // simulated is a simulated node. The field talks is true while the node is in the queue turns, or while a worker waits
-// for the node's answer.
+// for its answer.
 type simulated struct {
 	name      messages.Name
 	session   uint64 // 0 means it must register
@@ -200,7 +200,6 @@ func (r *rack) hear(v *agent.Vector) {
 	}
 }
 
-// fetch asks for the complete vector.
 func (r *rack) fetch() {
 	if r.fetching {
 		return
@@ -223,7 +222,7 @@ func (r *rack) fetch() {
 	}()
 }
 
-// speak puts a node into the rack's queue turns. A worker will send the node's exchange.
+// speak puts a node into the rack's queue turns. A worker will send its exchange.
 func (r *rack) speak(n *simulated) {
 	if !n.talks {
 		n.talks = true
@@ -232,7 +231,6 @@ func (r *rack) speak(n *simulated) {
 	}
 }
 
-// sleep makes a node without a task wait for a vector.
 func (r *rack) sleep(n *simulated) {
 	if !n.asleep {
 		n.asleep = true
@@ -274,7 +272,7 @@ func (r *rack) work() {
 	}
 }
 
-// say makes a node's next exchange. If the last one had no answer, it repeats that one.
+// say makes a node's next exchange, or repeats the last one if it had no answer.
 func (r *rack) say(n *simulated) {
 	if n.repeats {
 		return
@@ -342,7 +340,6 @@ func (r *rack) obey(n *simulated, stop, suspended []messages.Attempt, version ui
 	}
 }
 
-// end ends a task of a node.
 func (r *rack) end(n *simulated, a messages.Attempt, how agent.Outcome) {
 	i := slices.Index(n.attempts, a)
 	if i < 0 {
@@ -354,9 +351,8 @@ func (r *rack) end(n *simulated, a messages.Attempt, how agent.Outcome) {
 	delete(n.began, a)
 }
 
-// sendOrSleep first ends the node's tasks, unless tasks last until they are released. Then it lets the node send an
-// exchange if it has ended tasks to report, or if its slot is free and there may be work. Otherwise a node with a free
-// slot sleeps.
+// sendOrSleep ends the node's tasks, unless tasks last until they are released. Then the node sends an exchange if it
+// has ended tasks to report, or if its slot is free and there may be work. Otherwise a node with a free slot sleeps.
 func (r *rack) sendOrSleep(n *simulated) {
 	if !r.hall.holdsTasks() {
 		for _, a := range slices.Clone(n.attempts) {
@@ -380,7 +376,6 @@ func (h *hall) holdsTasks() bool {
 	return h.holds
 }
 
-// start counts n tasks as started.
 func (h *hall) start(n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -390,8 +385,8 @@ func (h *hall) start(n int) {
 	}
 }
 
-// tell counts n tasks as ended, because an exchange has reported their ends to the leader. The argument took is the
-// duration of the exchange. If starts is true, the exchange also started a task.
+// tell counts n tasks as ended, because an exchange has reported them to the leader. The argument took is the duration
+// of the exchange. If starts is true, the exchange also started a task.
 func (h *hall) tell(n int, took time.Duration, starts bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -410,8 +405,7 @@ func (h *hall) await(tasks int) <-chan struct{} {
 	return h.full
 }
 
-// release ends all tasks, including suspended ones. If last is true, tasks that start afterwards run until the next
-// release.
+// release ends all tasks, also suspended ones. If last is true, later tasks run until the next release.
 func (h *hall) release(last bool) {
 	h.mu.Lock()
 	h.holds = last
@@ -431,8 +425,7 @@ func (h *hall) release(last bool) {
 }
 
 // count returns the number of ended tasks that the leader knows. For the time since the last call, it returns the
-// duration of the longest exchange, and the 99th percentile of the durations of exchanges that started a task, both in
-// seconds.
+// longest exchange, and the 99th percentile of exchanges that started a task, both in seconds.
 func (h *hall) count() (ended int, longest, start float64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

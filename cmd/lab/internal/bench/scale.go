@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// scaleResult has the processor time of the site, and separately the processor time of agents and clients, which run in
-// another process. The site has three replicas of each actor.
+// scaleResult has the processor time of the site, and separately that of agents and clients, which run in another
+// process.
 type scaleResult struct {
 	Agents            int     `json:"agents"`
 	JobsWaiting       int     `json:"jobs_waiting"`
@@ -55,7 +55,7 @@ func scaleFlags(c *cobra.Command) {
 	c.Flags().String("mechanism", market.Proportional, "mechanism of the market: proportional or highest-bid")
 }
 
-// crowdedSite is the site that is measured. Its agents and clients are in another process, the load.
+// crowdedSite is the measured site. Its agents and clients are in another process, the load.
 type crowdedSite struct {
 	*grid
 	load    *load
@@ -102,8 +102,7 @@ func scale(ctx context.Context, c *cobra.Command) (any, error) {
 	return *r, err
 }
 
-// failover stops the leader of the auctioneer, and returns how many seconds later another
-// replica answers.
+// failover stops the leader of the auctioneer, and returns after how many seconds another replica answers.
 func (s *crowdedSite) failover(ctx context.Context) (seconds float64, err error) {
 	stopped := s.Leader(messages.Auctioneer)
 	began := time.Now()
@@ -119,7 +118,6 @@ func (s *crowdedSite) failover(ctx context.Context) (seconds float64, err error)
 	return seconds, s.StartReplica(messages.Auctioneer, stopped)
 }
 
-// openCrowded starts a site with one node in this process, and the process of the load.
 func openCrowded(ctx context.Context, mechanism messages.Name, jobs, batch, clients int) (*crowdedSite, error) {
 	gate := &gated{}
 	g, err := openMarket(ctx, mechanism, 1, 1, func(string, messages.Name) (runner.Runner, error) { return gate, nil }, crowds(jobs)...)
@@ -192,7 +190,7 @@ func (s *crowdedSite) pileUp(jobs int, r *scaleResult) error {
 	return err
 }
 
-// submitCrowd submits jobs. The number of the first job is from. The function uses as many accounts as the jobs need.
+// submitCrowd submits jobs, numbered upwards from the argument from, with as many accounts as the jobs need.
 func (s *crowdedSite) submitCrowd(from, jobs int) (all spent, err error) {
 	for jobs > 0 {
 		n := min(jobs, crowd-from%crowd)
@@ -208,8 +206,8 @@ func (s *crowdedSite) submitCrowd(from, jobs int) (all spent, err error) {
 	return all, nil
 }
 
-// dispatchAll ends the tasks of all agents, and measures the time until the same number of new tasks have started. Then
-// it runs the waiting jobs for the time span, and measures how many end.
+// dispatchAll ends the tasks of all agents, and measures the time until as many new tasks have started. Then it runs
+// the waiting jobs for the time span, and measures how many end.
 func (s *crowdedSite) dispatchAll(tasks int, span time.Duration, r *scaleResult) error {
 	running, err := s.load.do(order{Count: true})
 	if err != nil {
@@ -235,7 +233,7 @@ func (s *crowdedSite) dispatchAll(tasks int, span time.Duration, r *scaleResult)
 	return err
 }
 
-// spent has the duration of some work, and the processor time that the site needed for it.
+// spent has the duration of some work, and the site's processor time for it.
 type spent struct {
 	seconds float64
 	cpu     time.Duration
@@ -245,19 +243,18 @@ type spent struct {
 	start   float64 // 99th percentile of the time from a claim to its task, in seconds
 }
 
-// micros divides the site's processor time by a number of things, such as jobs. The result is in microseconds.
+// micros divides the site's processor time by a number of things, such as jobs, in microseconds.
 func (s spent) micros(things int) float64 {
 	return float64(s.cpu.Microseconds()) / float64(max(things, 1))
 }
 
-// spend sends an order to the load, and measures the time until it is carried out.
+// spend sends an order to the load, and measures its execution.
 func (s *crowdedSite) spend(o order) (spent, error) {
 	before := processorTime()
 	r, err := s.load.do(o)
 	return spent{r.Seconds, processorTime() - before, r.CPU, r.Ended, r.Longest, r.Start}, err
 }
 
-// processorTime returns the processor time of this process so far.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
@@ -273,7 +270,7 @@ func settledMemory() (m runtime.MemStats) {
 	return m
 }
 
-// crowd is the number of jobs that one account submits. The bank limits the pending holds of an account.
+// crowd is the number of jobs of one account. The bank limits an account's pending holds.
 const crowd = 50_000
 
 // crowds returns the accounts that are needed to submit a number of jobs.
@@ -284,7 +281,6 @@ func crowds(jobs int) (names []messages.Name) {
 	return names
 }
 
-// crowdOf returns the account that submits the job with a number.
 func crowdOf(number int) messages.Name { return fmt.Sprint(account, "-", number/crowd) }
 
 // allocation returns the mean time of an allocation, in milliseconds.

@@ -20,13 +20,12 @@ import (
 )
 
 const (
-	account = "bench"
-	class   = "cpu"
-	// benchMarket is the name of the site's market.
+	account     = "bench"
+	class       = "cpu"
 	benchMarket = "main"
 )
 
-// grid is a site that is measured, with the connection of one user.
+// grid is a measured site, with the connection of one user.
 type grid struct {
 	*embedded.Site
 	user   messages.Name
@@ -37,16 +36,15 @@ type grid struct {
 	again  func() (*embedded.Site, error) // starts the site again after it was stopped
 }
 
-// stop closes the site and removes its files.
 func (g *grid) stop() {
 	_ = g.Close()
 	_ = os.RemoveAll(g.dir)
 }
 
-// makeRunner returns the runner of a node. The argument dir is a directory for the runner's files.
+// makeRunner returns the runner of a node. The argument dir is a directory for its files.
 type makeRunner func(dir string, node messages.Name) (runner.Runner, error)
 
-// instantRunner returns a runner that starts no processes: a task ends at the moment of its start.
+// instantRunner returns a runner that starts no processes: a task ends at its start.
 func instantRunner(string, messages.Name) (runner.Runner, error) { return runner.Instant{}, nil }
 
 // open starts a site with a proportional market, as openMarket does.
@@ -55,8 +53,7 @@ func open(ctx context.Context, nodes, slots int, run makeRunner) (*grid, error) 
 }
 
 // openMarket starts a site with one market, and nodes with equal numbers of slots. The function run makes the runners
-// of tasks. If it is nil, executors run the tasks, as in "candor up". The site has the account of the benchmarks, and
-// the accounts in others.
+// of tasks. If it is nil, executors run the tasks, as in "candor up". The argument others has further accounts.
 func openMarket(ctx context.Context, mechanism messages.Name, nodes, slots int, run makeRunner, others ...messages.Name) (*grid, error) {
 	dir, err := os.MkdirTemp("", "candor-bench-")
 	if err != nil {
@@ -104,7 +101,6 @@ func (g *grid) submitKey(ctx context.Context, key string, tasks int, command ...
 	return r.Job, err
 }
 
-// benchJob returns a job for a market of a mechanism.
 func benchJob(mechanism messages.Name, key string, tasks int, command ...string) job.JobSpec {
 	if len(command) == 0 {
 		command = []string{"/bin/true"}
@@ -124,8 +120,8 @@ func (g *grid) subject(verb string) string {
 	return messages.Subject(g.Info().Site, messages.Auctioneer, verb, g.user)
 }
 
-// Waits until a job has ended, and returns an error if it did not complete. Each question about the job costs the site
-// as much as an exchange of a node, so the pauses between questions grow if the job takes long.
+// Waits until a job has ended, and returns an error if it did not complete. Each question costs the site as much as an
+// exchange of a node, so the pauses between questions grow.
 func (g *grid) done(ctx context.Context, id messages.JobID) error {
 	for wait := 5 * time.Millisecond; ; wait = min(wait+wait/8, 50*time.Millisecond) {
 		j, err := bus.Call[job.JobDetail](ctx, g.bus, g.subject(messages.VerbJob), job.JobRequest{Job: id})
@@ -150,7 +146,6 @@ func (g *grid) entries() uint64 {
 	return most
 }
 
-// metrics returns the metrics with a name, of all replicas.
 func (g *grid) metrics(name string) ([]*dto.Metric, error) {
 	families, err := g.Gatherer().Gather()
 	for _, f := range families {

@@ -23,8 +23,7 @@ func dispatchFlags(c *cobra.Command) {
 	c.Flags().Int("jobs", 16, "jobs that the tasks belong to")
 }
 
-// dispatch runs empty tasks on 64 agents of 16 slots. It measures the time from the first submission until every job is
-// complete and paid.
+// dispatch runs empty tasks on 64 agents of 16 slots. It measures the time until every job is complete and paid.
 func dispatch(ctx context.Context, c *cobra.Command) (any, error) {
 	n, err := positive(c, "tasks", "jobs")
 	if err != nil {
@@ -44,7 +43,6 @@ func dispatch(ctx context.Context, c *cobra.Command) (any, error) {
 	return dispatchResult{float64(run) / time.Since(began).Seconds(), g.entries() - entries, run}, nil
 }
 
-// Submits jobs and waits until all have ended.
 func (g *grid) all(ctx context.Context, jobs, tasks int, command ...string) error {
 	if len(command) == 0 {
 		command = []string{"/bin/true"}
@@ -65,7 +63,6 @@ func (g *grid) all(ctx context.Context, jobs, tasks int, command ...string) erro
 	return nil
 }
 
-// Reads flags whose values must be whole numbers of at least 1.
 func positive(c *cobra.Command, flags ...string) ([]int, error) {
 	values := make([]int, len(flags))
 	for i, flag := range flags {
@@ -151,8 +148,8 @@ func inParallel(ctx context.Context, n, parallel int, do func(number int) error)
 	})
 }
 
-// repeat runs a number of workers. Each worker calls do again and again, with the worker's number and the number of its
-// earlier calls. A worker stops when do returns false, when any worker fails, or when ctx ends.
+// repeat runs workers. Each calls do again and again, with the worker's number and the number of its earlier calls. A
+// worker stops when do returns false, when any worker fails, or when ctx ends.
 func repeat(ctx context.Context, workers int, do func(worker, before int) (more bool, err error)) error {
 	var failed atomic.Pointer[error]
 	var running sync.WaitGroup

@@ -103,10 +103,8 @@ type waitingRoom struct {
 	inputs []desk.Input
 }
 
-// Read implements desk.Book.
 func (w *waitingRoom) Read(f func(*book.Book)) { f(w.book) }
 
-// Changes implements desk.Book.
 func (w *waitingRoom) Changes(f func(*book.Book, book.Changes)) { f(w.book, w.book.TakeChanges()) }
 
 // apply applies a command to the book, as if it came from a log.
@@ -130,8 +128,7 @@ func (w *waitingRoom) register() error {
 	return err
 }
 
-// arrive adds a job to the book, as `candor submit` does. The jobs differ in the user, the rate and one argument of the
-// command.
+// arrive adds a job to the book, as `candor submit` does. The jobs differ in the user, the rate and one argument.
 func (w *waitingRoom) arrive() error {
 	w.jobs++
 	key := fmt.Sprintf("KJ3QXTQ6YZ2M4VDR6P%08d", w.jobs)
@@ -146,8 +143,8 @@ func (w *waitingRoom) arrive() error {
 	return err
 }
 
-// lead makes a desk (the decision logic), as a new leader does. It returns the time in seconds until the desk's market
-// has made its first decision and published it.
+// lead makes a desk (the decision logic), as a new leader does. It returns the seconds until the desk's market has made
+// and published its first decision.
 func (w *waitingRoom) lead() (seconds float64, err error) {
 	w.began = time.Now()
 	config := desk.Config{Site: "site", Term: 1, Markets: []market.Market{w.market}, Lease: messages.Duration(10 * time.Second), HoldFor: messages.Duration(time.Hour), Estimator: true, Level: messages.Level}
@@ -165,7 +162,7 @@ func (w *waitingRoom) lead() (seconds float64, err error) {
 	return 0, messages.Errorf(messages.Internal, "the new leader published nothing")
 }
 
-// now returns a time one day after the jobs were submitted. At that time their holds must be extended.
+// now returns a time one day after the submissions, when the jobs' holds must be extended.
 func (w *waitingRoom) now() desk.Instant {
 	passed := messages.Duration(time.Since(w.began))
 	return desk.Instant{Wall: messages.Time(24 * time.Hour / time.Microsecond).Add(passed), Mono: passed}
@@ -184,8 +181,7 @@ func (w *waitingRoom) step() (published bool) {
 	return len(out.Publish) > 0
 }
 
-// snapshot measures an image of the book: it captures the book, writes the image while the book changes, and reads the
-// image.
+// snapshot measures an image of the book: it captures the book, writes the image while the book changes, and reads it.
 func (w *waitingRoom) snapshot(r *waitingResult) error {
 	runtime.GC()
 	began := time.Now()
@@ -251,7 +247,6 @@ func (w *waitingRoom) mean(f func() error) (mean, longest, longestCPU float64, e
 	return sum / arrivals, longest, longestCPU, nil
 }
 
-// threadTime returns the processor time of this thread so far.
 func threadTime() time.Duration {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {

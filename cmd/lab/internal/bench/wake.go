@@ -20,9 +20,8 @@ type wakeResult struct {
 	ClaimsFor1000Tasks int `json:"claims_for_1000_tasks"`
 }
 
-// wake counts the claims of a thousand idle agents with one slot each. It counts once until a job of one task has
-// started, and once until a job of a thousand tasks has started. Tasks run until all have started, so that no slot
-// claims a second task.
+// wake counts the claims of a thousand idle agents with one slot each: until a job of one task has started, and until a
+// job of a thousand tasks has started. Tasks run until all have started, so no slot claims a second task.
 func wake(ctx context.Context, _ *cobra.Command) (any, error) {
 	gate := &gated{}
 	g, err := open(ctx, idleAgents, 1, func(string, messages.Name) (runner.Runner, error) { return gate, nil })
@@ -81,7 +80,6 @@ func (g *gated) wait(n int) <-chan struct{} {
 	return g.started
 }
 
-// Start holds a task.
 func (g *gated) Start(task runner.Task, done func(agent.Finished)) runner.Process {
 	began := messages.TimeOf(time.Now())
 	h := &held{end: sync.OnceFunc(func() {
@@ -96,7 +94,6 @@ func (g *gated) Start(task runner.Task, done func(agent.Finished)) runner.Proces
 	return h
 }
 
-// release lets the held tasks end.
 func (g *gated) release() {
 	g.mu.Lock()
 	tasks := g.held
@@ -107,20 +104,17 @@ func (g *gated) release() {
 	}
 }
 
-// Close implements runner.Runner.
 func (g *gated) Close() error {
 	g.release()
 	return nil
 }
 
-// held is a task that ends when it is released.
 type held struct{ end func() }
 
-// Stop ends the task.
 func (h *held) Stop(time.Duration) { h.end() }
 
-// Say does nothing, because the task has no output.
+// Say does nothing: the task has no output.
 func (*held) Say(string) {}
 
-// Suspend does nothing, because the task uses no processor.
+// Suspend does nothing: the task uses no processor.
 func (*held) Suspend(bool) {}

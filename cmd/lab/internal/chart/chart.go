@@ -1,5 +1,4 @@
-// Package chart draws lines and points as SVG. It has only what the figures of a study need, and uses no plotting
-// library.
+// Package chart draws lines and points as SVG. It has only what the figures of a study need.
 package chart
 
 import (
@@ -9,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Chart is a figure that is being drawn. Its legend is to the right of the frame.
+// Chart is a figure. Its legend is to the right of the frame.
 type Chart struct {
 	Title string
 	X, Y  Axis
@@ -35,7 +34,7 @@ func (l *Line) AddInterval(x, y, half float64) {
 	l.half = append(l.half, half)
 }
 
-// Axis is an axis. Its range grows so that it contains all points that are drawn.
+// Axis is an axis. Its range grows so that it contains all drawn points.
 type Axis struct {
 	Label     string
 	Log       bool // logarithmic: all values must be positive

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// wellFormed returns the text of a chart. It fails the test if the text is not valid XML.
+// wellFormed returns the text of a chart, which must be valid XML.
 func wellFormed(t *testing.T, c *Chart) string {
 	t.Helper()
 	text := string(c.SVG())
@@ -29,8 +29,8 @@ func wellFormed(t *testing.T, c *Chart) string {
 	return text
 }
 
-// TestLines draws a line from the least to the largest value on both axes. On all kinds of axes, it must go from one
-// corner of the frame to the opposite corner.
+// The line goes from the least to the largest value on both axes. On all kinds of axes, it must go from one corner of
+// the frame to the opposite corner.
 func TestLines(t *testing.T) {
 	for _, log := range []bool{false, true} {
 		c := New("x < y", "y")
@@ -52,7 +52,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestNothingToDraw draws charts without data and with one point. They must have axes.
+// Charts without data, or with one point, must have axes.
 func TestNothingToDraw(t *testing.T) {
 	for _, log := range []bool{false, true} {
 		c := New("x", "y")
@@ -96,8 +96,7 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// TestIntervals draws a line with intervals. The band must lie around the line and within the axis. A line without
-// intervals must have no band.
+// The band must lie around the line and within the axis. A line without intervals must have no band.
 func TestIntervals(t *testing.T) {
 	c, l := New("x", "y"), Line{Name: "mean"}
 	l.AddInterval(0, 1, 1)

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// A chart is 640 by 400 units, without the legend to the right of the frame. The frame is inside these margins.
+// A chart is 640 by 400 units, without the legend. The frame is inside these margins.
 const (
 	width, height            = 640.0, 400.0
 	left, right, top, bottom = 70.0, 620.0, 30.0, 350.0
@@ -16,13 +16,12 @@ const (
 )
 
 var (
-	// People with any colour vision can distinguish these colours (Okabe and Ito 2008). The yellow of that palette is
-	// left out, because it is hard to see on white paper.
+	// People with any colour vision can distinguish these colours (Okabe and Ito 2008). The palette's yellow is hard to
+	// see on white paper, and is left out.
 	colours = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#737373"}
 	dashes  = []string{"", "6 3", "2 2", "4 2 1 2", "8 3 2 3"}
 )
 
-// canvas is an SVG document that is being written.
 type canvas struct {
 	bytes.Buffer
 	x, y Axis
@@ -55,7 +54,6 @@ func (d *canvas) text(x, y float64, anchor, s string) {
 	d.add(`<text x="%.1f" y="%.1f" text-anchor="%s">%s</text>`, x, y, anchor, html.EscapeString(s))
 }
 
-// place returns the position of a point in the document.
 func (d *canvas) place(x, y float64) (float64, float64) {
 	return left + d.x.at(x)*(right-left), bottom - d.y.at(y)*(bottom-top)
 }
@@ -93,7 +91,6 @@ func (d *canvas) line(l *Line) {
 	}
 }
 
-// band shades the interval around a line.
 func (d *canvas) band(l *Line) {
 	if len(l.half) == 0 {
 		return
@@ -110,13 +107,12 @@ func (d *canvas) band(l *Line) {
 	d.add(`<path d="%sZ" fill="%s" fill-opacity="0.2"/>`, path.String(), colours[l.Style%len(colours)])
 }
 
-// glyph draws a point: a circle, a square or a triangle. The style decides which.
+// glyph draws a point as a circle, a square or a triangle, by its style.
 func (d *canvas) glyph(x, y float64, style int) {
 	shape := [...]string{"m-3 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0", "m-3 -3h6v6h-6z", "m-3 3l3 -6l3 6z"}[style%3]
 	d.add(`<path d="M%.1f %.1f%s" stroke="%s" fill="none"/>`, x, y, shape, colours[style%len(colours)])
 }
 
-// Returns the lines that appear in the legend.
 func (c *Chart) named() (named []Line) {
 	for _, l := range c.lines {
 		if l.Name != "" {
@@ -126,7 +122,6 @@ func (c *Chart) named() (named []Line) {
 	return named
 }
 
-// legendWidth returns the width of the longest name in the legend.
 func (c *Chart) legendWidth() float64 {
 	longest := 0
 	for _, l := range c.named() {
@@ -138,7 +133,6 @@ func (c *Chart) legendWidth() float64 {
 	return letter*float64(longest) + 26
 }
 
-// legend writes the names of the lines to the right of the frame.
 func (d *canvas) legend(c *Chart) {
 	const row, mark, text = 16, right + 10, right + 36
 	for k, l := range c.named() {

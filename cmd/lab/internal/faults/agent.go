@@ -16,8 +16,8 @@ import (
 // slots is the number of slots of each node.
 const slots = 2
 
-// agent is a node agent. It connects the real state of an agent with the simulated network and clock. Its tasks are
-// only timers.
+// agent is a node agent. It connects the real state of an agent with the simulated network and clock. Tasks are only
+// timers.
 type agent struct {
 	*site
 	host
@@ -156,8 +156,8 @@ func (a *agent) begin(at messages.Attempt) {
 }
 
 // Checks that a task runs at only one place at a time. An agent that cannot renew its lease must end its tasks before
-// the leader gives them to others. If a clock of the site's agents has jumped, leases cannot guarantee this, so there
-// is no check at this site. Claims are still checked.
+// the leader gives them to others. Leases cannot guarantee this if a clock of the site's agents has jumped, so such a
+// site is not checked.
 func (a *agent) alone(at messages.Attempt) {
 	for _, o := range a.agents {
 		if o == a || o.down || a.jumped {
@@ -171,7 +171,7 @@ func (a *agent) alone(at messages.Attempt) {
 	}
 }
 
-// goOn starts or continues a task. The task ends when its remaining time is over, unless it is interrupted.
+// goOn starts or continues a task, which ends when its remaining time is over, unless it is interrupted.
 func (a *agent) goOn(at messages.Attempt, t *task) {
 	t.since = a.now
 	t.round++
@@ -221,7 +221,6 @@ func (a *agent) vector(v *agentmsg.Vector) {
 	a.act()
 }
 
-// directive handles a directive of a leader.
 func (a *agent) directive(d *agentmsg.Directive) {
 	if !a.down {
 		a.state.Directive(a.clock(), d)
@@ -229,8 +228,8 @@ func (a *agent) directive(d *agentmsg.Directive) {
 	}
 }
 
-// ask sends a request to the replica that the agent believes to be the leader. If there is no answer in time, it calls
-// the function failed.
+// ask sends a request to the replica that the agent believes to be the leader. Without an answer in time, it calls the
+// function failed.
 func (a *agent) ask(within messages.Duration, do func(l *leader, answer func(func())), failed func(error)) {
 	r, life, over := a.books.replicas[a.hint], a.life, false
 	answer := func(take func()) {
@@ -263,7 +262,6 @@ func (a *agent) ask(within messages.Duration, do func(l *leader, answer func(fun
 	})
 }
 
-// request sends a registration or an exchange.
 func (a *agent) request(q *state.Request) {
 	failed := func(err error) { a.state.Failed(a.clock(), q.ID, err) }
 	a.ask(q.Within, func(l *leader, answer func(func())) {

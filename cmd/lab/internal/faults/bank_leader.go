@@ -10,8 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// bankLeader is the bank's leader. It answers requests, and repeats instructions to other banks until they are
-// answered.
+// bankLeader is the bank's leader. It answers requests, and repeats instructions to other banks until they answer.
 type bankLeader struct {
 	*site
 	r     *replica
@@ -77,7 +76,7 @@ func (o *bankLeader) applied() {
 	}
 }
 
-// Reports whether a message may be sent. It returns false only for a repetition, if the inserted bug is SentOnce.
+// Reports whether a message may be sent. With the inserted bug SentOnce, a repetition may not.
 func (o *bankLeader) allowed(m *clearingmsg.Instructions) bool {
 	last := m.First + uint64(len(m.List)) - 1
 	if o.Bug == SentOnce && len(m.List) > 0 && last <= o.once[m.To] {
@@ -130,7 +129,6 @@ func (o *bankLeader) receive(m *clearingmsg.SignedInstructions, answer func(*cle
 	})
 }
 
-// learn records the outcomes in a receipt.
 func (o *bankLeader) learn(p *correspondent, r *clearingmsg.SignedReceipt) {
 	if o.gone() {
 		return
@@ -156,7 +154,6 @@ func (o *bankLeader) propose(c *clearing.Command, answered func(any)) {
 // mostAtOnce is the largest number of unlinked transfers that a bank accepts in one request.
 const mostAtOnce = 2
 
-// transfer commits the auctioneer's transfers.
 func (o *bankLeader) transfer(list []money.Transfer, answer func(any)) {
 	if len(list) > mostAtOnce && !list[0].Linked {
 		answer(messages.Errorf(messages.TooLarge, "%d transfers at once", len(list)))
@@ -175,8 +172,7 @@ func (o *bankLeader) transfer(list []money.Transfer, answer func(any)) {
 	})
 }
 
-// refund is an inserted bug: it frees the credits that are held for a payment to another site, although no answer has
-// come yet.
+// refund is an inserted bug: it frees the credits held for a payment to another site before an answer has come.
 func (o *bankLeader) refund(by messages.Name, key string) {
 	t := money.Transfer{ID: "refund/" + by + "/" + key, Kind: money.Void, Pending: fmt.Sprint(clearing.TransferPrefix, "remittance/", by, "/", key)}
 	c := ledger.Command{Verb: ledger.Transfers, At: o.r.clock(), By: "$clearing", Rank: ledger.Clearing, Transfers: []money.Transfer{t}}

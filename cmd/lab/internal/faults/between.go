@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// between has the knowledge of a tally about the instructions between its bank and other banks. The tally learns it
-// from committed commands and their results.
+// between is what a tally (the second set of books) knows of the instructions between its bank and other banks, from
+// committed commands and their results.
 type between struct {
 	issued    map[string]clearingmsg.Authorisation // authorisations that have not ended, by identifier
 	given     map[string]bool                      // identifiers that were ever issued
@@ -21,7 +21,6 @@ type between struct {
 	charges   map[string]messages.Credits          // charges by authorisations of other sites, by site and identifier
 }
 
-// number is the number of an instruction to a peer.
 type number struct {
 	peer messages.Name
 	n    uint64
@@ -102,7 +101,6 @@ func (t *tally) obey(s *site, from messages.Name, in *clearingmsg.Instruction, o
 	return nil
 }
 
-// Removes an authorisation of this bank that has ended.
 func (t *tally) free(id string) (clearingmsg.Authorisation, bool) {
 	a, pending := t.between.issued[id]
 	if pending {

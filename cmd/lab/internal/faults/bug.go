@@ -1,9 +1,9 @@
 package faults
 
-// Bug is a fault that is inserted into the program on purpose, to show that the checkers find it.
+// Bug is a fault that is inserted on purpose, to show that the checkers find it.
 type Bug int
 
-// These are the bugs. The number in the comment of a bug is the invariant that it breaks.
+// These are the bugs, with the number of the invariant that each breaks.
 const (
 	Sound         Bug = iota
 	RefundTimeout     // 1: a charge without an immediate answer is refunded

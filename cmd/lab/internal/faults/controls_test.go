@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// controls has the inserted bugs. Each has the invariant that it violates, the rates of faults, and the number of seeds
-// within which it must be found. BenchmarkControls measures what part of all seeds finds each bug. The numbers of seeds
-// are so large that a test misses a bug with a probability below one in 10,000.
+// controls has the inserted bugs. Each has the violated invariant, the rates of faults, and the number of seeds within
+// which it must be found. BenchmarkControls measures what part of all seeds finds each bug. A test misses a bug with a
+// probability below one in 10,000.
 var controls = []struct {
 	name      string
 	bug       Bug
@@ -83,8 +83,8 @@ func find(t *testing.T, plan *Plan, bug Bug, invariant string, within uint64) (O
 	return Outcome{}, false
 }
 
-// TestAFailingSeedShrinks writes and reads a shrunk plan. It must violate the same invariant with fewer faults and
-// less work, or without any fault.
+// A shrunk plan, written and read, must violate the same invariant with fewer faults and less work, or without any
+// fault.
 func TestAFailingSeedShrinks(t *testing.T) {
 	for _, c := range controls {
 		if c.bug != LeaseForever && c.bug != WaitsForPeers {
@@ -112,14 +112,13 @@ func TestAFailingSeedShrinks(t *testing.T) {
 	}
 }
 
-// TestASoundSeedDoesNotShrink shrinks a seed that does not fail. Its plan must stay the same.
+// The plan of a seed that does not fail must stay the same.
 func TestASoundSeedDoesNotShrink(t *testing.T) {
 	if got, want := Shrink(Default(), 1, Sound), Drawn(Default(), 1); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
-// BenchmarkControls measures for each inserted bug the part of the seeds that find it.
 func BenchmarkControls(b *testing.B) {
 	for _, c := range controls {
 		b.Run(c.name, func(b *testing.B) {

@@ -1,7 +1,7 @@
 package faults
 
-// lose switches a machine off and empties its disk. If another replica of a group has lost or damaged data itself and
-// has not caught up, this replica's data stays on the disk. Otherwise two of three replicas would have lost their data.
+// lose switches a machine off and empties its disk. The data stays if another replica of a group has lost or damaged
+// data and has not caught up: two of three replicas would have lost their data.
 func (m *machine) lose() {
 	m.powerOff()
 	for _, g := range []*group{m.site.books, m.site.banks} {
@@ -11,8 +11,8 @@ func (m *machine) lose() {
 	}
 }
 
-// lose makes the replica lose everything, including the votes that it gave. As in package mailbox, the replica is then
-// doubtful: it does not vote or count for a majority until a leader has brought it up to date.
+// lose makes the replica lose everything, including its votes. The replica is then doubtful, as in package mailbox: it
+// does not vote or count for a majority until a leader has brought it up to date.
 func (r *replica) lose() {
 	r.log, r.base, r.baseAt, r.synced, r.image = nil, 0, 0, 0, nil
 	r.term, r.voted = 0, -1
@@ -23,10 +23,10 @@ func (r *replica) lose() {
 	r.doubtful = r.Bug != ForgottenVote
 }
 
-// readmit handles the report of a doubtful replica, which is one that has lost its disk. The report says up to which
-// entry the replica has the leader's log again. First the leader and the third replica commit an entry. This proves
-// that no later leader was elected with a vote that the doubtful replica has forgotten. The replica counts again when
-// it has all committed entries.
+// readmit handles the report of a doubtful replica, which has lost its disk. The report says up to which entry the
+// replica has the leader's log again. First the leader and the third replica commit an entry. This proves that no later
+// leader was elected with a vote that the doubtful replica has forgotten. The replica counts again when it has all
+// committed entries.
 func (r *replica) readmit(p *replica, disk int, durable uint64) {
 	if r.disks[p.me] < disk {
 		r.disks[p.me], r.match[p.me], r.next[p.me] = disk, 0, durable+1

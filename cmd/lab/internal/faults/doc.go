@@ -1,20 +1,19 @@
 // Package faults runs a whole federation under faults in virtual time. There are three sites. Each site has three
 // machines, with a replica of the job book and one of the bank's state, and agents with virtual processes. Users submit
-// jobs to their own and to other sites. They repeat the submissions, cancel, hold, release and requeue jobs, and raise
-// their budgets. They run failed tasks again, use up budgets, and pay users of other sites. They also authorise other
-// sites to charge them.
+// jobs to their own and to other sites. They repeat, cancel, hold, release, requeue and rerun jobs, raise and use up
+// budgets, and pay users of other sites. They also authorise other sites to charge them.
 //
 // # What is real and what is not
 //
 // The states are the real ones: packages book, ledger and clearing, and nodeagent/state. Package desk, which makes the
 // decisions of the auctioneer's leader, is also real. Each site has a market with another mechanism (proportional,
-// highest-bid preemptive, batch-queue with gangs), which operators change while jobs run. Everything else is a
-// simplified model. The estimator answers at random, or not at all. The replicated log is a small Raft with votes,
-// snapshots, and a disk that can lose everything, or all unsynced data. The bank keeps its history with package
-// history, in files in memory that can be damaged. There is no archive of ended jobs, because it is not part of a
-// state. The tests of package archive damage an archive. Signatures are cheap checksums. In production, the code around
-// the states and the desk (the shells) uses sockets and goroutines. Here it consists of callbacks. A run depends only
-// on a seed and a list of faults.
+// highest-bid preemptive, batch-queue with gangs), which operators change while jobs run.
+//
+// Everything else is a simplified model. The estimator answers at random, or not at all. The replicated log is a small
+// Raft with votes, snapshots, and a disk that can lose everything, or all unsynced data. The bank keeps its history
+// with package history, in files in memory that can be damaged. There is no archive of ended jobs; the tests of package
+// archive damage one. Signatures are cheap checksums. The code around the states and the desk (the shells) consists of
+// callbacks, instead of sockets and goroutines. A run depends only on a seed and a list of faults.
 //
 // # Invariants
 //
@@ -29,7 +28,7 @@
 //   - 2: Tasks. A task has at most one claim, and only a command about the claim's attempt can end it. One attempt
 //     is accepted, and it ended well. While clocks are right, a task runs at one place at a time. A job is charged
 //     once, and at most its hold or its authorised amount. A rerun repeats no task that ended well.
-//   - 3: Promises. Whatever was committed, acknowledged to a user or told to another bank, it never changes.
+//   - 3: Promises. What was committed, acknowledged to a user or told to another bank never changes.
 //   - 4: Replicas and restored images are equal byte for byte. A damaged history is complete again when the faults
 //     are over.
 //   - 5: A site without faults of its own ends and charges all its jobs, even if it is cut off. When the faults

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// duties checks that a leader does all its duties in time, and none of them twice.
+// duties checks that a leader does all its duties in time, and none twice.
 type duties struct {
 	*site
 	r         *replica
@@ -23,17 +23,16 @@ type duties struct {
 	undecided messages.Time                    // time when the log was last full for a decision
 }
 
-// gathered has a time from the book. It is when a gang began to wait for all its slots, or when the time to drain a
-// node ends. The field since is when the checker first saw it in the book, in the world's time.
+// gathered has a time from the book: when a gang began to wait for all its slots, or when the time to drain a node
+// ends. The field since is when the checker first saw it, in the world's time.
 type gathered struct{ book, since messages.Time }
 
-// mostGathering is the longest time that a gang may wait for all its slots. grace is additional time that a leader may
-// take for each of its duties.
+// mostGathering is the longest time that a gang may wait for all its slots. grace is additional time for each duty.
 const (
 	mostGathering = 3 * second / 2
 	grace         = 2 * second
-	// If the log has no room for a decision, the desk (the decision logic) repeats the decision after mostRetry at the
-	// latest: after its longest pause, plus up to half of it at random.
+	// If the log has no room for a decision, the desk (the decision logic) repeats it after mostRetry at the latest:
+	// after its longest pause, plus up to half of it at random.
 	mostRetry = 5*second + 5*second/2
 )
 
@@ -42,9 +41,9 @@ func newDuties(r *replica) *duties {
 		spent: map[messages.JobID]messages.Time{}, emptied: map[messages.Name]gathered{}}
 }
 
-// Checks a leader's proposal: only one decision at a time, and the loss of a node only after its agent had time to end
-// its tasks. A leader that is cut off while the agent talks to its successor is not checked, because its proposals are
-// not committed.
+// Checks a leader's proposal: only one decision at a time, and a node is lost only after its agent had time to end its
+// tasks. A leader that is cut off while the agent talks to its successor is not checked, because its proposals are not
+// committed.
 func (d *duties) proposes(c *book.Command) error {
 	switch {
 	case c.Decide != nil:
@@ -59,8 +58,8 @@ func (d *duties) proposes(c *book.Command) error {
 	return nil
 }
 
-// Records the time at which the log had no room for a command. Nobody tells the desk (the decision logic) when the log
-// has room again, so it tries again at intervals.
+// Records the time at which the log had no room for a command. Nobody tells the desk (the decision logic) when there is
+// room again, so it tries again at intervals.
 func (d *duties) refuses(c *book.Command) {
 	if d.refused = d.now; c.Decide != nil {
 		d.undecided = d.now
@@ -73,8 +72,8 @@ func (d *duties) decided(c *book.Command) {
 	}
 }
 
-// Checks that the numbers of a site's vectors only increase, including the step from one leader to the next. It does
-// not check vectors of an old leader that does not know yet that it has a successor.
+// Checks that the numbers of a site's vectors only increase, also from one leader to the next. It ignores vectors of an
+// old leader that does not know its successor yet.
 func (d *duties) published(v *agentmsg.Vector) error {
 	last := d.vector
 	if d.r.term < last.leader {
@@ -87,7 +86,6 @@ func (d *duties) published(v *agentmsg.Vector) error {
 	return nil
 }
 
-// lastVector is the number of the last vector that a site published.
 type lastVector struct{ leader, term, seq uint64 }
 
 // Returns an error if a leader has not done something in time. A leader that waits for its log is not checked.
@@ -133,8 +131,8 @@ func (d *duties) overdrawn(b *bookState, j *book.Job) error {
 	return nil
 }
 
-// Reports whether something has waited for the leader since the given time for longer than the durations most and grace
-// together. It returns false while an entry is being committed.
+// Reports whether something has waited for the leader for longer than most and grace together. While an entry is being
+// committed, the result is false.
 func (d *duties) waits(since messages.Time, most messages.Duration) bool {
 	return d.r.applied == d.r.last() && d.now.Sub(max(since, d.began, d.refused)) > most+grace
 }
@@ -146,7 +144,7 @@ const (
 	soon         = 3 * second
 )
 
-// Checks that a node obeys the book after it got an answer from the leader. Each answer says which tasks to end and to
+// Checks that a node obeys the book after an answer from the leader. Each answer says which tasks to end and to
 // suspend, so lost directives do not matter.
 func (a *agent) heeds(l *leader) error {
 	n := l.book().Node(a.name)

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// executor starts waiting tasks on the slots of ended tasks, like the executor of a node. It gets instructions without
+// executor starts waiting tasks on the slots of ended tasks, like a node's executor. It gets instructions without
 // delay. The agent learns about its actions a moment later, in order.
 type executor struct {
 	waits []state.Start // tasks that wait for a slot, the next one first
@@ -18,7 +18,7 @@ type executor struct {
 // tells is the longest time until an agent learns about an action of its executor.
 const tells = second / 10
 
-// line makes a task wait until the slot of another task is free. At random, the executor sometimes refuses the task.
+// line makes a task wait until another task's slot is free. At random, the executor refuses the task.
 func (a *agent) line(s state.Start) {
 	if a.rng.IntN(20) == 0 {
 		a.state.Keep(s.Grant.Attempt)
@@ -27,7 +27,7 @@ func (a *agent) line(s state.Start) {
 	a.executor.waits = append(a.executor.waits, s)
 }
 
-// withdraw removes a task that waits for a slot. It does nothing if the task has started.
+// withdraw removes a task that waits for a slot, unless the task has started.
 func (a *agent) withdraw(at messages.Attempt) {
 	if a.Bug == WithdrawnBegins && a.executor.has(at) || a.executor.remove(at) {
 		a.hear(func() {
@@ -63,8 +63,8 @@ func (a *agent) over(f agentmsg.Finished, slot bool) {
 	a.hear(func() { a.state.Turned(a.clock().Add(since.Sub(a.now)), f, next.Grant.Attempt) })
 }
 
-// hear calls a function that tells the agent about an action of the executor. The call comes with a random delay, after
-// all earlier calls. If the agent has no executor that holds waiting tasks, the call is immediate.
+// hear calls a function that tells the agent about an action of the executor. The call comes after a random delay, and
+// after all earlier calls. Without an executor that holds waiting tasks, it is immediate.
 func (a *agent) hear(what func()) {
 	if !a.feeds {
 		what()

@@ -10,7 +10,6 @@ import (
 	"testing"
 )
 
-// fromEnv reads a number from the environment.
 func fromEnv(t *testing.T, name string, otherwise uint64) uint64 {
 	text := os.Getenv(name)
 	if text == "" {
@@ -23,8 +22,7 @@ func fromEnv(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// TestSeeds runs 100 seeds from 1 on. CANDOR_SEEDS and CANDOR_FIRST_SEED change these numbers; "make soak" runs very
-// many seeds.
+// TestSeeds runs 100 seeds from 1 on. CANDOR_SEEDS and CANDOR_FIRST_SEED change these numbers.
 func TestSeeds(t *testing.T) {
 	var report Report
 	first := fromEnv(t, "CANDOR_FIRST_SEED", 1)
@@ -64,8 +62,8 @@ func TestSeedsThatFailed(t *testing.T) {
 	}
 }
 
-// TestTheWorkloadIsRich runs some seeds. The runs must contain every kind of fault, work at every site, settlements
-// between sites, and cuts that last longer than everything else.
+// The runs must contain every kind of fault, work at every site, settlements between sites, and cuts that last longer
+// than everything else.
 func TestTheWorkloadIsRich(t *testing.T) {
 	var report Report
 	long := 0
@@ -99,8 +97,7 @@ func TestASeedReplaysExactly(t *testing.T) {
 	}
 }
 
-// TestListedEventsReplayASeed lists the events of a seed in a plan. The run of this plan must be the same as the
-// seed's run.
+// A plan that lists the events of a seed must run like the seed.
 func TestListedEventsReplayASeed(t *testing.T) {
 	for seed := uint64(1); seed <= 3; seed++ {
 		text, err := Drawn(Default(), seed).YAML()
@@ -117,8 +114,7 @@ func TestListedEventsReplayASeed(t *testing.T) {
 	}
 }
 
-// TestAPlanWithoutEventsStaysSo writes and reads a plan with an empty list of events. The list must not get lost: for a
-// plan without a list, events are drawn.
+// An empty list of events must not get lost when it is written and read: without a list, events are drawn.
 func TestAPlanWithoutEventsStaysSo(t *testing.T) {
 	text, err := Default().with(nil, 7).YAML()
 	if err != nil {

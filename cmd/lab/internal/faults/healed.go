@@ -10,15 +10,15 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// patience is how long a site without faults may take to end and charge its jobs. It is also how long all sites may
-// take to agree after the faults. If clocks differ, decisions about time may take longer by the difference.
+// patience is how long a site without faults may take to end and charge its jobs, and how long all sites may take to
+// agree after the faults. A difference between clocks is added.
 const patience = 100 * second
 
 // lastCycle is the number of the settlement cycle that is closed after all faults.
 const lastCycle = 2
 
-// look checks once in a simulated second whether the sites and their leaders have done their duties in time. It checks
-// invariants 5 and 9, which cannot be checked after each single step.
+// look checks once in a simulated second whether the sites and their leaders have done their duties in time: invariants
+// 5 and 9, which cannot be checked after each step.
 func (w *World) look() {
 	for _, s := range w.sites {
 		w.check(s, s.goesOn())
@@ -33,8 +33,8 @@ func (w *World) look() {
 	}
 }
 
-// goesOn checks a site that has had no fault of its own for a time of patience. Jobs that are older than this time must
-// have ended and been charged, even if other sites cannot be reached.
+// goesOn checks a site that has had no fault of its own for a time of patience. Older jobs must have ended and been
+// charged, even if other sites cannot be reached.
 func (s *site) goesOn() error {
 	patience := patience + s.apart()
 	if s.troubles > 0 || s.now.Sub(s.wellSince) < patience {
@@ -56,8 +56,7 @@ func (s *site) goesOn() error {
 	return nil
 }
 
-// Returns an error if the sites have not recovered completely. They must have recovered when there have been no faults
-// for long enough.
+// Returns an error if the sites have not recovered completely after long enough without faults.
 func (w *World) healed() error {
 	var positions []clearingmsg.Position
 	for _, s := range w.sites {
@@ -95,8 +94,8 @@ func honest(p *clearingmsg.Position) *clearingmsg.Position {
 	return p
 }
 
-// Returns an error if a job of the site's users has not ended, if the site has lost a job that it acknowledged, or if a
-// job's charge differs between the book and the bank.
+// Returns an error if a user's job has not ended, if the site has lost an acknowledged job, or if a job's charge
+// differs between the book and the bank.
 func (s *site) ended() error {
 	b := s.books.reference.(*bookState)
 	for _, u := range s.users {
@@ -137,8 +136,8 @@ func (s *site) whole() error {
 	return nil
 }
 
-// returned returns an error if the user's job at another site has not ended, or if the home site shows another state or
-// charge of the job than the site that ran it.
+// returned returns an error if the user's job at another site has not ended, or if the two sites show another state or
+// charge of it.
 func (s *site) returned(u *user) error {
 	r := s.books.reference.(*bookState).RemoteByKey(u.name, u.key)
 	switch {
@@ -157,7 +156,7 @@ func (s *site) returned(u *user) error {
 	return nil
 }
 
-// Returns an error if the banks of two sites do not agree, or still have instructions without an answer.
+// Returns an error if the banks of two sites do not agree, or still have unanswered instructions.
 func (s *site) agrees(o *site) error {
 	if o == s {
 		return nil

@@ -13,11 +13,11 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// segmentBytes is the size of a file of a bank's history, in bytes of records. It is so small that each run fills
+// segmentBytes is the size of a file of a bank's history, in bytes of records. It is small, so that each run fills
 // several files.
 const segmentBytes = 3000
 
-// files are the simulated files in which package history stores the history of a bank's replica.
+// files are the simulated files of the history of a bank's replica.
 type files struct{ now, synced, durable map[string][]byte }
 
 func newFiles() *files {
@@ -54,14 +54,13 @@ func (f *files) Commit() error {
 
 func (f *files) List() ([]string, error) { return slices.Sorted(maps.Keys(f.now)), nil }
 
-// crash drops everything that was not synced.
 func (f *files) crash() {
 	f.now = maps.Clone(f.durable)
 	clear(f.synced)
 }
 
-// spoil damages a file: it flips a bit, zeroes a part, cuts the file or removes the file. It reports whether there was
-// a file.
+// spoil damages a file: it flips a bit, zeroes a part, or cuts or removes the file. It reports whether there was a
+// file.
 func (f *files) spoil(rng *rand.Rand) bool {
 	names, _ := f.List() // it cannot fail
 	if len(names) == 0 {
@@ -87,7 +86,6 @@ func (f *files) spoil(rng *rand.Rand) bool {
 	return true
 }
 
-// file is an open file.
 type file struct{ *bytes.Reader }
 
 func (f file) Size() (int64, error) { return f.Reader.Size(), nil }
@@ -101,8 +99,8 @@ func (m *machine) open() {
 	m.store = history.New(m.files, segmentBytes, fetch)
 }
 
-// spoil switches a machine off, and damages a file of its bank's history. It damages nothing unless the other two
-// machines have all their files.
+// spoil switches a machine off, and damages a file of its bank's history if the other two machines have all their
+// files.
 func (m *machine) spoil(at messages.Duration) {
 	m.crash()
 	r := m.site.banks.replicas[m.index]
@@ -116,8 +114,8 @@ func (g *group) othersHaveAll(but *replica) bool {
 	return !slices.ContainsFunc(g.replicas[:], func(r *replica) bool { return r != but && (r.doubtful || r.harmed) })
 }
 
-// fetch asks the other replicas of the bank for a file of the history, and checks the file. Every replica gives files,
-// not only the leader, because a new leader may not be able to commit anything before this replica has its files.
+// fetch asks the other replicas of the bank for a file of the history, and checks it. Every replica gives files,
+// because a new leader may not be able to commit anything before this replica has its files.
 func (m *machine) fetch(sum ledger.Sum) ([]byte, error) {
 	for _, r := range m.site.banks.replicas {
 		if r.host == m || r.host.down || m.cutOff() || r.host.cutOff() {
@@ -139,8 +137,8 @@ func (m *machine) cutOff() bool {
 	return slices.ContainsFunc(m.site.active, func(e Event) bool { return e.Kind == Partition && e.Target == m.name })
 }
 
-// examine reads all files of the bank's history after a start. It fetches damaged files until none is damaged. A leader
-// that finds damage gives up its leadership, as in package mailbox, so that it can fetch files from the next leader.
+// examine reads all files of the bank's history after a start, and fetches damaged files. A leader that finds damage
+// gives up its leadership, as in package mailbox, so that it can fetch files from the next leader.
 func (r *replica) examine() {
 	b, is := r.state.(*bankState)
 	if !is {

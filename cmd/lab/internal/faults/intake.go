@@ -41,7 +41,6 @@ func (l *leader) admit(who messages.Name, spec *job.JobSpec) error {
 	return m.Admit(now, m.Bid(0, who, now, spec, nil))
 }
 
-// register adds a node.
 func (l *leader) register(a *agent, q *agentmsg.RegisterRequest, answer func(*agentmsg.RegisterReply, error)) {
 	c, err := l.desk.Register(a.name, q)
 	if err != nil {
@@ -63,7 +62,7 @@ func (l *leader) register(a *agent, q *agentmsg.RegisterRequest, answer func(*ag
 }
 
 // exchange answers an agent's request. If nothing must be committed, it answers as soon as a majority confirms the
-// leader. If the market will soon decide about a claim, the claim waits for the decision.
+// leader. A claim about which the market will soon decide waits for the decision.
 func (l *leader) exchange(a *agent, x *agentmsg.Exchange, answer func(*agentmsg.ExchangeReply, error)) {
 	heard := desk.Heard{Node: a.name, At: l.instant().Mono}
 	if !desk.MustCommit(l.book(), l.r.clock(), a.name, x) {

@@ -37,8 +37,7 @@ const (
 	givesUp = 5 * second
 	// mostOpen is the largest number of entries that wait for a slow disk. Further proposals are refused.
 	mostOpen = 3
-	// holdFor is how long the bank keeps a hold that is not extended. It is longer than the largest difference between
-	// clocks.
+	// holdFor is how long the bank keeps a hold that is not extended: longer than any difference between clocks.
 	holdFor = 200 * second
 )
 
@@ -61,8 +60,8 @@ func newLeader(s *site, r *replica) *leader {
 	return l
 }
 
-// openMarket opens a market whose mechanism is checked by an auditor. The market learns run times, although no
-// mechanism here uses them to plan.
+// openMarket opens a market whose mechanism is checked by an auditor. No mechanism here plans with the learnt run
+// times.
 func (s *site) openMarket(config marketmsg.Market) (*market.Market, error) {
 	mech, err := registry.Make(config)
 	if err != nil {
@@ -89,7 +88,6 @@ func (l *leader) expect(failed []error) {
 	}
 }
 
-// Reports whether this leader no longer leads.
 func (l *leader) gone() bool { return l.r.shell != l || l.r.host.down }
 
 func (l *leader) book() *book.Book { return l.r.state.(*bookState).Book }
@@ -105,7 +103,7 @@ func (l *leader) Changes(f func(*book.Book, book.Changes)) {
 	f(b, c)
 }
 
-// Plans that the desk (the decision logic) makes a step soon. Inputs that come until then are part of the step.
+// Plans that the desk (the decision logic) makes a step soon, with the inputs that come until then.
 func (l *leader) applied() { l.plan(gathering) }
 
 // tell gives the desk (the decision logic) an input for its next step, and plans this step.
@@ -116,8 +114,7 @@ func (l *leader) tell(in desk.Input) {
 	}
 }
 
-// Plans the next step of the desk (the decision logic) after a wait. If an earlier step is already planned, plan does
-// nothing.
+// Plans the next step of the desk (the decision logic) after a wait, unless an earlier step is planned.
 func (l *leader) plan(wait messages.Duration) {
 	at := max(l.now.Add(wait), l.now+1)
 	if l.planned > l.now && l.planned <= at {

@@ -12,7 +12,7 @@ import (
 
 // south is a lying site that exists only as messages. In plans with lies, it is a peer of the other sites. It has no
 // books and answers nothing. During a lie it sends its target anything that it can sign. The constants are its name and
-// the terms that the other sites grant it.
+// its terms at the other sites.
 const (
 	south                       = "south"
 	southLimit messages.Credits = 5 * messages.Credit
@@ -34,8 +34,8 @@ func newLiar(s *site) liar {
 	return liar{rng: rand.New(rand.NewPCG(s.seed, 0x6c696172+uint64(s.index)))}
 }
 
-// meet makes the operator add south as a peer. It makes one user send a payment to south, and the other users authorise
-// south to charge them.
+// meet makes the operator add south as a peer, one user send south a payment, and the others authorise south to charge
+// them.
 func (s *site) meet() {
 	share := southShare
 	s.bank(s.clients, never, operator, clearing.Command{Peer: &clearingmsg.PeerRequest{Peer: south, Keys: []string{south}, Limit: southLimit, Share: &share}}, func(clearing.Result) {})
@@ -49,10 +49,10 @@ func (s *site) meet() {
 	}
 }
 
-// southKey is the idempotency key of the requests that users send to their bank about south.
+// southKey is the idempotency key of users' requests about south.
 const southKey = "south"
 
-// lie makes south send one message after another to a site's bank, until a given time.
+// lie makes south send messages to a site's bank until a given time.
 func (w *World) lie(s *site, until messages.Time) {
 	if w.now >= until {
 		return
@@ -66,8 +66,7 @@ func (w *World) lie(s *site, until messages.Time) {
 	w.queue.Push(w.now.Add(second/20+messages.Duration(s.liar.rng.Int64N(int64(second/2)))), func() { w.lie(s, until) })
 }
 
-// hearLie gives a bank a random message that south has signed. South's messages are drawn with full knowledge of the
-// bank's state.
+// hearLie gives a bank a random message that south has signed, drawn with full knowledge of the bank's state.
 func (o *bankLeader) hearLie() {
 	p, known := peerIn(o.state().clearing, south)
 	if !known {
@@ -97,8 +96,8 @@ func (o *bankLeader) some() messages.Credits {
 	return messages.Credits(o.liar.rng.Int64N(int64(3 * messages.Credit)))
 }
 
-// instruction returns a signed message with instructions of south. Most of these messages have the next number and the
-// right total, so that the bank also checks the instructions in them.
+// instruction returns a signed message with instructions of south. Most have the next number and the right total, so
+// that the bank also checks the instructions in them.
 func (o *bankLeader) instruction(p *clearingmsg.PeerReply) *clearingmsg.SignedInstructions {
 	rng := o.liar.rng
 	m := clearingmsg.Instructions{From: south, To: o.name, First: p.Received.Number + 1, Known: p.Received, At: o.now}
@@ -130,7 +129,7 @@ func (o *bankLeader) instruction(p *clearingmsg.PeerReply) *clearingmsg.SignedIn
 	return &signed
 }
 
-// show returns an authorisation that south has issued. Its identifier is new, or was already used with other content.
+// show returns an authorisation that south has issued. Its identifier is new, or was used with other content.
 func (o *bankLeader) show() *clearingmsg.AcceptRequest {
 	rng := o.liar.rng
 	if rng.IntN(3) > 0 {
@@ -199,8 +198,8 @@ func (l *liar) learned(in *clearingmsg.Instruction, o *money.TransferResult) {
 	}
 }
 
-// Checks that south got no more from a site than its terms allow. A bank that has found a lie must not trust south any
-// more.
+// Checks that south got no more from a site than its terms allow. A bank that has found a lie must no longer trust
+// south.
 func (s *site) bounded() error {
 	p, known := s.peer(south)
 	if !known {

@@ -2,8 +2,8 @@ package faults
 
 import "testing"
 
-// TestALiarHasItsTermsAndNoMore runs plans with a peer that lies. The peer must get no more than its terms allow. To
-// show that the test is hard enough, the peer must get almost all of this at some site, and must be in disputes.
+// The liar must get no more than its terms allow. To show that the test is hard enough, it must get almost all of this
+// at some site, and must be in disputes.
 func TestALiarHasItsTermsAndNoMore(t *testing.T) {
 	plan := controlPlan(map[string]float64{Lie: 6})
 	most, disputes := 0.0, 0

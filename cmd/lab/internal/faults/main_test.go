@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestMain makes garbage collections less frequent. A run allocates much memory, and would otherwise take twice as
-// long.
+// A run allocates much memory, and would take twice as long with more frequent garbage collections.
 func TestMain(m *testing.M) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)

@@ -39,7 +39,7 @@ func (l *leader) onceEach(list []desk.Direction) []desk.Direction {
 	})
 }
 
-// presume is an inserted bug: it answers at once that all transfers were made, without waiting for the bank.
+// presume is an inserted bug: it answers that all transfers were made, without waiting for the bank.
 func presume(list []money.Transfer, answer func(any, error)) {
 	reply := new(money.TransferReply)
 	for _, t := range list {

@@ -12,7 +12,7 @@ import (
 
 func (s *site) clearing() *clearing.State { return s.banks.reference.(*bankState).clearing }
 
-// peer returns the site's bank's information about another site, or false if that site is not a peer.
+// peer returns what the site's bank knows of another site, or false if that site is not a peer.
 func (s *site) peer(name messages.Name) (clearingmsg.PeerReply, bool) {
 	return peerIn(s.clearing(), name)
 }
@@ -99,8 +99,7 @@ func inFlight(x, y *site) (sum messages.Credits, err error) {
 	return sum, nil
 }
 
-// wealth returns an error unless the sum of all balances at all banks and of all amounts in flight is the sum of the
-// issued credits.
+// wealth returns an error unless all balances at all banks and all amounts in flight sum to the issued credits.
 func (w *World) wealth() error {
 	var have, issued messages.Credits
 	for i, s := range w.sites {

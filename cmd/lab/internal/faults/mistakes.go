@@ -11,7 +11,6 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// mistakes are invalid registrations, by the name of the mistake.
 var mistakes = []struct {
 	what    string
 	node    messages.Name
@@ -25,7 +24,7 @@ var mistakes = []struct {
 	{"fewer suspended tasks than 0", "n0", func(q *agentmsg.RegisterRequest) { q.MostSuspended = -1 }},
 }
 
-// Sends invalid messages of agents and sites to a leader. It returns an error if the leader accepts one of them.
+// Sends invalid messages of agents and sites to a leader, and returns an error if it accepts one.
 func (l *leader) refuses() error {
 	for _, m := range mistakes {
 		q := agentmsg.RegisterRequest{Session: 1, Slots: []job.ClassSlots{{Class: class, Slots: slots}}}
@@ -47,8 +46,8 @@ func (l *leader) refuses() error {
 	return anotherJob(l.book())
 }
 
-// vouched checks the authorisation of a visiting job that has the given length. It uses the code that a site uses. The
-// job's home site has the name of the operator's account.
+// vouched checks the authorisation of a visiting job of the given length, with the code of a site. The job's home site
+// has the name of the operator's account.
 func (s *site) vouched(a clearing.Authorisation, now messages.Time, length messages.Duration) error {
 	r := &clearing.PeerSubmitRequest{Job: 1, Authorisation: clearing.SignedAuthorisation{Authorisation: a}}
 	arrival, err := federation.Arrive(s.name, operator, r)

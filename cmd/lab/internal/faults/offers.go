@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// offers asks all sites for the cost and the end of a job. It answers in time even if some sites send no offer. The
-// answer is the site with the best offer, or the leader's own site if there is no offer.
+// offers asks all sites for the cost and the end of a job. It answers in time, even without some offers, with the site
+// of the best offer, or without offers with the leader's own site.
 func (l *leader) offers(spec *job.JobSpec, answer func(any)) {
 	var all []clearing.Offer
 	over := false
@@ -52,8 +52,8 @@ func bestOf(spec *job.JobSpec, all []clearing.Offer, best int) error {
 	return nil
 }
 
-// expect returns the site's offer for a job. It draws at random whether the estimator knows the run time, and whether
-// the market knows the price of a slot.
+// expect returns the site's offer for a job. At random, the estimator knows the run time, and the market knows the
+// price of a slot.
 func (v *visits) expect(spec *job.JobSpec) clearing.Offer {
 	l := v.leader
 	own := *spec

@@ -43,16 +43,16 @@ var Kinds = []string{Loss, Repeat, Reorder, Delay, Partition, Isolate, Crash, Po
 type Event struct {
 	At   messages.Duration `yaml:"at" json:"at"`
 	Kind string            `yaml:"kind" json:"kind"`
-	// Target is a site (east, north or west), one of its machines (east.m0 to
-	// east.m2) or one of its agents (east.n0 on).
+	// Target is a site (east, north or west), one of its machines (east.m0 to east.m2) or one of its agents (east.n0
+	// on).
 	Target string            `yaml:"target,omitempty" json:"target,omitempty"`
 	For    messages.Duration `yaml:"for,omitempty" json:"for,omitempty"`
 	Part   float64           `yaml:"part,omitempty" json:"part,omitempty"` // for loss and repeat: part of the messages
 	By     messages.Duration `yaml:"by,omitempty" json:"by,omitempty"`     // for skew and jump: how far the clock is moved
 }
 
-// Plan describes a run of a federation. If it has Events, these are the faults. Otherwise the faults are drawn with
-// Rates, the mean number of each kind in a run.
+// Plan describes a run of a federation. Its faults are Events. Without Events, they are drawn with Rates, the mean
+// number of each kind in a run.
 type Plan struct {
 	Jobs     int                `yaml:"jobs" json:"jobs"`                   // jobs of each site
 	Trades   int                `yaml:"trades" json:"trades"`               // payments and authorisations of each site's users for others
@@ -142,7 +142,6 @@ func (e *Event) check(p *Plan) (string, error) {
 	return "", nil
 }
 
-// targets returns the possible targets of a kind of fault: machines and agents, sites, or none.
 func (p *Plan) targets(kind string) (out []string) {
 	switch kind {
 	case Power:
@@ -168,7 +167,7 @@ func (p *Plan) targets(kind string) (out []string) {
 	return out
 }
 
-// Draws the faults of a seed. If the plan lists faults, it returns those.
+// Draws the faults of a seed, or returns the faults that the plan lists.
 func (p *Plan) draw(seed uint64) []Event {
 	if p.Events != nil {
 		return p.Events

@@ -7,10 +7,10 @@ import (
 	clearingmsg "github.com/candor-grid/candor/messages/clearing"
 )
 
-// roamFor is how long an authorisation to charge a remote job is valid. It is longer than any run of this package.
+// roamFor is how long an authorisation to charge a remote job is valid: longer than any run here.
 const roamFor = 24 * 3600 * second
 
-// depart enters a user's job for another site into the book. If the request is repeated, it answers with the same job.
+// depart enters a user's job for another site into the book. A repeated request has the same job as its answer.
 func (l *leader) depart(u *user, answer func(any)) {
 	c := &book.EnterRemote{Account: u.name, Key: u.key, Digest: []byte(u.key), Payer: u.name, Spec: u.spec, Peer: u.peer.name}
 	if known, _ := l.book().KnownRemote(c); known != nil {
@@ -24,7 +24,6 @@ func (l *leader) depart(u *user, answer func(any)) {
 	})
 }
 
-// askPeer sends a request of the desk (the decision logic) to another site's auctioneer.
 func (l *leader) askPeer(q *desk.Request, over func() bool, answer func(any, error)) {
 	l.call(l.r.host.name, l.World.site(q.Peer).books, over, func(to *replica, answer func(any)) {
 		to.shell.(*leader).visits.serve(l.name, q, answer)

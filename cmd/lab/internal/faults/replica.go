@@ -8,8 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// machine is one of a site's three machines. It has a replica of the book and one of the bank. Both share a disk and a
-// clock.
+// machine is one of a site's three machines. It has a replica of the book and one of the bank, with one disk and clock.
 type machine struct {
 	site  *site
 	name  string
@@ -29,9 +28,8 @@ type host struct {
 	life   int // number of restarts; actions that were planned before the last one are ignored
 }
 
-// shell is the behaviour of a leader, with its knowledge that is not in the replicated state. It is made when the
-// leader has applied the first entry of its term. At that time the leader has applied everything that was acknowledged
-// before.
+// shell is the behaviour of a leader, with what it knows outside the replicated state. It is made when the leader has
+// applied the first entry of its term, and so everything that was acknowledged before.
 type shell interface {
 	applied() // an entry was applied
 }
@@ -49,8 +47,8 @@ const (
 	leading
 )
 
-// group has the three replicas of one log, and the committed entries. Each entry is added when the first replica
-// applies it.
+// group has the three replicas of one log, and the committed entries. An entry is added when the first replica applies
+// it.
 type group struct {
 	*site
 	name      string
@@ -63,7 +61,7 @@ type group struct {
 	lead      func(*replica) shell
 }
 
-// replica is a member of a group. Its log is on the disk up to the entry synced. The image contains the effects of all
+// replica is a member of a group. Its log is on the disk up to the entry synced. The image has the effects of all
 // entries up to base.
 type replica struct {
 	*group
@@ -100,7 +98,7 @@ type replica struct {
 	steady  *siteclock.Steady
 }
 
-// succeeded reports whether some replica has become leader in a later term than this replica's.
+// succeeded reports whether some replica has become leader in a later term.
 func (r *replica) succeeded() bool { return r.led > r.term }
 
 func (r *replica) last() uint64 { return r.base + uint64(len(r.log)) }
@@ -112,7 +110,6 @@ func (r *replica) termAt(i uint64) uint64 {
 	return r.log[i-r.base-1].term
 }
 
-// boot starts the replica from the data on its disk.
 func (r *replica) boot() {
 	r.role, r.commit, r.applied, r.matched, r.syncing, r.shell = follower, r.base, r.base, 0, false, nil
 	r.waiting, r.state = map[uint64]func(any){}, r.fresh()
@@ -136,7 +133,7 @@ func (r *replica) boot() {
 	r.after(&r.host.host, second, r.examine)
 }
 
-// crash drops the replica's memory, and a part of the log entries that were not synced.
+// crash drops the replica's memory, and a part of the unsynced log entries.
 func (r *replica) crash() {
 	kept := r.synced
 	if open := r.last() - r.synced; open > 0 && r.Bug != SkippedSync {
@@ -146,8 +143,7 @@ func (r *replica) crash() {
 	r.synced, r.role, r.waiting, r.shell = kept, follower, nil, nil
 }
 
-// propose appends an entry. The function answered is called when the entry is applied. If the entry is lost, answered
-// is never called.
+// propose appends an entry. The function answered is called when the entry is applied, and never if the entry is lost.
 func (r *replica) propose(data []byte, answered func(any)) {
 	r.log = append(r.log, entry{r.term, data})
 	if answered != nil {
@@ -224,8 +220,8 @@ func (r *replica) advance() {
 	}
 }
 
-// serve makes the behaviour (the shell) of a leader. It does nothing before the leader has applied its first entry and
-// knows the time for commands.
+// serve makes the behaviour (the shell) of a leader, after the leader has applied its first entry and knows the time
+// for commands.
 func (r *replica) serve() {
 	if r.shell == nil && r.role == leading && r.applied >= r.begun && r.steady.Ready() {
 		r.note(r.site.name, true, r.host.name, "leads", r.name, "in term", r.term)
@@ -233,7 +229,7 @@ func (r *replica) serve() {
 	}
 }
 
-// applyAt applies an entry, and compares the result with the results of other replicas.
+// applyAt applies an entry, and compares the result with those of other replicas.
 func (r *replica) applyAt(i uint64, e entry) any {
 	g := r.group
 	result := r.state.apply(e.data)
@@ -252,11 +248,11 @@ func (r *replica) applyAt(i uint64, e entry) any {
 	return result
 }
 
-// comparedEvery is the number of entries from one comparison of the replicas' states to the next. There is no
-// comparison after every entry: hashing a state takes longer than applying an entry, and a difference stays visible.
+// comparedEvery is the number of entries between comparisons of the replicas' states. Hashing a state takes longer than
+// applying an entry, and a difference stays visible.
 const comparedEvery = 5
 
-// compare compares a replica's state after an entry with the first replica's state after the same entry.
+// compare compares a replica's state after an entry with the first replica's state after it.
 func (r *replica) compare(i uint64) {
 	if i%comparedEvery != 0 {
 		return
@@ -271,7 +267,7 @@ func (r *replica) compare(i uint64) {
 	}
 }
 
-// At the end of a run, same compares the states of the replicas with the reference state, which the checkers read.
+// At the end of a run, same compares the replicas' states with the reference state, which the checkers read.
 func (g *group) same() {
 	hash := g.reference.hash()
 	for _, r := range g.replicas {

@@ -9,20 +9,19 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// auditor stands between a market and its mechanism. It checks the mechanism's guarantees.
+// auditor stands between a market and its mechanism, and checks the mechanism's guarantees.
 type auditor struct {
 	mechanism.Mechanism
 	*site
 }
 
-// watcher is the auditor of an incremental mechanism, which computes only the shares that change.
+// watcher is the auditor of an incremental mechanism, which computes only changed shares.
 type watcher struct {
 	auditor
 	incremental mechanism.Incremental
 	weights     map[messages.JobID][]float64
 }
 
-// Returns an auditor around a mechanism.
 func audited(s *site, m mechanism.Mechanism) mechanism.Mechanism {
 	a := auditor{m, s}
 	if m, ok := m.(mechanism.Incremental); ok {
@@ -48,7 +47,7 @@ func (a *auditor) tilt(weights [][]float64) {
 	}
 }
 
-// shares checks that the shares of an allocation have the sum one, and that nobody gets less than a lower bidder.
+// shares checks that an allocation's shares sum to one, and that nobody gets less than a lower bidder.
 func (a *auditor) shares(v *mechanism.View, weights func(int) []float64) error {
 	for k := range v.Classes {
 		sum, bidders := 0.0, 0
@@ -72,17 +71,17 @@ func (a *auditor) shares(v *mechanism.View, weights func(int) []float64) error {
 	return a.monotone(v, weights)
 }
 
-// spent reports whether a job has used up its budget and will soon be discarded.
+// spent reports whether a job has used up its budget, and will soon be discarded.
 func (a *auditor) spent(j *mechanism.Job) bool {
 	return a.market.Mechanism == market.HighestBid && j.Accrued >= j.Budget
 }
 
-// Reports whether the mechanism may leave a class unused although tasks are pending. A batch queue leaves it unused
-// until its front job can start.
+// Reports whether the mechanism may leave a class unused although tasks are pending: a batch queue does, until its
+// front job can start.
 func (a *auditor) waits() bool { return a.market.Mechanism == market.BatchQueue }
 
-// monotone checks that nobody gets less than a lower bidder. It checks only the mechanisms that guarantee this:
-// proportional, where budgets buy shares, and highest-bid, which serves bids in order.
+// monotone checks that nobody gets less than a lower bidder. Only two mechanisms guarantee this: proportional, where
+// budgets buy shares, and highest-bid, which serves bids in order.
 func (a *auditor) monotone(v *mechanism.View, weights func(int) []float64) error {
 	bid := func(j *mechanism.Job) messages.Credits { return j.Budget }
 	more := func(x, y float64) bool { return x >= y*(1-1e-9) }
@@ -105,7 +104,7 @@ func (a *auditor) monotone(v *mechanism.View, weights func(int) []float64) error
 	return nil
 }
 
-// Settle asks the mechanism for the payments that a job owes, and checks the answer.
+// Settle asks the mechanism for the payments that a job owes, and checks them.
 func (a *auditor) Settle(v *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	out := a.Mechanism.Settle(v, job, end)
 	a.check(a.site, a.payments(job, end, out))

@@ -22,7 +22,7 @@ type Outcome struct {
 	Violation error             // nil means none
 }
 
-// Invariant returns the number of the violated invariant, such as "5", or "" if none was violated.
+// Invariant returns the number of the violated invariant, such as "5", or "".
 func (o *Outcome) Invariant() string {
 	if o.Violation == nil {
 		return ""
@@ -32,8 +32,8 @@ func (o *Outcome) Invariant() string {
 	return number
 }
 
-// Run runs a plan with a seed. It ends at a violation. Otherwise it ends when all faults are over, every job has
-// ended and all books agree.
+// Run runs a plan with a seed. It ends at a violation, or when all faults are over, every job has ended and all books
+// agree.
 func Run(p *Plan, seed uint64, bug Bug) Outcome { return run(p, p.draw(seed), seed, bug, nil) }
 
 func run(p *Plan, events []Event, seed uint64, bug Bug, told *story) Outcome {
@@ -69,7 +69,7 @@ func run(p *Plan, events []Event, seed uint64, bug Bug, told *story) Outcome {
 	return out
 }
 
-// patience returns how long the sites may take to recover. It is longer if their clocks differ more.
+// patience returns how long the sites may take to recover. Differences between clocks are added.
 func (w *World) patience() messages.Duration {
 	most := messages.Duration(0)
 	for _, s := range w.sites {
@@ -78,8 +78,8 @@ func (w *World) patience() messages.Duration {
 	return patience + most
 }
 
-// Runs events until all sites have recovered. At the time calm, all jobs are submitted and all faults have ended. After
-// that, all sites must recover within the time of patience.
+// Runs events until all sites have recovered. At the time calm, all jobs are submitted and all faults have ended. Then
+// all sites must recover within the time of patience.
 func (w *World) run(calm messages.Time) {
 	for _, s := range w.sites {
 		w.queue.Push(calm.Add(5*second), func() { s.closeCycle(lastCycle) })

@@ -3,9 +3,8 @@ package faults
 // shrinkRuns is the largest number of runs of a seed by Shrink.
 const shrinkRuns = 400
 
-// Shrink returns a plan with the events of a failing seed, reduced to the events, jobs, trades and nodes that are
-// needed to fail (delta debugging). The plan violates the same invariant. For a seed that does not fail, it returns
-// the drawn plan.
+// Shrink reduces the plan of a failing seed to the events, jobs, trades and nodes that are needed to fail (delta
+// debugging). The new plan violates the same invariant. For a seed that does not fail, it returns the drawn plan.
 func Shrink(p *Plan, seed uint64, bug Bug) *Plan {
 	first := Run(p, seed, bug)
 	if first.Violation == nil {
@@ -38,7 +37,6 @@ func (s *shrinker) fails(p *Plan) bool {
 	return o.Violation != nil && o.Invariant() == s.invariant
 }
 
-// events removes as many events from the plan as possible.
 func (s *shrinker) events(events []Event) *Plan {
 	if none := s.plan.with(nil, s.seed); s.fails(none) {
 		return none
@@ -64,8 +62,8 @@ func (s *shrinker) events(events []Event) *Plan {
 	return s.plan.with(events, s.seed)
 }
 
-// fewer makes a number of the plan, such as the number of jobs, as small as the failure allows. It subtracts half of
-// the number first, and halves the step until it is one.
+// fewer makes a number of the plan, such as the number of jobs, as small as the failure allows. The first step is half
+// of the number, and later steps are halved.
 func (s *shrinker) fewer(p *Plan, number func(*Plan) *int) *Plan {
 	for step := max(1, *number(p)/2); step > 0; {
 		smaller := *p
@@ -82,7 +80,6 @@ func (s *shrinker) fewer(p *Plan, number func(*Plan) *int) *Plan {
 // Drawn returns a plan with the events of a seed instead of its rates.
 func Drawn(p *Plan, seed uint64) *Plan { return p.with(p.draw(seed), seed) }
 
-// Returns the plan with these events instead of its rates.
 func (p *Plan) with(events []Event, seed uint64) *Plan {
 	short := *p
 	short.Rates, short.Events, short.Seed = nil, events, seed

@@ -21,7 +21,7 @@ const (
 	// granted is the amount that each user gets: enough for a few jobs at the same time.
 	granted = 20 * messages.Credit
 	// limit is the largest amount that one other site may owe this site. reserve is the largest amount that all other
-	// sites together may owe this site by settlements.
+	// sites together may owe by settlements.
 	limit   = 30 * messages.Credit
 	reserve = 20 * messages.Credit
 
@@ -41,8 +41,8 @@ func markets() []market.Market {
 	}
 }
 
-// site is one site of the federation. It has three machines, each with a replica of the book and of the bank's state.
-// It also has agents and users.
+// site is one site of the federation. It has agents, users and three machines, each with a replica of the book and of
+// the bank's state.
 type site struct {
 	*World
 	index    int
@@ -105,7 +105,6 @@ func (s *site) newGroup(name string, fresh func(*machine) automaton, observe fun
 	return g
 }
 
-// actors returns the names of all senders and receivers at the site.
 func (s *site) actors() []string {
 	out := []string{s.clients}
 	for _, m := range s.machines {
@@ -138,7 +137,6 @@ func (s *site) open() {
 	}
 }
 
-// populate plans the actions of the users and the operator.
 func (s *site) populate() {
 	for i := range s.plan.Jobs {
 		s.users = append(s.users, newUser(s, i))
@@ -156,7 +154,7 @@ func (s *site) populate() {
 	}
 }
 
-// drain makes the operator drain a node at the given time, and resume it some time after the answer.
+// drain makes the operator drain a node at the given time, and resume it later.
 func (s *site) drain(node messages.Name, at messages.Duration) {
 	within := 1 + messages.Duration(s.rng.Int64N(int64(5*second)))
 	s.queue.Push(s.now.Add(at), func() {
@@ -186,7 +184,7 @@ func (s *site) reform() {
 	}, func(any) {})
 }
 
-// order sends a command of the operator to the leader of the book, and repeats it until it is committed.
+// order sends a command of the operator to the leader of the book, until it is committed.
 func (s *site) order(command func(*leader) *book.Command, answered func(any)) {
 	s.call(s.clients, s.books, never, func(r *replica, answer func(any)) {
 		l := r.shell.(*leader)
@@ -194,12 +192,11 @@ func (s *site) order(command func(*leader) *book.Command, answered func(any)) {
 	}, answered)
 }
 
-// closeCycle makes the operator close a settlement cycle.
 func (s *site) closeCycle(number uint64) {
 	s.bank(s.clients, never, operator, clearing.Command{Close: &clearingmsg.CloseRequest{Cycle: number}}, func(clearing.Result) {})
 }
 
-// site returns the site that a fault's target names, or nil if the target names no site.
+// site returns the site that a fault's target names, or nil.
 func (w *World) site(target string) *site {
 	name, _, _ := strings.Cut(target, ".")
 	for _, s := range w.sites {
@@ -217,7 +214,7 @@ type struck interface {
 	shift(by messages.Duration) // moves its clock
 }
 
-// find returns the machine or the agent that a fault's target names, or nil if it names neither.
+// find returns the machine or the agent that a fault's target names, or nil.
 func (w *World) find(target string) struck {
 	s := w.site(target)
 	if s == nil {

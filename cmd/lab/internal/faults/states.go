@@ -58,7 +58,7 @@ func (b *bookState) apply(data []byte) any {
 	return b.Apply(c)
 }
 
-// stale is an inserted bug: a report that an old attempt has ended also ends the task's present attempt.
+// stale is an inserted bug: the end of an old attempt also ends the task's present attempt.
 func (b *bookState) stale(c *book.Command) {
 	for _, f := range c.Exchange.Finished {
 		for _, n := range b.Nodes() {
@@ -89,8 +89,8 @@ type bankState struct {
 	clearing *clearing.State
 }
 
-// newBankState returns the bank state of a machine. If m is nil, it returns the reference state that the checkers read;
-// the files of that state have no faults.
+// newBankState returns the bank state of a machine. If m is nil, it returns the reference state that the checkers read,
+// whose files have no faults.
 func newBankState(s *site, m *machine) *bankState {
 	b := &bankState{site: s, store: history.New(newFiles(), segmentBytes, nil)}
 	if m != nil {
@@ -117,8 +117,8 @@ func (b *bankState) apply(data []byte) any {
 	return b.clearing.Apply(data)
 }
 
-// trustSouth is an inserted bug: the lying peer south may owe and settle far more than its terms allow, and every
-// dispute with it is closed at once.
+// trustSouth is an inserted bug: the lying peer south may owe and settle far more than its terms allow, and its
+// disputes are closed at once.
 func (b *bankState) trustSouth() {
 	if !b.clearing.Knows(south) {
 		return
@@ -175,7 +175,7 @@ func (b *bankState) hash() [32]byte {
 }
 
 // seal is a cheap replacement for signatures. Each site's key is its name, so every site could forge every signature.
-// Forgery is not one of the simulated faults.
+// Forgery is not simulated.
 func seal(key string, data, signature []byte) bool {
 	s, _ := sealer(key).Sign(data)
 	return bytes.Equal(s, signature)

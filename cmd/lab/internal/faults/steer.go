@@ -14,7 +14,7 @@ import (
 )
 
 // steer lets a user change a job that has not ended: hold and release it, raise its budget, requeue its tasks, or
-// cancel some of them.
+// cancel some.
 func (u *user) steer() {
 	if u.peer != nil {
 		return
@@ -43,7 +43,7 @@ func (u *user) drop() {
 	u.word(&book.Command{CancelTasks: &book.CancelTasks{Job: u.job, By: u.name, Tasks: job.Array{{First: last, Last: last, Step: 1}}}}, func(any) {})
 }
 
-// beg gives a small budget to some jobs that pay for each second, so that the budget is used up while they run.
+// beg gives some jobs that pay for each second a small budget, which is used up while they run.
 func (u *user) beg() {
 	to := u.site
 	if u.peer != nil {
@@ -54,7 +54,7 @@ func (u *user) beg() {
 	}
 }
 
-// rerun lets a user run the failed tasks of an ended job again, if there is enough time left.
+// rerun lets a user run the failed tasks of an ended job again, if enough time is left.
 func (u *user) rerun() {
 	late := func() bool { return u.now > epoch.Add(u.plan.Duration+40*second) }
 	u.call(u.clients, u.books, late, func(r *replica, answer func(any)) {
@@ -70,7 +70,7 @@ func (u *user) rerun() {
 	})
 }
 
-// Returns a job with the tasks of an ended job that did not end well, or nil if all tasks ended well.
+// Returns a job with the tasks of an ended job that did not end well, or nil if all ended well.
 func (u *user) again(j *book.Job) *job.JobSpec {
 	spec, all := *u.spec, u.spec.Stages[0].Tasks
 	stage := spec.Stages[0]
@@ -91,14 +91,12 @@ func (u *user) again(j *book.Job) *job.JobSpec {
 	return &spec
 }
 
-// Reports whether a task ended well.
 func done(j *book.Job, k int) bool {
 	tasks := j.Stages[0].Tasks
 	return k < len(tasks) && tasks[k].Phase == book.Done
 }
 
-// Checks a task of a rerun, a job that repeats failed tasks of an earlier job. The repeated task must not have ended
-// well.
+// Checks that a task of a rerun, a job that repeats failed tasks, did not end well in the earlier job.
 func (a *agent) repeats(g *agentmsg.Grant) error {
 	b := a.books.reference.(*bookState)
 	j := b.Job(g.Attempt.Task.Job)
@@ -119,15 +117,15 @@ func (u *user) park(release bool, then func(any)) {
 	u.word(&book.Command{Park: &book.Park{Job: u.job, By: u.name, Release: release}}, then)
 }
 
-// raise raises the budget of the user's job by one credit, if the market allows raises.
+// raise raises the budget of the user's job by one credit, if the market allows it.
 func (u *user) raise() {
 	if registry.Of(&u.site.market).Raises.Budget {
 		u.word(&book.Command{Change: &book.Change{Job: u.job, Key: u.key, Budget: u.spec.Budget + messages.Credit}}, func(any) {})
 	}
 }
 
-// word sends a command to the leader of the book, and repeats it until a leader answers. The argument then is the
-// function that handles the answer.
+// word sends a command to the leader of the book until a leader answers. The argument then is the function that handles
+// the answer.
 func (u *user) word(c *book.Command, then func(any)) {
 	u.call(u.clients, u.books, never, func(r *replica, answer func(any)) {
 		own := *c

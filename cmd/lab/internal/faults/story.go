@@ -18,7 +18,6 @@ const (
 	mostWidth = 200
 )
 
-// story records the events of a run for a reader.
 type story struct{ moments []moment }
 
 // moment is one event.
@@ -29,9 +28,8 @@ type moment struct {
 	subjects map[string]bool // accounts, nodes, identifiers and jobs ("job 3") that it is about; nil means all
 }
 
-// Tell runs a seed again and returns the events that led to its violation: the faults, the changes of leaders, and
-// the committed entries about the jobs, nodes and accounts that the violation names. It returns nil for a seed
-// without a violation.
+// Tell runs a seed again and returns the events that led to its violation: the faults, the changes of leaders, and the
+// entries about the jobs, nodes and accounts that the violation names. Without a violation, it returns nil.
 func Tell(p *Plan, seed uint64, bug Bug) []string {
 	s := &story{}
 	o := run(p, p.draw(seed), seed, bug, s)
@@ -41,7 +39,7 @@ func Tell(p *Plan, seed uint64, bug Bug) []string {
 	return s.about(o.Violation.Error(), o.Span)
 }
 
-// If a story is recorded, note adds an event to it. The function brief turns the values into text.
+// note adds an event to the story, if one is recorded. The function brief turns the values into text.
 func (w *World) note(site messages.Name, always bool, values ...any) {
 	if w.story == nil {
 		return
@@ -59,7 +57,6 @@ func (w *World) note(site messages.Name, always bool, values ...any) {
 	w.story.moments = append(w.story.moments, m)
 }
 
-// committed notes an entry of a replicated log with its result.
 func (g *group) committed(data []byte, result any) {
 	if g.story == nil || data == nil {
 		return
@@ -84,7 +81,7 @@ var (
 	untold = []string{"Session", "Rules", "Margin", "Known", "Total", "Digest", "Signature"}
 )
 
-// Returns the names that occur in the text of a violation: jobs (as "job 3"), accounts, nodes and identifiers.
+// Returns the names in the text of a violation: jobs (as "job 3"), accounts, nodes and identifiers.
 func named(violation string) map[string]bool {
 	subjects := map[string]bool{}
 	for _, m := range jobsNamed.FindAllStringSubmatch(violation, -1) {
@@ -108,9 +105,8 @@ func (m *moment) shares(subjects map[string]bool) bool {
 	return false
 }
 
-// Returns the lines of a story: the events about the names in the violation, and at the end the violation. If there are
-// too many events, it returns the last ones. If no event is about these names, it returns all events of the violation's
-// site.
+// Returns the lines of a story: the events about the names in the violation, or else all events of the violation's
+// site. Of too many events, it returns the last ones. The violation comes at the end.
 func (s *story) about(violation string, at messages.Duration) []string {
 	here := slices.DeleteFunc(slices.Clone(siteNames), func(n messages.Name) bool { return !strings.Contains(violation, n) })
 	there := slices.DeleteFunc(slices.Clone(s.moments), func(m moment) bool {

@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// TestAFailingSeedTellsItsStory tells the story of a shrunk failing seed. It must contain the fault, the leaders, and
-// the committed entries about the node that the violation names. The story must be short, end with the violation, and
-// be the same each time.
+// The story of a shrunk failing seed must contain the fault, the leaders, and the committed entries about the node that
+// the violation names. It must be short, end with the violation, and be the same each time.
 func TestAFailingSeedTellsItsStory(t *testing.T) {
 	for _, c := range controls {
 		if c.bug != LeaseForever {
@@ -37,8 +36,7 @@ func TestAFailingSeedTellsItsStory(t *testing.T) {
 	}
 }
 
-// TestAStoryIsAboutItsViolation checks that a story leaves out other jobs, accounts and sites, and that its length is
-// limited.
+// A story leaves out other jobs, accounts and sites, and its length is limited.
 func TestAStoryIsAboutItsViolation(t *testing.T) {
 	s := &story{}
 	for range 100 {

@@ -66,8 +66,8 @@ func (w *World) strike(e Event) {
 	})
 }
 
-// Returns the sites with a fault of their own. A site that is only cut off from other sites, or gets lies, is not in
-// the list, because it must continue to work.
+// Returns the sites with a fault of their own. A site that is only cut off from other sites, or gets lies, must
+// continue to work.
 func (w *World) troubled(e Event) []*site {
 	if e.Kind == Isolate || e.Kind == Lie {
 		return nil
@@ -78,7 +78,6 @@ func (w *World) troubled(e Event) []*site {
 	return w.sites[:]
 }
 
-// Reports whether the site is cut off from the others.
 func (s *site) isolated() bool {
 	return slices.ContainsFunc(s.active, func(e Event) bool { return e.Kind == Isolate && e.Target == s.name })
 }

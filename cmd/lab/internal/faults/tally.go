@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// tally keeps a second copy of a bank's books. It adds up the committed commands.
+// tally keeps a second copy of a bank's books, added up from the committed commands.
 type tally struct {
 	balance, reserved map[messages.Name]messages.Credits
 	known             map[string]bool
@@ -38,8 +38,8 @@ func (t *tally) move(debit, credit messages.Name, amount messages.Credits) {
 	t.balance[credit] += amount
 }
 
-// Records how much the site keeps from a round of payments between jobs: the payments to the site itself, plus the
-// amounts that it will pay out later, minus the amounts from earlier rounds that it pays out now.
+// Records how much the site keeps from a round of payments between jobs: the payments to the site, plus the amounts to
+// pay out later, minus the amounts from earlier rounds that are paid out now.
 func (t *tally) expects(e book.Effect) bool {
 	if _, noted := t.rounds[e.ID]; noted || e.Kind != book.Round && e.Kind != book.Refund {
 		return true
@@ -106,7 +106,6 @@ func (t *tally) add(x money.Transfer, came money.TransferResult) error {
 	return t.count(x, came.Amount)
 }
 
-// lapse frees expired holds.
 func (t *tally) lapse(now messages.Time) {
 	for id, h := range t.holds {
 		if h.Expires != 0 && h.Expires <= now && !t.resolved[id] {
@@ -141,8 +140,8 @@ func (t *tally) count(x money.Transfer, amount messages.Credits) error {
 	return nil
 }
 
-// roundOf returns the number of the round (an effect in the book) that a transfer belongs to. It returns false if the
-// transfer is no payment between jobs.
+// roundOf returns the number of the round (an effect in the book) that a transfer belongs to. For a transfer that is no
+// payment between jobs, it returns false.
 func roundOf(transfer string) (effect uint64, of bool) {
 	_, number, of := strings.Cut(transfer, "/pays/")
 	if !of {
@@ -152,8 +151,8 @@ func roundOf(transfer string) (effect uint64, of bool) {
 	return effect, of && err == nil
 }
 
-// Returns the amount that the bank has taken for a job: from the job's hold, or, for a visiting job, by the
-// authorisation of its home site.
+// Returns the amount that the bank has taken for a job: from the job's hold, or for a visiting job by the home site's
+// authorisation.
 func (t *tally) taken(j *book.Job) messages.Credits {
 	if j.Visit != nil {
 		return t.between.charges[j.Visit.Home+"/"+j.Visit.Authorisation]
@@ -199,8 +198,8 @@ func (s *site) seenBank(data []byte, state automaton, result any) error {
 	return cmp.Or(s.tally.compare(books), s.tally.balanced(), s.mirrored(), s.bounded(), s.wealth())
 }
 
-// compare compares a ledger with the tally, account by account. It also checks that the ledger's own totals agree with
-// its accounts.
+// compare compares a ledger with the tally, account by account, and checks that the ledger's totals agree with its
+// accounts.
 func (t *tally) compare(books *bankState) error {
 	var sum, held, issued messages.Credits
 	for _, a := range books.ledger.Accounts() {
@@ -227,7 +226,6 @@ func (t *tally) compare(books *bankState) error {
 	return nil
 }
 
-// Reports whether an account is the account of a peer.
 func foreign(account messages.Name) bool {
 	return strings.HasPrefix(account, clearingmsg.PeerAccountPrefix)
 }

@@ -8,14 +8,13 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// wrongest is the end of the name of the machine whose clock is wrong by up to an hour. The other clocks of a site are
-// wrong by at most half a minute.
+// wrongest ends the name of the machine whose clock is wrong by up to an hour. Others are wrong by at most half a
+// minute.
 const wrongest = ".m0"
 
 // mono returns the time of the monotonic clock, which nobody sets.
 func (w *World) mono() messages.Duration { return w.now.Sub(epoch) + second }
 
-// wall returns the time that the machine's clock shows.
 func (m *machine) wall() messages.Time { return m.site.now.Add(m.offset) }
 
 // keepTime starts a clock of the site's time, which tells the machine's time to the other machines. It continues with
@@ -46,7 +45,6 @@ func (m *machine) tellTime() {
 	m.site.after(&m.host, siteclock.ReadEvery, m.tellTime)
 }
 
-// clock returns the time for the replica's commands.
 func (r *replica) clock() messages.Time {
 	now, _, _ := r.stamp()
 	return now
@@ -64,13 +62,13 @@ func (r *replica) stamp() (now messages.Time, leap messages.Duration, carried bo
 	return r.steady.Stamp()
 }
 
-// keepTime starts the clock that gives times to the replica's commands.
+// keepTime starts the clock for the times of the replica's commands.
 func (r *replica) keepTime() {
 	r.steady = siteclock.NewSteady(r.host.time.Now, r.host.time.Known, r.mono)
 }
 
 // Returns how far the times of a site's machines can differ. The site's time is the median of three clocks, so only the
-// error of the second worst clock matters.
+// second worst clock's error matters.
 func (s *site) apart() messages.Duration {
 	if len(s.wrong) <= 1 {
 		return 0

@@ -8,8 +8,7 @@ import (
 	clearingmsg "github.com/candor-grid/candor/messages/clearing"
 )
 
-// trade is a transaction of a user with another site. The user pays somebody at the other site, or authorises the other
-// site to charge the user.
+// trade is a user's transaction with another site: a payment to somebody there, or an authorisation of a charge.
 type trade struct {
 	*site
 	peer   *site
@@ -65,7 +64,7 @@ func (t *trade) authorise() {
 	})
 }
 
-// accept makes the other site accept the authorisation. Later, the other site charges it, or the user revokes it.
+// accept makes the other site accept the authorisation. Later, that site charges it, or the user revokes it.
 func (t *trade) accept(a clearingmsg.SignedAuthorisation) {
 	work := second + messages.Duration(t.rng.Int64N(int64(30*second)))
 	part := messages.Credits(t.rng.Int64N(int64(t.amount) + 1))
@@ -82,7 +81,7 @@ func (t *trade) accept(a clearingmsg.SignedAuthorisation) {
 	})
 }
 
-// charge makes the other site charge an authorisation. That site may be cut off from this one.
+// charge makes the other site, which may be cut off, charge an authorisation.
 func (t *trade) charge(id string, amount messages.Credits) {
 	c := clearing.Command{Charge: &clearingmsg.ChargeRequest{Issuer: t.name, ID: id, Amount: amount}}
 	t.peer.bank(t.peer.clients, never, auctioneer, c, func(clearing.Result) {})

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// user submits one job, and repeats the request until it is answered. Later, the user may submit the same job again or
+// user submits one job, and repeats the request until it is answered. Later, the user may submit the job again or
 // cancel it.
 type user struct {
 	*site
@@ -88,7 +88,6 @@ func (u *user) submit() {
 	})
 }
 
-// Sets the site that will run the job: the user's own site or another one.
 func (u *user) to(s *site) {
 	u.peer, u.spec.Market, u.spec.Stages[0].Gang = s, s.market.Name, false
 	if s == u.site {
@@ -96,7 +95,6 @@ func (u *user) to(s *site) {
 	}
 }
 
-// choose submits the job to the site with the best offer.
 func (u *user) choose() {
 	asked := *u.spec
 	switch u.rng.IntN(4) {
@@ -116,7 +114,7 @@ func (u *user) choose() {
 	})
 }
 
-// Reports whether the user's site and the site of the job know each other as peers, at both banks.
+// Reports whether the user's site and the job's site know each other as peers, at both banks.
 func (u *user) introduced() bool {
 	_, ours := u.site.peer(u.peer.name)
 	_, theirs := u.peer.peer(u.site.name)

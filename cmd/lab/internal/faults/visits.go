@@ -19,15 +19,14 @@ type visits struct {
 	polls  []func(late bool) bool // requests of peers that wait for a change
 }
 
-// Answers the peers that wait for a change of their jobs.
 func (v *visits) changed(b *book.Book, c book.Changes) {
 	if v.Changed(b, c.Jobs) {
 		v.polls = slices.DeleteFunc(v.polls, func(tell func(bool) bool) bool { return tell(false) })
 	}
 }
 
-// serve answers another site's auctioneer. It sends an answer from the book only after a majority has confirmed that
-// this leader still leads.
+// serve answers another site's auctioneer. It answers from the book only after a majority has confirmed that this
+// leader still leads.
 func (v *visits) serve(home messages.Name, q *desk.Request, answer func(any)) {
 	l := v.leader
 	switch body := q.Body.(type) {
@@ -40,7 +39,6 @@ func (v *visits) serve(home messages.Name, q *desk.Request, answer func(any)) {
 	}
 }
 
-// serveJob answers requests about one visiting job.
 func (v *visits) serveJob(home messages.Name, verb string, r *job.JobRequest, answer func(any)) {
 	l := v.leader
 	switch j := l.book().Visitor(job.Visit{Home: home, Job: r.Job}); {
@@ -53,8 +51,8 @@ func (v *visits) serveJob(home messages.Name, verb string, r *job.JobRequest, an
 	}
 }
 
-// changes answers a home site with its jobs that have changed here. If there are none, it waits for a change or until
-// the request's time is over.
+// changes answers a home site with its jobs that have changed here. Without changes, it waits for one until the
+// request's time is over.
 func (v *visits) changes(home messages.Name, r *clearingmsg.PeerJobsRequest, answer func(any)) {
 	l := v.leader
 	if err := v.Poll(home); err != nil {
@@ -87,7 +85,7 @@ func outward(j *book.Job) job.JobSummary {
 	return federation.Outward(job.JobSummary{Visit: &j.Visit.Visit, Account: j.Account, State: j.State, Reason: j.Reason, Charged: j.Charged, Tasks: total, Running: running, Done: done})
 }
 
-// welcome accepts a visiting job for which the bank of the home site has issued an authorisation. The request may be
+// welcome accepts a visiting job for which the home site's bank has issued an authorisation. The request may be
 // repeated.
 func (v *visits) welcome(home messages.Name, r *clearingmsg.PeerSubmitRequest, answer func(any)) {
 	l := v.leader
@@ -136,7 +134,7 @@ func (v *visits) welcome(home messages.Name, r *clearingmsg.PeerSubmitRequest, a
 	})
 }
 
-// decline refuses a visiting job. It gives back the authorisation if it may have been accepted.
+// decline refuses a visiting job, and gives back an authorisation that may have been accepted.
 func (v *visits) decline(a *federation.Arrival, why error, answer func(any)) {
 	l := v.leader
 	charge, due := a.Decline(l.book(), why)

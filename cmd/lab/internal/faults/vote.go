@@ -46,7 +46,7 @@ func (r *replica) tell(p *replica, do func()) {
 	})
 }
 
-// hear makes the replica a follower in the given term if that term is newer than its own.
+// hear makes the replica a follower in the given term if that term is newer.
 func (r *replica) hear(term uint64) {
 	if term > r.term {
 		r.term, r.voted, r.matched = term, -1, 0
@@ -75,7 +75,7 @@ func (r *replica) serving() bool { return !r.host.down && r.shell != nil }
 
 func (r *replica) follow() { r.role, r.shell = follower, nil }
 
-// Makes a candidate the leader. The vote of one other replica is enough, because two votes are a majority of three.
+// Makes a candidate the leader. One other replica's vote is enough: two votes are a majority of three.
 func (r *replica) elected() {
 	r.role, r.led = leading, max(r.led, r.term)
 	for i := range r.next {

@@ -43,7 +43,6 @@ func newWitness(s *site) witness {
 	return witness{s, map[messages.TaskRef]uint32{}, map[messages.TaskRef]uint32{}, map[messages.TaskRef]claimed{}, map[messages.Attempt]messages.Time{}, map[messages.JobID]messages.Time{}, map[messages.JobID]bool{}, 0, map[messages.JobID]settles{}, false}
 }
 
-// book checks the changes that a committed entry has made in the book.
 func (s *witness) book(data []byte, state automaton, _ any) error {
 	b := state.(*bookState)
 	if err := s.claimsOf(b.Book, data); err != nil {
@@ -89,14 +88,14 @@ func (s *witness) book(data []byte, state automaton, _ any) error {
 			return fmt.Errorf("invariant 6: job %d of another site was paid %v and promised %v", j.ID, j.Gained, j.Promised)
 		}
 	}
-	// Visitors are not paid. If all other jobs are visitors, a job's payment goes to the site.
+	// Visitors are not paid. If all other jobs are visitors, the site gets a job's payment.
 	if s.visited = s.visited || visited; paid < gained || paid > gained && !s.visited {
 		return fmt.Errorf("invariant 6: budget balance: jobs paid one another %v, and were paid %v", paid, gained)
 	}
 	return nil
 }
 
-// settlement checks that a leader never changes its statement about the payments that a job owes.
+// settlement checks that a leader never changes its statement about a job's payments.
 func (s *witness) settlement(data []byte) error {
 	c, err := book.Decode(data)
 	if data == nil || err != nil || c.Settle == nil {
@@ -119,8 +118,8 @@ func jobs(b *book.Book) (list []*book.Job) {
 	return list
 }
 
-// claimsOf checks that every task has at most one claim, and that this claim is for its latest attempt. If a claim is
-// gone, a command about that attempt must have ended it.
+// claimsOf checks that every task has at most one claim, for its latest attempt. If a claim is gone, a command about
+// that attempt must have ended it.
 func (s *witness) claimsOf(b *book.Book, data []byte) error {
 	now := map[messages.TaskRef]claimed{}
 	for _, n := range b.Nodes() {
@@ -161,7 +160,7 @@ func (s *witness) claimsOf(b *book.Book, data []byte) error {
 // unsaid is a bound on steps of the book's time. A larger step must be marked as a leap in its command.
 const unsaid = 2 * siteclock.Bound
 
-// Compares the time for which a running task must pay with the true time since it was claimed.
+// Compares the time for which a running task must pay with the true time since its claim.
 func (s *witness) runs(b *book.Book, r messages.TaskRef, h book.NodeClaim) error {
 	began, j := s.began[messages.Attempt{Task: r, Number: h.Attempt}], b.Job(r.Job)
 	if h.Halt == book.Ahead || j == nil || began <= s.booted { // after a restart, the site uses its own clock
@@ -174,8 +173,7 @@ func (s *witness) runs(b *book.Book, r messages.TaskRef, h book.NodeClaim) error
 	return nil
 }
 
-// refs returns the tasks of a map in the order of jobs and tasks. It ignores stages, because every job here has one
-// stage.
+// refs returns the tasks of a map in the order of jobs and tasks. Every job here has one stage.
 func refs[V any](m map[messages.TaskRef]V) []messages.TaskRef {
 	return slices.SortedFunc(maps.Keys(m), func(a, b messages.TaskRef) int {
 		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Index, b.Index))
@@ -215,8 +213,8 @@ func (s *witness) job(j *book.Job) error {
 	return nil
 }
 
-// task checks that a task has at most one accepted attempt, and that this attempt ended well. A task with an accepted
-// attempt may run again only if it belongs to a gang that was broken up.
+// task checks that a task has at most one accepted attempt, which ended well. A task with an accepted attempt may run
+// again only if its gang was broken up.
 func (s *witness) task(j *book.Job, t *book.Task, r messages.TaskRef) error {
 	if t.Attempt < s.attempts[r] {
 		return fmt.Errorf("invariant 2: task %v was at attempt %d, and is at %d", r, s.attempts[r], t.Attempt)

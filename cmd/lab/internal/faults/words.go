@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// words records the statements that banks have made to each other. A bank must never change its statement about the
-// instruction with a given number, even after a crash.
+// words records the statements of banks to each other. A bank must never change its statement about the instruction
+// with a given number, even after a crash.
 type words struct {
 	asked map[pair]clearing.Instruction
 	came  map[pair]money.TransferResult

@@ -58,7 +58,6 @@ func (w *World) violate(format string, args ...any) {
 	}
 }
 
-// check records the error of a checker at a site, unless the error is nil.
 func (w *World) check(s *site, err error) {
 	if err != nil {
 		w.violate("%v, at %s", err, s.name)
@@ -79,8 +78,8 @@ func (w *World) send(from, to string, deliver func()) {
 	w.net.Send(w.now, from, to, func(at messages.Time) { w.queue.Push(at, deliver) })
 }
 
-// call sends a request to the leader of a group. It repeats the request each second until there is an answer. It also
-// stops if the function gone returns true, because nobody waits for the answer any more.
+// call sends a request to the leader of a group, each second until there is an answer, or until the function gone
+// returns true because nobody waits any more.
 func (w *World) call(from string, to *group, gone func() bool, ask func(r *replica, answer func(any)), answered func(any)) {
 	done, hint := false, 0
 	var try func()
@@ -111,8 +110,8 @@ func (w *World) call(from string, to *group, gone func() bool, ask func(r *repli
 // never always returns false. As the argument gone, it means that a call is repeated until it is answered.
 func never() bool { return false }
 
-// transfer sends transfers to a site's bank in the name of its auctioneer. It repeats them until they are answered, or
-// the function gone returns true. The bank answers with a result for each transfer, or refuses all.
+// transfer sends transfers to a site's bank in the name of its auctioneer, until they are answered or the function gone
+// returns true. The bank answers with a result for each transfer, or refuses all.
 func (s *site) transfer(from string, gone func() bool, list []money.Transfer, answered func([]money.TransferResult, error)) {
 	tries := 0
 	s.call(from, s.banks, gone, func(r *replica, answer func(any)) {
@@ -141,7 +140,7 @@ func anew(list []money.Transfer, try int) []money.Transfer {
 	return out
 }
 
-// bank sends a command of the clearing to a site's bank in the name of the account by.
+// bank sends a command of the clearing to a site's bank. The argument by is the account that sends it.
 func (s *site) bank(from string, gone func() bool, by messages.Name, c clearing.Command, answered func(clearing.Result)) {
 	s.call(from, s.banks, gone, func(r *replica, answer func(any)) {
 		again := c

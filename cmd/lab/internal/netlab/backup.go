@@ -23,7 +23,6 @@ func (h *Host) Restore(dir string) error {
 	return h.candor("restore", dir, "--state", h.Dir(), "--host", h.Name, "--keys", h.site.keys())
 }
 
-// candor runs a command of the candor binary on the host.
 func (h *Host) candor(arguments ...string) error {
 	output, err := h.site.lab.network.Command(h.site.number, h.number, h.binary, arguments...).CombinedOutput()
 	if err != nil {

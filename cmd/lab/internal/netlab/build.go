@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// Build builds the binary from the module's source into a file, with a given version. It needs the Go tool and the
-// source.
+// Build builds the binary from the module's source into a file, with a given version. It needs the Go tool.
 func Build(ctx context.Context, file, version string) error {
 	root, err := moduleRoot(ctx)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// configure writes two files: the configuration of the racks, and the configuration of the agents. They differ only in
-// the list of hosts, which the second file lacks.
+// configure writes the configurations of the racks and of the agents. They differ only in the list of hosts, which the
+// second one lacks.
 func (s *Site) configure() error {
 	c := s.configuration()
 	c.Hosts = s.hosts()
@@ -74,7 +74,6 @@ func (s *Site) node(i int) embedded.Node {
 	return embedded.Node{Name: nodeName(i), Slots: embedded.Slots{{Class: "map", Slots: s.plan.Slots}}}
 }
 
-// hosts returns the racks as the configuration names them.
 func (s *Site) hosts() (hosts []embedded.Host) {
 	for _, h := range s.Racks {
 		at := func(port int) string { return fmt.Sprintf("%s:%d", h.Address, port) }

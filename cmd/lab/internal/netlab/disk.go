@@ -18,8 +18,8 @@ import (
 // imagesDir is the directory of a lab's disk images. It is in memory.
 const imagesDir = "disks"
 
-// giveDisk gives a small disk for its state to a host that has not started yet. The disk is a loop device with an image
-// in memory. So the host's disk can be full or hang without an effect on the machine's disk.
+// giveDisk gives a host that has not started yet a small disk for its state: a loop device with an image in memory.
+// This disk can be full or hang without an effect on the machine's disk.
 func (h *Host) giveDisk(bytes int64) error {
 	images := filepath.Join(h.site.lab.Dir, imagesDir)
 	if err := os.MkdirAll(images, 0o700); err != nil {
@@ -54,8 +54,8 @@ func (h *Host) LosePower() error {
 	if err := endUsers(h.Dir()); err != nil {
 		return err
 	}
-	// Tasks of other hosts also see the mount, each in its own namespace. So the host continues with a copy of its
-	// disk. Later changes of the old disk cannot affect the copy.
+	// Tasks of other hosts also see the mount, each in its own namespace. So the host continues with a copy, which
+	// later changes of the old disk cannot affect.
 	old := h.image() + ".old"
 	if err := errors.Join(os.Rename(h.image(), old), run("cp", "--sparse=always", old, h.image())); err != nil {
 		return err
@@ -69,7 +69,7 @@ const (
 	shutdownNoJournal = 2          // nothing more is written, not even the journal
 )
 
-// shutDown makes a file system refuse all access, and drop the data that it has not written to the disk.
+// shutDown makes a file system refuse all access, and drop the data that is not on the disk.
 func shutDown(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -79,7 +79,7 @@ func shutDown(dir string) error {
 	return errors.Join(err, f.Close())
 }
 
-// endUsers kills the processes that use the file system of a directory, until none does.
+// endUsers kills the processes that use the file system of a directory, until there are none.
 func endUsers(dir string) error {
 	var on unix.Stat_t
 	if err := unix.Stat(dir, &on); err != nil {
@@ -108,8 +108,8 @@ func endUsers(dir string) error {
 	}
 }
 
-// imagesInMemory mounts a file system in memory for the disk images of the lab. Outside the lab's own namespaces it
-// mounts nothing, because the mount would remain if the lab were killed.
+// imagesInMemory mounts a file system in memory for the lab's disk images. Outside the lab's own namespaces it mounts
+// nothing, because the mount would outlive a killed lab.
 func (l *Lab) imagesInMemory(dir string) error {
 	if !Inside() {
 		return messages.Errorf(messages.Unavailable, "disks of hosts are mounted only within namespaces of the lab's own")
@@ -121,7 +121,7 @@ func (l *Lab) imagesInMemory(dir string) error {
 	return unix.Mount("tmpfs", dir, "tmpfs", 0, "")
 }
 
-// Used returns the number of bytes that are used on the host's own disk.
+// Used returns the number of used bytes on the host's own disk.
 func (h *Host) Used() int64 {
 	var s unix.Statfs_t
 	if !h.disk || unix.Statfs(h.Dir(), &s) != nil {
@@ -130,8 +130,7 @@ func (h *Host) Used() int64 {
 	return int64(s.Blocks-s.Bfree) * s.Bsize
 }
 
-// Tidy removes files that the host's replicas set aside because they were damaged. An operator does this after
-// looking at them.
+// Tidy removes damaged files that the host's replicas set aside, as an operator does.
 func (h *Host) Tidy() error {
 	var failed error
 	for _, replicas := range replicaDirs {
@@ -147,7 +146,6 @@ func (h *Host) Tidy() error {
 // HasDisk reports whether giveDisk gave the host a disk of its own.
 func (h *Host) HasDisk() bool { return h.disk }
 
-// filler returns the path of the file that fills the disk.
 func (h *Host) filler() string { return filepath.Join(h.Dir(), "filler") }
 
 // Fill fills the host's disk until only a number of bytes are free.

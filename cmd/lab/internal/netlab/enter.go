@@ -20,13 +20,13 @@ const insideVariable = "CANDOR_NETLAB_INSIDE"
 // Inside reports whether this process is the first process in namespaces that Enter has made.
 func Inside() bool { return os.Getenv(insideVariable) != "" && os.Getpid() == 1 }
 
-// spaces are the namespaces of a lab. Everything that is made in them disappears when their last process ends. When
-// their first process ends, the kernel ends all others.
+// spaces are the namespaces of a lab. What is made in them disappears with their last process. When their first process
+// ends, the kernel ends all others.
 const spaces = unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
 
 // Enter runs this program again, with the same arguments, as the first process in new namespaces, and returns its exit
-// code. An error of kind Unavailable means that the machine does not permit this. Enter passes an interrupt on to that
-// process. If the process that called Enter is killed, all processes in the namespaces are killed too.
+// code. An error of kind Unavailable means that the machine does not permit this. Enter passes interrupts on. If the
+// calling process is killed, all processes in the namespaces are killed too.
 func Enter(ctx context.Context) (int, error) {
 	var failed []error
 	for _, more := range []uintptr{0, unix.CLONE_NEWUSER} {
@@ -39,12 +39,12 @@ func Enter(ctx context.Context) (int, error) {
 	return 0, messages.Errorf(messages.Unavailable, "network namespaces: %v", errors.Join(failed...))
 }
 
-// probe is a command line argument. Enter runs the program once more with this argument, in new namespaces, to find out
-// whether the machine allows everything that a network needs.
+// probe is a command line argument. With it, Enter first runs the program in new namespaces, to find out whether the
+// machine allows everything that a network needs.
 const probe = "probe-namespaces"
 
-// Probed tries the network and exits if the process was started with the argument probe. Otherwise it returns at once.
-// A program that calls Enter must call Probed first.
+// Probed tries the network and exits, if the process was started with the argument probe. A program must call Probed
+// before Enter.
 func Probed() {
 	if len(os.Args) != 2 || os.Args[1] != probe {
 		return
@@ -84,7 +84,6 @@ func tryEnter(more uintptr) error {
 	return nil
 }
 
-// command returns a command that runs this program in new namespaces.
 func command(more uintptr, arguments ...string) *exec.Cmd {
 	c := exec.Command("/proc/self/exe", arguments...)
 	c.Env = append(os.Environ(), insideVariable+"=yes")
@@ -115,8 +114,8 @@ func enter(ctx context.Context, more uintptr) (int, error) {
 	return c.ProcessState.ExitCode(), nil
 }
 
-// Settle makes the lab's own namespaces usable. After Settle, new mounts are visible only in these namespaces, and
-// /proc shows only their processes.
+// Settle makes the lab's own namespaces usable. Later mounts are visible only there, and /proc shows only their
+// processes.
 func Settle() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making mounts private: %w", err)

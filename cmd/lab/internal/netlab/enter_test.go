@@ -13,8 +13,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestTryingLeavesNothing tries to make a bridge, a host and its link in new namespaces. None of them may be visible in
-// the test's own namespaces, even if the machine refuses some of the steps.
+// The test makes a bridge, a host and its link in new namespaces. None of them may be visible in the test's own
+// namespaces, even if the machine refuses some of the steps.
 func TestTryingLeavesNothing(t *testing.T) {
 	before, err := net.Interfaces()
 	if err != nil {

@@ -23,9 +23,9 @@ const (
 	roadStart = 30 * time.Second
 )
 
-// JoinByGateways makes two sites peers before they are started. The servers of each site connect to a NATS server at
-// the site's border. Each of the two servers at the borders is a cluster of its own. Gateways join the two clusters.
-// Their link has the delay oneWay in each direction.
+// JoinByGateways makes two sites peers before they are started. Each site's servers connect to a NATS server at the
+// site's border, which is a cluster of its own. Gateways join the two clusters, over a link with the delay oneWay in
+// each direction.
 func (l *Lab) JoinByGateways(oneWay time.Duration, limit messages.Credits) error {
 	if len(l.Sites) != 2 {
 		return messages.Errorf(messages.Invalid, "gateways join two sites here, and the lab has %d", len(l.Sites))
@@ -57,12 +57,11 @@ func (l *Lab) JoinByGateways(oneWay time.Duration, limit messages.Credits) error
 	return nil
 }
 
-// roadOf returns the name of the server at a site's border, which is also its cluster's name. NATS refuses a link
-// between clusters with the same name.
+// roadOf returns the name of the server, and of its cluster, at a site's border. NATS refuses a link between clusters
+// with the same name.
 func roadOf(s *Site) string { return "road-of-" + s.Name }
 
-// startRoad starts the server at a site's border. The server knows the other site's server only by the address of the
-// link between them.
+// startRoad starts the server at a site's border. It knows the other site's server only by the address of the link.
 func (l *Lab) startRoad(s, to *Site) error {
 	const system, between = "SYSTEM", "BETWEEN" // without the account SYSTEM, a server has no leaf nodes and gateways
 	border := l.network.Border(s.number)

@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// TestGatewaysCarryRequestsBetweenSites sends requests between two sites whose servers are connected by two clusters
-// with gateways. Requests must arrive before and after a cut of the gateways, and must not arrive during the cut.
+// Two clusters with gateways connect the servers of two sites. Requests must arrive before and after a cut of the
+// gateways, but not during the cut.
 func TestGatewaysCarryRequestsBetweenSites(t *testing.T) {
 	network, err := Loopback()
 	if err != nil {
@@ -68,7 +68,7 @@ func TestGatewaysCarryRequestsBetweenSites(t *testing.T) {
 	until("healed")
 }
 
-// Returns a connection for the bank of a site to a server that is linked to the server at the site's border.
+// Returns a connection for the bank of a site, to a server that is linked to the one at the site's border.
 func linked(t *testing.T, s *Site) *nats.Conn {
 	t.Helper()
 	p := s.peers[0]

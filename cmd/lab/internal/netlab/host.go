@@ -35,8 +35,8 @@ func (h *Host) Dir() string { return filepath.Join(h.site.dir, h.Name) }
 // Run makes the host run another build of the program from its next start on.
 func (h *Host) Run(binary string) { h.binary = binary }
 
-// Leave sets what the next process of the host does with the tasks of its node when it is stopped: it leaves them
-// running, or ends them.
+// Leave sets what the host's next process does with the tasks of its node when it is stopped: leave them running, or
+// end them.
 func (h *Host) Leave(running bool) { h.leave = running }
 
 // Program returns the path of the binary that the host's process runs.
@@ -44,7 +44,7 @@ func (h *Host) Program() (string, error) {
 	return os.Readlink(fmt.Sprintf("/proc/%d/exe", h.process.command.Process.Pid))
 }
 
-// Runs reports whether the host's process was started, and was not ended by Kill or Stop since then.
+// Runs reports whether the host's process was started, and not ended by Kill or Stop since.
 func (h *Host) Runs() bool { return h.process != nil }
 
 // Start starts the host's process and does not wait for it to serve.
@@ -64,13 +64,13 @@ func (h *Host) Start() (err error) {
 // Await returns when the host serves.
 func (h *Host) Await(ctx context.Context) error { return h.process.await(ctx) }
 
-// Kill ends the host's process with SIGKILL. The tasks of its node continue, as they do if only the process fails.
+// Kill ends the host's process with SIGKILL. The tasks of its node continue, as after a failure of the process.
 func (h *Host) Kill() {
 	h.process.kill()
 	h.process = nil
 }
 
-// Stop asks the host's process to end, as a service manager does, and waits until it has ended.
+// Stop asks the host's process to end, as a service manager does, and waits until it has.
 func (h *Host) Stop() error {
 	p := h.process
 	h.process = nil
@@ -122,7 +122,7 @@ func (h *Host) LogEnd() int64 {
 // clockFile returns the file that says by how many nanoseconds the host's clock is wrong.
 func (h *Host) clockFile() string { return h.Dir() + ".clock" }
 
-// SetClock makes the clock of the host wrong by the given time. If the time is negative, the clock is behind.
+// SetClock makes the clock of the host wrong. A negative time means that the clock is behind.
 func (h *Host) SetClock(ahead time.Duration) error {
 	return os.WriteFile(h.clockFile(), []byte(strconv.FormatInt(int64(ahead), 10)), 0o600)
 }
@@ -141,8 +141,7 @@ func (h *Host) Cut() error { return h.site.lab.network.Cut(h.site.number, h.numb
 // Heal undoes Cut.
 func (h *Host) Heal() error { return h.site.lab.network.Heal(h.site.number, h.number) }
 
-// Mute drops everything that the host sends to another host of the site; the other direction still
-// works. Hear undoes it.
+// Mute drops everything that the host sends to another host of the site, but not what it receives. Hear undoes it.
 func (h *Host) Mute(to *Host) error {
 	return h.site.lab.network.Mute(h.site.number, h.number, to.number)
 }
@@ -152,8 +151,8 @@ func (h *Host) Hear(to *Host) error {
 	return h.site.lab.network.Hear(h.site.number, h.number, to.number)
 }
 
-// Depose stops the messages between the host's replica of the bank and the other replicas, until restore is called. If
-// the host's replica leads, another replica becomes the leader.
+// Depose stops the messages between the host's replica of the bank and the others, until restore is called. If this
+// replica leads, another one becomes the leader.
 func (h *Host) Depose() (restore func() error, err error) {
 	network := h.site.lab.network
 	return func() error { return network.Unblock(h.site.number, h.number, bankPort) }, network.Block(h.site.number, h.number, bankPort)

@@ -14,8 +14,8 @@ import (
 )
 
 // Impostor sends messages in the name of a site without hosts. It has a NATS server without any restrictions, the
-// credentials that a peer issued for the site's servers, and the key of the site's bank. The peer cannot distinguish it
-// from the site.
+// credentials that a peer issued for the site's servers, and the key of the site's bank. The peer takes it for the
+// site.
 type Impostor struct {
 	bus.Bus
 	Name, To messages.Name
@@ -24,8 +24,7 @@ type Impostor struct {
 	server *server.Server
 }
 
-// Impersonate connects an impostor of this site to one of the site's peers. The peer must be an earlier site of the
-// lab.
+// Impersonate connects an impostor of this site to one of the site's peers, which must be an earlier site of the lab.
 func (s *Site) Impersonate(ctx context.Context, peer messages.Name) (*Impostor, error) {
 	o := &server.Options{Host: s.lab.network.Border(s.number), Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, ServerName: "impostor-of-" + s.Name}
 	for _, p := range s.peers {
@@ -70,8 +69,7 @@ func (i *Impostor) linked(context.Context) error {
 	return messages.Errorf(messages.Unavailable, "the server of the impostor of %s is not linked to %s", i.Name, i.To)
 }
 
-// Subject returns the NATS subject of a request from the site to the peer. Requests in the other direction have the
-// same form.
+// Subject returns the NATS subject of a request from the site to the peer.
 func (i *Impostor) Subject(actor, verb string) string {
 	return clearingmsg.PeerVerb{Actor: actor, Verb: verb}.Subject(i.Name, i.To)
 }

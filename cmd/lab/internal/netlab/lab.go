@@ -36,8 +36,8 @@ type link struct {
 	from, to *Site
 }
 
-// New makes a lab in a directory, with a site for each plan. The hosts of the sites will run the file binary. New
-// starts nothing. [Lab.Close] also closes the network.
+// New makes a lab in a directory, with a site for each plan, but starts nothing. The hosts will run the file binary.
+// [Lab.Close] also closes the network.
 func New(dir, binary string, network Network, plans ...Plan) (*Lab, error) {
 	if err := adopt(); err != nil {
 		return nil, err
@@ -59,8 +59,7 @@ func (l *Lab) Start(ctx context.Context) error {
 }
 
 // Join makes the sites peers of each other before they are started. Each site's servers connect to the servers of
-// earlier sites, over links with a delay of oneWay in each direction. Each site may owe each of the other sites at most
-// limit.
+// earlier sites, over links with a delay of oneWay in each direction. Each site may owe each other one at most limit.
 func (l *Lab) Join(oneWay time.Duration, limit messages.Credits) error {
 	for _, from := range l.Sites {
 		from.reserve = limit
@@ -79,7 +78,7 @@ func (l *Lab) Join(oneWay time.Duration, limit messages.Credits) error {
 	return nil
 }
 
-// peer returns an entry for the configuration of the first site. The entry describes the second site.
+// peer returns an entry for the configuration of the first site, which describes the second one.
 func (l *Lab) peer(from, to *Site, oneWay time.Duration) (embedded.Peer, error) {
 	key, err := to.authority.PublicKey()
 	p := embedded.Peer{Name: to.Name, Keys: []string{key}}
@@ -103,7 +102,7 @@ func (l *Lab) peer(from, to *Site, oneWay time.Duration) (embedded.Peer, error) 
 	return p, nil
 }
 
-// linkCreds makes a file with credentials for this site's servers, and returns its path. The other site issues them.
+// linkCreds makes a file with credentials for this site's servers, issued by the other site, and returns its path.
 func (s *Site) linkCreds(to *Site) (string, error) {
 	creds, err := to.authority.IssueLink(s.Name)
 	if err != nil {
@@ -113,8 +112,7 @@ func (s *Site) linkCreds(to *Site) (string, error) {
 	return file, os.WriteFile(file, creds, 0o600)
 }
 
-// linkPort returns the port of the link to a host of another site. The link listens at this port at the border of the
-// connecting site.
+// linkPort returns the port of the link to a host of another site, at the border of the connecting site.
 func linkPort(to *Site, h *Host) int { return 20_000 + to.number*(maxHosts+1) + h.number }
 
 // Cut disconnects a site from all others: its links carry nothing until Heal is called.
@@ -142,7 +140,7 @@ func (l *Lab) Memory() (sum int64) {
 }
 
 // Close stops all hosts and ends their remaining processes. The directory stays. Hosts that stop at the same time
-// cannot hand over their leadership, and may log this. Close does not count it as an error.
+// cannot hand over their leadership. They may log this, which is no error here.
 func (l *Lab) Close() error {
 	var running []*Host
 	for _, s := range l.Sites {

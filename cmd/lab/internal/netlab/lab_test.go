@@ -53,7 +53,7 @@ func read(t *testing.T, s *Site, file string) (c embedded.Config) {
 	if err := json.Unmarshal(text, &c); err == nil {
 		return c
 	}
-	// The slots in the file have a form that only the YAML decoder can read.
+	// Only the YAML decoder can read the form of the slots in the file.
 	var plain map[string]any
 	if err := json.Unmarshal(text, &plain); err != nil {
 		t.Fatal(err)
@@ -68,8 +68,8 @@ func read(t *testing.T, s *Site, file string) (c embedded.Config) {
 	return c
 }
 
-// TestJoinedSitesAreConfigured checks that every site of a federation has the others as peers. Each site must connect
-// to earlier sites over links at its own border, and accept connections from later sites.
+// Every site of a federation has the others as peers. It must connect to earlier sites over links at its own border,
+// and accept connections from later sites.
 func TestJoinedSitesAreConfigured(t *testing.T) {
 	l := newLab(t, "west", "east", "north")
 	if err := l.Join(time.Millisecond, 7*messages.Credit); err != nil {
@@ -122,7 +122,6 @@ func TestAHostWithoutABinaryDoesNotStart(t *testing.T) {
 	}
 }
 
-// start starts a shell script as a host's process.
 func start(t *testing.T, script string) *process {
 	t.Helper()
 	p, err := begin(exec.Command("sh", "-c", script), filepath.Join(t.TempDir(), "log"))

@@ -13,16 +13,16 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// namespaces has a network namespace for each host. They are inside the lab's own namespaces (see
-// [Enter]), so nobody else sees their names, and nothing must be removed.
+// namespaces has a network namespace for each host. They are inside the lab's own namespaces (see [Enter]), so nobody
+// else sees their names, and nothing must be removed.
 type namespaces struct {
 	dir     string // directory for the files of the hosts' namespaces
 	bridges map[int]bool
 	hosts   []string // names of the hosts; also the names of their veth and file
 }
 
-// Namespaces makes a network with a namespace for each host. The files of the namespaces are in a directory. This
-// process must have been started by [Enter].
+// Namespaces makes a network with a namespace for each host, whose files are in a directory. This process must have
+// been started by [Enter].
 func Namespaces(dir string) (Network, error) {
 	if !Inside() {
 		return nil, messages.Errorf(messages.Invalid, "network namespaces: are made only within the lab's own; enter those first")
@@ -45,8 +45,7 @@ func (n *namespaces) file(site, host int) string {
 	return filepath.Join(n.dir, veth(site, host))
 }
 
-// bridge makes the bridge that connects the hosts of a site. On this bridge, the lab has the address of the site's
-// border.
+// bridge makes the bridge that connects the hosts of a site. On it, the lab has the address of the site's border.
 func (n *namespaces) bridge(site int) error {
 	if n.bridges[site] {
 		return nil
@@ -86,11 +85,11 @@ func (n *namespaces) Add(site, host int) error {
 		"link set eth0 up")
 }
 
-// veth returns the name of the end of a host's veth pair that is in the bridge.
+// veth returns the name of the bridge's end of a host's veth pair.
 func veth(site, host int) string { return fmt.Sprintf("s%dh%d", site, host) }
 
 func (n *namespaces) Command(site, host int, path string, arguments ...string) *exec.Cmd {
-	// nsenter executes the command in its own process, so the host's process has the process ID of nsenter.
+	// nsenter executes the command in its own process, so the host's process has nsenter's process ID.
 	return exec.Command("nsenter", append([]string{"--net=" + n.file(site, host), path}, arguments...)...)
 }
 
@@ -101,7 +100,7 @@ func (n *namespaces) Heal(site, host int) error { return ip("link set " + veth(s
 // nobody is a link-layer address that no host has.
 const nobody = "02:00:00:00:00:01"
 
-// Mute gives a host a wrong link-layer address for another host, so that its messages do not arrive.
+// Mute gives a host a wrong link-layer address for another host, which then gets none of its messages.
 func (n *namespaces) Mute(site, host, to int) error {
 	return n.neighbour(site, host, "replace "+n.Address(site, to)+" lladdr "+nobody+" dev eth0 nud permanent")
 }
@@ -122,13 +121,11 @@ func (n *namespaces) rule(site, host, port int, change string) error {
 	return n.within(site, host, fmt.Sprintf("rule %s pref 1 ipproto tcp dport %d blackhole", change, port))
 }
 
-// Runs lines of the command ip in a host's namespace.
 func (n *namespaces) within(site, host int, lines ...string) error {
 	return ipAs([]string{"nsenter", "--net=" + n.file(site, host), "ip"}, lines...)
 }
 
-// Close removes the network, so that this process can make another one. Without Close, the network disappears when the
-// process ends.
+// Close removes the network, so that this process can make another one. It also disappears with the process.
 func (n *namespaces) Close() error {
 	var failed []error
 	for site := range n.bridges {
@@ -152,7 +149,7 @@ func ipAs(command []string, lines ...string) error {
 	return nil
 }
 
-// Runs a command. If it fails, the error has its output.
+// Runs a command. An error has its output.
 func run(name string, arguments ...string) error {
 	output, err := exec.Command(name, arguments...).CombinedOutput()
 	if err != nil {

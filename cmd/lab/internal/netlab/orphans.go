@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adopt makes this process the parent of orphans, so that it can end all of them. Executors outlive their agents, and
-// tasks outlive their executors.
+// adopt makes this process the parent of orphans, so that it can end them. Executors outlive their agents, and tasks
+// outlive their executors.
 func adopt() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("adopting what processes leave behind: %w", err)
@@ -19,8 +19,7 @@ func adopt() error {
 	return nil
 }
 
-// endOrphans kills the children of this process, except the processes in before. It also kills the processes that these
-// children leave behind.
+// endOrphans kills the children of this process, except those in before, and the processes that these children leave.
 func endOrphans(before []int) {
 	for {
 		left := slices.DeleteFunc(children(), func(pid int) bool { return slices.Contains(before, pid) })
@@ -30,8 +29,7 @@ func endOrphans(before []int) {
 		for _, pid := range left {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
-		// This waits until any child has ended. The first process of a namespace can end only after the other processes
-		// of the namespace.
+		// This waits until any child has ended. The first process of a namespace can end only after the others.
 		_ = unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		for _, pid := range left {
 			var status unix.WaitStatus
@@ -40,7 +38,6 @@ func endOrphans(before []int) {
 	}
 }
 
-// children returns the process IDs of this process's children.
 func children() (pids []int) {
 	lists, err := filepath.Glob("/proc/self/task/*/children")
 	if err != nil {

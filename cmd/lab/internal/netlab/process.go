@@ -18,8 +18,7 @@ import (
 // stopWithin is the longest time that a process may take to stop after the signal to stop.
 const stopWithin = 30 * time.Second
 
-// process is a running process of a host. When the process is ready, it sends a datagram to a socket, as it does with
-// systemd.
+// process is a running process of a host. When it is ready, it sends a datagram to a socket, as it does with systemd.
 type process struct {
 	command *exec.Cmd
 	log     string // file with all its output
@@ -91,7 +90,6 @@ func (p *process) await(ctx context.Context) error {
 	}
 }
 
-// tail returns the end of the process's output.
 func (p *process) tail() string {
 	const most = 4 << 10
 	f, err := os.Open(p.log)
@@ -137,7 +135,7 @@ func (p *process) stop() error {
 	return nil
 }
 
-// memory returns the present memory of the process in bytes, or 0 if it is unknown.
+// memory returns the memory of the process in bytes, or 0 if unknown.
 func (p *process) memory() int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.command.Process.Pid))
 	var size, resident int64

@@ -28,8 +28,8 @@ type Plan struct {
 	Grant messages.Credits
 	// Lease is the lease in the site's configuration.
 	Lease time.Duration
-	// Disk is the size of each rack's own disk in bytes. If it is 0, or if the machine does not allow such disks (see
-	// Host.HasDisk), racks have none.
+	// Disk is the size of each rack's own disk in bytes. Racks have none if it is 0, or if the machine does not allow
+	// such disks (see Host.HasDisk).
 	Disk int64
 	// TLS makes clients and peers use TLS. The site's own authority signs their certificates.
 	TLS bool
@@ -43,7 +43,6 @@ const QueueMarket messages.Name = "queue"
 // Operator is the operator of every site.
 const Operator messages.Name = "operator"
 
-// These are the ports of the servers on every host.
 const (
 	natsPort       = 4222
 	clusterPort    = 6222
@@ -70,7 +69,6 @@ type Site struct {
 // Hosts returns all hosts of the site.
 func (s *Site) Hosts() []*Host { return slices.Concat(s.Racks, s.Agents) }
 
-// newSite makes the hosts of a site, its keys and its configuration.
 func newSite(l *Lab, number int, p Plan) (*Site, error) {
 	s := &Site{Name: p.Name, lab: l, number: number, dir: filepath.Join(l.Dir, p.Name), plan: p}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
@@ -166,8 +164,8 @@ func (s *Site) Start(ctx context.Context) error {
 // Connect connects a user or the operator to any server of the site that answers.
 func (s *Site) Connect(name messages.Name) (bus.Bus, error) { return s.connect(name, s.URL()) }
 
-// ConnectAt connects a user or the operator to the server of a rack. This server tells the client the addresses of the
-// other servers.
+// ConnectAt connects a user or the operator to the server of a rack, which tells the client the other servers'
+// addresses.
 func (s *Site) ConnectAt(name messages.Name, h *Host) (bus.Bus, error) {
 	return s.connect(name, s.urlOf(h))
 }
@@ -186,7 +184,6 @@ func (s *Site) connect(name messages.Name, url string) (bus.Bus, error) {
 	return bus.Connect(c)
 }
 
-// creds returns the credentials file of a user or the operator.
 func (s *Site) creds(name messages.Name) (string, error) {
 	role := identity.User
 	if name == Operator {
@@ -195,7 +192,7 @@ func (s *Site) creds(name messages.Name) (string, error) {
 	return embedded.WriteCredentials(s.dir, s.authority, role, name)
 }
 
-// Candor runs a command of the candor binary as a user or the operator of the site, and returns the command's output.
+// Candor runs a command of the candor binary as a user or the operator, and returns its output.
 func (s *Site) Candor(ctx context.Context, as messages.Name, arguments ...string) ([]byte, error) {
 	creds, err := s.creds(as)
 	if err != nil {
@@ -243,8 +240,7 @@ func (s *Site) AwaitNodes(ctx context.Context, operator bus.Bus) error {
 	})
 }
 
-// AwaitBack waits until the node of a host has registered after a given instant. It returns at once if the host has no
-// node.
+// AwaitBack waits until the node of a host, if it has one, has registered after a given instant.
 func (s *Site) AwaitBack(ctx context.Context, operator bus.Bus, h *Host, since time.Time) error {
 	if h.Node == "" {
 		return nil

@@ -16,7 +16,6 @@ func (s *Site) tls() string { return filepath.Join(s.dir, "tls") }
 // ca returns the file with the certificate of the site's authority.
 func (s *Site) ca() string { return filepath.Join(s.tls(), certificate.CAFile) }
 
-// scheme returns the scheme of the addresses of the site's servers.
 func (s *Site) scheme() string {
 	if s.plan.TLS {
 		return "tls"
@@ -24,8 +23,8 @@ func (s *Site) scheme() string {
 	return "nats"
 }
 
-// certify issues certificates for the racks of a site with TLS. A certificate is valid for its rack's address, and for
-// the borders of all sites, where links to the rack begin.
+// certify issues certificates for the racks of a site with TLS. Each is valid for its rack's address, and for the
+// borders of all sites, where links to the rack begin.
 func (s *Site) certify() error {
 	if !s.plan.TLS {
 		return nil

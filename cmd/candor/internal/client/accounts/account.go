@@ -1,5 +1,4 @@
-// Package accounts has the commands about accounts, projects and statements, and the commands that move credits:
-// grants, transfers, withdrawals, corrections, and payments and authorisations for other sites.
+// Package accounts has the commands about accounts, projects and statements, and the commands that move credits.
 package accounts
 
 import (
@@ -15,8 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// Commands returns the commands about accounts and about moving credits between them. The argument predict makes a
-// subcommand of "account".
+// Commands returns the commands of the package. The argument predict makes a subcommand of "account".
 func Commands(a *cli.App, predict func(*cli.App) *cobra.Command) []*cobra.Command {
 	account := func(a *cli.App) *cobra.Command { return accountCommand(a, predict(a)) }
 	return append(a.MakeTabled(cli.Makers{"account": account, "statement": statementCommand, "usage": usageCommand}),
@@ -53,8 +51,7 @@ during a submission, the hold ends by itself within the hour.`,
 	return cmd
 }
 
-// showAccount asks the bank to change an account. Then it shows the account, with the members that the caller may
-// see.
+// showAccount asks the bank to change an account, and shows the changed account.
 func showAccount(ctx context.Context, a *cli.App, s *cli.Session, verb string, request any) error {
 	reply, err := cli.Call[money.AccountReply](ctx, s, messages.Bank, verb, request)
 	if err != nil {
@@ -77,7 +74,6 @@ func accounts(ctx context.Context, a *cli.App, s *cli.Session, args []string) er
 	return a.Show(reply, func(p *cli.Page) { writeAccounts(p, reply) })
 }
 
-// allAccounts reads all pages of the list of accounts and joins them.
 func allAccounts(ctx context.Context, s *cli.Session, r money.AccountsRequest) (all money.AccountsReply, err error) {
 	for {
 		reply, err := cli.Call[money.AccountsReply](ctx, s, messages.Bank, messages.VerbAccounts, r)
@@ -134,7 +130,7 @@ until the job has ended.`,
 	return cmd
 }
 
-// confirmAccount asks the user whether to open an account that the bank does not know. The name may be misspelt.
+// confirmAccount asks whether to open an account that the bank does not know. The name may be misspelt.
 func confirmAccount(ctx context.Context, a *cli.App, s *cli.Session, name messages.Name) error {
 	_, err := cli.Call[money.AccountReply](ctx, s, messages.Bank, messages.VerbAccount, money.AccountRequest{Account: name})
 	if messages.KindOf(err) != messages.NotFound {
@@ -143,8 +139,8 @@ func confirmAccount(ctx context.Context, a *cli.App, s *cli.Session, name messag
 	return a.Confirm(ctx, "There is no account "+name+" yet. Open it?", "there is no account "+name+" yet: check the name, or open it with --yes")
 }
 
-// askKeyed sends a request to the bank and shows the answer. If the outcome is unknown, it tells the user how to repeat
-// the request with the same key. The bank carries out one key only once.
+// askKeyed sends a request with a key to the bank, which carries out a key only once. If the outcome is unknown,
+// askKeyed tells the user how to repeat the request.
 func askKeyed[Reply any](ctx context.Context, a *cli.App, s *cli.Session, verb, key, what string, request any, words func(*cli.Page, Reply)) error {
 	reply, err := cli.CallKeyed[Reply](ctx, s, messages.Bank, verb, request)
 	if err != nil && messages.KindOf(err).Retriable() {
@@ -156,7 +152,6 @@ func askKeyed[Reply any](ctx context.Context, a *cli.App, s *cli.Session, verb, 
 	return a.Show(reply, func(p *cli.Page) { words(p, reply) })
 }
 
-// optional returns the only argument of a command, or "" if there is none.
 func optional(args []string) string {
 	if len(args) == 0 {
 		return ""

@@ -22,7 +22,6 @@ func newSite(t *testing.T) *clienttest.Site { return clienttest.New(t, commands)
 
 func commands(a *cli.App) []*cobra.Command { return accounts.Commands(a, submit.PredictCommand) }
 
-// fullAccount returns an account in which every field is set.
 func fullAccount() money.AccountReply {
 	r := clienttest.Account()
 	r.Project, r.Title, r.Credit, r.Holds = true, "Climate models", 20*messages.Credit, 3
@@ -65,8 +64,8 @@ func TestAccountViews(t *testing.T) {
 	})
 }
 
-// TestPredict checks that the command predict asks the bank about the account that pays for the job, and shows its
-// balance after the job. The auctioneer's answer to a dry run names this account.
+// TestPredict checks that the command predict shows the balance after the job. The account is the one that the
+// auctioneer names in its answer to a dry run.
 func TestPredict(t *testing.T) {
 	s := clienttest.New(t, commands, submit.Commands)
 	clienttest.Answer(s, messages.Auctioneer, messages.VerbSubmit, func(r job.SubmitRequest) (job.SubmitReply, error) {
@@ -93,7 +92,6 @@ func TestPredict(t *testing.T) {
 	s.Run("account", "predict").Expect(t, cli.CodeOK, "may cost up to 7 credits", "")
 }
 
-// TestProjectRequests checks the requests that the commands about projects send to the bank.
 func TestProjectRequests(t *testing.T) {
 	s := newSite(t)
 	clienttest.Answer(s, messages.Bank, messages.VerbAccount, func(money.AccountRequest) (money.AccountReply, error) { return clienttest.Account(), nil })
@@ -150,7 +148,6 @@ func TestProjectRequests(t *testing.T) {
 	}
 }
 
-// TestUnknownOutcomes checks that an error about an unknown outcome says how to repeat the request.
 func TestUnknownOutcomes(t *testing.T) {
 	for verb, line := range map[string]string{
 		messages.VerbGrant: "grant bob 5 --key mine",
@@ -164,8 +161,7 @@ func TestUnknownOutcomes(t *testing.T) {
 	}
 }
 
-// TestGrantToAnUnknownAccount grants credits to a name that the bank does not know. The name may be misspelt, so
-// without a terminal the command must ask for --yes.
+// The name may be misspelt, so without a terminal the command must ask for --yes.
 func TestGrantToAnUnknownAccount(t *testing.T) {
 	s := newSite(t)
 	clienttest.Refuse[money.AccountRequest](s, messages.Bank, messages.VerbAccount, messages.Errorf(messages.NotFound, "no account"))
@@ -181,8 +177,7 @@ func TestGrantToAnUnknownAccount(t *testing.T) {
 	s.Run("grant", "climate", "5", "--yes").Expect(t, cli.CodeOK, "Granted 5 credits to climate", "")
 }
 
-// TestOperatorsAreNamed checks that no command acts as the operator unless the user names the operator. A command for
-// owners uses the user's own account.
+// No command acts as the operator unless the user names the operator. Owners use their own account.
 func TestOperatorsAreNamed(t *testing.T) {
 	s := newSite(t)
 	s.Write("state/creds/operator.creds", "")
@@ -198,8 +193,7 @@ func TestOperatorsAreNamed(t *testing.T) {
 	}
 }
 
-// TestOwnerWithoutAnAccountIsNamed creates a project with an owner that has no account. This is allowed, but the
-// command must say that the name may be wrong.
+// A project may have an owner without an account, but the command must say that the name may be wrong.
 func TestOwnerWithoutAnAccountIsNamed(t *testing.T) {
 	s := newSite(t)
 	clienttest.Answer(s, messages.Bank, money.VerbProject, func(money.ProjectRequest) (money.AccountReply, error) { return fullAccount(), nil })
@@ -213,8 +207,7 @@ func TestOwnerWithoutAnAccountIsNamed(t *testing.T) {
 		Expect(t, 0, "Account climate", "candor project create: owner alcie has no account of credits; if the name is wrong, remove the owner with candor project member remove climate alcie")
 }
 
-// TestClearingAccountsSayWhoOwes checks the account with the settled debts of a peer. This account has no credits to
-// spend: its balance after a payment is a debt.
+// The account with the settled debts of a peer has no credits to spend: its balance is a debt.
 func TestClearingAccountsSayWhoOwes(t *testing.T) {
 	for balance, want := range map[messages.Credits]string{
 		3 * messages.Credit:  "Withdrew 5 credits from clearing--west; this site still owes 3 credits on clearing--west\n",

@@ -13,8 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// showHeld shows an account with the holds on its credits. For recent holds, only the auctioneer knows the number of
-// the job.
+// showHeld shows an account with the holds on its credits. Only the auctioneer knows the job numbers of recent holds.
 func showHeld(ctx context.Context, a *cli.App, s *cli.Session, name messages.Name) error {
 	reply, err := cli.Call[money.AccountReply](ctx, s, messages.Bank, messages.VerbAccount, money.AccountRequest{Account: name, Holds: true})
 	if err != nil {
@@ -37,8 +36,7 @@ type holders struct {
 	answered bool // the auctioneer answered with all jobs
 }
 
-// number fills in the job numbers of the holds in list. The result every is true if it searched the jobs of all users.
-// The result answered is true if the auctioneer returned all of these jobs.
+// number fills in the job numbers of the holds in list. The argument all asks for the jobs of all users.
 func (h *holders) number(ctx context.Context, s *cli.Session, list []money.PendingHold, all bool) (every, answered bool) {
 	q := job.JobsRequest{All: all, Active: true}
 	jobs := map[string]messages.JobID{}
@@ -77,7 +75,6 @@ func (h *holders) of(p *cli.Page, hold *money.PendingHold) (what, ends string) {
 	return "a job or submission of " + terminal.Safe(hold.Member), "with the job, or " + at
 }
 
-// writeHolds lists the holds on an account: the amounts, and what each hold is for.
 func writeHolds(p *cli.Page, r money.AccountReply, h holders) {
 	if len(r.Pending) == 0 {
 		return

@@ -10,7 +10,6 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestHoldsSayWhatTheyAreFor checks that the list of holds says what each hold is for, and what ends it.
 func TestHoldsSayWhatTheyAreFor(t *testing.T) {
 	held := func(s *clienttest.Site) {
 		r := fullAccount()

@@ -11,7 +11,6 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// selectors parses the labels that the command line gives.
 func selectors(o *statementOptions) (out []job.LabelSelector, err error) {
 	for _, text := range o.labels {
 		selector, err := job.ParseLabelSelector(text)
@@ -26,8 +25,7 @@ func selectors(o *statementOptions) (out []job.LabelSelector, err error) {
 	return out, nil
 }
 
-// labelsOf returns the labels of the job that an entry charged. Credits that are only held are not a cost, so a hold
-// has no labels here.
+// labelsOf returns the labels of the job that an entry charged. A hold has no labels, because held credits are no cost.
 func labelsOf(e money.Entry) job.Labels {
 	if e.Job == 0 || e.Change == 0 {
 		return nil

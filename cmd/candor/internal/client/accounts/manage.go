@@ -53,8 +53,7 @@ func memberRemove(a *cli.App) *cobra.Command {
 	})
 }
 
-// changeMember makes cmd change a member of a project, for example the member's role. The first argument of cmd is the
-// project, the second one is the member.
+// changeMember makes cmd change a member of a project. The arguments of cmd are the project and the member.
 func changeMember(a *cli.App, cmd *cobra.Command, change func(r *money.MemberRequest, args []string) error) *cobra.Command {
 	cmd.ValidArgsFunction = a.CompleteAccounts()
 	cmd.RunE = a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
@@ -93,7 +92,6 @@ func setLimit(r *money.MemberRequest, text string) error {
 	return nil
 }
 
-// freezeCommand returns the command that freezes an account, or thaws it if frozen is false.
 func freezeCommand(a *cli.App, frozen bool) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{

@@ -58,8 +58,8 @@ func accountAt(text string) (account, site messages.Name, err error) {
 	return account, site, nil
 }
 
-// writeAsked writes the end of a sentence about a request to a peer's bank. The end gives the number of the request, or
-// says that the bank was already asked.
+// writeAsked ends a sentence about a request to a peer's bank: with the number of the request, or with the words that
+// the bank was already asked.
 func writeAsked(p *cli.Page, r clearing.ClearingReply, peer messages.Name) {
 	if r.Number == 0 {
 		p.Printf("; the bank of %s has this request already\n", peer)

@@ -11,8 +11,6 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// TestBetweenSites checks the requests about payments between sites that users send to their bank, and the texts
-// about the answers.
 func TestBetweenSites(t *testing.T) {
 	s := newSite(t)
 	var remit clearing.RemitRequest

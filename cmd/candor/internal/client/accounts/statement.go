@@ -50,7 +50,6 @@ their sum. With --by-label, show the sum for each value of a label.`,
 	return cmd
 }
 
-// statementOptions are the flags of statement.
 type statementOptions struct {
 	from, to, project string
 	csv               bool
@@ -117,7 +116,7 @@ func statement(ctx context.Context, a *cli.App, s *cli.Session, o *statementOpti
 	})
 }
 
-// statementOf reads the newest entries of a statement, at most limit of them. If limit is 0, it reads all entries.
+// statementOf reads the newest entries of a statement, at most limit of them. A limit of 0 means all entries.
 func statementOf(ctx context.Context, s *cli.Session, r money.StatementRequest, limit int) (all money.StatementReply, err error) {
 	if limit == 0 {
 		return FullStatement(ctx, s, r)
@@ -138,7 +137,6 @@ func statementOf(ctx context.Context, s *cli.Session, r money.StatementRequest, 
 	}
 }
 
-// FullStatement reads all pages of a statement and joins them.
 func FullStatement(ctx context.Context, s *cli.Session, r money.StatementRequest) (money.StatementReply, error) {
 	var all money.StatementReply
 	for r.Limit = cli.MaxPage; ; {
@@ -157,8 +155,7 @@ func FullStatement(ctx context.Context, s *cli.Session, r money.StatementRequest
 	}
 }
 
-// nameJobs fills in the job's number in entries that create a hold. Later entries about the same hold have the number,
-// perhaps on another page.
+// nameJobs fills in the job's number in entries that create a hold. Only later entries of the hold have the number.
 func nameJobs(entries []money.Entry) {
 	jobs := map[string]messages.JobID{}
 	for _, e := range slices.Backward(entries) {

@@ -14,8 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// ledgerSite returns a site with the statement of project climate, two entries on each page. alice and bob each had a
-// job there.
+// ledgerSite returns a site with the statement of project climate, two entries on each page.
 func ledgerSite(t *testing.T) *clienttest.Site {
 	s := newSite(t)
 	clienttest.Answer(s, messages.Auctioneer, messages.VerbJobs, func(job.JobsRequest) (job.JobsReply, error) { r := clienttest.Jobs(); r.More = false; return r, nil })
@@ -40,8 +39,7 @@ func ledgerSite(t *testing.T) *clienttest.Site {
 	return s
 }
 
-// TestHoldsAreGivenTheirJobs checks that the entry of a hold shows the job's number. The bank learns the number
-// later, so the number is in an entry on a later page.
+// The bank learns the job's number after the hold, so the number is in an entry on a later page.
 func TestHoldsAreGivenTheirJobs(t *testing.T) {
 	s := ledgerSite(t)
 	got := s.Run("statement", "climate", "--csv")
@@ -58,8 +56,7 @@ func TestHoldsAreGivenTheirJobs(t *testing.T) {
 	}
 }
 
-// TestCostByLabel checks the costs of jobs by label. The labels of a job are in the reason of the entry that charges
-// the job.
+// TestCostByLabel checks costs by label. A job's labels are in the reason of the entry that charges the job.
 func TestCostByLabel(t *testing.T) {
 	s := newSite(t)
 	charge := func(job messages.JobID, cost messages.Credits, reason string) money.Entry {
@@ -92,8 +89,7 @@ func TestStatementOfOnesOwnPart(t *testing.T) {
 	s.Run("statement", "--csv", "--json").Expect(t, cli.CodeUsage, "", "choose one")
 }
 
-// TestStatementWithoutTheAuctioneer checks that a statement without the auctioneer's answer shows what the bank
-// knows.
+// A statement without the auctioneer's answer shows what the bank knows.
 func TestStatementWithoutTheAuctioneer(t *testing.T) {
 	s := newSite(t)
 	clienttest.Refuse[job.JobsRequest](s, messages.Auctioneer, messages.VerbJobs, messages.Errorf(messages.Internal, "away"))

@@ -13,19 +13,17 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// jobFacts has facts about a job that a statement shows, but that the bank does not know.
+// jobFacts has facts about a job that the bank does not know.
 type jobFacts struct {
 	name      string
 	market    messages.Name
 	mechanism string
 }
 
-// factsWithin is how long a statement waits for the auctioneer. A statement without the auctioneer's answer is still
-// useful.
+// factsWithin is how long a statement waits for the auctioneer. The statement is useful without its answer.
 const factsWithin = 2 * time.Second
 
-// jobsOf asks the auctioneer about the jobs of a statement. Jobs that the auctioneer does not know are not in the
-// result. If the auctioneer does not answer, the result is empty.
+// jobsOf asks the auctioneer about the jobs of a statement. If the auctioneer does not answer, the result is empty.
 func jobsOf(ctx context.Context, s *cli.Session, r money.StatementReply) map[messages.JobID]jobFacts {
 	facts := map[messages.JobID]jobFacts{}
 	low, high := bounds(r.Entries)
@@ -42,16 +40,15 @@ func jobsOf(ctx context.Context, s *cli.Session, r money.StatementReply) map[mes
 	return facts
 }
 
-// quickly returns a session that waits for the auctioneer for at most factsWithin.
 func quickly(s *cli.Session) *cli.Session {
 	quick := *s
 	quick.Timeout = min(s.Timeout, factsWithin)
 	return &quick
 }
 
-// eachJob calls do for the auctioneer's jobs, the newest first. It stops when the remaining job numbers are below low,
-// or after maxFactPages pages. If the caller may not see the jobs of all users, eachJob sets q.All to false and asks
-// for the caller's own jobs. It returns whether it read all jobs.
+// eachJob calls do for the auctioneer's jobs, the newest first. It stops at the job number low, or after maxFactPages
+// pages. If the caller may not see the jobs of all users, eachJob sets q.All to false and reads the caller's jobs. It
+// returns whether it read all jobs.
 func eachJob(ctx context.Context, s *cli.Session, q *job.JobsRequest, low messages.JobID, do func(*job.JobSummary)) (all bool) {
 	q.Limit = cli.MaxPage
 	for range maxFactPages {
@@ -80,10 +77,9 @@ func factsOf(j *job.JobSummary, mechanisms map[messages.Name]string) jobFacts {
 	return jobFacts{j.Name, j.Market, mechanisms[j.Market]}
 }
 
-// maxFactPages is the largest number of pages of jobs that one statement requests from the auctioneer.
+// maxFactPages is the largest number of pages of jobs that one statement reads.
 const maxFactPages = 10
 
-// bounds returns the smallest and the largest job number of the entries.
 func bounds(entries []money.Entry) (low, high messages.JobID) {
 	for _, e := range entries {
 		if e.Job != 0 && (low == 0 || e.Job < low) {
@@ -94,9 +90,8 @@ func bounds(entries []money.Entry) (low, high messages.JobID) {
 	return low, high
 }
 
-// inWords returns a text that says why an entry exists. The text leaves out the job's number, which the next column
-// shows. The reason of a payment to another site ends in a colon if the user gave no reason; inWords removes that
-// colon.
+// inWords returns a text that says why an entry exists. It leaves out the job's number, which the next column shows. If
+// a payment to another site has no reason of the user, the bank's text ends in a colon, which inWords removes.
 func inWords(e money.Entry, facts map[messages.JobID]jobFacts) string {
 	job := facts[e.Job].words()
 	if e.Kind == money.Hold && e.Reason != "" {
@@ -106,7 +101,6 @@ func inWords(e money.Entry, facts map[messages.JobID]jobFacts) string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }
 
-// words returns a job's name and its market, or "" if they are not known.
 func (f jobFacts) words() string {
 	if f.market == "" {
 		return f.name
@@ -157,7 +151,7 @@ func ofHold(e money.Entry) string {
 	return fmt.Sprintf("%v of %v charged, %v given back", -e.Change, -e.Hold, back)
 }
 
-// Returns a phrase that says why credits moved without a hold. The first part of the transfer's identifier names the
+// Returns a phrase that says why credits moved without a hold. The beginning of the transfer's identifier is the
 // reason.
 func moved(e money.Entry) string {
 	ground, _, _ := strings.Cut(strings.TrimPrefix(e.Transfer, "$"), "/")

@@ -13,8 +13,7 @@ func someFacts() map[messages.JobID]jobFacts {
 	return map[messages.JobID]jobFacts{103: {"flights", "main", "proportional"}}
 }
 
-// entriesOfEveryKind has an entry for each reason for which credits move, with the words that a statement must show for
-// it.
+// entriesOfEveryKind has an entry for each reason for which credits move, with the words that a statement must show.
 var entriesOfEveryKind = []struct {
 	entry money.Entry
 	words string

@@ -12,7 +12,6 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// payment holds the flags of commands that pay from an account that the user chooses.
 type payment struct{ from, reason, key string }
 
 func (m *payment) flags(a *cli.App, cmd *cobra.Command) {

@@ -70,8 +70,7 @@ type usageReport struct {
 	Unreadable int           `json:"unreadable,omitempty"`
 }
 
-// usageRow adds up the use of a group of jobs. Keys has the value of each grouping column, such as the account. All
-// jobs of the group have the same values.
+// usageRow adds up the use of a group of jobs. Keys has the value of each grouping column, such as the account.
 type usageRow struct {
 	Keys      []string         `json:"keys,omitempty"`
 	Jobs      int              `json:"jobs"`
@@ -116,8 +115,8 @@ func usage(ctx context.Context, a *cli.App, s *cli.Session, o *usageOptions) (er
 	return a.Show(report, func(p *cli.Page) { writeUsage(p, &report) })
 }
 
-// endedJobs lists the jobs that ended in the period of a report. These are the jobs of all users if the site allows
-// that, and otherwise only the caller's jobs.
+// endedJobs lists the jobs that ended in the period of a report: the jobs of all users if the site allows that,
+// otherwise only the caller's jobs.
 func endedJobs(ctx context.Context, s *cli.Session, report *usageReport, each func(*job.JobSummary)) error {
 	r := job.JobsRequest{All: true, Since: report.From, Until: report.To, Limit: cli.MaxPage}
 	for {
@@ -179,15 +178,13 @@ var usageWords = map[string]usageKey{
 	"class":  func(_ *job.JobSummary, u *job.ClassUse) string { return u.Class },
 }
 
-// usageSums adds up the use of jobs by their keys.
 type usageSums struct {
 	keys []usageKey
 	rows map[string]*usageRow
 	all  usageRow
 }
 
-// add adds the use of a job, class by class, to the rows and to the sum of all jobs. It counts the job once in each row
-// that it adds to, and once in the sum.
+// add adds the use of a job to the rows and to the sum. It counts the job once in each of them.
 func (s *usageSums) add(j *job.JobSummary) {
 	used := j.Used
 	if len(used) == 0 { // the job never had a slot

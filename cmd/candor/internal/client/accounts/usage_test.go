@@ -25,8 +25,7 @@ func usedJobs() []jobmsg.JobSummary {
 	}
 }
 
-// usedSite returns a site that lists jobs, two on each page. An operator gets all jobs; another user gets only the
-// user's own.
+// usedSite returns a site that lists jobs, two on each page. Only an operator gets the jobs of other users.
 func usedSite(t *testing.T) *clienttest.Site {
 	s, all := newSite(t), usedJobs()
 	clienttest.Answer(s, messages.Auctioneer, messages.VerbJobs, func(r jobmsg.JobsRequest) (reply jobmsg.JobsReply, err error) {
@@ -43,8 +42,7 @@ func usedSite(t *testing.T) *clienttest.Site {
 	return s
 }
 
-// TestUsageSumsUpTheJobsThatEnded adds up the jobs that ended between two times, over all pages. A job with slots of
-// two classes must count once, and its charge must be divided between the classes.
+// A job with slots of two classes counts once; its charge is divided between the classes.
 func TestUsageSumsUpTheJobsThatEnded(t *testing.T) {
 	s := usedSite(t)
 	s.Env["CANDOR_ACCOUNT"] = "operator"
@@ -58,7 +56,6 @@ func TestUsageSumsUpTheJobsThatEnded(t *testing.T) {
 	s.Run("usage", "--from", from).Expect(t, 0, "Usage of all accounts", "")
 }
 
-// TestUsageOfOneself checks that a user who is no operator sees only the user's own usage.
 func TestUsageOfOneself(t *testing.T) {
 	s := usedSite(t)
 	s.Run("usage", "--from", "2020-01-01").Expect(t, 0, "Usage of account alice", "")
@@ -69,8 +66,8 @@ func TestUsageOfOneself(t *testing.T) {
 	}
 }
 
-// TestUsageForTheConsole writes jobs as JSON, and their sums as candor usage prints them. A test of the console reads
-// both files, and checks that the console has the same sums.
+// TestUsageForTheConsole writes jobs as JSON, and their sums as candor usage prints them. A test of the console
+// compares its own sums with them.
 func TestUsageForTheConsole(t *testing.T) {
 	s := usedSite(t)
 	s.Env["CANDOR_ACCOUNT"] = "operator"

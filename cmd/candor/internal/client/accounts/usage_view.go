@@ -49,7 +49,6 @@ func safeKeys(keys []string) []string {
 	return out
 }
 
-// cells returns the numbers of a row as text.
 func (r *usageRow) cells(places int) []string {
 	return []string{strconv.Itoa(r.Jobs), strconv.Itoa(r.Completed), strconv.Itoa(r.Failed), strconv.Itoa(r.Cancelled), strconv.Itoa(r.Discarded),
 		hours(r.SlotHours, places), hours(r.CPUHours, places), hours(r.GPUHours, places), hours(r.GiBHours, places), r.Charged.String()}

@@ -51,7 +51,6 @@ func frozen(p *cli.Page, r money.AccountReply) string {
 	return p.Red(text)
 }
 
-// plainMembers returns the names of the members, for replies that do not say each member's part.
 func plainMembers(r money.AccountReply) string {
 	if len(r.Roles) > 0 {
 		return ""
@@ -72,7 +71,6 @@ func writeExpiring(p *cli.Page, list []money.Expiring) {
 	p.Table(t, "  ")
 }
 
-// writeMembers lists the members of a project with their parts.
 func writeMembers(p *cli.Page, list []money.Membership) {
 	if len(list) == 0 {
 		return
@@ -105,13 +103,12 @@ func writeProjects(p *cli.Page, r money.AccountsReply) {
 	p.Table(t, "")
 }
 
-// writeMoved says how many credits were moved, and how many are left in the account.
+// writeMoved says how many credits were moved, and how many are left.
 func writeMoved(p *cli.Page, what string, c messages.Credits, where string, r money.AccountReply) {
 	p.Printf("%s %s %s; %s\n", what, cli.Credits(c), where, left(r))
 }
 
-// Returns a phrase that says what an account has after credits were moved. For a user's account, these are the
-// available credits. For the account of a peer's settled debts, the balance is a debt.
+// Returns a phrase that says what an account has left. The balance of the account of a peer's settled debts is a debt.
 func left(r money.AccountReply) string {
 	if !strings.HasPrefix(r.Account, clearing.PeerAccountPrefix) {
 		return r.Account + " now has " + cli.Credits(r.Available) + " available"
@@ -144,7 +141,6 @@ func writeGranted(p *cli.Page, q money.GrantRequest, r money.AccountReply) {
 	p.Printf("Granted %s to %s%s; %s\n", cli.Credits(q.Amount), r.Account, until, left(r))
 }
 
-// writeStatement writes the entries between the opening and the closing balance.
 func writeStatement(p *cli.Page, r money.StatementReply, facts map[messages.JobID]jobFacts) {
 	p.Printf("%s  opening balance %s\n", p.Bold("Account "+r.Account), cli.Credits(r.Opening))
 	if !entries(p, r.Entries, facts) {
@@ -155,7 +151,6 @@ func writeStatement(p *cli.Page, r money.StatementReply, facts map[messages.JobI
 	writeOlder(p, r.More)
 }
 
-// writePart writes the entries of a project that concern one member.
 func writePart(p *cli.Page, r money.StatementReply, member messages.Name, facts map[messages.JobID]jobFacts) {
 	p.Printf("%s  entries that %s asked for\n", p.Bold("Account "+r.Account), member)
 	if !entries(p, r.Entries, facts) {
@@ -191,8 +186,8 @@ func entries(p *cli.Page, entries []money.Entry, facts map[messages.JobID]jobFac
 	return true
 }
 
-// statementCSV prints a statement as comma-separated values: a line of column names, then a line for each entry.
-// Times are in RFC 3339 and UTC, amounts in credits.
+// statementCSV prints a statement as comma-separated values, with column names in the first line. Times are in RFC 3339
+// and UTC, amounts in credits.
 func statementCSV(a *cli.App, r money.StatementReply, facts map[messages.JobID]jobFacts) error {
 	w := csv.NewWriter(a.Out)
 	w.Write([]string{"account", "number", "at", "kind", "transfer", "pending", "job", "market", "mechanism", "with", "member", "by",

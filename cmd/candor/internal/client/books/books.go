@@ -1,5 +1,4 @@
-// Package books has the commands that check and export the bank's books. They check the balances, export and verify
-// the journal, and ask for signatures of the books.
+// Package books has the commands that check and export the bank's books, and ask for signatures of the books.
 package books
 
 import (

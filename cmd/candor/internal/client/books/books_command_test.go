@@ -13,8 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// newSite returns a site whose user has the commands of the package. Some of them are subcommands of a command bank
-// that can also run a bank.
+// newSite returns a site whose user has the commands of the package, as subcommands of bank.
 func newSite(t *testing.T) *clienttest.Site {
 	return clienttest.New(t, func(a *cli.App) []*cobra.Command {
 		bank := &cobra.Command{Use: "bank", Run: func(*cobra.Command, []string) {}}

@@ -9,7 +9,6 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestBooksSayWhetherTheyBalance checks that the first line says whether the books balance.
 func TestBooksSayWhetherTheyBalance(t *testing.T) {
 	for _, x := range []struct {
 		reply money.BooksReply
@@ -40,7 +39,6 @@ func TestBooksSayWhetherTheyBalance(t *testing.T) {
 	}
 }
 
-// TestVerificationSaysWhatItDidNotCheck checks that the output of a verification names the checks that were not made.
 func TestVerificationSaysWhatItDidNotCheck(t *testing.T) {
 	const unsigned, unsure, running, quick, keyless = "no checkpoint was signed", "compare this key with the site's key", "not checked: the balances that a running bank states", "leave out --quick", "neither credentials nor keys"
 	all := []string{unsigned, unsure, running, quick, keyless}

@@ -20,8 +20,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// AddCommands adds the commands about the books to bank, the command that runs a replica of the bank. The added
-// commands connect to the site as clients. The argument usage is a help template with the flags of the connection.
+// AddCommands adds the commands about the books to bank, the command that runs a replica. The added commands are
+// clients of the site. The argument usage is a help template with the flags of the connection.
 func AddCommands(a *cli.App, bank *cobra.Command, usage string) {
 	bank.AddGroup(&cobra.Group{ID: "books", Title: "Its books:"})
 	for _, c := range []*cobra.Command{exportCommand(a), verifyCommand(a), signCommand(a)} {
@@ -31,15 +31,13 @@ func AddCommands(a *cli.App, bank *cobra.Command, usage string) {
 	}
 }
 
-// journalSource is a place from which a command reads the journal: a running site, or the directory
-// of a stopped replica.
+// journalSource is a running site, or the directory of a stopped replica.
 type journalSource interface {
 	site() messages.Name
 	// each calls f for every record, in order, with the record's canonical bytes.
 	each(ctx context.Context, f func(number uint64, record []byte) error) error
 }
 
-// withJournal runs do on the journal of a running site, or on the journal in a directory.
 func withJournal(a *cli.App, directory *string, do func(ctx context.Context, source journalSource) error) func(*cobra.Command, []string) error {
 	live := a.Operating(func(ctx context.Context, s *cli.Session, _ []string) error { return do(ctx, &liveJournal{session: s}) })
 	return func(cmd *cobra.Command, args []string) error {
@@ -54,8 +52,7 @@ func withJournal(a *cli.App, directory *string, do func(ctx context.Context, sou
 	}
 }
 
-// openHistory opens the history of a replica. The argument dir is the directory of the history, or the replica's
-// directory that contains it.
+// openHistory opens the history of a replica. The argument dir is the directory of the history or of the replica.
 func openHistory(dir string) (history.Files, error) {
 	if inner := filepath.Join(dir, "history"); isDir(inner) {
 		dir = inner
@@ -80,8 +77,8 @@ type liveJournal struct {
 
 func (j *liveJournal) site() messages.Name { return j.session.Site }
 
-// Reads all pages and calls f for every record. It asks for the balances of accounts together with the last page,
-// because balances and records can be compared only if one answer has both.
+// Reads all pages and calls f for every record. It asks for the balances together with the last page: only balances and
+// records of one answer can be compared.
 func (j *liveJournal) each(ctx context.Context, f func(uint64, []byte) error) error {
 	r := money.JournalRequest{}
 	for {

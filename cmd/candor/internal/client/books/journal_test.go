@@ -21,7 +21,6 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// keptBooks is a site that answers requests for a bank's journal.
 type keptBooks struct {
 	site        *clienttest.Site
 	ledger      *ledger.Ledger
@@ -108,9 +107,8 @@ func TestVerifySaysWhatItChecked(t *testing.T) {
 	b.site.Run("bank", "verify").Expect(t, cli.CodeOK, "not checked: signatures", "")
 }
 
-// TestCheckpointShowsAPaymentThatWasLeftOut forges a journal: it leaves out the only payment from ada to bob. An honest
-// bank could have written the shorter journal, so its records verify. The site's signed checkpoint must show the fraud,
-// with or without further records after the checkpoint.
+// TestCheckpointShowsAPaymentThatWasLeftOut leaves out the only payment from ada to bob. The records of the shorter
+// journal verify, because an honest bank could have written them. The site's signed checkpoint must show the fraud.
 func TestCheckpointShowsAPaymentThatWasLeftOut(t *testing.T) {
 	grant := func(at int, to messages.Name) ledger.Command {
 		return ledger.Command{At: messages.Time(at), Verb: ledger.Grant, By: "ops", Grant: money.GrantRequest{Key: to, Account: to, Amount: 10 * messages.Credit}}
@@ -163,8 +161,6 @@ func TestCheckpointShowsAPaymentThatWasLeftOut(t *testing.T) {
 	}
 }
 
-// TestVerifySeesWhatIsWrong verifies journals with one change each, as an error or a lie of the bank would make it.
-// Each verification must fail.
 func TestVerifySeesWhatIsWrong(t *testing.T) {
 	stranger, err := nkeys.CreateAccount()
 	if err != nil {
@@ -220,7 +216,6 @@ func TestExportWritesBooks(t *testing.T) {
 	}
 }
 
-// TestVerifyWithoutASite verifies the files of a stopped replica.
 func TestVerifyWithoutASite(t *testing.T) {
 	b := withBooks(t)
 	dir := t.TempDir()

@@ -57,7 +57,6 @@ func (p *proven) does(apply func([]byte) ledger.Result, c ledger.Command) {
 	}
 }
 
-// signed returns a request that carries the signature of name.
 func (p *proven) signed(role identity.Role, name messages.Name, verb string, request any) *messages.SignedRequest {
 	p.Helper()
 	payload, err := wire.Marshal(request, wire.Msgpack)
@@ -76,10 +75,9 @@ func (p *proven) signed(role identity.Role, name messages.Name, verb string, req
 	return &messages.SignedRequest{Proof: signature, Payload: payload}
 }
 
-// TestVerifyFindsATheft forges the files of a replica with bob's credentials: it adds a payment from alice to bob, as
-// if an operator had asked for the payment. But bob, who is no operator, signed the request. The verification must
-// fail; with --quick, it must say that nothing proves who asked. The page on books shows this fraud, and must have the
-// same texts.
+// TestVerifyFindsATheft adds a payment from alice to bob to the files of a replica, as if an operator had asked for it.
+// But bob, who is no operator, signed the request. The verification must fail; with --quick, it must say that nothing
+// proves who asked. The page on books shows the same texts.
 func TestVerifyFindsATheft(t *testing.T) {
 	page, err := os.ReadFile("../../../../../deploy/docs/books.md")
 	if err != nil {

@@ -61,7 +61,6 @@ The exit code is 1 if anything is wrong. The first error is named.`,
 	return cmd
 }
 
-// verified counts the records and balances that were checked.
 type verified struct {
 	Records     uint64           `json:"records"`
 	Head        string           `json:"head"`
@@ -93,7 +92,6 @@ type proofs struct {
 	Found     uint64 `json:"found"`     // records of observations of the leading replica, which nobody signed
 }
 
-// verification is a check that is running.
 type verification struct {
 	verifier    *ledger.Verifier
 	checkpoints []money.Checkpoint // checkpoints of records that were not read yet
@@ -101,7 +99,6 @@ type verification struct {
 	result      verified
 }
 
-// verifyBooks checks a journal and shows what was checked.
 func verifyBooks(ctx context.Context, a *cli.App, source journalSource, quick bool, key, keys string) error {
 	v := &verification{key: cmp.Or(key, trustedKey(a)), result: verified{Rules: !quick}}
 	var err error
@@ -135,8 +132,8 @@ func verifyBooks(ctx context.Context, a *cli.App, source journalSource, quick bo
 	return a.Show(v.result, func(p *cli.Page) { writeVerified(p, v.result) })
 }
 
-// scratchStore returns a store on disk for the journal that a check builds from the checked records, and a function
-// that removes the store. The store is on disk because a journal may be too long for memory.
+// scratchStore returns a store for the journal that a check rebuilds, and a function that removes the store. The store
+// is on disk because a journal may be too long for memory.
 func scratchStore() (ledger.Store, func(), error) {
 	dir, err := os.MkdirTemp("", "candor-verify-")
 	if err != nil {
@@ -151,8 +148,7 @@ func scratchStore() (ledger.Store, func(), error) {
 	return history.New(files, history.SegmentBytes, nil), remove, nil
 }
 
-// trustedKey returns the public key of the site that issued the user's credentials, or "" if there are no
-// credentials.
+// trustedKey returns the public key of the site that issued the user's credentials, or "" without credentials.
 func trustedKey(a *cli.App) string {
 	t, err := a.Resolve(false)
 	if err != nil || t.Creds == "" {
@@ -169,8 +165,7 @@ func trustedKey(a *cli.App) string {
 	return key
 }
 
-// keysBeside returns the keys directory of the site that the history belongs to, or of the site on this machine. It
-// returns "" if there is no such directory.
+// keysBeside returns the keys directory of the site that the history belongs to, or of the site on this machine, or "".
 func keysBeside(a *cli.App, history string) string {
 	dir := filepath.Join(a.StateDir(), "keys")
 	if history != "" {
@@ -185,8 +180,8 @@ func keysBeside(a *cli.App, history string) string {
 	return dir
 }
 
-// proofRoot returns the key that all proofs must lead to. The key is from a keys directory. Without a directory, it is
-// the public key of the site that issued the user's credentials. Without credentials, proofRoot returns nil.
+// proofRoot returns the key that all proofs must lead to. The key comes from a keys directory. Without a directory, it
+// is the public key of the site that issued the user's credentials. Without credentials, the result is nil.
 func proofRoot(a *cli.App, keys string) (*ledger.Root, error) {
 	if keys != "" {
 		authority, err := identity.Open(keys)
@@ -210,8 +205,8 @@ func proofRoot(a *cli.App, keys string) (*ledger.Root, error) {
 	return &ledger.Root{Site: t.Site, Account: key, Unread: true}, nil
 }
 
-// run checks the records and checkpoints of a journal. If the site is running, it also compares the recomputed balances
-// with the balances that the bank states.
+// run checks the records and checkpoints of a journal. It compares the recomputed balances with those of a running
+// site.
 func (v *verification) run(ctx context.Context, source journalSource) error {
 	err := source.each(ctx, func(_ uint64, record []byte) error {
 		if err := v.verifier.Add(record); err != nil {
@@ -270,7 +265,6 @@ func (v *verification) checkpoint() error {
 	return nil
 }
 
-// compare compares the balances that the bank states with the recomputed ones.
 func (v *verification) compare(last *money.JournalReply) error {
 	if len(last.Standings) == 0 {
 		return nil
@@ -292,7 +286,7 @@ func (v *verification) compare(last *money.JournalReply) error {
 	return nil
 }
 
-// checkpointsOf lists the signed checkpoints of a journal. It first asks a running site to sign a new one, so that
+// checkpointsOf lists the signed checkpoints of a journal. First it asks a running site to sign a new one, so that
 // signatures cover all records.
 func checkpointsOf(ctx context.Context, source journalSource) ([]money.Checkpoint, error) {
 	if stored, ok := source.(*storedJournal); ok {
@@ -326,7 +320,6 @@ func checkpointsOf(ctx context.Context, source journalSource) ([]money.Checkpoin
 	}
 }
 
-// writeVerified shows what was checked.
 func writeVerified(p *cli.Page, r verified) {
 	p.Printf("The books verify: %s records\n", terminal.Count(r.Records))
 	p.Printf("  the hash chain holds, up to %s\n", r.Head)
@@ -352,7 +345,6 @@ func writeVerified(p *cli.Page, r verified) {
 	}
 }
 
-// writeProofs shows how many records each kind of proof covers, and how many have no proof.
 func writeProofs(p *cli.Page, rules bool, r *proofs) {
 	switch {
 	case !rules:

@@ -1,7 +1,6 @@
 // Package cli has what every group of commands needs: the process's environment ([App]), the connection to a site
-// ([Session], [Call]), the output ([Page]), times and names as users write them, and errors with their exit codes. Each
-// group of commands is a package of its own. The package builds its commands from an App, and reaches the process only
-// through this App.
+// ([Session], [Call]), the output ([Page]), the reading of times and names, and errors with their exit codes. Commands
+// reach the process only through an App.
 package cli
 
 import (
@@ -41,8 +40,7 @@ type App struct {
 	// Interrupted is a context. When it ends, reads from Input fail. If it is nil, nothing stops these reads.
 	Interrupted context.Context
 
-	// Only is the name of the command on the command line. [App.Make] makes only this command, or all commands if Only
-	// is "".
+	// Only names the only command that [App.Make] makes; "" means all commands.
 	Only string
 
 	Flags connection
@@ -60,7 +58,7 @@ func New() *App {
 	}
 }
 
-// Input returns a reader of In. When Interrupted ends, the reader fails, even while it waits for typed input.
+// Input returns a reader of In. It fails when Interrupted ends, even while it waits for typed input.
 func (a *App) Input() io.Reader {
 	if a.Interrupted == nil {
 		return a.In
@@ -80,8 +78,8 @@ func until(ctx context.Context, in io.Reader) io.Reader {
 }
 
 // HeedOutput makes the App keep the first error of a write to Out. The returned function gives this error at the end of
-// the command. Commands print without a check for errors: without HeedOutput, a command would report success when a
-// full disk lost its output. For a terminal, HeedOutput does nothing.
+// the command. Commands print without a check for errors, so a full disk would otherwise go unnoticed. For a terminal,
+// HeedOutput does nothing.
 func (a *App) HeedOutput() (lost func() error) {
 	if terminal.IsTerminal(a.Out) {
 		return func() error { return nil }
@@ -115,7 +113,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Getenv returns a variable of the environment, or "" if it is not set.
+// Getenv returns a variable of the environment, or "".
 func (a *App) Getenv(name string) string {
 	value, _ := a.Lookup(name)
 	return value
@@ -136,7 +134,7 @@ func (a *App) Page(w io.Writer) *Page {
 	return &Page{Style: a.Style(w), Now: messages.TimeOf(a.Now()), Zone: a.Zone, Columns: cmp.Or(columns, 80), Layout: layout}
 }
 
-// Show prints a reply. With --json it prints the reply as the site sent it. Otherwise the function words writes a text.
+// Show prints a reply: with --json as the site sent it, otherwise as the text that the function words writes.
 func (a *App) Show(reply any, words func(*Page)) error {
 	if a.Flags.JSON {
 		return a.PrintJSON(reply)
@@ -146,8 +144,8 @@ func (a *App) Show(reply any, words func(*Page)) error {
 	return a.print(p)
 }
 
-// Prints a page. If the user asked only for names or columns, it prints only these. If such a page has no table, its
-// text goes to standard error, such as a note that the list is empty.
+// Prints a page. If the user asked only for names or columns, it prints only these. Without a table, the text of such a
+// page goes to standard error, for example a note that the list is empty.
 func (a *App) print(p *Page) error {
 	if err := p.check(); err != nil {
 		return err
@@ -195,8 +193,8 @@ func Ask[Reply any](ctx context.Context, a *App, s *Session, actor, verb string,
 // Makers has the functions that make commands. The key is the name of the command.
 type Makers map[string]func(*App) *cobra.Command
 
-// Make makes the command that the command line names, or all commands if a.Only is empty. Making all commands takes
-// longer than running most commands.
+// Make makes the command that the command line names, or all commands if a.Only is "". Making all commands takes longer
+// than running most commands.
 func (a *App) Make(all Makers) (made []*cobra.Command) {
 	for name, make := range all {
 		if a.Only == "" || a.Only == name {
@@ -215,7 +213,6 @@ func (a *App) MakeTabled(all Makers) []*cobra.Command {
 	return made
 }
 
-// runE is the type of a command's field RunE.
 type runE = func(*cobra.Command, []string) error
 
 // Action is the work of a command after it has connected.
@@ -282,8 +279,7 @@ func (a *App) Tell(text string) {
 	fmt.Fprintln(a.Err, text)
 }
 
-// Confirm asks the user on a terminal whether to continue. Without a terminal, or without a yes, it returns an error
-// with the reason.
+// Confirm asks the user on a terminal whether to continue. Without a yes it returns an error with the reason.
 func (a *App) Confirm(ctx context.Context, question, refusal string) error {
 	if !terminal.IsTerminal(a.In) || !terminal.IsTerminal(a.Err) {
 		return Usagef("%s", refusal)
@@ -307,7 +303,7 @@ func (a *App) Agrees(ctx context.Context, question string) (bool, error) {
 	return text == "y" || text == "yes", nil
 }
 
-// FromHere makes a path absolute. A relative path starts at the user's current directory.
+// FromHere makes a path absolute. A relative path is below the user's current directory.
 func (a *App) FromHere(path string) (string, error) {
 	if filepath.IsAbs(path) {
 		return path, nil

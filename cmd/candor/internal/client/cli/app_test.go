@@ -8,7 +8,6 @@ import (
 	"testing"
 )
 
-// TestInterruptEndsQuestion asks a question that nobody answers. An interrupt must end the wait.
 func TestInterruptEndsQuestion(t *testing.T) {
 	in, typed := io.Pipe()
 	defer typed.Close()

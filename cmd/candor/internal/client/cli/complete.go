@@ -17,8 +17,7 @@ import (
 // completionTimeout is how long a shell's completion waits for the site.
 const completionTimeout = time.Second
 
-// completion returns a function that completes words with the answers of the site. If the site does not answer, there
-// are no words.
+// completion returns a function that completes words with the answers of the site, or with none.
 func (a *App) completion(ask func(ctx context.Context, s *Session) []string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		s, err := a.Dial(false)
@@ -78,13 +77,12 @@ func (a *App) CompleteClasses() cobra.CompletionFunc {
 	})
 }
 
-// SiteMarkets asks for the markets of the site. It returns none if the site does not answer.
+// SiteMarkets asks for the markets of the site. Without an answer it returns none.
 func SiteMarkets(ctx context.Context, s *Session) []market.MarketStatus {
 	reply, _ := Call[market.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
 	return reply.Markets
 }
 
-// JobNumber reads the job number in an argument.
 func JobNumber(argument string) (messages.JobID, error) {
 	n, err := strconv.ParseUint(argument, 10, 64)
 	if err != nil || n == 0 {

@@ -22,15 +22,15 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// connection holds the flags about the connection to a site, which every command has.
+// connection holds the flags about the connection to a site.
 type connection struct {
 	server, Site, account, creds, state, ca, at string
 	timeout                                     time.Duration
 	JSON, noColor                               bool
 	form                                        string   // wide, name or json; "" for the usual one
 	columns                                     []string // columns of tables; "" means all
-	// Destination is the site that must run the job, in commands where --site has this meaning. If the user names no
-	// site to connect to, the command connects to Destination.
+	// Destination is the site that must run the job, in commands where --site has this meaning. A command that names no
+	// other site connects to Destination.
 	Destination messages.Name
 }
 
@@ -61,8 +61,8 @@ type Target struct {
 	relay         *relay           // connection to the door, for the first requests; nil means the door takes none
 }
 
-// siteFile is the file site.json that "candor up" writes into its state directory. An account's credentials are in
-// the file creds/<account>.creds there.
+// siteFile is the file site.json in the state directory. The credentials of an account are in creds/<account>.creds
+// there.
 type siteFile struct {
 	Site           messages.Name `json:"site"`
 	Server         string        `json:"server"`
@@ -70,12 +70,12 @@ type siteFile struct {
 	CA             string        `json:"ca"` // PEM file that verifies the server's certificate; "" without TLS
 	// JobSite is the site that runs a job if the job names no site. "" means this site.
 	JobSite messages.Name `json:"job_site"`
-	// Console is the address of the site's console for browsers. WebSocket is the address that its pages connect to. ""
-	// means that the site has no console.
+	// Console is the address of the console for browsers. WebSocket is the address that its pages connect to. "" means
+	// that the site has no console.
 	Console   string `json:"console"`
 	WebSocket string `json:"websocket"`
-	// TaskUsers is a range of system users: each account gets one of them on this machine. The file UsersFile says
-	// which account has which user.
+	// TaskUsers is a range of system users for tasks on this machine, one for each account. The file UsersFile has the
+	// user of each account.
 	TaskUsers string `json:"task_users"`
 	UsersFile string `json:"users_file"`
 	// Hidden are the directories of this machine that tasks cannot see.
@@ -93,9 +93,9 @@ func (a *App) StateDir() string {
 	return DefaultState(a.Getenv)
 }
 
-// DefaultState returns the state directory to use if none is named. The site and the users who submit to the site
-// compute the same directory. Without HOME, the directory is still in the user's home directory. It is never in a
-// directory where other users can write, such as /tmp, and never in the working directory.
+// DefaultState returns the state directory to use if none is named. Site and users compute the same directory. Without
+// HOME, it is still in the user's home directory. It is never where other users can write, such as /tmp, and never the
+// working directory.
 func DefaultState(getenv func(string) string) string {
 	if dir := getenv("XDG_STATE_HOME"); dir != "" {
 		return filepath.Join(dir, "candor")
@@ -109,7 +109,6 @@ func DefaultState(getenv func(string) string) string {
 	return filepath.Join("/", home, ".local", "state", "candor")
 }
 
-// siteFile returns the content of site.json in a state directory. It reads the file only once.
 func (a *App) siteFile(state string) (site siteFile, err error) {
 	if site, known := a.sites[state]; known {
 		return site, nil
@@ -123,7 +122,7 @@ func (a *App) siteFile(state string) (site siteFile, err error) {
 	return site, err
 }
 
-// readSiteFile reads site.json; without a file it returns the zero value.
+// readSiteFile reads site.json. Without a file it returns the zero value.
 func readSiteFile(state string) (site siteFile, err error) {
 	path := filepath.Join(state, "site.json")
 	if err := durable.ReadJSON(path, &site); err != nil {
@@ -132,10 +131,9 @@ func readSiteFile(state string) (site siteFile, err error) {
 	return site, nil
 }
 
-// Resolve decides where to connect. Flags win over the environment, and the environment wins over the file that "candor
-// up" wrote. Without such a file, missing values come from [MachineFile], and missing credentials from a door of this
-// machine (see package door). At the site of this machine, a command for operators is refused if neither a flag nor the
-// environment names an account.
+// Resolve decides where to connect. Flags win over the environment, and the environment over the file of "candor up".
+// Without this file, values come from [MachineFile], and credentials from a door of the machine (see package door). At
+// the site of this machine, a command for operators needs an account from a flag or the environment.
 func (a *App) Resolve(asOperator bool) (Target, error) {
 	state, local, err := a.LocalSite()
 	if err != nil {
@@ -188,7 +186,7 @@ func (a *App) ResolveDoor() (Target, error) {
 	return t, nil
 }
 
-// Authority returns the certificates, as PEM, that verify the server's certificate. It returns "" if there are none.
+// Authority returns the certificates, as PEM, that verify the server's certificate, or "".
 func (t *Target) Authority() (string, error) {
 	if t.ca == "" {
 		return t.authority, nil
@@ -215,7 +213,6 @@ func (t Target) check() error {
 	return nil
 }
 
-// accountOf returns the account in the name of a credentials file.
 func accountOf(creds string) messages.Name {
 	name, ok := strings.CutSuffix(filepath.Base(creds), ".creds")
 	if !ok || !messages.ValidName(name) {
@@ -224,7 +221,7 @@ func accountOf(creds string) messages.Name {
 	return name
 }
 
-// localCreds returns the path of an account's credentials file, or "" if there is none.
+// localCreds returns the path of an account's credentials file, or "".
 func localCreds(state string, account messages.Name) string {
 	path := filepath.Join(state, "creds", account+".creds")
 	if _, err := os.Stat(path); err != nil || !messages.ValidName(account) {
@@ -241,7 +238,6 @@ type Session struct {
 	pause         func(context.Context, time.Duration) error
 }
 
-// Dial connects to the site.
 func (a *App) Dial(asOperator bool) (*Session, error) {
 	if s, err := a.throughNode(); s != nil || err != nil {
 		return s, err
@@ -294,10 +290,9 @@ func ConnectNATS(t Target) (bus.Bus, error) {
 	return bus.Connect(c)
 }
 
-// principal returns a function that gives the credentials. The first call gives the credentials that were read before.
-// Later calls read the file again, because the credentials may have been renewed. Credentials from a door are given
-// until one minute before they expire. Then the function asks the door for new ones, because each signed request needs
-// valid credentials.
+// principal returns a function that gives the credentials. The first call gives those that were read before. Later
+// calls read the file again, because it may have been renewed. Credentials from a door are used until one minute before
+// they expire. Then the function asks the door for new ones.
 func (t *Target) principal() func() (token, seed string, err error) {
 	var mu sync.Mutex
 	held, until := t.held, t.until
@@ -347,8 +342,8 @@ func unreachable(t Target, err error) error {
 // repeatAfter is the wait before a request with a key is sent again.
 const repeatAfter = 50 * time.Millisecond
 
-// CallKeyed does what Call does, for a request with a key. If the outcome is unknown, it sends the same request again.
-// The site carries out a key only once, and repeats its first answer.
+// CallKeyed does what Call does, for a request with a key. If the outcome is unknown, it sends the request again: the
+// site carries out a key only once.
 func CallKeyed[Reply any](ctx context.Context, s *Session, actor, verb string, request any) (Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
@@ -360,8 +355,7 @@ func CallKeyed[Reply any](ctx context.Context, s *Session, actor, verb string, r
 	}
 }
 
-// Call sends a request to an actor of the site. While the actor has no leader, it repeats the request until the
-// time-out.
+// Call sends a request to an actor of the site. It repeats the request while the actor has no leader.
 func Call[Reply any](ctx context.Context, s *Session, actor, verb string, request any) (Reply, error) {
 	return CallAt[Reply](ctx, s, messages.Subject(s.Site, actor, verb, s.Account), request)
 }
@@ -376,12 +370,11 @@ func CallAt[Reply any](ctx context.Context, s *Session, subject string, request 
 // MaxPage is the largest number of entries that the site gives in one reply.
 const MaxPage = 1000
 
-// sitesDir holds the state directories of further sites that run in the same process. It is in the first site's state
-// directory.
+// sitesDir, in the first site's state directory, holds the state directories of further sites of the same process.
 const sitesDir = "sites"
 
-// LocalSite returns the site of this machine that --at names. Without --at, it returns the site of the state directory.
-// It returns the zero value if there is none.
+// LocalSite returns the site of this machine that --at names, or else the site of the state directory. If there is
+// none, it returns the zero value.
 func (a *App) LocalSite() (state string, site siteFile, err error) {
 	state = a.StateDir()
 	site, err = a.siteFile(state)
@@ -400,7 +393,7 @@ func (a *App) LocalSite() (state string, site siteFile, err error) {
 	return below, named, err
 }
 
-// JobSite returns the site that runs a job if the job names no site. "" means the user's own site.
+// JobSite returns the site that runs a job that names no site. "" means the user's own site.
 func (a *App) JobSite() messages.Name {
 	_, site, _ := a.LocalSite() // the command reports the error when it connects
 	return cmp.Or(a.Getenv("CANDOR_JOB_SITE"), site.JobSite)

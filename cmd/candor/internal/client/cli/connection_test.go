@@ -29,14 +29,12 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// newSite returns a site whose user has commands of several packages.
 func newSite(t *testing.T) *clienttest.Site {
 	return clienttest.New(t, jobs.Commands, submit.Commands, func(a *cli.App) []*cobra.Command {
 		return append(accounts.Commands(a, submit.PredictCommand), books.Command(a))
 	})
 }
 
-// TestConnection checks how flags, variables and files decide where to connect, and as which account.
 func TestConnection(t *testing.T) {
 	for name, c := range map[string]struct {
 		env   map[string]string
@@ -89,14 +87,13 @@ func TestWithoutASite(t *testing.T) {
 	s.Run("jobs").Expect(t, cli.CodeUsage, "", "restart the site with candor up")
 }
 
-// natsServer starts a NATS server on loopback.
 func natsServer(t *testing.T, options server.Options) string {
 	t.Helper()
 	options.Host, options.Port, options.NoLog, options.NoSigs = "127.0.0.1", server.RANDOM_PORT, true, true
 	return natstest.Run(t, &options).ClientURL()
 }
 
-// overNATS returns a site whose users connect to a NATS server. The address of the server is in site.json.
+// overNATS returns a site whose users connect to a NATS server that site.json names.
 func overNATS(t *testing.T, url string) *clienttest.Site {
 	s := newSite(t)
 	s.NATS = true
@@ -122,8 +119,7 @@ func TestOverNATS(t *testing.T) {
 	}
 }
 
-// TestASiteThatTheServerDoesNotServe names a site that the server does not serve. The error must name the server's site
-// and the flag --at.
+// If the server does not serve the named site, the error must name the server's site and the flag --at.
 func TestASiteThatTheServerDoesNotServe(t *testing.T) {
 	s := newSite(t)
 	s.Write("state/site.json", `{"site":"west","server":"nats://127.0.0.1:1","default_account":"alice"}`)
@@ -142,8 +138,8 @@ func TestASiteThatRefusesOrDoesNotAnswer(t *testing.T) {
 	silent.Run("jobs", "--creds", silent.Path("alice.creds")).Expect(t, cli.CodeUsage, "", "credentials")
 }
 
-// TestAWrongAuthorityIsNoSiteThatIsAway connects with a wrong certificate authority. The error must say that the
-// certificate is not accepted, not that the site does not answer.
+// With a wrong certificate authority, the error must say that the certificate is not accepted, not that the site does
+// not answer.
 func TestAWrongAuthorityIsNoSiteThatIsAway(t *testing.T) {
 	own, other, now := t.TempDir(), t.TempDir(), time.Now()
 	authority, err := certificate.Create(own, "west", now)
@@ -163,8 +159,7 @@ func TestAWrongAuthorityIsNoSiteThatIsAway(t *testing.T) {
 	s.Run("jobs", "--timeout", "100ms", "--ca", filepath.Join(own, "ca.pem")).Expect(t, cli.CodeUnavailable, "", "no actor serves")
 }
 
-// TestCredentialsThatCannotBeRead checks that an error about unreadable credentials names the file, and does not say
-// that the site does not answer.
+// An error about unreadable credentials names the file, and does not say that the site does not answer.
 func TestCredentialsThatCannotBeRead(t *testing.T) {
 	authority, err := identity.Create(filepath.Join(t.TempDir(), "keys"), "west")
 	if err != nil {
@@ -179,7 +174,6 @@ func TestCredentialsThatCannotBeRead(t *testing.T) {
 	s.Run("jobs", "--creds", s.Path("alice.creds")).Expect(t, cli.CodeUsage, "", "alice.creds: is no credentials file; candor user add makes one (nkeys: no nkey seed found) (Invalid)")
 }
 
-// TestAt checks that --at finds a site of this machine by its name.
 func TestAt(t *testing.T) {
 	s := newSite(t)
 	s.Write("state/sites/east/site.json", `{"site":"east","server":"nats://127.0.0.1:4223","default_account":"carol"}`)

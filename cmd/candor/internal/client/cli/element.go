@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Element finds the array element with a job number. It returns the array job, and the element's position in the array.
-// The boolean result is false if there is no such element.
+// Element finds the array element with a job number. It returns the array job and the element's position, and false if
+// there is no such element.
 func Element(ctx context.Context, s *Session, number messages.JobID) (array job.JobSummary, at int64, is bool, err error) {
 	reply, err := Call[job.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, job.JobsRequest{Before: number + 1, Limit: 1})
 	if err != nil || len(reply.Jobs) == 0 {

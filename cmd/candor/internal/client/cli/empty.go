@@ -11,8 +11,8 @@ import (
 // hint says the usual cause of an empty value.
 const hint = "the value is empty: set the shell variable that gives it"
 
-// RefuseEmpty makes flags refuse empty values. An empty value would usually mean the same as no flag. Example: in a
-// script that never sets the variable I, the option --task "$I" would select all tasks.
+// RefuseEmpty makes flags refuse empty values, which would usually mean the same as no flag. If a script never sets I,
+// then --task "$I" would select all tasks.
 func RefuseEmpty(flags *pflag.FlagSet) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		switch f.Value.Type() {
@@ -25,7 +25,6 @@ func RefuseEmpty(flags *pflag.FlagSet) {
 	})
 }
 
-// filled is the value of a flag that refuses empty text.
 type filled struct{ pflag.Value }
 
 // Set refuses text that is empty or only spaces and commas.
@@ -36,7 +35,6 @@ func (v filled) Set(text string) error {
 	return v.Value.Set(text)
 }
 
-// blank reports whether the value of a flag or an argument is empty.
 func blank(text string) bool { return strings.Trim(text, ", \t\n") == "" }
 
 // checkFilled refuses empty arguments, except the arguments of a job's program.

@@ -53,13 +53,11 @@ func Usagef(format string, args ...any) error {
 	return &usageError{message: fmt.Sprintf(format, args...)}
 }
 
-// coder is an error that knows its exit code.
 type coder interface {
 	error
 	ExitCode() int
 }
 
-// HasExitCode reports whether an error knows its exit code.
 func HasExitCode(err error) bool {
 	_, ok := errors.AsType[coder](err)
 	return ok
@@ -94,8 +92,7 @@ func isCobraUsage(err error) bool {
 	return strings.HasPrefix(err.Error(), "required flag(s) ") || strings.HasPrefix(err.Error(), "if any flags in the group ")
 }
 
-// Explain returns the text of an error for the user, or "" for an [ExitStatus], because the user has then seen
-// everything.
+// Explain returns the text of an error for the user. It returns "" for an [ExitStatus].
 func Explain(cmd *cobra.Command, err error) string {
 	if _, ok := errors.AsType[ExitStatus](err); ok {
 		return ""
@@ -134,7 +131,7 @@ func Sentence(err error) string {
 	return text
 }
 
-// Within returns an error of the same kind. Its message begins with the text where and a colon.
+// Within returns an error of the same kind whose message begins with the text where and a colon.
 func Within(where string, err error) error {
 	if wire, ok := errors.AsType[*messages.Error](err); ok {
 		return &messages.Error{Kind: wire.Kind, Op: wire.Op, Message: where + ": " + wire.Message}
@@ -151,7 +148,7 @@ func UsageErrors(cmd *cobra.Command) {
 }
 
 // wrapArguments makes every command below cmd check its arguments: no argument may be empty, and their number must
-// match the usage line. A command that only groups other commands lists these, and exits with the code for wrong usage.
+// match the usage line. A command that only groups others lists them, and exits with the code for wrong usage.
 func wrapArguments(cmd *cobra.Command) {
 	if cmd.HasSubCommands() && !cmd.Runnable() {
 		cmd.Args, cmd.RunE = cobra.ArbitraryArgs, OneOf
@@ -186,7 +183,6 @@ var extraArgument = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^unknown command (".*") for ".*"$`)
 })
 
-// rewordCount rewrites cobra's error about the number of arguments in the words of a user.
 func rewordCount(err error) string {
 	m := countError().FindStringSubmatch(err.Error())
 	if m == nil {
@@ -200,9 +196,8 @@ func rewordCount(err error) string {
 	return verb + " " + spelling.Number(n, "argument", "arguments") + ", not " + m[3]
 }
 
-// byUsage returns a check of the number of arguments that a usage line allows, such as "account [NAME]", "add NAME
-// AMOUNT" or "cancel NUMBER...". No usage line has both required and optional arguments, unless the last one may be
-// repeated.
+// byUsage returns a check of the number of arguments that a usage line allows, such as "account [NAME]" or "cancel
+// NUMBER...". A usage line has required or optional arguments, not both, unless the last one may be repeated.
 func byUsage(use string) cobra.PositionalArgs {
 	required, optional := 0, 0
 	for _, word := range strings.Fields(use)[1:] {

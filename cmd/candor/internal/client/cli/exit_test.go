@@ -29,7 +29,6 @@ func TestErrorsHaveExitCodes(t *testing.T) {
 	s.Run("job", "9").Expect(t, cli.CodeNotFound, "", "candor job: job 9: does not exist; candor jobs lists yours (NotFound)\n")
 }
 
-// TestErrorsFitTheTerminal checks that no line of an error is wider than the terminal.
 func TestErrorsFitTheTerminal(t *testing.T) {
 	s := newSite(t)
 	s.Width = 80
@@ -43,8 +42,7 @@ func TestErrorsFitTheTerminal(t *testing.T) {
 	got.Expect(t, cli.CodeNotFound, "", "candor job: job 9: keeps no files")
 }
 
-// TestFilesOfAnotherMachine checks that an error of the site about a file does not refer to a file on the user's
-// machine.
+// An error of the site about a file must not refer to a file on the user's machine.
 func TestFilesOfAnotherMachine(t *testing.T) {
 	s := newSite(t)
 	clienttest.Answer(s, messages.Auctioneer, messages.VerbJob, func(jobmsg.JobRequest) (r jobmsg.JobDetail, err error) {

@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// MachineFile names the site to which commands on this machine connect if the user names no site. The variable
-// CANDOR_CLIENT names another file.
+// MachineFile names the site to which commands on this machine connect by default. The variable CANDOR_CLIENT names
+// another file.
 const MachineFile = "/etc/candor/client.yaml"
 
 // machine is the content of MachineFile.
@@ -27,8 +27,8 @@ type machine struct {
 	CA     string        `yaml:"ca"`     // PEM file that verifies the server's certificate; "" means that the door gives it
 }
 
-// Loan is the answer of a door: the credentials of the user who asked, and the address of the site. If the door gives
-// no credentials, Refused says why.
+// Loan is the answer of a door: the credentials of the user who asked, and the address of the site. Without
+// credentials, Refused says why.
 type Loan struct {
 	Refused string        `json:"refused,omitempty"`
 	Server  string        `json:"server,omitempty"`
@@ -49,8 +49,7 @@ func (l *Loan) Target() Target {
 }
 
 // readMachine reads the machine's file. It returns the zero value if the file is missing or the user may not read it.
-// On a host of the site, users may not be allowed to read the file's directory, because the directory also has the
-// site's keys. This is no error, because the user may have named a site and credentials.
+// On a host of the site, the directory may be closed to users because it has the site's keys.
 func (a *App) readMachine() (m machine, err error) {
 	path := cmp.Or(a.Getenv("CANDOR_CLIENT"), MachineFile)
 	text, err := os.ReadFile(path)
@@ -66,8 +65,8 @@ func (a *App) readMachine() (m machine, err error) {
 	return m, nil
 }
 
-// ofMachine takes the values that the user did not give from the machine's file. If the user gave neither a server nor
-// credentials, it asks the door for credentials.
+// ofMachine takes missing values from the machine's file. If the user gave neither a server nor credentials, it asks
+// the door for credentials.
 func (a *App) ofMachine(t *Target) error {
 	m, err := a.readMachine()
 	if err != nil {
@@ -91,7 +90,7 @@ func (a *App) ofMachine(t *Target) error {
 	return nil
 }
 
-// loanOf asks a door for the credentials of the user of this process, once for the whole command.
+// loanOf asks a door for the credentials of the process's user, once for the whole command.
 func (a *App) loanOf(door string) (Loan, *relay, error) {
 	if a.loan.Account != "" {
 		return a.loan, a.relay, nil
@@ -106,8 +105,8 @@ func (a *App) loanOf(door string) (Loan, *relay, error) {
 // doorWithin is the longest time to wait for a door's answer.
 const doorWithin = 15 * time.Second
 
-// borrow asks a door for the credentials of the user of this process. The kernel tells the door who asks. If the door
-// relays requests, the connection to it stays open.
+// borrow asks a door for the credentials of the process's user. The kernel tells the door who asks. If the door relays
+// requests, the connection to it stays open.
 func borrow(socket string) (l Loan, r *relay, err error) {
 	c, err := net.DialTimeout("unix", socket, doorWithin)
 	if err != nil {

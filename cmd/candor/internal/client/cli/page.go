@@ -17,8 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// Page collects the output of a command. A view is a function that writes a reply to a page. Its text depends only on
-// the page and the reply.
+// Page collects the output of a command. A view is a function that writes a reply to a page.
 type Page struct {
 	bytes.Buffer
 	terminal.Style
@@ -36,7 +35,7 @@ func (p *Page) Part() *Page {
 	return &Page{Style: p.Style, Now: p.Now, Zone: p.Zone, Columns: p.Columns, Layout: p.Layout}
 }
 
-// Table writes a table. The table is shortened to the width of the terminal.
+// Table writes a table, shortened to the width of the terminal.
 func (p *Page) Table(t *terminal.Table, indent string) {
 	p.tables = append(p.tables, t)
 	if p.alone() {
@@ -88,7 +87,7 @@ func (p *Page) State(s job.State) string {
 	return s.String()
 }
 
-// instants is the format of times in text. They are in the user's time zone.
+// instants is the format of times, in the user's time zone.
 const instants = "2006-01-02 15:04:05"
 
 // At writes a time, or "" for the zero time.
@@ -99,8 +98,8 @@ func (p *Page) At(t messages.Time) string {
 	return t.Std().In(p.Zone).Format(instants)
 }
 
-// Said writes a text that came from the site or from another user. It replaces control characters, and writes times
-// in the zone of the page.
+// Said writes a text from the site or from another user. It replaces control characters, and writes times in the zone
+// of the page.
 func (p *Page) Said(text string) string { return LocalTimes(terminal.Safe(text), p.Zone) }
 
 // written matches a time in a sentence that the site wrote.
@@ -117,8 +116,8 @@ func LocalTimes(text string, zone *time.Location) string {
 	})
 }
 
-// Between writes the time between two instants. If the instant to is zero, it is in the future, and Between counts up
-// to now. If the instant from is zero, Between returns "".
+// Between writes the time between two instants. If the second one is zero or in the future, Between counts up to now.
+// If the first one is zero, it returns "".
 func (p *Page) Between(from, to messages.Time) string {
 	if from == 0 {
 		return ""
@@ -143,7 +142,7 @@ func Price(x float64) string {
 	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }
 
-// Fields writes a line for each pair of a name and a value, aligned. It leaves out pairs with an empty value.
+// Fields writes a line for each pair of a name and a value. It leaves out pairs with an empty value.
 func (p *Page) Fields(pairs ...string) {
 	width := 0
 	for i := 0; i < len(pairs); i += 2 {
@@ -229,7 +228,7 @@ func (p *Page) Prices(prices []market.ClassPrice) {
 	p.Table(t, "  ")
 }
 
-// Change returns the text of the function [Change], in the colour of a gain or a loss.
+// Change returns the text of the function [Change] in the colour of a gain or a loss.
 func (p *Page) Change(c messages.Credits) string {
 	if c < 0 {
 		return p.Red(Change(c))

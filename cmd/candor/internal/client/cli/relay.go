@@ -11,26 +11,25 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Relayed is a request that a door sends to the site for a user, through a connection of the user's account that is
-// already open. RelayAnswer is the answer. After the door has sent its [Loan], the connection carries requests and
-// answers, one after another.
+// Relayed is a request that a door sends to the site for a user, through an open connection of the user's account.
+// After the door has sent its [Loan], the connection to the door carries requests and answers, one after another.
 type Relayed struct {
 	Subject string            `json:"subject"`
 	Payload []byte            `json:"payload"`
 	Within  messages.Duration `json:"within"` // how long the command waits for the answer
 }
 
-// RelayAnswer is the answer to a Relayed request. Direct means that the door did not send the request, and that the
-// command must connect by itself.
+// RelayAnswer is the answer to a Relayed request. Direct means that the door did not send the request: the command must
+// connect by itself.
 type RelayAnswer struct {
 	Reply  []byte          `json:"reply,omitempty"`
 	Error  *messages.Error `json:"error,omitempty"`
 	Direct bool            `json:"direct,omitempty"`
 }
 
-// These are limits of one connection to a door. RelayRequests is the largest number of requests, and RelayBytes the
-// largest size of a request as JSON. A command that needs more connects to the site directly: it runs so long that the
-// time for connecting does not matter. The door closes a connection that has sent nothing for RelayRest.
+// These are limits of one connection to a door: the number of requests, the size of a request as JSON in bytes, and the
+// time without a request before the door closes it. A command that needs more connects to the site directly. It runs so
+// long that connecting does not matter.
 const (
 	RelayRequests = 16
 	RelayBytes    = 512 << 10
@@ -70,8 +69,8 @@ func (b *relayBus) Request(ctx context.Context, subject string, payload []byte) 
 	return d.Request(ctx, subject, payload)
 }
 
-// ask sends a request through the door. After a request without an answer it stops using the door, so that the next
-// attempt goes directly to the site.
+// ask sends a request through the door. If the request gets no answer, ask stops using the door, so the next attempt
+// goes directly to the site.
 func (b *relayBus) ask(ctx context.Context, subject string, payload []byte) RelayAnswer {
 	if !b.relaying.TryLock() {
 		return RelayAnswer{Direct: true} // another request is on its way
@@ -111,7 +110,6 @@ func (b *relayBus) leave() {
 	b.door = nil
 }
 
-// open returns the command's own connection to the site.
 func (b *relayBus) open() (bus.Bus, error) {
 	b.connecting.Lock()
 	defer b.connecting.Unlock()

@@ -20,9 +20,9 @@ import (
 // renewWithin is the longest time that a command waits for the renewal of its credentials.
 const renewWithin = 2 * time.Second
 
-// validity returns when the credentials in a file were issued and when they expire. If a door gave the credentials, it
-// returns zero times. If the file cannot be read, it also returns zero times: connecting then reports the reason. For
-// expired credentials it returns an error that says what to do.
+// validity returns when credentials were issued and when they expire. It returns zero times if a door gave the
+// credentials, or if the file cannot be read: connecting then reports the reason. For expired credentials it returns an
+// error that says what to do.
 func (a *App) validity(t *Target) (issued, expires time.Time, err error) {
 	if t.door != "" {
 		return issued, expires, nil
@@ -40,8 +40,7 @@ func (a *App) validity(t *Target) (issued, expires time.Time, err error) {
 		t.Account, t.Creds, expires.In(a.Zone).Format(time.DateOnly), t.Site, t.Account)
 }
 
-// renew replaces credentials if less than a third of their validity is left. If this fails, it tells the user, and the
-// command continues.
+// renew replaces credentials if less than a third of their validity is left. A failure does not stop the command.
 func (a *App) renew(t Target, b bus.Bus, issued, expires time.Time) {
 	if !identity.Due(issued, expires, a.Now()) {
 		return
@@ -54,7 +53,6 @@ func (a *App) renew(t Target, b bus.Bus, issued, expires time.Time) {
 	}
 }
 
-// renewFile asks the site for credentials that expire later, and replaces the file.
 func renewFile(ctx context.Context, t Target, b bus.Bus) error {
 	p, err := bus.ReadPrincipal(t.Creds)
 	if err != nil {
@@ -72,8 +70,7 @@ func renewFile(ctx context.Context, t Target, b bus.Bus) error {
 	return replaceSecret(t.Creds, creds)
 }
 
-// replaceSecret replaces a file with a new one that only its owner can read. The new file has the same owner as the
-// old one.
+// replaceSecret replaces a file with a new one that only the file's owner can read.
 func replaceSecret(path string, data []byte) error {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {

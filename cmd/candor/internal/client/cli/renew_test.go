@@ -14,8 +14,7 @@ import (
 
 const day = 24 * time.Hour
 
-// certified returns a site whose user alice has credentials for 90 days. The argument ago is their present age. The
-// result file is the credentials file.
+// certified returns a site whose user alice has credentials for 90 days. The argument ago is their age.
 func certified(t *testing.T, ago time.Duration) (s *clienttest.Site, authority *identity.Authority, file string) {
 	t.Helper()
 	s = newSite(t)
@@ -34,7 +33,6 @@ func certified(t *testing.T, ago time.Duration) (s *clienttest.Site, authority *
 	return s, authority, filepath.Join(s.Dir, "state/creds/alice.creds")
 }
 
-// endOf returns the expiry time of the credentials in a file.
 func endOf(t *testing.T, file string) time.Time {
 	t.Helper()
 	p, err := bus.ReadPrincipal(file)
@@ -48,8 +46,7 @@ func endOf(t *testing.T, file string) time.Time {
 	return expires
 }
 
-// TestCredentialsAreRenewedByTheClient runs a command in the last third of the credentials' validity. The command must
-// replace them, in a file that only the user can read.
+// Credentials in the last third of their validity must be replaced, in a file that only the user can read.
 func TestCredentialsAreRenewedByTheClient(t *testing.T) {
 	for ago, renewed := range map[time.Duration]bool{59 * day: false, 61 * day: true} {
 		s, authority, file := certified(t, ago)
@@ -69,15 +66,13 @@ func TestCredentialsAreRenewedByTheClient(t *testing.T) {
 	}
 }
 
-// TestCredentialsThatCannotBeRenewed makes the renewal fail. Valid credentials must still be used, and the user is
-// told.
+// If the renewal fails, the credentials must still be used, and the user is told.
 func TestCredentialsThatCannotBeRenewed(t *testing.T) {
 	s, _, _ := certified(t, 89*day)
 	clienttest.Refuse[messages.RenewRequest](s, messages.Admission, messages.VerbRenew, messages.Errorf(messages.PermissionDenied, "no"))
 	s.Run("submit", "-b", "1").Expect(t, 0, "17", "could not be renewed")
 }
 
-// TestExpiredCredentials checks that a command with expired credentials says so and sends no request.
 func TestExpiredCredentials(t *testing.T) {
 	s, _, _ := certified(t, 91*day)
 	s.Run("submit", "-b", "1").Expect(t, 4, "", "candor user add alice")

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestStateIsNobodyElses checks the state directory without HOME: it is in the user's home directory, and never in a
-// place where another user could have made it.
+// Without HOME, the state directory is in the user's home directory, and never where another user could have made it.
 func TestStateIsNobodyElses(t *testing.T) {
 	u, err := user.Current()
 	if err != nil {

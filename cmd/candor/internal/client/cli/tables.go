@@ -16,8 +16,8 @@ const (
 	formJSON  = "json"
 )
 
-// Tabled adds the flags for tables to a command that prints tables. If --output already means the output files of a
-// job, the flag is --table.
+// Tabled adds the flags for tables to a command. If --output already means the output files of a job, the flag is
+// --table.
 func (a *App) Tabled(cmd *cobra.Command) *cobra.Command {
 	f, name := cmd.Flags(), "output"
 	if f.Lookup(name) != nil {
@@ -30,7 +30,6 @@ func (a *App) Tabled(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// Form sets the form of tables from the text of --output.
 func (a *App) Form(text string) error {
 	switch text {
 	case formJSON:
@@ -43,8 +42,7 @@ func (a *App) Form(text string) error {
 	return nil
 }
 
-// Tariff returns a phrase for the price of an hour on a slot of a class. It returns "" if a slot costs nothing,
-// because nobody else wants one.
+// Tariff returns a phrase for the price of an hour on a slot of a class, or "" if a slot costs nothing.
 func Tariff(t market.SlotTariff) string {
 	costs := "a slot of " + t.Class + " costs "
 	switch {

@@ -11,8 +11,8 @@ import (
 // layouts are the accepted formats of a time. Formats without a zone use the user's zone.
 var layouts = []string{time.RFC3339Nano, "2006-01-02", "2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02 15:04:05"}
 
-// Instant reads a point in time. It accepts a date or time in the local zone, RFC 3339, a span before now such as 24h
-// or "7 days ago", and now, today or yesterday.
+// Instant reads a point in time: a date or time in the local zone, RFC 3339, a span before now such as 24h or "7 days
+// ago", now, today or yesterday.
 func (a *App) Instant(flag, text string) (messages.Time, error) {
 	if text == "" {
 		return 0, nil
@@ -50,7 +50,6 @@ func (a *App) absolute(flag, text, or string) (messages.Time, error) {
 	return 0, Usagef("%s %q: write it like 2026-01-31, 2026-01-31T12:00:00Z, or %s", flag, text, or)
 }
 
-// Returns the time that a word such as today means.
 func (a *App) named(text string) (time.Time, bool) {
 	now := a.Now().In(a.Zone)
 	midnight := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, a.Zone)

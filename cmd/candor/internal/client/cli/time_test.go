@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestInstants reads times in all forms. The present time of the test is 13:00.
+// The present time of the test is 13:00.
 func TestInstants(t *testing.T) {
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	at := func(seconds int) messages.Time {

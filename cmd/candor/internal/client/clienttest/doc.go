@@ -1,3 +1,3 @@
-// Package clienttest has functions that the tests of the commands share. A [Site] in memory answers as a test says. The
-// package runs command lines against it, and compares outputs with golden files. No program may import the package.
+// Package clienttest has functions for the tests of the commands. A [Site] in memory answers as a test says. No program
+// may import the package.
 package clienttest

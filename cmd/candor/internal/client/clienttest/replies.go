@@ -91,7 +91,7 @@ func Statement() money.StatementReply {
 	}}
 }
 
-// AnswerAll makes a site answer every query, with the replies of the view tests. It returns the site.
+// AnswerAll makes a site answer every query with the replies of the view tests. It returns the site.
 func AnswerAll(s *Site) *Site {
 	a, b := messages.Auctioneer, messages.Bank
 	Answer(s, a, messages.VerbJobs, func(jobmsg.JobsRequest) (jobmsg.JobsReply, error) { r := Jobs(); r.More = false; return r, nil })
@@ -137,8 +137,8 @@ func Submissions(s *Site) *[]jobmsg.SubmitRequest {
 	return taken
 }
 
-// Progressing makes the site report a job whose state changes: each request gets the next one of states, and the last
-// one is repeated.
+// Progressing makes the site report a job whose state changes. Each request gets the next one of states; the last one
+// is repeated.
 func Progressing(s *Site, states ...jobmsg.JobSummary) {
 	Answer(s, messages.Auctioneer, messages.VerbJob, func(r jobmsg.JobRequest) (jobmsg.JobDetail, error) {
 		now := states[0]

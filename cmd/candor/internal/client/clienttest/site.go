@@ -42,7 +42,7 @@ type Site struct {
 	Conn    bus.Bus
 	Dir     string // the user's current directory
 	Env     map[string]string
-	In      string                        // standard input
+	In      string
 	NATS    bool                          // users connect to a NATS server
 	Tree    func(*cli.App) *cobra.Command // makes the commands for each run
 	Width   int                           // width of the user's terminal; 0 means there is none
@@ -123,7 +123,6 @@ type Result struct {
 	Out, Err string
 }
 
-// dial connects a user, over NATS if the test has a server.
 func (s *Site) dial(t cli.Target) (bus.Bus, error) {
 	s.Last = t
 	if s.NATS {
@@ -144,7 +143,7 @@ func (s *Site) Run(args ...string) Result {
 	return r
 }
 
-// ForOperators is the beginning of an error: a command for operators was called without an account.
+// ForOperators begins the error for an operators' command that was called without an account.
 const ForOperators = "this command is for operators: repeat the command with --account operator"
 
 // RunIn runs a command line and returns its result. It does not repeat the command as an operator.
@@ -208,5 +207,5 @@ func Golden(t *testing.T, name, got string) {
 	}
 }
 
-// Difference returns a text with got and want, for the message of a failed test.
+// Difference returns a text with got and want.
 func Difference(got, want string) string { return fmt.Sprintf("got\n%s\nwant\n%s", got, want) }

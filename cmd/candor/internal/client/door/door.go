@@ -26,21 +26,19 @@ import (
 )
 
 const (
-	// leastUser is the smallest user number of a person. Smaller numbers belong to services of the machine.
+	// leastUser is the smallest user number of a person. Smaller numbers belong to services.
 	leastUser = 1000
-	// lasts is the shortest remaining validity of credentials that the door gives to a user. Credentials with less are
-	// replaced first.
+	// lasts is the shortest remaining validity of credentials that the door gives. Others are replaced first.
 	lasts = 45 * time.Minute
-	// answersWithin is the longest time of an answer. If the user has not read the answer by then, the door closes the
-	// connection. At most mostAtOnce connections, and mostOfUser of one user, can wait for credentials at the same
-	// time. The same limits hold, separately, for the connections that carry requests.
+	// answersWithin is the longest time of an answer. Then the door closes the connection. At most mostAtOnce
+	// connections, and mostOfUser of one user, can wait for credentials at the same time. The same limits hold,
+	// separately, for connections that carry requests.
 	answersWithin = 10 * time.Second
 	mostAtOnce    = 64
 	mostOfUser    = 8
 	nameLasts     = time.Minute // how long the name of a user number is remembered
 )
 
-// door answers the users of a machine.
 type door struct {
 	bus     bus.Bus
 	name    messages.Name // name of the door's own credentials
@@ -65,7 +63,6 @@ type named struct {
 	at   time.Time
 }
 
-// serve answers the connections of a listener until ctx ends.
 func (d *door) serve(ctx context.Context, l *net.UnixListener) error {
 	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
 	d.names, d.loans = map[uint32]named{}, map[messages.Name]cli.Loan{}
@@ -101,8 +98,8 @@ type places struct {
 	of  map[uint32]int // by user number
 }
 
-// take reserves one of the mostAtOnce places for a connection of a user. It returns false if no place is free, or if
-// the user already has mostOfUser places, so that one user cannot take all places.
+// take reserves one of mostAtOnce places for a connection of a user. It returns false if no place is free. One user
+// gets at most mostOfUser places, and so cannot take all places.
 func (p *places) take(uid uint32) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,7 +148,7 @@ func (d *door) answer(ctx context.Context, c *net.UnixConn, uid uint32) {
 	}
 }
 
-// greet gives a user credentials. It returns whether the user may send requests on the same connection.
+// greet gives a user credentials. The result relays says whether the user may send requests on the same connection.
 func (d *door) greet(ctx context.Context, c *net.UnixConn, uid uint32) (l cli.Loan, relays bool) {
 	defer d.answers.leave(uid)
 	ctx, cancel := context.WithTimeout(ctx, answersWithin)
@@ -199,7 +196,6 @@ func (d *door) lend(ctx context.Context, uid uint32) (cli.Loan, error) {
 	return l, nil
 }
 
-// ask asks the site for the credentials of an account.
 func (d *door) ask(ctx context.Context, account messages.Name) (l cli.Loan, err error) {
 	box, err := nkeys.CreateCurveKeys()
 	if err != nil {
@@ -249,8 +245,8 @@ func (d *door) userName(ctx context.Context, uid uint32) (string, error) {
 	return name, nil
 }
 
-// listen makes the socket, which every user may connect to. It replaces a socket that an ended door left behind, but
-// not a socket at which a door answers.
+// listen makes the socket, which every user may connect to. It replaces the socket of an ended door, but not a socket
+// at which a door answers.
 func listen(path string) (*net.UnixListener, error) {
 	if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
 		_, _ = io.Copy(io.Discard, io.LimitReader(c, 1))

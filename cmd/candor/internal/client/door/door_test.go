@@ -66,7 +66,6 @@ func newMachine(t *testing.T) *machine {
 
 func (m *machine) file() string { return filepath.Join(m.dir, "client.yaml") }
 
-// Returns a command that runs candor as a user, with the arguments in words.
 func (m *machine) as(uid uint32, words ...string) *exec.Cmd {
 	c := exec.Command(m.program, words...)
 	c.Env = []string{asClient + "=1", "CANDOR_CLIENT=" + m.file(), "HOME=/nonexistent", "PATH=" + os.Getenv("PATH")}
@@ -75,7 +74,6 @@ func (m *machine) as(uid uint32, words ...string) *exec.Cmd {
 	return c
 }
 
-// Runs candor as a user, and checks that the output contains want.
 func (m *machine) says(uid uint32, want string, words ...string) {
 	m.Helper()
 	out, err := m.as(uid, words...).CombinedOutput()
@@ -84,13 +82,12 @@ func (m *machine) says(uid uint32, want string, words ...string) {
 	}
 }
 
-// open starts a door with further flags, and waits until it serves.
+// open starts a door with further flags, and waits until the door serves.
 func (m *machine) open(s *embedded.Site, state string, flags ...string) (stop func()) {
 	m.Helper()
 	return m.openTo(s.URL(), state, flags...)
 }
 
-// openTo does what open does, for a site that the door reaches at a URL.
 func (m *machine) openTo(url, state string, flags ...string) (stop func()) {
 	m.Helper()
 	authority, err := identity.OpenFor(filepath.Join(state, "keys"), "west")
@@ -129,9 +126,9 @@ func west(t *testing.T, state string) *embedded.Site {
 	return s
 }
 
-// TestADoorGivesUsersTheirCredentials checks a user who has no file of credentials. The user must be able to submit as
-// the account with the user's name, and as no other account. The door must refuse operators and services of the
-// machine. A user who keeps many connections open must not keep other users out.
+// A user without a file of credentials must be able to submit as the account with the user's name, and as no other
+// account. The door must refuse operators and services. A user who keeps many connections open must not keep others
+// out.
 func TestADoorGivesUsersTheirCredentials(t *testing.T) {
 	m, state := newMachine(t), t.TempDir()
 	s := west(t, state)
@@ -158,7 +155,7 @@ func TestADoorGivesUsersTheirCredentials(t *testing.T) {
 	defer stop()
 	m.says(1, "daemon is an operator", "jobs")
 
-	// Many commands of one user at once, and connections that read nothing, must not keep other users out.
+	// Connections of one user, also those that read nothing, must not keep other users out.
 	holder := m.as(nobody, "-")
 	holder.Path, holder.Args = "/bin/sh", []string{"sh", "-c", fmt.Sprintf("for i in $(seq 12); do %s jobs >/dev/null 2>&1 & done; wait", m.program)}
 	if err := holder.Start(); err != nil {

@@ -14,14 +14,12 @@ import (
 )
 
 const (
-	// mostLines is the largest number of accounts that have an open connection. A connection that nobody has used for
-	// lineRests is closed.
+	// mostLines is the largest number of accounts with an open connection. A connection unused for lineRests is closed.
 	mostLines = 256
 	lineRests = 3 * time.Minute
 )
 
-// lines are the open connections to the site, one for each account that used the door recently. The commands of an
-// account's user send their requests through it, and so they need not connect.
+// lines are the open connections to the site, one for each account that used the door recently.
 type lines struct {
 	connect func(cli.Target) (bus.Bus, error)
 
@@ -29,8 +27,8 @@ type lines struct {
 	open map[messages.Name]*line
 }
 
-// line is the connection of one account. It has the credentials of this account, and never the credentials of the door,
-// so the site refuses requests that the account may not send.
+// line is the connection of one account. It never has the credentials of the door, so the site refuses requests that
+// the account may not send.
 type line struct {
 	loan    cli.Loan
 	connect func() (bus.Bus, error) // connects only once; all its callers belong to one user
@@ -42,7 +40,7 @@ type line struct {
 }
 
 // take returns the connection of a loan's account, or nil if there are already mostLines connections. It replaces a
-// connection with an earlier loan, so that no connection is used longer than its credentials are valid.
+// connection with an earlier loan, because the earlier credentials expire sooner.
 func (l *lines) take(loan cli.Loan) *line {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,7 +119,6 @@ func (d *door) carry(ctx context.Context, loan cli.Loan, r *cli.Relayed) cli.Rel
 	return cli.RelayAnswer{Error: messages.AsError("", err), Direct: bus.Unserved(err)}
 }
 
-// forget removes a loan, so that the user's next command gets new credentials.
 func (d *door) forget(loan cli.Loan) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

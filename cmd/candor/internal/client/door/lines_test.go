@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// forwarder carries connections to a site, and counts them. After close it takes no more, and keeps the open ones.
+// forwarder carries connections to a site, and counts them. After close it takes no more, but keeps the open ones.
 type forwarder struct {
 	net.Listener
 	taken atomic.Int64
@@ -49,8 +49,8 @@ func forward(t *testing.T, url string) *forwarder {
 	return f
 }
 
-// TestADoorKeepsAConnection checks that the commands of a user go through one connection that the door keeps: after the
-// first command, commands work although the site takes no new connection. Another user has another connection.
+// The commands of a user go through one connection that the door keeps. After the first command, they must work
+// although the site takes no new connection. Another user has another connection.
 func TestADoorKeepsAConnection(t *testing.T) {
 	m, state := newMachine(t), t.TempDir()
 	s := west(t, state)
@@ -92,7 +92,6 @@ func (m *machine) dial() *user {
 	return u
 }
 
-// Sends a request for the jobs of an account, and returns the answer.
 func (u *user) asks(subject string) (a cli.RelayAnswer, err error) {
 	payload, err := wire.Marshal(job.JobsRequest{}, wire.Msgpack)
 	if err == nil {
@@ -104,8 +103,7 @@ func (u *user) asks(subject string) (a cli.RelayAnswer, err error) {
 	return a, err
 }
 
-// TestADoorCarriesOnlyTheUsersRequests checks what a hostile user can send to a door: requests in another account's
-// name, requests for other parts of the site, too many or too large ones, and connections that send nothing.
+// A hostile user sends requests in another account's name, for other parts of the site, too many, too large, or none.
 func TestADoorCarriesOnlyTheUsersRequests(t *testing.T) {
 	m, state := newMachine(t), t.TempDir()
 	s := west(t, state)

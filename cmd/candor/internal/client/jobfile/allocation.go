@@ -11,8 +11,8 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// allocation has the requests of a script that starts several ranks with srun or mpirun. The script runs once. Each
-// task gets the resources for all ranks of its node.
+// allocation has the requests of a script that starts several ranks (processes) with srun or mpirun. The script runs
+// once. Each task gets the resources for all ranks of its node.
 type allocation struct {
 	nodes, ranks, perNode int // 0 means the script does not say it
 	most                  int // largest number of nodes; 0 means the same as nodes
@@ -67,7 +67,7 @@ func (o *Options) allocationOptions() {
 	})
 }
 
-// count returns the number of ranks that a step has by default, and the number of nodes that the ranks use.
+// count returns the default number of ranks of a step, and the number of nodes that they use.
 func (a *allocation) count() (ranks, nodes int) {
 	ranks, nodes = a.ranks, max(a.nodes, 1)
 	switch {
@@ -85,8 +85,7 @@ func (job *Job) Ranks() int {
 	return ranks
 }
 
-// finishAllocation gives each task the resources for the ranks of its node. There is one task, or one on each of
-// several nodes.
+// finishAllocation gives each task the resources for the ranks of its node. There is one task for each node.
 func (job *Job) finishAllocation() error {
 	s, a := &job.Spec.Stages[0], &job.allocation
 	if err := cmp.Or(job.listedNodes(), job.ranksOfGPUs()); err != nil {
@@ -138,7 +137,7 @@ func (job *Job) listedNodes() error {
 	return nil
 }
 
-// ranksOfGPUs computes the number of ranks from the number of GPUs, or the number of GPUs from the ranks.
+// ranksOfGPUs computes the number of ranks from the number of GPUs, or the other way round.
 func (job *Job) ranksOfGPUs() error {
 	a := &job.allocation
 	all := max(a.inAll.number, job.Spec.Stages[0].GPUs*max(a.nodes, 1))
@@ -171,7 +170,6 @@ func (job *Job) divideGPUs(nodes int) error {
 	return nil
 }
 
-// perNodeCounts returns the number of ranks on each node.
 func (a *allocation) perNodeCounts() []int {
 	ranks, nodes := a.count()
 	nodes = min(nodes, ranks)
@@ -184,8 +182,7 @@ func (a *allocation) perNodeCounts() []int {
 	return counts
 }
 
-// allocationVariables returns environment variables that describe the allocation to the script, and to programs that
-// start ranks.
+// allocationVariables returns the environment variables that describe the allocation to the script.
 func (job *Job) allocationVariables() [][2]string {
 	nodes := len(job.allocation.perNodeCounts())
 	list := `"$CANDOR_NODE"`
@@ -201,8 +198,8 @@ func (job *Job) allocationVariables() [][2]string {
 	return values
 }
 
-// sizeVariables returns environment variables with the numbers of nodes, ranks and processors of the allocation. The
-// arguments list and cpus are the nodes, and the processors of each node, as text for a shell.
+// sizeVariables returns environment variables with the numbers of nodes, ranks and processors. The arguments list and
+// cpus are the nodes, and the processors of each node, as text for a shell.
 func (job *Job) sizeVariables(list, cpus string) [][2]string {
 	counts := job.allocation.perNodeCounts()
 	ranks, nodes := strconv.Itoa(job.Ranks()), strconv.Itoa(len(counts))
@@ -221,7 +218,7 @@ func (job *Job) sizeVariables(list, cpus string) [][2]string {
 	return values
 }
 
-// RanksOf returns the number of ranks of a script, which [Job.AddPrelude] wrote into it. It returns 0 if it finds none.
+// RanksOf returns the number of ranks that [Job.AddPrelude] wrote into a script, or 0 if it finds none.
 func RanksOf(script string) (ranks int) {
 	if _, rest, is := strings.Cut(script, " SLURM_NTASKS="); is {
 		number, _, _ := strings.Cut(rest, " ")
@@ -230,10 +227,9 @@ func RanksOf(script string) (ranks int) {
 	return ranks
 }
 
-// freeThreads returns a shell command that removes the thread counts that the site set. The command removes them only
-// where the kernel limits the script to its processors: the script may then use all of them, and its ranks get thread
-// counts of their own. freeThreads returns "" in three cases: the script has one rank, it is a script of another
-// system, or the job itself sets both variables.
+// freeThreads returns a shell command that removes the site's thread counts where the kernel limits the script to its
+// processors. The script may then use all of them, and its ranks get counts of their own. The result is "" for a script
+// with one rank, for a script of another system, and for a job that sets both variables.
 func (job *Job) freeThreads() string {
 	if job.Ranks() == 1 || job.system != "" {
 		return ""

@@ -18,8 +18,7 @@ var spanFromNow = sync.OnceValue(func() *regexp.Regexp {
 var dayTimes = map[string]time.Duration{"midnight": 0, "noon": 12 * time.Hour, "teatime": 16 * time.Hour}
 
 // ParseBegin reads a begin time as sbatch does, in the zone of now: now+1hour, 16:00 (today, or tomorrow if it has
-// passed), tomorrow, 2026-01-31, 2026-01-31T12:00, and with a zone 2026-01-31T12:00:00Z. It also reads +1h30m, which
-// counts from now.
+// passed), tomorrow, 2026-01-31, 2026-01-31T12:00, 2026-01-31T12:00:00Z. It also reads +1h30m, which counts from now.
 func ParseBegin(text string, now time.Time) (time.Time, error) {
 	lower := strings.ToLower(strings.TrimSpace(text))
 	if rest, relative := strings.CutPrefix(strings.TrimPrefix(lower, "now"), "+"); relative {
@@ -74,7 +73,7 @@ func timeOfDay(text string, midnight time.Time) (time.Time, bool) {
 	return midnight, false
 }
 
-// setBegin sets the begin time as text. It checks the text now; the time is computed at submission.
+// setBegin sets the begin time as text, and checks it. The time is computed at submission.
 func setBegin(job *Job, text string) error {
 	job.Begin = text
 	_, err := ParseBegin(text, time.Unix(0, 0))

@@ -17,7 +17,6 @@ type due struct {
 	in span
 }
 
-// numbers is a list of job numbers.
 type numbers []messages.JobID
 
 // valuation is a job.Valuation as a YAML document writes it.
@@ -78,7 +77,6 @@ func parseJobs(items []string) ([]messages.JobID, error) {
 	return out, nil
 }
 
-// bidOptions declares the options about the bid.
 func (o *Options) bidOptions() {
 	o.option("rate", "", "the bid for a second on a slot, in `credits`, or for an hour, as in 36/h, in markets that read it (see candor markets)",
 		func(job *Job, text string) (err error) {

@@ -15,8 +15,8 @@ type Distribution struct {
 	Plane  int  // number of consecutive ranks on a node, before the next node gets ranks; 0 means not given
 }
 
-// ParseDistribution reads a value of --distribution, such as cyclic:block or plane=4. It ignores the parts of the value
-// about sockets and cores.
+// ParseDistribution reads a value of --distribution, such as cyclic:block or plane=4. It ignores the parts about
+// sockets and cores.
 func ParseDistribution(text string) (d Distribution, err error) {
 	words, pack, _ := strings.Cut(strings.ToLower(text), ",")
 	nodes, _, _ := strings.Cut(words, ":")

@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/yamlfile"
 )
 
-// MaxDocument is the largest size of a document or script in bytes. No job within the limits of package messages
-// needs more.
+// MaxDocument is the largest size of a document or script in bytes. No job within the limits of package messages is
+// larger.
 const MaxDocument = 4 << 20
 
 // document is a job as a YAML document writes it.
@@ -65,8 +65,7 @@ type stage struct {
 	Work  `yaml:",inline"`
 }
 
-// Work is the work of a stage. It is exported because the YAML reader sets embedded structs only if they are
-// exported.
+// Work is the work of a stage. It is exported because the YAML reader cannot set unexported embedded structs.
 type Work struct {
 	Class      text     `yaml:"class"`
 	Tasks      count    `yaml:"tasks"`
@@ -112,21 +111,20 @@ type Job struct {
 	Begin string
 	// Inputs are files that are not stored yet. Once they are stored, they become Inputs of their stages.
 	Inputs []Input
-	// Here says that the job names no directory, and so runs in the directory where it is submitted.
+	// Here means that the job names no directory, and runs in the directory where it is submitted.
 	Here bool
 	// Stdout and Stderr are patterns for the names of output files; "" means that the output goes to the log. Stdin is
 	// the pattern of a file that the tasks read; "" means that they read nothing.
 	Stdin, Stdout, Stderr string
 	Append                bool // output is added to the files; they are not emptied first
-	// Usual has the patterns for standard output and standard error that are used if no option names a file. "" means
-	// sbatch's usual name.
+	// Usual has the patterns for standard output and standard error without an option. "" means sbatch's usual name.
 	Usual [2]string
-	// inDirectory has a file name for each path in Usual. If the path is a directory when the task starts, the output
-	// goes to a file with this name in the directory. "" means that the path cannot be a directory.
+	// inDirectory has a file name for each path in Usual, for the case that the path is a directory when the task
+	// starts. "" means that the path cannot be a directory.
 	inDirectory [2]string
-	// system is PBS or Grid Engine if the script has directives of one of them, and otherwise "".
+	// system is PBS or Grid Engine for a script with their directives, otherwise "".
 	system string
-	// Slurm means that tasks get the environment variables that Slurm gives to tasks.
+	// Slurm means that tasks get Slurm's environment variables.
 	Slurm bool
 	// Names are names of a Slurm site that the job uses. Translate replaces them.
 	Names Names
@@ -136,8 +134,8 @@ type Job struct {
 	Host string
 	// Path is the path of the script's file; "" means the script is not in a file.
 	Path string
-	// Commands is the directory where the user's PATH has candor's srun, or "" if there is none. A script whose own
-	// PATH has no srun finds it in this directory. A script with "#!/bin/bash -l" or --export=NONE has its own PATH.
+	// Commands is the directory where the user's PATH has candor's srun, or "". A script finds srun there if its own
+	// PATH has none, as with "#!/bin/bash -l" or --export=NONE.
 	Commands string
 	// Warnings are sentences about ignored options.
 	Warnings []string
@@ -179,7 +177,6 @@ func ParseDocument(source []byte) (*Job, error) {
 	return job, nil
 }
 
-// documentError rewrites an error of the YAML reader in the words of a user.
 func documentError(err error) error {
 	if errors.Is(err, io.EOF) {
 		return messages.Errorf(messages.Invalid, "the file is empty: it must describe a job; see candor help job-file")
@@ -200,8 +197,8 @@ func documentError(err error) error {
 	return messages.Errorf(messages.Invalid, "line %d, column %d: %s\n%s", position.Line, position.Column, wanted(at), strings.TrimRight(snippet, " \n"))
 }
 
-// Returns the message of an error of the YAML reader. If a value has the wrong shape, the message says which shape is
-// right, without terms of YAML.
+// Returns the message of an error of the YAML reader. For a value of the wrong shape, it says which shape is right,
+// without terms of YAML.
 func wanted(err yaml.Error) string {
 	if shape, ok := errors.AsType[*yaml.UnexpectedNodeTypeError](err); ok {
 		switch shape.Expected {
@@ -243,7 +240,7 @@ func (d *document) spec() (job.JobSpec, error) {
 	return spec, nil
 }
 
-// Returns the stage that the fields at the top level describe, or nil if no field of a stage is there.
+// Returns the stage that the fields at the top level describe, or nil.
 func (d *document) single() *stage {
 	own := d.Work
 	own.Inputs, own.Outputs = inputs{}, nil
@@ -269,9 +266,8 @@ func (s *stage) spec() job.Stage {
 	return out
 }
 
-// Locate returns the line of the document that a message is about, or "" if there is none. The message begins with the
-// path of a field ("stages[0].tasks: …"). If the document lacks the field, Locate uses the nearest enclosing field that
-// the document has.
+// Locate returns the line of the document that a message is about, or "". The message begins with the path of a field
+// ("stages[0].tasks: …"). If the document lacks the field, Locate uses the nearest enclosing field.
 func (j *Job) Locate(message string) string {
 	field, _, ok := strings.Cut(message, ":")
 	if !ok || j.source == nil {

@@ -78,8 +78,7 @@ func TestADocumentOfOneStage(t *testing.T) {
 	}
 }
 
-// TestAmountsInJobFiles reads amounts with an exponent, as requests may have them: programs write small numbers in
-// this form.
+// Programs write small numbers with an exponent.
 func TestAmountsInJobFiles(t *testing.T) {
 	for text, want := range map[string]messages.Credits{"5e-05": 50, "1E3": 1000 * messages.Credit, "1.5e+1": 15 * messages.Credit, `"2e0"`: 2 * messages.Credit} {
 		job, err := ParseDocument([]byte("budget: " + text + "\nrate: " + text + "\ncommand: [x]\n"))
@@ -89,7 +88,6 @@ func TestAmountsInJobFiles(t *testing.T) {
 	}
 }
 
-// TestARateMayBeForAnHour reads a rate for an hour, in a job file and as an option.
 func TestARateMayBeForAnHour(t *testing.T) {
 	for text, want := range map[string]messages.Credits{"36/h": messages.Credit / 100, "0.01/s": messages.Credit / 100, "1/h": messages.HourlyCredit} {
 		job, err := ParseDocument([]byte("budget: 1\nrate: " + text + "\ncommand: [x]\n"))
@@ -117,8 +115,7 @@ func TestABudgetOfZeroIsNotAMissingOne(t *testing.T) {
 	}
 }
 
-// TestBadDocumentsAreRefusedWithTheirPlace checks that an error has the line and column, and shows the line with a
-// mark under the place.
+// An error has the line and column, and shows the line with a mark under the place.
 func TestBadDocumentsAreRefusedWithTheirPlace(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"budget: ten\ncommand: [x]\n", `line 1, column 9: amount "ten": must be a decimal number`},
@@ -190,7 +187,7 @@ func TestTheLineThatTheSiteComplainsOfIsFound(t *testing.T) {
 	}
 }
 
-// TestTheSitesOwnJSONIsADocument checks that the description of a job that the site prints can be submitted again.
+// The description of a job that the site prints can be submitted again.
 func TestTheSitesOwnJSONIsADocument(t *testing.T) {
 	want := jobmsg.JobSpec{Name: "again", Budget: 12_500_000, Dir: "/data", Env: jobmsg.Env{{Name: "A", Value: "1"}},
 		Utility: &jobmsg.Utility{Form: jobmsg.Linear, Weights: jobmsg.Weights{{Class: "map", Weight: 1.5}}},

@@ -8,9 +8,9 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// An array whose elements need several nodes is not one job: each element is a job of its own, because each stage of a
-// job has only one gang (tasks that start together). Two labels mark the elements of one array. The number of the array
-// is the number of its first job, as under Slurm.
+// An array whose elements need several nodes is not one job, because a stage has only one gang (tasks that start
+// together). Each element is a job of its own. Two labels mark the elements of one array. The number of the array is
+// the number of its first job, as under Slurm.
 const (
 	arrayLabel = "slurm-array" // number of the array; the first job does not know its number yet, and has firstOfArray
 	indexLabel = "slurm-index"
@@ -18,8 +18,8 @@ const (
 	firstOfArray = "first"
 )
 
-// MaxElements is the largest number of elements of an array of jobs on several nodes. A job can wait for this number of
-// jobs, so another job can wait for the whole array.
+// MaxElements is the largest number of elements of an array of jobs on several nodes. A job can wait for this many
+// jobs, and so for the whole array.
 const MaxElements = job.MaxDependencies
 
 // split is an array of jobs on several nodes.
@@ -27,14 +27,13 @@ type split struct {
 	indices job.Array                // nil means the job is not such an array
 	most    int                      // how many elements may run at the same time; 0 means no bound
 	after   map[int64]messages.JobID // by index of an element: the job that it waits for; nil means none
-	// The following fields are set for the job of one element:
+	// The following fields are set for the job of one element.
 	element bool
 	index   int64
 	first   messages.JobID // 0 means this job is the first
 }
 
-// Splits returns the indices of an array whose elements become jobs of their own. It returns nil for every other job,
-// also for the job of one element.
+// Splits returns the indices of an array whose elements become jobs of their own, and nil for every other job.
 func (job *Job) Splits() job.Array {
 	if job.split.element {
 		return nil
@@ -42,7 +41,7 @@ func (job *Job) Splits() job.Array {
 	return job.split.indices
 }
 
-// splitArray removes the array from the stage of a job on several nodes, and puts it into job.split.
+// splitArray moves the array of a job on several nodes from the job's stage to job.split.
 func (job *Job) splitArray() error {
 	s := &job.Spec.Stages[0]
 	if n := s.Array.Count(); n > MaxElements {
@@ -54,7 +53,7 @@ func (job *Job) splitArray() error {
 }
 
 // Element returns the job for the next element of an array. [Job.Splits] must not return nil. The list earlier has the
-// job numbers of all elements before it. Each element gets an equal part of the budget of the array.
+// job numbers of all elements before it. Each element gets an equal part of the array's budget.
 func (job *Job) Element(earlier []messages.JobID) (*Job, error) {
 	e, n, at := *job, job.split.indices.Count(), len(earlier)
 	e.split.element, e.split.index = true, job.split.indices.At(int64(at))
@@ -84,8 +83,8 @@ func (job *Job) Element(earlier []messages.JobID) (*Job, error) {
 	return &e, nil
 }
 
-// AfterElements makes a job wait until the elements of an array of jobs on several nodes have completed. If the job
-// is also such an array, each of its elements waits only for the element with the same index.
+// AfterElements makes a job wait until the elements of an array of jobs on several nodes have completed. If the job is
+// such an array too, each element waits only for the element with the same index.
 func (job *Job) AfterElements(elements []job.JobSummary) error {
 	pairs := map[int64]messages.JobID{}
 	for i := range elements {
@@ -104,8 +103,8 @@ func (job *Job) AfterElements(elements []job.JobSummary) error {
 	return nil
 }
 
-// ElementOf returns the array and the index of a job. The boolean result is true if the job is an element of an array
-// of jobs on several nodes.
+// ElementOf returns the array and the index of a job, and whether the job is an element of an array of jobs on several
+// nodes.
 func ElementOf(j *job.JobSummary) (array messages.JobID, index int64, is bool) {
 	of, _ := j.Labels.Get(arrayLabel)
 	text, _ := j.Labels.Get(indexLabel)
@@ -123,7 +122,6 @@ func ElementOf(j *job.JobSummary) (array messages.JobID, index int64, is bool) {
 // ElementsAfter returns the label that selects all elements of an array except the first one.
 func ElementsAfter(first messages.JobID) string { return arrayLabel + "=" + first.String() }
 
-// indices returns the indices of the array that the job is or belongs to, or nil if there is no array.
 func (job *Job) indices() job.Array {
 	if job.split.element {
 		return job.split.indices

@@ -9,8 +9,8 @@ import (
 )
 
 // AddEnvironment sets the variables of the user's environment ("K=V" each), as --export=ALL asks. It keeps variables
-// that the job already sets. It leaves out variables that describe the Candor task or connection of the submitting
-// process. It returns the names of variables that no task can have: they are too long or not text.
+// that the job sets. It leaves out variables that describe the submitting process's own task or connection. It returns
+// the names of variables that no task can have: they are too long or not text.
 func (j *Job) AddEnvironment(environment []string) (left []string) {
 	for _, pair := range environment {
 		key, value, _ := strings.Cut(pair, "=")
@@ -26,7 +26,7 @@ func (j *Job) AddEnvironment(environment []string) (left []string) {
 	return left
 }
 
-// ofTask reports whether a variable describes the task or the connection of the process that submits.
+// ofTask reports whether a variable describes the task or the connection of the submitting process.
 func ofTask(name string) bool {
 	return strings.HasPrefix(name, "SLURM_") || strings.HasPrefix(name, "CANDOR_") && name != "CANDOR_BUDGET"
 }
@@ -47,10 +47,10 @@ func findVariable(e job.Env, name string) (int, bool) {
 }
 
 // AddSafeEnvironment does what AddEnvironment does, but leaves out variables that seem to hold a secret: every replica
-// stores a job's variables in its log. It returns warnings with the names of the variables that it left out.
+// stores a job's variables in its log. It returns warnings that name these variables.
 func (j *Job) AddSafeEnvironment(environment []string) (warnings []string) {
 	var safe, left []string
-	processors := "" // number of processors of the submitting task, if a task submits
+	processors := "" // number of processors of the submitting task; "" outside a task
 	for _, pair := range environment {
 		if n, is := strings.CutPrefix(pair, "CANDOR_CPUS="); is {
 			processors = n
@@ -76,7 +76,6 @@ func (j *Job) AddSafeEnvironment(environment []string) (warnings []string) {
 	return warnings
 }
 
-// secretWords are parts of names of variables that hold secrets.
 var secretWords = []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "PRIVATE_KEY", "API_KEY", "APIKEY", "ACCESS_KEY", "AUTH_SOCK", "COOKIE"}
 
 func secret(name string) bool {
@@ -84,8 +83,7 @@ func secret(name string) bool {
 	return slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(name, w) })
 }
 
-// unwanted reports whether a variable of the submitting process must not be passed on, because
-// tasks have their own value.
+// unwanted reports whether a variable must not be passed on, because tasks have their own value.
 func unwanted(name string) bool {
 	return slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_", "TMPDIR", "HOME", "USER", "LOGNAME", "TERM"}, name)
 }

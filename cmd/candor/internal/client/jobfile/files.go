@@ -18,13 +18,12 @@ type Input struct {
 	Name  string // path in the working directory of tasks
 }
 
-// inputs are files in a document: files on the user's machine, and files that the site already stores.
+// inputs are files on the user's machine, and files that the site already stores.
 type inputs struct {
 	local  []Input
 	stored []job.File
 }
 
-// patterns are the patterns of output files in a job file.
 type patterns []string
 
 // UnmarshalYAML takes FILE or FILE=NAME, or a list of them.

@@ -34,7 +34,6 @@ stages:
 	}
 }
 
-// TestFilesOfASingleStage reads a job of one stage with its files at the top level.
 func TestFilesOfASingleStage(t *testing.T) {
 	job, err := ParseDocument([]byte("command: [x]\ninputs: a\noutputs: [b]\n"))
 	if err != nil {
@@ -45,7 +44,6 @@ func TestFilesOfASingleStage(t *testing.T) {
 	}
 }
 
-// TestFilesOfAScript checks that files in options are added to the files in directives.
 func TestFilesOfAScript(t *testing.T) {
 	job, err := ParseScript([]byte("#!/bin/sh\n#CANDOR --input 'a b=c' --output 'x*'\ntrue\n"), nil, nil)
 	if err != nil {

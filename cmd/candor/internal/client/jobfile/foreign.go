@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// foreign has the requests in directives of PBS or Grid Engine. They become options of sbatch.
+// foreign has the requests in directives of PBS or Grid Engine.
 type foreign struct {
 	system   string // PBS or SGE
 	said     []string
@@ -28,13 +28,11 @@ type foreign struct {
 	home                  string // home directory of the user who submits
 }
 
-// The systems whose directives are translated.
 const (
 	pbs        = "PBS"
 	gridEngine = "SGE"
 )
 
-// translate translates directive lines of PBS or Grid Engine to options of sbatch.
 func (o *Options) translate(system string, lines []directive, job *Job) error {
 	f := &foreign{system: system}
 	f.home, _ = o.lookup("HOME")
@@ -62,7 +60,6 @@ func (o *Options) translate(system string, lines []directive, job *Job) error {
 	return nil
 }
 
-// Foreign reports whether the job's options are lines of PBS or Grid Engine.
 func (j *Job) Foreign() bool { return j.system != "" }
 
 // markers are the beginnings of directive lines, by system.
@@ -76,7 +73,7 @@ var bareOptions = map[string][]string{
 	gridEngine: {"-V", "-h", "-cwd", "-notify", "-terse", "-clear", "-verify"},
 }
 
-// withoutEffect lists options with their values that have no effect here, by system. A "*" stands for any value.
+// withoutEffect lists options with values that have no effect here, by system. A "*" stands for any value.
 var withoutEffect = map[string][]string{
 	pbs:        {"-V", "-X", "-z", "-S", "-k", "-p", "-c", "-R", "-f", "-x", "-C"},
 	gridEngine: {"-V", "-cwd", "-notify", "-clear", "-S", "-p", "-R", "-b", "-w", "-binding", "-A", "-ac", "-terse", "-shell", "-ckpt", "-now", "-js"},
@@ -152,7 +149,7 @@ func (f *foreign) common(name, value string) (known bool, err error) {
 	return true, nil
 }
 
-// path removes the host before a file's name, and replaces the job's number and name with sbatch's patterns.
+// path removes the host from a file's name, and replaces the job's number and name with sbatch's patterns.
 func (f *foreign) path(text string) string {
 	if _, path, hosted := strings.Cut(text, ":"); hosted {
 		text = path
@@ -245,9 +242,9 @@ func (f *foreign) words() (out []string, err error) {
 	return out, f.mails(add)
 }
 
-// files returns the paths of output files as PBS or Grid Engine chooses them: usual[0] for standard output, and
-// usual[1] for standard error. usual[1] is "" if both outputs go to one file. If a path in usual is a directory, the
-// output goes to the file in it that within names.
+// files returns the paths of output files that PBS or Grid Engine chooses: usual[0] for standard output, usual[1] for
+// standard error. usual[1] is "" if one file gets both outputs. If a path is a directory, the output goes to the file
+// in it that within names.
 func (f *foreign) files() (usual, within [2]string) {
 	number := "%A"
 	if f.array != "" {

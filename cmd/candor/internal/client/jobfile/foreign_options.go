@@ -170,14 +170,14 @@ func (f *foreign) sgeOption(name, value string) error {
 	return nil
 }
 
-// sharesMemory reports whether a parallel environment of Grid Engine puts all slots of a job on one node. This is a
-// guess from the name, because each site chooses its names.
+// sharesMemory guesses from the name whether a parallel environment of Grid Engine puts all slots of a job on one node.
+// Each site chooses its names.
 func sharesMemory(environment string) bool {
 	environment = strings.ToLower(environment)
 	return slices.ContainsFunc([]string{"smp", "omp", "thread", "share", "shm", "serial", "multicore", "local", "onenode", "single"}, func(word string) bool { return strings.Contains(environment, word) })
 }
 
-// sgeResource reads one resource of a line "#$ -l". Memory is given per slot.
+// sgeResource reads one resource of a line "#$ -l". Memory is per slot.
 func (f *foreign) sgeResource(key, value string) (err error) {
 	switch key {
 	case "h_vmem", "s_vmem", "mem_free", "tmem", "virtual_free", "vf", "mem", "rmem", "h_rss", "h_data", "m_mem_free", "mem_requested", "ram_free", "mem_token":

@@ -12,8 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestLinesOfOtherSystems compares the jobs of PBS and Grid Engine scripts with the jobs of equivalent sbatch
-// scripts.
+// TestLinesOfOtherSystems compares scripts of PBS and Grid Engine with equivalent sbatch scripts.
 func TestLinesOfOtherSystems(t *testing.T) {
 	for lines, sbatch := range map[string]string{
 		"#PBS -N sim -l nodes=1:ppn=8,walltime=24:00:00 -q batch -V -S /bin/bash": "-J sim -N 1 --ntasks-per-node=8 -t 24:00:00 -p batch",
@@ -44,7 +43,6 @@ func TestLinesOfOtherSystems(t *testing.T) {
 	}
 }
 
-// TestFilesOfOtherSystems checks the names of output files of PBS and Grid Engine scripts.
 func TestFilesOfOtherSystems(t *testing.T) {
 	for lines, want := range map[string][2]string{
 		"#PBS -N a":         {"%x.o%A", "%x.e%A"},
@@ -60,8 +58,7 @@ func TestFilesOfOtherSystems(t *testing.T) {
 	}
 }
 
-// TestFilesInADirectory gives an output file the name of a directory. The file must be in this directory, with its
-// usual name.
+// If an output file has the name of a directory, the file must be in this directory, with its usual name.
 func TestFilesInADirectory(t *testing.T) {
 	for _, line := range []string{"#PBS -o logs -e logs -N a", "#$ -o logs -e logs -N a -cwd"} {
 		dir := t.TempDir()
@@ -84,8 +81,6 @@ func TestFilesInADirectory(t *testing.T) {
 	}
 }
 
-// TestOtherSystemsAreRefusedWhereTheyAskForMore checks that a script is refused if it asks for something that Candor
-// cannot do.
 func TestOtherSystemsAreRefusedWhereTheyAskForMore(t *testing.T) {
 	for lines, want := range map[string]string{
 		"#PBS -l nodes=1:ppn=4+2:ppn=8": "all nodes of a job must have the same resources here",
@@ -113,8 +108,7 @@ func TestOtherSystemsAreRefusedWhereTheyAskForMore(t *testing.T) {
 	}
 }
 
-// TestVariablesOfOtherSystems runs scripts of PBS and Grid Engine. They must find their directory, the job's number and
-// the list of nodes in the variables of their system.
+// Scripts must find their directory, the job's number and the list of nodes in the variables of PBS or Grid Engine.
 func TestVariablesOfOtherSystems(t *testing.T) {
 	for script, want := range map[string]string{
 		"#PBS -l nodes=2:ppn=2\ncd $PBS_O_WORKDIR && echo $PWD ${PBS_JOBID%%.*} $PBS_NP $PBS_NUM_PPN $OMP_NUM_THREADS $(cat $PBS_NODEFILE)\n": "DIR 7 4 2 5 a a b b",

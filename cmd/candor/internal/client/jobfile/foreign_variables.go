@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// foreignVariables returns a shell command that sets the environment variables of PBS or Grid Engine. It also writes
-// the list of nodes to a file.
+// foreignVariables returns a shell command that sets the variables of PBS or Grid Engine, and writes the list of nodes
+// to a file.
 func (j *Job) foreignVariables(user string) string {
 	counts, stage := j.allocation.perNodeCounts(), &j.Spec.Stages[0]
 	ranks, each := j.Ranks(), strconv.Itoa(counts[0])
@@ -38,7 +38,6 @@ func (j *Job) foreignVariables(user string) string {
 	return exportOf(values) + nodeFile("PBS_NODEFILE", fmt.Sprintf(`candor_rank=0; while [ $candor_rank -lt %s ]; do echo "$candor_node"; candor_rank=$((candor_rank + 1)); done`, each))
 }
 
-// exportOf returns a shell command that exports variables.
 func exportOf(values [][2]string) string {
 	var b strings.Builder
 	b.WriteString("export")
@@ -48,8 +47,7 @@ func exportOf(values [][2]string) string {
 	return b.String()
 }
 
-// nodeFile returns a shell command that writes lines for each node of a job to a file, and sets a variable to the name of
-// the file.
+// nodeFile returns a shell command that writes lines for each node to a file, and sets a variable to the file's name.
 func nodeFile(variable, line string) string {
 	return fmt.Sprintf(`; export %s="$(mktemp)"; for candor_node in $(echo "${CANDOR_NODES:-$CANDOR_NODE}" | tr , ' '); do %s; done >"$%s"; unset candor_node candor_rank`, variable, line, variable)
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// A heterogeneous job of Slurm has several components, each with options of its own: a line "#SBATCH hetjob", or a colon
-// on the command line, begins the next component. The job gets a stage for each component. All stages start together, and
-// the script runs on the first node of the first one.
+// A heterogeneous job of Slurm has several components with options of their own. A line "#SBATCH hetjob", or a colon on
+// the command line, begins the next component. Each component becomes a stage. All stages start together, and the
+// script runs on the first node of the first one.
 
 // addComponent returns the options of the next component of a heterogeneous job.
 func (o *Options) addComponent() *Options {
@@ -28,14 +28,13 @@ func isHetjob(words []string) bool {
 	return len(words) == 1 && (words[0] == "hetjob" || words[0] == "packjob")
 }
 
-// ofComponent lists the options that can differ between the components of a heterogeneous job.
+// ofComponent lists the options that can differ between components.
 var ofComponent = []string{"ntasks", "nodes", "ntasks-per-node", "ntasks-per-gpu", "distribution", "slurm-nodelist", "nodelist", "gpus-in-all", "gpus-per-task", "cpus", "memory", "gpus", "disk",
 	"exclusive", "constraint", "exclude", "licenses", "mem-per-cpu", "mem-per-gpu", "cpus-per-gpu", "mincpus", "class", "time", "slurm-partition"}
 
-// ofAll lists options of the whole job. Components may repeat them, but the value of the first component counts.
+// ofAll lists options of the whole job. Components may repeat them, but the first component's value counts.
 var ofAll = []string{"name", "comment", "notify", "wait", "attempts", "signal"}
 
-// overlayComponents adds the components of top to o.
 func (o *Options) overlayComponents(top *Options) error {
 	for i, c := range top.components {
 		if i == len(o.components) {
@@ -48,7 +47,7 @@ func (o *Options) overlayComponents(top *Options) error {
 	return nil
 }
 
-// applyComponents makes the components of a job, except the first one, which is the job itself.
+// applyComponents makes the components of a job after the first one, which is the job itself.
 func (o *Options) applyComponents(job *Job) error {
 	job.components = nil
 	if len(o.components) > 0 && len(job.Spec.Stages) == 1 && job.Spec.Stages[0].Array != nil {
@@ -70,12 +69,12 @@ func (o *Options) applyComponents(job *Job) error {
 	return nil
 }
 
-// Components returns the components of a heterogeneous job after the first one, which is the job itself. Each is a job of
-// one stage.
+// Components returns the components of a heterogeneous job after the first one, which is the job itself. Each has one
+// stage.
 func (j *Job) Components() []*Job { return j.components }
 
-// JoinMarkets finds a market in which all components of a heterogeneous job can run together. It is for components
-// whose partitions mean different markets. The market of the first component is in Spec.Market.
+// JoinMarkets finds a market in which all components can run together, if their partitions mean different markets. The
+// market of the first component is in Spec.Market.
 func (j *Job) JoinMarkets(reply *market.MarketsReply) error {
 	var table jobmsg.Labels
 	if reply.Slurm != nil {
@@ -124,10 +123,9 @@ func (j *Job) Assemble() {
 	j.Spec.Stages, j.components = stages, nil
 }
 
-// HetGroup is the end of the names of variables that describe one component of a heterogeneous job.
+// HetGroup returns the end of the names of variables that describe one component.
 func HetGroup(component int) string { return "_HET_GROUP_" + strconv.Itoa(component) }
 
-// hetVariables returns the environment variables that describe the components of a heterogeneous job.
 func (j *Job) hetVariables() (values [][2]string) {
 	if len(j.components) == 0 {
 		return nil
@@ -151,8 +149,8 @@ func (j *Job) hetVariables() (values [][2]string) {
 	return values
 }
 
-// nodesFrom returns a shell word for n of the job's nodes. The first of them has the position from, which counts from
-// 0.
+// nodesFrom returns a shell word for n of the job's nodes. The argument from is the position of the first of them; it
+// counts from 0.
 func nodesFrom(from, n int) string {
 	return fmt.Sprintf(`"$(echo "$CANDOR_NODES" | cut -d, -f%d-%d)"`, from+1, from+n)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Names are names of a Slurm site in a script. The site's tables say what they mean in Candor.
+// Names are Slurm names in a script. The site's tables say what they mean in Candor.
 type Names struct {
 	Partition   string // one partition, or a list with commas
 	Account     string
@@ -23,11 +23,10 @@ type Names struct {
 	Singleton bool
 }
 
-// nameFlags maps options of sbatch whose value is a name of Slurm to our hidden options.
+// nameFlags maps options of sbatch whose value is a Slurm name to our hidden options.
 var nameFlags = map[string]string{"partition": "slurm-partition", "account": "slurm-account", "qos": "slurm-qos", "reservation": "slurm-reservation",
 	"clusters": "slurm-cluster", "cluster": "slurm-cluster"}
 
-// nameOptions declares the hidden options for names of Slurm.
 func (o *Options) nameOptions() {
 	name := func(flag string, fields func(*Job) []*string) {
 		o.hidden(flag, func(job *Job, text string) error {
@@ -37,8 +36,8 @@ func (o *Options) nameOptions() {
 			return nil
 		})
 	}
-	// Until Translate is called, a partition means the market of the same name, and an account the project of the
-	// same name.
+	// Until Translate is called, a partition means the market of the same name, and an account the project of the same
+	// name.
 	name("slurm-partition", func(j *Job) []*string { return []*string{&j.Names.Partition, &j.Spec.Market} })
 	name("slurm-account", func(j *Job) []*string { return []*string{&j.Names.Account, &j.Spec.Project} })
 	name("slurm-qos", func(j *Job) []*string { return []*string{&j.Names.QOS} })
@@ -50,7 +49,7 @@ func (o *Options) nameOptions() {
 	name("slurm-cluster", func(j *Job) []*string { return []*string{&j.Names.Cluster} })
 }
 
-// Returns a rule that sets a field to a name of Candor. The rule clears the name of Slurm that was given before.
+// Returns a rule that sets a field to a Candor name, and clears the Slurm name that was given before.
 func ours(field func(*Job) *string, said func(*Names) *string) rule {
 	set := textOf(field)
 	return func(job *Job, text string) error {
@@ -65,9 +64,9 @@ type Market struct {
 	Market    messages.Name // "" means the first market whose slots are large enough
 }
 
-// Translate replaces the job's names of Slurm by their meanings at a site. It returns the markets that these names
-// mean. The list is empty if no name means a market. The function payers returns the accounts that the user may charge.
-// It is called only if the job names an account.
+// Translate replaces the job's Slurm names by their meanings at a site. It returns the markets that the names mean, if
+// any. The function payers returns the accounts that the user may charge; it is called only if the job names an
+// account.
 func (j *Job) Translate(site messages.Name, reply *market.MarketsReply, payers func() ([]messages.Name, error)) ([]Market, error) {
 	table := reply.Slurm
 	if table == nil {
@@ -89,12 +88,11 @@ func (j *Job) Translate(site messages.Name, reply *market.MarketsReply, payers f
 	return j.within("reservation", j.Names.Reservation, table.Reservations, markets, reply)
 }
 
-// sells reports whether a site has a market of this name.
 func sells(reply *market.MarketsReply, name messages.Name) bool {
 	return slices.ContainsFunc(reply.Markets, func(m market.MarketStatus) bool { return m.Market.Name == name })
 }
 
-// toSite finds the site for a list of clusters. As with sbatch, any cluster of the list may run the job.
+// toSite finds the site for a list of clusters. Any cluster of the list may run the job.
 func (j *Job) toSite(site messages.Name, table job.Labels) error {
 	names := j.Names.Cluster
 	if names == "" || names == "all" {

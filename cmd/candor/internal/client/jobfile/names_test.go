@@ -11,7 +11,6 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// campus is a site's answer about its markets and its tables of names of Slurm.
 var campus = &market.MarketsReply{
 	Markets: []market.MarketStatus{{Market: market.Market{Name: "cpu"}}, {Market: market.Market{Name: "gpu"}}, {Market: market.Market{Name: "7"}}},
 	Slurm: &market.SlurmNames{
@@ -22,8 +21,8 @@ var campus = &market.MarketsReply{
 	},
 }
 
-// TestNamesOfSlurmAreTranslated checks the order in which a name gets its meaning: first from its own line in the
-// site's table, then from a market, project or site with this name, then from the table's line for all other names.
+// A name gets its meaning from its own line in the site's table, else from a market, project or site with this name,
+// else from the table's line for all other names.
 func TestNamesOfSlurmAreTranslated(t *testing.T) {
 	for _, c := range []struct {
 		line    string

@@ -21,19 +21,18 @@ type Lookup func(name string) (value string, ok bool)
 
 // Options are settings of a job outside its document: on the command line, and in directives.
 type Options struct {
-	// Flags parses the options. "candor submit" adds the same
-	// set to its own flags.
+	// Flags parses the options. "candor submit" adds the same set to its own flags.
 	Flags *pflag.FlagSet
 	// Wait asks the command to follow the job until it ends.
 	Wait bool
-	// Export is the value of sbatch's --export: variables of the user's environment, K=V pairs, ALL or NONE.
+	// Export is the value of --export: variables of the user's environment, K=V pairs, ALL or NONE.
 	Export []string
 
-	// Mail says that an #SBATCH line asks for e-mail. If the site sends no e-mail, the request is left out.
+	// Mail means that an #SBATCH line asks for e-mail. A site that sends no e-mail leaves the request out.
 	Mail bool
 
-	// Noted has options of sbatch that do not change the job here, but that Slurm shows to the job. The key is the long
-	// name of the option. The value is the last one given.
+	// Noted has options of sbatch that do not change the job, but that Slurm shows to the job. The key is the long
+	// name, and the value is the last one given.
 	Noted map[string]string
 
 	components []*Options // of a heterogeneous job, after the first one
@@ -123,8 +122,7 @@ func NewOptions(lookup Lookup) *Options {
 	return o
 }
 
-// option declares an option. The option's text is checked immediately, on an empty job of one stage. Apply makes the
-// change to the user's job.
+// option declares an option. The text of the option is checked immediately, on an empty job of one stage.
 func (o *Options) option(name, short, usage string, set rule) {
 	o.rules[name] = set
 	o.Flags.FuncP(name, short, usage, o.check(name))
@@ -137,8 +135,7 @@ func (o *Options) check(name string) func(string) error {
 	}
 }
 
-// Overlay adds the options of top to o. An option of top wins over the same option of o. From then on, o looks up
-// variables as top does.
+// Overlay adds the options of top to o. An option of top wins. From then on, o looks up variables as top does.
 func (o *Options) Overlay(top *Options) error {
 	o.lookup = top.lookup
 	if err := o.forgetGPUs(top.Noted); err != nil {
@@ -153,8 +150,7 @@ func (o *Options) Overlay(top *Options) error {
 	return o.overlayComponents(top)
 }
 
-// Apply sets the options on a job. Options of a stage need a job of one
-// stage.
+// Apply sets the options on a job. Options of a stage need a job of one stage.
 func (o *Options) Apply(job *Job) error {
 	if said := o.ofStage(); said != "" && len(job.Spec.Stages) != 1 {
 		return messages.Errorf(messages.Invalid,
@@ -179,10 +175,10 @@ func (o *Options) Apply(job *Job) error {
 	return job.finishShape()
 }
 
-// repeatable are the options that may be given several times. Of any other option, only the last one counts.
+// repeatable are the options that may be given several times. Of others, only the last one counts.
 var repeatable = []string{"env", "export", "input", "output", "label", "notify"}
 
-// ofStage returns the name of an option that is set and needs a job of one stage, or "" if there is none.
+// ofStage returns the name of a set option that needs a job of one stage, or "".
 func (o *Options) ofStage() string {
 	for _, s := range o.said {
 		switch s.flag {
@@ -250,8 +246,8 @@ func setLabels(job *Job, text string) error {
 	return nil
 }
 
-// setSignal reads [B:]SIGNAL[@SECONDS] as sbatch writes it. B means that only the script gets the signal. It also reads
-// C:, which means that the ranks that srun has started get the signal; sbatch means this if B is missing.
+// setSignal reads [B:]SIGNAL[@SECONDS] as sbatch writes it. B means that only the script gets the signal. C, which
+// sbatch means if B is missing, is for the processes that srun has started.
 func setSignal(job *Job, text string) error {
 	rest, at, timed := strings.Cut(text, "@")
 	var s jobmsg.EarlySignal
@@ -308,8 +304,7 @@ func (o *Options) setEnv(job *Job, text string) error {
 	return nil
 }
 
-// setExport sets the variables that are named. The caller handles ALL, because only the caller knows the whole
-// environment.
+// setExport sets the variables that are named. The caller handles ALL, because only it knows the whole environment.
 func (o *Options) setExport(job *Job, text string) error {
 	o.Export = nil
 	for part := range strings.SplitSeq(text, ",") {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Files returns the files that a script's prelude opens as standard input, standard output and standard error. "" means
-// that there is no file, or that it is unknown. The function value returns the value of a variable of the task. Files
-// reads the shell command that the method redirection writes into the prelude.
+// Files returns the files that a script's prelude opens as standard input, output and error. "" means none or unknown.
+// The function value returns the value of a variable of the task. Files reads the shell command that the method
+// redirection writes.
 func Files(script string, value func(variable string) string) (in, out, errs string) {
 	line, _, found := strings.Cut(script, cannotCreate)
 	at := strings.LastIndex(line, "exec ")
@@ -43,12 +43,10 @@ func Files(script string, value func(variable string) string) (in, out, errs str
 	return in, out, errs
 }
 
-// pathVariable is the variable with the path of the submitted script. The script needs it because $0 is the path of a
-// copy.
+// pathVariable has the path of the submitted script. The script needs it because $0 is the path of a copy.
 const pathVariable = "CANDOR_SCRIPT"
 
-// PathOf returns the path of the submitted file of a script, or "" if it is unknown. It reads the path from the
-// prelude.
+// PathOf returns the path of a script's submitted file from the prelude, or "" if it is unknown.
 func PathOf(script string) string {
 	prelude, _, found := strings.Cut(script, cannotCreate)
 	_, rest, has := strings.Cut(prelude, " "+pathVariable+"=")
@@ -62,8 +60,8 @@ func PathOf(script string) string {
 // padded matches the shell expression that the method file writes for a number with leading zeros.
 var padded = regexp.MustCompile(`^\$\(printf %0(\d+)d (.*)\)$`)
 
-// expand reads the first word of a shell command, and replaces its variables by their values. The word ends at a space
-// outside of quotes. The result rest is the text after the word, and ok is false if the word cannot be read.
+// expand reads the first word of a shell command, and replaces its variables. The word ends at a space outside of
+// quotes. The result rest is the text after it; ok is false if the word cannot be read.
 func expand(text string, value func(string) string) (word, rest string, ok bool) {
 	for text != "" && text[0] != ' ' {
 		end := 0
@@ -95,7 +93,7 @@ func expand(text string, value func(string) string) (word, rest string, ok bool)
 	return word, text, true
 }
 
-// valueOf puts the values of a task into the shell text of a placeholder. It returns false if it does not know a value.
+// valueOf puts a task's values into the shell text of a placeholder. It returns false if it does not know a value.
 func valueOf(text string, value func(string) string) (string, bool) {
 	if parts := padded.FindStringSubmatch(text); parts != nil {
 		inner, ok := valueOf(parts[2], value)

@@ -6,8 +6,6 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// TestFilesAreReadFromThePrelude checks that Files finds the names of a job's files in the prelude that AddPrelude
-// made.
 func TestFilesAreReadFromThePrelude(t *testing.T) {
 	values := map[string]string{"CANDOR_JOB": "7", "SLURM_JOB_ID": "9", "CANDOR_JOB_NAME": "a $b", "CANDOR_ARRAY_INDEX": "2", "CANDOR_NODE": "n1"}
 	for _, one := range []struct {
@@ -37,8 +35,7 @@ func TestFilesAreReadFromThePrelude(t *testing.T) {
 	}
 }
 
-// TestThePathOfAScriptIsReadFromThePrelude checks that PathOf finds the path of the submitted file, and that the
-// script has it in CANDOR_SCRIPT.
+// PathOf finds the path of the submitted file, which the script has in CANDOR_SCRIPT.
 func TestThePathOfAScriptIsReadFromThePrelude(t *testing.T) {
 	for _, path := range []string{"/home/alice/it's run.sh", ""} {
 		j := Job{Slurm: true, Path: path, Stdout: "slurm-%j.out", Spec: job.JobSpec{Stages: []job.Stage{{Script: "#!/bin/bash\nX=1 CANDOR_SCRIPT=other srun true || exit 73\n"}}}}

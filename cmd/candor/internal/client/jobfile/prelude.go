@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// AddPrelude puts shell commands before a script, if the job asks for them. They set Slurm's variables and send the
-// output to files. The argument user is the name of the user who submits the job.
+// AddPrelude puts shell commands before a script, which set Slurm's variables and send the output to files. The
+// argument user is the submitting user.
 func (j *Job) AddPrelude(user string) error {
 	slurm := j.Slurm || j.Ranks() > 1 // srun and mpirun need these variables to start the ranks
 	if !slurm && j.Stdin+j.Stdout+j.Stderr == "" {
@@ -61,11 +61,11 @@ func (j *Job) AddPrelude(user string) error {
 	return nil
 }
 
-// goesOn ends a prelude. After it comes the number of the line in which the submitted script continues.
+// goesOn ends a prelude. The number of the submitted script's next line follows.
 const goesOn = " # the script goes on in line "
 
-// withoutPrelude returns a script as it was submitted. A script that submits itself again (sbatch $0) submits its copy
-// on the node, with the prelude and the arguments of the earlier job.
+// withoutPrelude returns a script as it was submitted. A script that submits itself (sbatch $0) submits its copy on the
+// node, which has the earlier job's prelude and arguments.
 func withoutPrelude(script string) string {
 	before, rest, found := strings.Cut(script, goesOn)
 	number, _, _ := strings.Cut(rest, "\n")
@@ -81,9 +81,8 @@ func withoutPrelude(script string) string {
 	return first + strings.Join(lines[n-1:], "")
 }
 
-// loginEnvironment returns a shell command that reads the profiles of a login shell. They define commands such as
-// module. sbatch gives a script this environment if --export passes on only some variables, or none. loginEnvironment
-// returns "" if the job has no --export, or passes on all variables.
+// loginEnvironment returns a shell command that reads the profiles of a login shell, which define commands such as
+// module. sbatch does this if --export passes on only some variables, or none. Otherwise the result is "".
 func (j *Job) loginEnvironment() string {
 	if j.Options == nil || !j.Options.Flags.Changed("export") || slices.Contains(j.Options.Export, "ALL") {
 		return ""
@@ -102,7 +101,7 @@ func (j *Job) loginEnvironment() string {
 	return login
 }
 
-// jobNumber returns a shell expression for the number of the job, or of the array element.
+// jobNumber returns a shell expression for the number of the job or array element.
 func (j *Job) jobNumber() string {
 	if j.Spec.Stages[0].Array != nil && j.Spec.Numbered {
 		return "$((CANDOR_JOB + CANDOR_TASK))"
@@ -147,8 +146,8 @@ func (j *Job) slurmVariables(user string) string {
 	return exportOf(values)
 }
 
-// shapeVariables returns environment variables with the resources of a task. As under Slurm, some of them are set
-// only if the job uses the matching option.
+// shapeVariables returns environment variables with the resources of a task. As under Slurm, some are set only if the
+// job uses the matching option.
 func (j *Job) shapeVariables() (values [][2]string) {
 	stage, noted := &j.Spec.Stages[0], map[string]string{}
 	if j.Options != nil {
@@ -183,12 +182,11 @@ func (j *Job) shapeVariables() (values [][2]string) {
 	return values
 }
 
-// cannotCreate ends a task whose output file cannot be created, with the exit code of sysexits.h. Otherwise Bash would
-// continue.
+// cannotCreate ends a task whose output file cannot be created, with the exit code of sysexits.h. Bash would continue.
 const cannotCreate = " || exit 73"
 
-// redirection returns a shell command that sends the output to files, and reads the input from a file. It is "" if
-// the job names no files.
+// redirection returns a shell command that sends output to files and reads input from a file, or "" if the job names no
+// files.
 func (j *Job) redirection(user string) (string, error) {
 	in, err := j.file("--input", j.Stdin, user)
 	if err != nil {
@@ -273,8 +271,8 @@ func (j *Job) file(option, pattern, user string) (string, error) {
 	return word, nil
 }
 
-// placeholder returns the shell text for a letter of a pattern, for use within double quotes. It returns "" for an
-// unknown letter.
+// placeholder returns the shell text for a letter of a pattern, for use within double quotes, or "" for an unknown
+// letter.
 func (j *Job) placeholder(letter byte, user string) string {
 	switch letter {
 	case 'j', 'J':
@@ -304,9 +302,9 @@ func (j *Job) placeholder(letter byte, user string) string {
 // Quote quotes a text so that a shell reads it as one word.
 func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// withPrelude puts a shell command before a script. If a shell runs the script, the command is a new line in it. Any
-// other script is written to a file by a shell script that runs the command first. The last argument is the number of
-// lines that set the script's arguments.
+// withPrelude puts a shell command before a script. In a shell script the command is a new line. Any other script is
+// put into a shell script that runs the command first. The last argument is the number of lines that set the script's
+// arguments.
 func withPrelude(script, prelude string, arguments int) string {
 	first, rest := "", script
 	if strings.HasPrefix(script, "#!") {
@@ -320,8 +318,8 @@ func withPrelude(script, prelude string, arguments int) string {
 	return inShell(prelude+"\n", script, "")
 }
 
-// inShell returns a shell script that runs a script of another interpreter: it writes the script to a file and runs the
-// file. The script's arguments are already quoted.
+// inShell returns a shell script that writes a script of another interpreter to a file and runs it. The script's
+// arguments are already quoted.
 func inShell(before, script, arguments string) string {
 	digest := sha256.Sum256([]byte(script))
 	end := "END_" + hex.EncodeToString(digest[:8])

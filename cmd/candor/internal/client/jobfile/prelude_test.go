@@ -11,8 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// TestOutputFileThatCannotBeMade runs a script whose output file cannot be created, in several shells. It must fail
-// before its first command.
+// In every shell, a script whose output file cannot be created must fail before its first command.
 func TestOutputFileThatCannotBeMade(t *testing.T) {
 	for _, shell := range []string{"sh", "bash"} {
 		path, err := exec.LookPath(shell)
@@ -37,8 +36,7 @@ func TestOutputFileThatCannotBeMade(t *testing.T) {
 	}
 }
 
-// TestUnknownLettersOfAPattern checks that unknown letters in a pattern of sbatch stay unchanged, as under Slurm. In
-// other patterns they are refused.
+// In patterns of sbatch, unknown letters stay unchanged. In other patterns they are refused.
 func TestUnknownLettersOfAPattern(t *testing.T) {
 	j := Job{Slurm: true, Spec: job.JobSpec{Stages: []job.Stage{{}}}}
 	if got, err := j.file("--output", "a_j%.out_%5z%x", "alice"); err != nil || got != `'a_j%.out_%5z'"$CANDOR_JOB_NAME"` {
@@ -50,8 +48,7 @@ func TestUnknownLettersOfAPattern(t *testing.T) {
 	}
 }
 
-// TestAScriptFindsSrun runs a script whose shell sets its own PATH. It must find srun in the user's directory, which
-// comes after the other directories.
+// A script whose shell sets its own PATH must find srun in the user's directory, which comes last in PATH.
 func TestAScriptFindsSrun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "it's here")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -73,9 +70,8 @@ func TestAScriptFindsSrun(t *testing.T) {
 	}
 }
 
-// TestAScriptWithoutTheUsersVariablesHasThoseOfALogin checks scripts whose --export passes on no variables, or only
-// some. Such a script must have the environment of a login shell. A variable that is passed on must replace the login
-// shell's variable of this name.
+// A script whose --export passes on only some variables, or none, has the environment of a login shell. A variable that
+// is passed on replaces the login shell's.
 func TestAScriptWithoutTheUsersVariablesHasThoseOfALogin(t *testing.T) {
 	home := t.TempDir()
 	for name, text := range map[string]string{
@@ -88,7 +84,7 @@ func TestAScriptWithoutTheUsersVariablesHasThoseOfALogin(t *testing.T) {
 	}
 	for _, one := range []struct{ shell, export, want string }{
 		{"bash -e", "NONE", "bash_profile login\nmodule load\n"},
-		{"sh", "A,B=it's,/usr/local/cuda/bin", "profile it's\nmodule load\n"}, // sbatch takes a path for the name of a variable that is not set
+		{"sh", "A,B=it's,/usr/local/cuda/bin", "profile it's\nmodule load\n"}, // sbatch takes a path for the name of an unset variable
 		{"bash", "ALL,B=2", "none 2\n"},
 	} {
 		j := parse(t, "#!/bin/"+one.shell+"\n#SBATCH --export=\""+one.export+"\"\necho ${FROM:-none} $B\n! type module >/dev/null 2>&1 || module load\n")
@@ -104,8 +100,8 @@ func TestAScriptWithoutTheUsersVariablesHasThoseOfALogin(t *testing.T) {
 	}
 }
 
-// TestAScriptOfSeveralRanksUsesAllItsProcessors checks the number of threads that a script sees. If the kernel limits
-// the script to its processors, no number is set. Otherwise the number is the number of all its processors.
+// If the kernel limits the script to its processors, no number of threads is set. Otherwise it is the number of all its
+// processors.
 func TestAScriptOfSeveralRanksUsesAllItsProcessors(t *testing.T) {
 	count := exec.Command("nproc")
 	count.Env = []string{}

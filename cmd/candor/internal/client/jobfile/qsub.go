@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// SplitQsub divides the words of a command line of qsub: its options, and the script with its arguments.
+// SplitQsub divides the words of qsub's command line into options, and the script with its arguments.
 func SplitQsub(words []string) (options, rest []string) {
 	i := 0
 	for i < len(words) && len(words[i]) > 1 && words[i][0] == '-' {
@@ -27,7 +27,7 @@ func SplitQsub(words []string) (options, rest []string) {
 }
 
 // ForQsub adds the options of qsub's command line to a script, as the last directive. If the script has no directives,
-// the options decide: if one of them exists only in Grid Engine, the script is for Grid Engine, and otherwise for PBS.
+// the options decide the system: Grid Engine if only it has one of them, otherwise PBS.
 func ForQsub(source []byte, options []string) (script []byte, isGridEngine bool, err error) {
 	text := string(source)
 	if !strings.HasPrefix(text, "#!") {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestAScriptThatSubmitsItself submits the copy of a script that a task runs, as sbatch $0 does. The script's options
-// must be read again, and nothing of the earlier job may be left.
+// As sbatch $0 does, the test submits the copy of a script that a task runs. The script's options must be read again,
+// and nothing of the earlier job may be left.
 func TestAScriptThatSubmitsItself(t *testing.T) {
 	for _, source := range []string{
 		"#!/bin/bash -l\n#SBATCH -n 3 -t 5\n\necho $1 # the script goes on in line x\n",

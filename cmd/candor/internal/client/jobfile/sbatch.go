@@ -11,8 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// readSbatch reads the options of all #SBATCH lines. One error names all refused options, and one warning names all
-// ignored ones.
+// readSbatch reads the options of all #SBATCH lines. One error names all refused options, one warning all ignored ones.
 func (o *Options) readSbatch(lines []directive, warnings *[]string) error {
 	var ignored, bad []string
 	of := o // the options of the present component
@@ -50,11 +49,10 @@ func (o *Options) readSbatch(lines []directive, warnings *[]string) error {
 	return nil
 }
 
-// NothingLost is the beginning of the warning about ignored options.
+// NothingLost begins the warning about ignored options.
 const NothingLost = "ignored, and nothing is lost"
 
-// SayWords sets the options of sbatch at the beginning of a command line, and returns the words after them: the
-// script and its arguments.
+// SayWords sets the sbatch options at the beginning of a command line. It returns the script and its arguments.
 func (o *Options) SayWords(words []string) (rest []string, err error) {
 	of := o // the options of the present component
 	for len(words) > 0 && (words[0] == ":" || len(words[0]) > 1 && words[0][0] == '-') {
@@ -94,8 +92,7 @@ func (o *Options) SayWords(words []string) (rest []string, err error) {
 	return words, nil
 }
 
-// TestOnly is the option of sbatch that asks whether a job would be accepted, and does not submit it. It works only
-// on the command line.
+// TestOnly is the option of sbatch that asks whether a job would be accepted. It works only on the command line.
 const TestOnly = "test-only"
 
 // saySbatch sets one option of sbatch. The result noted is true if the option itself does not change the job.
@@ -119,8 +116,8 @@ type sbatchOption struct {
 	given                bool
 }
 
-// nextOption removes an option and its value from the words: "--x=v", "--x v", "-xv" or "-x v". For
-// an option with an optional value, the next word is the value if it does not look like an option.
+// nextOption removes an option and its value from the words: "--x=v", "--x v", "-xv" or "-x v". The next word is the
+// value of an option with an optional value if it does not look like an option.
 func nextOption(words []string) (sbatchOption, []string) {
 	first, rest := words[0], words[1:]
 	opt := sbatchOption{written: first}
@@ -178,14 +175,14 @@ func (o *Options) sayAlias(opt sbatchOption) error {
 	return o.Flags.Set(sbatchOptions[opt.name].text, opt.value)
 }
 
-// mayBeEmpty are options that ask for nothing if their value is empty. Templates often leave them empty.
+// mayBeEmpty are options that ask for nothing if empty. Templates often leave them empty.
 var mayBeEmpty = []string{"account", "chdir", "comment", "constraint", "exclude", "gres", "job-name", "licenses", "mail-user", "nodelist", "qos", "reservation"}
 
 // dependencies maps sbatch's kinds of dependencies to our flags.
 var dependencies = map[string]string{"afterok": "after-ok", "afterany": "after", "afternotok": "after-failed", "after": "after-start", "aftercorr": "after-each"}
 
 // sayDependency translates the dependencies of sbatch, such as "afterok:7:8,afterany:9". In "afterok:7?afterok:8", one
-// of the jobs is enough.
+// of the two jobs is enough.
 func (o *Options) sayDependency(text string) error {
 	jobs, delay := map[string]string{}, ""
 	separator := ","
@@ -250,10 +247,10 @@ var mailTypes = map[string][]string{
 	"NONE": nil, "BEGIN": {job.NotifyStart}, "END": {job.NotifyEnd}, "FAIL": {job.NotifyFailure}, "ALL": job.NotifyEvents,
 }
 
-// noMail are values of --mail-type for which Candor sends no e-mail. They do not change the job.
+// noMail are values of --mail-type for which Candor sends no e-mail.
 var noMail = []string{"TIME_LIMIT", "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50", "REQUEUE", "INVALID_DEPEND", "STAGE_OUT", "ARRAY_TASKS"}
 
-// sayMailType reads a list such as "BEGIN,END". If the option is given several times, all lists count, as in sbatch.
+// sayMailType reads a list such as "BEGIN,END". All lists count if the option is repeated, as in sbatch.
 func (o *Options) sayMailType(text string) error {
 	for name := range strings.SplitSeq(text, ",") {
 		events, known := mailTypes[strings.ToUpper(name)]
@@ -272,8 +269,8 @@ func (o *Options) sayMailType(text string) error {
 	return nil
 }
 
-// sayMail combines --mail-type and --mail-user into our option --notify. If one of them is missing, or the address is
-// not valid, no e-mail is sent, and sayMail adds the option to the ignored ones.
+// sayMail combines --mail-type and --mail-user into our option --notify. If one is missing, or the address is not
+// valid, no e-mail is sent, and sayMail adds the option to the ignored ones.
 func (o *Options) sayMail(ignored *[]string) error {
 	switch {
 	case len(o.mailOn) > 0 && o.mailUser != "" && !job.MailAddress(o.mailUser): // sbatch takes any text as an address

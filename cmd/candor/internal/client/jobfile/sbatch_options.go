@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// manner says how an option of sbatch is treated.
 type manner uint8
 
 const (
@@ -21,16 +20,15 @@ const (
 type sbatchRule struct {
 	short byte // one letter; 0 means the option has no short name
 	manner
-	// For a mapped option, text is the name of Candor's option. For a refused option it says what to write instead. For
-	// a harmless one it says why nothing is lost.
+	// For a mapped option, text is the name of Candor's option. For a refused option it says what to write instead, and
+	// for a harmless one why nothing is lost.
 	text string
-	// If alone is true, the option takes no value, or takes one only after "=".
+	// If alone is true, the option takes no value, or only one after "=".
 	alone bool
-	// The list named but has the values of a refused option that are accepted, because they ask for nothing special.
+	// The list but has the accepted values of a refused option: they ask for nothing special.
 	but []string
 }
 
-// Reasons that several options share.
 const (
 	inTheNode = "the ranks on a node share the processors of the job"
 	oneSystem = "the site knows nothing of sockets and cores"
@@ -168,7 +166,7 @@ var sbatchOptions = map[string]sbatchRule{
 	"overcommit":       {short: 'O', manner: harmless, text: "each rank has processors of its own", alone: true},
 }
 
-// sbatchShort returns the long name of a one-letter option of sbatch, or "" if there is none.
+// sbatchShort returns the long name of a one-letter option of sbatch, or "".
 func sbatchShort(short byte) string {
 	for name, r := range sbatchOptions {
 		if r.short == short {
@@ -178,8 +176,8 @@ func sbatchShort(short byte) string {
 	return ""
 }
 
-// sbatchLong returns the full name of an option whose long name is shortened, as sbatch allows. If no option or several
-// options begin with name, it returns name itself.
+// sbatchLong returns the full name of an option whose long name is shortened, as sbatch allows. If none or several
+// options begin with name, it returns name.
 func sbatchLong(name string) string {
 	if _, known := sbatchOptions[name]; known || name == "" {
 		return name
@@ -196,7 +194,7 @@ func sbatchLong(name string) string {
 	return max(found, name)
 }
 
-// refusal returns an error that says why an option is refused, or nil if it is not refused.
+// refusal returns an error that says why an option is refused, or nil.
 func (opt *sbatchOption) refusal() error {
 	r, known := sbatchOptions[opt.name]
 	switch {

@@ -9,14 +9,13 @@ import (
 	"strings"
 )
 
-// shapeFlags maps the options of sbatch about the resources of a task to our flags.
 var shapeFlags = map[string]string{
 	"cpus-per-task": "cpus", "mincpus": "mincpus", "mem": "memory", "mem-per-cpu": "mem-per-cpu", "mem-per-gpu": "mem-per-gpu", "tmp": "disk",
 	"gres": "gpus", "gpus": "gpus-in-all", "gpus-per-node": "gpus", "gpus-per-task": "gpus-per-task", "cpus-per-gpu": "cpus-per-gpu",
 	"exclusive": "exclusive", "constraint": "constraint", "nodelist": "slurm-nodelist", "exclude": "exclude", "licenses": "licenses",
 }
 
-// sayShape sets an option about the resources of a task, and records it for the variables of Slurm.
+// sayShape sets an option about a task's resources, and records it for the variables of Slurm.
 func (o *Options) sayShape(flag string, opt sbatchOption) error {
 	value := opt.value
 	switch opt.name {
@@ -52,8 +51,7 @@ func (o *Options) sayShape(flag string, opt sbatchOption) error {
 	return nil
 }
 
-// sameGPUs refuses a number or type of GPUs that contradicts an earlier option. Otherwise it combines the number and
-// the type from both options.
+// sameGPUs combines the number and the type of GPUs with those of earlier options. It refuses a contradiction.
 func (o *Options) sameGPUs(written, value string) (string, error) {
 	if strings.Contains(value, ",") {
 		return "", fmt.Errorf("%s %q is not possible here: the GPUs of a task are of one type", written, value)
@@ -80,8 +78,8 @@ func (o *Options) sameGPUs(written, value string) (string, error) {
 	return strings.TrimSuffix(fmt.Sprintf("%d:%s", number, kind), ":"), nil
 }
 
-// gpusOfGres returns the number and type of GPUs in a list of generic resources: "gpu", "gpu:2",
-// "gpu:a100", "gpu:a100:2".
+// gpusOfGres returns the number and type of GPUs in a list of generic resources: "gpu", "gpu:2", "gpu:a100",
+// "gpu:a100:2".
 func gpusOfGres(list string) (string, error) {
 	said := ""
 	for part := range strings.SplitSeq(list, ",") {
@@ -104,7 +102,7 @@ func gpusOfGres(list string) (string, error) {
 // exclusives are groups of sbatch options that cannot be used together.
 var exclusives = [][]string{{"mem", "mem-per-cpu", "mem-per-gpu"}, {"cpus-per-task", "cpus-per-gpu"}}
 
-// forgetGPUs clears the number of GPUs of each node if the options in top give the GPUs of the whole job.
+// forgetGPUs clears the GPUs of each node if the options in top give the GPUs of the whole job.
 func (o *Options) forgetGPUs(top map[string]string) error {
 	if _, inAll := top["gpus"]; inAll {
 		return o.Flags.Set("gpus", "0")

@@ -14,8 +14,7 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// optionsOfSbatch are the options in the manual of Slurm 25.05, with two older names and the options of the plugin
-// pyxis.
+// optionsOfSbatch are the options in the manual of Slurm 25.05, two older names and the options of the plugin pyxis.
 const optionsOfSbatch = `account acctg-freq array batch bb bbf begin chdir cluster cluster-constraint clusters comment consolidate-segments
 constraint container container-id container-image container-mounts container-name container-workdir contiguous core-spec cores-per-socket cpu-bind cpu-freq cpus-per-gpu cpus-per-task deadline delay-boot
 dependency distribution error exclude exclusive export export-file extra extra-node-info get-user-env gid gpu-bind gpu-freq gpus
@@ -26,8 +25,7 @@ partition power prefer priority profile propagate qos quiet reboot requeue reser
 spread-job stepmgr switches tasks-per-node test-only thread-spec threads-per-core time time-min tmp tres-bind tres-per-task uid usage use-min-nodes
 verbose version wait wait-all-nodes wckey workdir wrap`
 
-// TestNoOptionOfSbatchIsDropped checks that each option of sbatch is mapped, is harmless, or is refused with a
-// sentence. Only the listed options may be ignored.
+// Each option of sbatch is mapped, is harmless, or is refused with a sentence. Only the listed options may be ignored.
 func TestNoOptionOfSbatchIsDropped(t *testing.T) {
 	ignored := strings.Fields(`acctg-freq contiguous cores-per-socket cpu-bind cpu-freq delay-boot error extra extra-node-info get-user-env
 gpu-bind gpu-freq gres-flags hint ignore-pbs mail-type mail-user mem-bind network nice no-kill ntasks-per-core ntasks-per-socket open-mode output overcommit
@@ -150,8 +148,7 @@ func TestSbatchMailIsNotify(t *testing.T) {
 	}
 }
 
-// TestHetjob reads heterogeneous jobs: from lines of a script, from a command line, and with options of both. Each
-// component must be a stage with a shape of its own, and all stages must start together.
+// Each component must be a stage with a shape of its own, and all stages must start together.
 func TestHetjob(t *testing.T) {
 	const script = "#!/bin/sh\n#SBATCH -J x -t 10 -n 2 -c 3 --exclude=n9\n#SBATCH hetjob\n#SBATCH -N 2 --ntasks-per-node=4 --gres=gpu:a100:2\n#SBATCH packjob\n#SBATCH --mem=3G -t 5\ntrue\n"
 	job := parse(t, script)

@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// These are the types of a document's fields. Each type reads its YAML node itself, so that errors speak of credits and
+// These are the types of a document's fields. Each reads its YAML node itself, so that errors speak of credits and
 // durations, not of Go types.
 type (
 	text     string
@@ -45,7 +45,6 @@ type (
 	}
 )
 
-// refuse returns an error with the line and column of a node.
 func refuse(n ast.Node, format string, args ...any) error {
 	return &yaml.SyntaxError{Message: fmt.Sprintf(format, args...), Token: n.GetToken()}
 }
@@ -61,7 +60,7 @@ func bare(n ast.Node) ast.Node {
 	return n
 }
 
-// scalar returns the text of a scalar as it is written in the document.
+// scalar returns the text of a scalar as the document has it.
 func scalar(n ast.Node) (string, bool) {
 	switch n := bare(n).(type) {
 	case *ast.StringNode:
@@ -87,7 +86,7 @@ func read[T any](n ast.Node, v *T, parse func(string) (T, error)) error {
 	return nil
 }
 
-// UnmarshalYAML takes any scalar. It keeps the text exactly as it is in the document.
+// UnmarshalYAML takes any scalar, and keeps its text exactly.
 func (t *text) UnmarshalYAML(n ast.Node) error {
 	s, ok := scalar(n)
 	if !ok {
@@ -276,7 +275,7 @@ func (l *licenses) UnmarshalYAML(n ast.Node) error {
 	return err
 }
 
-// eachPair calls f with each key and value of a mapping. The YAML reader already refused repeated keys.
+// eachPair calls f with each key and value of a mapping. The YAML reader refuses repeated keys.
 func eachPair(n ast.Node, otherwise string, f func(key string, value ast.Node) error) error {
 	mapping, ok := bare(n).(ast.MapNode)
 	if !ok {
@@ -294,8 +293,7 @@ func eachPair(n ast.Node, otherwise string, f func(key string, value ast.Node) e
 	return nil
 }
 
-// UnmarshalYAML takes the indices of an array as text, such as "0-99:2,200%4", or as the list of ranges that the site
-// writes.
+// UnmarshalYAML takes the indices of an array as text, such as "0-99:2,200%4", or the site's list of ranges.
 func (a *array) UnmarshalYAML(n ast.Node) error {
 	if list, ok := bare(n).(*ast.SequenceNode); ok {
 		return yaml.NodeToValue(list, &a.ranges, yaml.Strict(), yaml.UseJSONUnmarshaler())
@@ -312,8 +310,7 @@ func (a *array) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
-// parseArray calls job.ParseArray. It removes the kind from the error, because the error becomes a part of
-// another error.
+// parseArray calls job.ParseArray. It removes the kind from the error, which becomes a part of another error.
 func parseArray(s string) (job.Array, int, error) {
 	ranges, most, err := job.ParseArray(s)
 	if e, ok := errors.AsType[*messages.Error](err); ok {

@@ -13,8 +13,8 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// ParseScript reads a script with its directives. Its errors have the kind Invalid and name the line. The script gets
-// the arguments as its positional parameters.
+// ParseScript reads a script with its directives. Its errors have the kind Invalid and name the line. The arguments
+// become the script's positional parameters.
 func ParseScript(source []byte, arguments []string, lookup Lookup) (*Job, error) {
 	if err := checkText(source); err != nil {
 		return nil, err
@@ -48,7 +48,6 @@ func ParseScript(source []byte, arguments []string, lookup Lookup) (*Job, error)
 	return job, nil
 }
 
-// checkText refuses a script that no interpreter could run.
 func checkText(source []byte) error {
 	if bytes.IndexByte(source, 0) >= 0 {
 		return messages.Errorf(messages.Invalid,
@@ -70,8 +69,7 @@ func checkText(source []byte) error {
 	return nil
 }
 
-// byteOrderMark is at the beginning of some texts from Windows. If a script begins with it, the kernel does not find
-// the interpreter.
+// byteOrderMark begins some texts from Windows. With it, the kernel does not find the script's interpreter.
 const byteOrderMark = "\ufeff"
 
 // directive is the text after a marker such as #CANDOR or #SBATCH, with the number of its line.
@@ -86,8 +84,8 @@ type directives struct {
 	others         string // the complaint about directives of another system; "" means there are none
 }
 
-// checkOthers refuses a script if all its directives are for systems that Candor does not read: these directives would
-// be lost. If there are also directives that Candor reads, it only warns about the others.
+// checkOthers refuses a script if all its directives are for systems that Candor does not read, because they would be
+// lost. If some are for Candor, it only warns.
 func (f *directives) checkOthers(job *Job) error {
 	switch {
 	case f.others == "", f.system() != "":
@@ -99,8 +97,7 @@ func (f *directives) checkOthers(job *Job) error {
 	return nil
 }
 
-// system returns PBS or Grid Engine if all directives of the script are for this one system. It returns "" if there are
-// directives for both, for Candor or for Slurm, or none.
+// system returns PBS or Grid Engine if all directives of the script are for this one system, otherwise "".
 func (f *directives) system() string {
 	switch {
 	case len(f.candor)+len(f.sbatch) > 0, len(f.pbs) > 0 && len(f.sge) > 0:
@@ -113,8 +110,7 @@ func (f *directives) system() string {
 	return ""
 }
 
-// Collects a line that is a directive of PBS or Grid Engine. It also records a complaint about the first line of PBS,
-// Grid Engine or LSF.
+// Collects a directive of PBS or Grid Engine, and records a complaint about the first line of PBS, Grid Engine or LSF.
 func (f *directives) foreign(line string, number int) {
 	for marker, system := range map[string]string{"#PBS": "PBS", "#$": "Grid Engine", "#BSUB": "LSF"} {
 		rest, ok := cutMarker(line, marker)
@@ -161,7 +157,6 @@ func cutMarker(line, marker string) (rest string, ok bool) {
 	return rest, ok && (rest == "" || rest[0] == ' ' || rest[0] == '\t')
 }
 
-// readDirective sets the options of one #CANDOR line.
 func (o *Options) readDirective(d directive) error {
 	words, err := splitWords(d.text, false)
 	if err != nil {
@@ -205,8 +200,7 @@ func Reword(err error) string {
 // Words splits a line as a shell would: at spaces, with quotes and backslashes, up to a comment.
 func Words(line string) ([]string, error) { return splitWords(line, false) }
 
-// splitWords splits a line as a shell would: at spaces, with quotes and backslashes, up to a comment. If anywhere is
-// true, a comment may begin within a word, as in sbatch's lines.
+// splitWords does what Words does. If anywhere is true, a comment may begin within a word, as in sbatch's lines.
 func splitWords(s string, anywhere bool) (words []string, err error) {
 	var word strings.Builder
 	inWord, quote := false, byte(0)
@@ -248,8 +242,8 @@ func splitWords(s string, anywhere bool) (words []string, err error) {
 	return words, nil
 }
 
-// withArguments gives a script its arguments. In a shell script, a line "set --" after the first line sets them. Any
-// other script is put into a shell script that runs it with the arguments.
+// withArguments gives a script its arguments. A shell script gets a line "set --" after its first line. Any other
+// script is put into a shell script that runs it with the arguments.
 func withArguments(script string, arguments []string) string {
 	if len(arguments) == 0 {
 		return script
@@ -290,9 +284,8 @@ var documentKey = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(\{|---|"?(name|project|market|budget|utility|stages|env|dir|class|tasks|command|script|time_limit|attempts|array|max_running|inputs|outputs|begin)"?\s*:(\s|$))`)
 })
 
-// IsScript reports whether a file is a script or a document. A text that begins with "#!" is a script. For any other
-// text, the end of the file's name decides, or else the first lines of the text. The result ok is false if they do not
-// decide.
+// IsScript reports whether a file is a script or a document. A text that begins with "#!" is a script. Otherwise the
+// end of the file's name decides, or else the first lines. If they do not decide, ok is false.
 func IsScript(name string, source []byte) (script, ok bool) {
 	if bytes.HasPrefix(source, []byte("#!")) {
 		return true, true

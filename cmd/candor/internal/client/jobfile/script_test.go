@@ -163,8 +163,7 @@ func TestArgumentsBecomePositionalParametersOfShells(t *testing.T) {
 	}
 }
 
-// TestArgumentsOfOtherScripts checks that a script of another interpreter than a shell also gets its arguments, with
-// and without Slurm's variables.
+// A script of an interpreter that is not a shell also gets its arguments, with and without Slurm's variables.
 func TestArgumentsOfOtherScripts(t *testing.T) {
 	awk, err := exec.LookPath("awk")
 	if err != nil {
@@ -244,8 +243,7 @@ func TestMemoryOfSbatch(t *testing.T) {
 	}
 }
 
-// TestAJobOfAJobHasItsOwnThreads submits a job from a task. The new job must not get the number of threads that the site
-// set for the task.
+// A job that a task submits must not get the number of threads that the site set for the task.
 func TestAJobOfAJobHasItsOwnThreads(t *testing.T) {
 	job := &Job{}
 	job.AddSafeEnvironment([]string{"OMP_NUM_THREADS=8", "GOMAXPROCS=3", "CANDOR_CPUS=8", "A=8"})

@@ -10,8 +10,8 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// relative has the amounts that the job asks for per processor or per GPU. The amounts for a whole task are known only
-// after all options were read.
+// relative has amounts per processor or per GPU. The amounts for a whole task are known only after all options were
+// read.
 type relative struct {
 	perCPU, perGPU int64 // bytes of memory
 	cpusPerGPU     int
@@ -66,14 +66,14 @@ func (o *Options) shapeOptions() {
 	})
 }
 
-// Declares an option that the help does not show. It is for options of sbatch.
+// Declares an option of sbatch, which the help does not show.
 func (o *Options) hidden(name string, set rule) {
 	o.option(name, "", "", set)
 	_ = o.Flags.MarkHidden(name)
 }
 
-// setMemory sets the memory of a task as a whole. It replaces an earlier amount for each processor or GPU: the last
-// option counts. Options on the command line come after options in the script.
+// setMemory sets the memory of a whole task. It replaces an earlier amount for each processor or GPU: the last option
+// counts, and the command line comes after the script.
 func setMemory(job *Job, text string) (err error) {
 	job.relative.perCPU, job.relative.perGPU = 0, 0
 	job.Spec.Stages[0].Memory, err = parseMemory(text)
@@ -167,7 +167,7 @@ func parseGPUs(text string) (n int, kind messages.Name, err error) {
 }
 
 // parseLicenses reads a list of licences such as matlab:2,ansys. As in Slurm, a name alone means one licence, and "="
-// may replace the colon. "" and matlab:0 mean no licences.
+// may replace the colon. "" and matlab:0 mean none.
 func parseLicenses(text string) (all jobmsg.Licenses, err error) {
 	if text == "" {
 		return nil, nil
@@ -189,8 +189,8 @@ func parseLicenses(text string) (all jobmsg.Licenses, err error) {
 	return all, all.Validate("licenses")
 }
 
-// setConstraint accepts the forms of sbatch's --constraint that concern one node. "," means "&". Brackets around the
-// whole text have no meaning.
+// setConstraint accepts the forms of sbatch's --constraint that concern one node. "," means "&", and brackets around
+// the whole text mean nothing.
 func setConstraint(job *Job, text string) error {
 	if inner, ok := strings.CutPrefix(text, "["); ok {
 		if inner, ok = strings.CutSuffix(inner, "]"); ok {
@@ -236,7 +236,7 @@ func parseNodes(text string) (nodes []messages.Name, err error) {
 	return slices.Compact(nodes), nil
 }
 
-// NodeList returns the nodes in a list of Slurm, or none if the list is empty or cannot be read.
+// NodeList returns the nodes in a Slurm list, or none if the list cannot be read.
 func NodeList(text string) []string {
 	if text == "" {
 		return nil
@@ -265,7 +265,7 @@ func PerNode(counts []int) string {
 	return strings.Join(parts, ",")
 }
 
-// expandNodes returns the nodes that one word means. The word has at most one list of numbers in brackets.
+// expandNodes returns the nodes of one word, which has at most one list of numbers in brackets.
 func expandNodes(word string) (nodes []messages.Name, ok bool) {
 	before, rest, listed := strings.Cut(word, "[")
 	if !listed {

@@ -12,7 +12,6 @@ import (
 
 const gib = 1 << 30
 
-// shape has the resources that a task of a stage asks for.
 type shape struct {
 	job.Resources
 	exclusive     bool
@@ -24,8 +23,7 @@ func shapeOf(s *job.Stage) shape {
 	return shape{job.Resources{CPUs: s.CPUs, Memory: s.Memory, GPUs: s.GPUs, GPUType: s.GPUType, Disk: s.Disk}, s.Exclusive, s.Constraint, s.Nodes, s.Exclude}
 }
 
-// TestShapesOfSbatch checks the resources of one task on one node for options of sbatch, as sbatch's manual defines
-// them.
+// The expected resources of a task come from sbatch's manual.
 func TestShapesOfSbatch(t *testing.T) {
 	for text, want := range map[string]shape{
 		"-c 8 --mem-per-cpu=500M":                            {Resources: job.Resources{CPUs: 8, Memory: 4000 << 20}},
@@ -104,8 +102,7 @@ func TestShapesOfSbatch(t *testing.T) {
 	}
 }
 
-// TestTheCommandLineShapes checks that the command line wins over the script, even if the two use different options
-// for the same resource.
+// The command line wins over the script, even if they use different options for the same resource.
 func TestTheCommandLineShapes(t *testing.T) {
 	script := "#!/bin/sh\n#SBATCH -c 2 --mem-per-cpu=1G --gres=gpu:a100:1\ntrue\n"
 	for line, want := range map[string]shape{
@@ -134,7 +131,6 @@ func TestTheCommandLineShapes(t *testing.T) {
 	}
 }
 
-// TestListedNodesAreTheNodesOfTheJob checks that a job gets all nodes of its --nodelist, as under Slurm.
 func TestListedNodesAreTheNodesOfTheJob(t *testing.T) {
 	for text, want := range map[string]int{"-w node1,node2": 2, "-w node1,node2 -N 2 -n 8": 2, "-w node1": 0, "--nodelist=node1 -n 2": 0} {
 		if s := parse(t, "#!/bin/sh\n#SBATCH "+text+"\n").Spec.Stages[0]; s.Tasks != want || s.Allocation != (want > 0) {
@@ -146,7 +142,7 @@ func TestListedNodesAreTheNodesOfTheJob(t *testing.T) {
 	}
 }
 
-// TestShapesInDocuments checks the fields of a stage for resources. They have the names of the options.
+// The fields of a stage for resources have the names of the options.
 func TestShapesInDocuments(t *testing.T) {
 	for text, want := range map[string]shape{
 		"cpus: 4\nmemory: 16G\ngpus: 1":           {Resources: job.Resources{CPUs: 4, Memory: 16 * gib, GPUs: 1}},
@@ -171,7 +167,6 @@ func TestShapesInDocuments(t *testing.T) {
 	}
 }
 
-// TestLicences gives the number of licences in a job file, on the command line and in a script of sbatch.
 func TestLicences(t *testing.T) {
 	want := job.Licenses{{Name: "ansys", Count: 1}, {Name: "matlab", Count: 2}}
 	for text, want := range map[string]job.Licenses{"licenses: {matlab: 2, ansys: 1}": want, "licenses: matlab:2,ansys": want, "licenses: {}": nil} {
@@ -196,8 +191,7 @@ func TestLicences(t *testing.T) {
 	}
 }
 
-// TestSlurmVariablesOfShapes checks that the variables of a script give the resources that the script asked for. As
-// under Slurm, the variables depend on the options that the script used.
+// The variables of a script give the resources that it asked for. As under Slurm, they depend on the options.
 func TestSlurmVariablesOfShapes(t *testing.T) {
 	variables := func(text string) []string {
 		job := parse(t, "#!/bin/sh\n#SBATCH "+text+"\ntrue\n")

@@ -15,8 +15,8 @@ type asked struct {
 	allocation allocation
 }
 
-// Spreads reports whether the site may choose the number of nodes for the ranks of a job. The job must have several
-// ranks, and must not say how many nodes they use or how many ranks each node gets.
+// Spreads reports whether the site may choose the number of nodes for a job's ranks. The job must have several ranks,
+// and must not say how many nodes they use or how many ranks each node gets.
 func (job *Job) Spreads() bool {
 	a, s := &job.asked.allocation, &job.Spec.Stages[0]
 	return a.ranks > 1 && !s.Gang && a.perGPU == 0 && a.perNode == 0 && (a.nodes == 0 || a.most > a.nodes) && a.listed < 2 && job.Spec.AfterEach == 0
@@ -26,8 +26,8 @@ func (job *Job) Spreads() bool {
 // their ranks over several nodes.
 func (job *Job) MaySplit() bool { return job.Spec.Stages[0].Array != nil && job.Spreads() }
 
-// NodeCounts returns the numbers of nodes over which the ranks of a job can be divided, the smallest first. The
-// argument all is the number of nodes of the site.
+// NodeCounts returns the numbers of nodes over which a job's ranks can be divided, the smallest first. The argument all
+// is the number of nodes of the site.
 func (job *Job) NodeCounts(all int) iter.Seq[int] {
 	a := &job.asked.allocation
 	if a.most > 0 {
@@ -39,8 +39,7 @@ func (job *Job) NodeCounts(all int) iter.Seq[int] {
 	}
 }
 
-// SpreadOver divides the ranks of a job over a number of nodes. It does not change earlier copies of the job and its
-// stages.
+// SpreadOver divides a job's ranks over a number of nodes. It does not change earlier copies of the job and its stages.
 func (job *Job) SpreadOver(nodes int) error {
 	job.Spec.Stages = slices.Clone(job.Spec.Stages)
 	s, a := &job.Spec.Stages[0], job.asked

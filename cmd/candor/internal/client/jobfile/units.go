@@ -15,14 +15,14 @@ import (
 )
 
 // slurmTime matches the forms of time in sbatch's --time: minutes, minutes:seconds, hours:minutes:seconds, days-hours,
-// days-hours:minutes and days-hours:minutes:seconds. It limits the number of digits, so that a Duration can hold the
-// sum: the sum is at most 10^4 days and 10^6 hours, and a Duration holds 2.5·10^6 hours.
+// days-hours:minutes and days-hours:minutes:seconds. It limits the digits to 10^4 days and 10^6 hours: a Duration holds
+// 2.5·10^6 hours.
 var slurmTime = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:(\d{1,4})-)?(\d{1,6})(?::(\d{1,6}))?(?::(\d{1,6}))?$`)
 })
 
 // ParseTime reads a time limit: with units ("1h30m", "90s"), or in the forms of sbatch, where a number alone means
-// minutes. 0 and UNLIMITED mean that only the market's limit applies.
+// minutes. 0 and UNLIMITED mean the market's limit.
 func ParseTime(s string) (messages.Duration, error) {
 	if strings.EqualFold(s, "UNLIMITED") || strings.EqualFold(s, "INFINITE") {
 		return 0, nil
@@ -37,8 +37,8 @@ func ParseTime(s string) (messages.Duration, error) {
 	return messages.Duration(d), nil
 }
 
-// slurmDuration adds up the days and up to three fields of a match. After days, the first field is hours. Without
-// days, one field is minutes, and two fields are minutes and seconds.
+// slurmDuration adds up the days and up to three fields. After days, the first field is hours. Without days, one field
+// is minutes, and two fields are minutes and seconds.
 func slurmDuration(m []string) messages.Duration {
 	units := []time.Duration{time.Hour, time.Minute, time.Second}
 	if m[1] == "" && m[4] == "" {
@@ -53,7 +53,7 @@ func slurmDuration(m []string) messages.Duration {
 	return messages.Duration(total)
 }
 
-// number64 reads digits. The expression has limited their number, so they fit. "" is 0.
+// number64 reads digits. The pattern has limited their number, so they fit. "" is 0.
 func number64(s string) int64 {
 	n, _ := strconv.ParseInt(s, 10, 64)
 	return n

@@ -22,7 +22,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// runningTasks returns the tasks of a query that run now. The result away is true if they run at another site.
+// runningTasks returns the tasks of a query that run now. The result away says whether they run at another site.
 func runningTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (running []job.TaskStatus, away bool, err error) {
 	r, err := newReader(ctx, a, s, q)
 	if err != nil {
@@ -40,8 +40,8 @@ func runningTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) 
 	return running, r.job.Away != nil, err
 }
 
-// oneRunning returns the running task that a query selects. If there are several, it returns an error. The result away
-// is true if the task runs at another site.
+// oneRunning returns the only running task that a query selects. Several are an error. The result away says whether the
+// task runs at another site.
 func oneRunning(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (t job.TaskStatus, away bool, err error) {
 	all, away, err := runningTasks(ctx, a, s, q)
 	if err == nil && len(all) > 1 {
@@ -54,13 +54,13 @@ func oneRunning(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (t
 }
 
 // StreamOf returns a stream to the process of a running task. If begin is not nil, the stream leads to a new process
-// that begin describes, for example another command in the task.
+// that begin describes.
 func StreamOf(a *cli.App, s *cli.Session, t *job.TaskStatus, away bool, begin *agent.StreamBegin) *Stream {
 	return &Stream{App: a, Session: s, Node: t.Node, Away: away, Attempt: messages.Attempt{Task: t.Task, Number: t.Attempt}, Begin: begin}
 }
 
-// ExitWith returns an error that makes this process end with the exit code of the remote process, or nil for code 0. If
-// err is not nil, it returns err.
+// ExitWith returns an error that makes this process end with the exit code of the remote process. It returns nil for
+// code 0, and err if err is not nil.
 func ExitWith(code int, err error) error {
 	if err != nil || code == 0 {
 		return err
@@ -138,7 +138,6 @@ has failed, and may be tried again. To end a job, use candor cancel.`,
 	return cmd
 }
 
-// signalTasks sends a signal to the running tasks of a query.
 func signalTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery, text string) error {
 	name, err := job.ParseSignal(text)
 	if err != nil {
@@ -157,8 +156,7 @@ func signalTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery, t
 	})
 }
 
-// SignalTasks sends a signal to running tasks, and returns the number of tasks that got it. It does not count tasks
-// that ended in the meantime.
+// SignalTasks sends a signal to running tasks. It returns how many got it, without tasks that ended in the meantime.
 func SignalTasks(ctx context.Context, s *cli.Session, running []job.TaskStatus, away bool, r agent.StreamRequest) (n int, err error) {
 	for _, t := range running {
 		r.Attempt = messages.Attempt{Task: t.Task, Number: t.Attempt}
@@ -210,7 +208,7 @@ func forward(ctx context.Context, a *cli.App, s *cli.Session, t *job.TaskStatus,
 	if _, localErr := strconv.ParseUint(local, 10, 16); err != nil || localErr != nil || port == 0 {
 		return cli.Usagef("%q: write a port, from 1 to 65535, or LOCAL:PORT", text)
 	}
-	if local == remote && hasNode(a, t.Node) { // the node would connect to this command, and this command to the node, without end
+	if local == remote && hasNode(a, t.Node) { // otherwise the node and this command would connect to each other without end
 		if two {
 			return cli.Usagef("%q: the task runs on this machine (node %s), and port %s is its own port: choose another local port, as in candor port %v 0:%s", text, t.Node, remote, t.Task.Job, remote)
 		}
@@ -248,8 +246,7 @@ func forward(ctx context.Context, a *cli.App, s *cli.Session, t *job.TaskStatus,
 	}
 }
 
-// hasNode reports whether a node of the site runs on this machine. It sees only nodes whose directory the user can
-// read.
+// hasNode reports whether a node of the site runs on this machine, in a directory that the user can read.
 func hasNode(a *cli.App, node messages.Name) bool {
 	state, local, err := a.LocalSite()
 	t, unresolved := a.Resolve(false)

@@ -14,7 +14,6 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// cancellation has the flags of the command cancel.
 type cancellation struct {
 	which       selection
 	all         bool // all jobs of the caller that have not ended
@@ -89,7 +88,6 @@ func (c *cancellation) run(ctx context.Context, a *cli.App, s *cli.Session, args
 	return c.cancel(ctx, a, s, found)
 }
 
-// find lists the jobs that the flags select.
 func (c *cancellation) find(ctx context.Context, a *cli.App, s *cli.Session) ([]job.JobSummary, error) {
 	r := job.JobsRequest{Account: c.owner, Active: true, Limit: math.MaxInt}
 	if err := c.which.fill(a, &r); err != nil {
@@ -99,7 +97,6 @@ func (c *cancellation) find(ctx context.Context, a *cli.App, s *cli.Session) ([]
 	return slices.DeleteFunc(reply.Jobs, func(j job.JobSummary) bool { return j.State > job.Running }), err
 }
 
-// cancel asks the user, and cancels the jobs that were found.
 func (c *cancellation) cancel(ctx context.Context, a *cli.App, s *cli.Session, found []job.JobSummary) error {
 	if len(found) == 0 || c.dryRun {
 		return a.Show(job.JobsReply{Jobs: found}, func(p *cli.Page) { writeChosen(p, found, "would be cancelled") })
@@ -154,8 +151,7 @@ func writeChosen(p *cli.Page, found []job.JobSummary, what string) {
 	}
 }
 
-// cancelNumbers cancels the jobs that the arguments name. If an argument is not a number, it
-// cancels none.
+// cancelNumbers cancels the jobs that the arguments name, or none if an argument is not a number.
 func cancelNumbers(ctx context.Context, a *cli.App, s *cli.Session, args []string, dryRun bool) error {
 	ids := make([]messages.JobID, len(args))
 	for i, arg := range args {
@@ -173,7 +169,7 @@ func cancelNumbers(ctx context.Context, a *cli.App, s *cli.Session, args []strin
 	return cancelJobs(ctx, a, s, ids)
 }
 
-// cancelJobs cancels jobs, and shows the result for each. It exits with the code of the first failure.
+// cancelJobs cancels jobs and shows each result. It exits with the code of the first failure.
 func cancelJobs(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.JobID) error {
 	var all job.CancelReply
 	var failed error

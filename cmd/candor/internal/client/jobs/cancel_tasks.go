@@ -41,8 +41,7 @@ func (c *cancellation) cancelTasks(ctx context.Context, a *cli.App, s *cli.Sessi
 	})
 }
 
-// place sets the stage in the request r. With --array, it also replaces the indices of the array in r by the positions
-// of the tasks.
+// place sets the stage in r. With --array, it also replaces the array's indices in r by the positions of the tasks.
 func (c *cancellation) place(ctx context.Context, s *cli.Session, r *jobmsg.CancelRequest) error {
 	job, err := cli.Call[jobmsg.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, jobmsg.JobRequest{Job: r.Job})
 	if err != nil {

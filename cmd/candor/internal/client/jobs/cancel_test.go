@@ -26,8 +26,7 @@ func TestCancelGoesOnAfterARefusal(t *testing.T) {
 	s.Run("cancel", "1", "2", "3").Expect(t, cli.CodeNotFound, "Cancelled job 1, which was Waiting\nCancelled job 3, which was Waiting\n", "candor cancel: job 2: does not exist (NotFound)\n")
 }
 
-// TestWhichJobsAreCancelled cancels jobs that flags select. Nothing may be cancelled before the user agrees. After
-// that, exactly the listed jobs must be cancelled.
+// Nothing may be cancelled before the user agrees. After that, exactly the listed jobs must be cancelled.
 func TestWhichJobsAreCancelled(t *testing.T) {
 	s := newSite(t)
 	var asked []jobmsg.JobsRequest
@@ -65,7 +64,7 @@ func TestWhichJobsAreCancelled(t *testing.T) {
 	}
 }
 
-// TestTasksOfAJobAreCancelled cancels tasks of a job by position, and by index of the array.
+// TestTasksOfAJobAreCancelled cancels tasks by position, and by index of the array.
 func TestTasksOfAJobAreCancelled(t *testing.T) {
 	s := newSite(t)
 	var asked jobmsg.CancelRequest

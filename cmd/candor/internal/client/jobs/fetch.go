@@ -22,7 +22,6 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// fetchQuery has the flags of the command fetch.
 type fetchQuery struct {
 	logsQuery // job, stage and task
 	into      string
@@ -94,7 +93,6 @@ func fetch(ctx context.Context, a *cli.App, s *cli.Session, q fetchQuery) error 
 	return cmp.Or(lost, err)
 }
 
-// patterns returns the output patterns of the selected stages as text.
 func patterns(r *logReader) string {
 	var all []string
 	for i := range r.job.Spec.Stages {
@@ -111,7 +109,7 @@ func patterns(r *logReader) string {
 }
 
 // unlisted returns an error if the depot, the site's store of files, lacks a task's list of output files. Each task
-// that ends well leaves a list, which may be empty. So a missing list was lost, or was removed because it was too old.
+// that ends well leaves a list, so a missing list was lost or was removed as too old.
 func unlisted(r *logReader, all []job.TaskOutputs) error {
 	want := 0
 	for i, stage := range r.job.Stages {
@@ -142,7 +140,6 @@ func nothingLeft(r *logReader) error {
 	return messages.Errorf(messages.NotFound, "job %v keeps no files: name files with --output when you submit a job; candor logs %v prints the output of the tasks", job.Job, job.Job)
 }
 
-// outputsOf lists the output files of the selected tasks.
 func outputsOf(ctx context.Context, r *logReader) (all []job.TaskOutputs, err error) {
 	for i, stage := range r.job.Stages {
 		if r.stage != nil && i != *r.stage || len(r.job.Spec.Stages[i].Outputs) == 0 {
@@ -168,7 +165,6 @@ func outputsOf(ctx context.Context, r *logReader) (all []job.TaskOutputs, err er
 	return all, nil
 }
 
-// fetchAll copies the selected files of all tasks.
 func fetchAll(ctx context.Context, a *cli.App, r *logReader, q fetchQuery, all []job.TaskOutputs) error {
 	dir, err := a.FromHere(q.into)
 	if err != nil {
@@ -200,7 +196,7 @@ func (r *logReader) local(t messages.TaskRef, f job.File) string {
 	return path.Join(r.name(t), f.Name)
 }
 
-// The names of incomplete files end in part. longestName is the largest length of a file's name in bytes.
+// The names of incomplete files end in part. longestName is the longest name of a file in bytes.
 const (
 	part        = ".part"
 	longestName = 255
@@ -254,7 +250,6 @@ func sameFile(root *os.Root, name string, f job.File) (bool, error) {
 	return false, messages.Errorf(messages.Conflict, "another file of this name exists: choose another directory with -o, or overwrite the file with --force")
 }
 
-// writeOutputs lists files under their local names.
 func writeOutputs(p *cli.Page, r *logReader, all []job.TaskOutputs) {
 	t := terminal.NewTable("~FILE|>BYTES|~TASK|~SHA-256")
 	for _, task := range all {

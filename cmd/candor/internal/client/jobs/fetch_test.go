@@ -88,8 +88,7 @@ func TestFetchOfLongNames(t *testing.T) {
 	has(s, long, "0")
 }
 
-// TestFetchWaitsForNoPipe makes a pipe with the name of a file to fetch, as a task in the same directory could do. The
-// command must not wait for the pipe.
+// A task in the same directory could make a pipe with the name of a file to fetch. The command must not wait for it.
 func TestFetchWaitsForNoPipe(t *testing.T) {
 	s := withOutputs(t, 1, "out")
 	if err := errors.Join(syscall.Mkfifo(s.Path("out"), 0o600), syscall.Mkfifo(s.Path("out.part"), 0o600)); err != nil {
@@ -108,7 +107,7 @@ func TestFetchWaitsForNoPipe(t *testing.T) {
 	}
 }
 
-// TestFetchStaysInItsDirectory checks that names from a site cannot make fetch write outside its directory.
+// Names from a site cannot make fetch write outside its directory.
 func TestFetchStaysInItsDirectory(t *testing.T) {
 	s := withOutputs(t, 1, "../out")
 	s.Run("fetch", "5", "-o", "below").Expect(t, 2, "", "must be a relative path")
@@ -139,8 +138,7 @@ func TestFetchNothing(t *testing.T) {
 	s.Run("fetch", "5").Expect(t, 3, "", "the site has no list of the files of 1 of 1 task:")
 }
 
-// TestFetchSaysThatNothingMatched fetches a pattern that no file matches. The command must say so, because files that
-// were there before could be taken for the result.
+// The command must say that no file matches, because earlier files could be taken for the result.
 func TestFetchSaysThatNothingMatched(t *testing.T) {
 	s := newSite(t)
 	clienttest.Reply(s, messages.Auctioneer, messages.VerbJob, job.JobDetail{JobSummary: job.JobSummary{Job: 5, Account: "alice"},

@@ -12,17 +12,16 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// These are the first and the longest pause between two requests for the state of a job. Pauses are short at first, so
-// that short jobs are followed closely, and grow to one second.
+// These are the first and the longest pause between two requests for a job's state. Pauses are short at first, for
+// short jobs, and grow to one second.
 const (
 	firstPause = 50 * time.Millisecond
 	lastPause  = time.Second
 )
 
-// nextPause returns the pause that follows a pause of d.
 func nextPause(d time.Duration) time.Duration { return min(d+d/2, lastPause) }
 
-// Wait follows a job to its end, and returns its exit code as an error.
+// Wait follows a job until it ends. Its error has the job's exit code.
 func Wait(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID) error {
 	detail, err := follow(ctx, a, s, job)
 	if err != nil {
@@ -53,8 +52,8 @@ func ExitCode(job jobmsg.JobSummary) int {
 	return cli.CodeFailed
 }
 
-// follow shows a job's progress on standard error until the job has ended. If the site does not answer, follow asks
-// again: the job may still run.
+// follow shows a job's progress on standard error until the job has ended. If the site does not answer, it asks again,
+// because the job may still run.
 func follow(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID) (jobmsg.JobDetail, error) {
 	show := newProgress(a)
 	defer show.done()
@@ -99,8 +98,7 @@ type progress interface {
 	done()
 }
 
-// newProgress returns a progress that redraws lines on a terminal. On any other output, it writes a new line for each
-// change.
+// newProgress returns a progress that redraws lines on a terminal. Elsewhere it writes a new line for each change.
 func newProgress(a *cli.App) progress {
 	if terminal.IsTerminal(a.Err) && a.Getenv("TERM") != "dumb" {
 		return &drawnProgress{app: a, block: terminal.Block{Out: a.Err}}

@@ -29,7 +29,7 @@ func WaitAll(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.Job
 	return ended, a.Show(all, func(p *cli.Page) { writeAllEnded(p, all.Jobs) })
 }
 
-// writeAllEnded says how many jobs completed, and shows the first jobs that did not.
+// writeAllEnded says how many jobs completed, and shows the first ones that did not.
 func writeAllEnded(p *cli.Page, all []job.JobSummary) {
 	others, charged := 0, messages.Credits(0)
 	for _, j := range all {
@@ -47,15 +47,14 @@ func writeAllEnded(p *cli.Page, all []job.JobSummary) {
 	p.Printf("%s of %s completed, %s charged\n", terminal.Count(len(all)-others), terminal.Plural(len(all), "job"), cli.Credits(charged))
 }
 
-// firstLook is the first pause between two requests for the jobs that have ended. Each pause is an eighth longer than
-// the pause before it. So the command notices the end of the last job with a delay of at most one ninth of the time
-// that it has waited.
+// firstLook is the first pause between two requests for the ended jobs. Each pause is an eighth longer than the one
+// before. So the end of the last job is noticed with a delay of at most one ninth of the whole wait.
 const firstLook = 5 * time.Millisecond
 
 func nextLook(d time.Duration) time.Duration { return min(d+d/8, lastPause) }
 
-// followAll asks for the states of many jobs at once until all have ended. It returns the jobs that have ended, even
-// if it also returns an error.
+// followAll asks for the states of many jobs at once until all have ended. It returns the ended jobs, also with an
+// error.
 func followAll(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.JobID) (map[messages.JobID]job.JobSummary, error) {
 	show := newProgress(a)
 	defer show.done()
@@ -92,7 +91,7 @@ func followAll(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.J
 }
 
 // lookAtEnded asks for as many jobs of ids as one request allows, and returns those that have ended. If sure is true,
-// it also checks that the site still knows the other ones.
+// it checks that the site still knows the others.
 func lookAtEnded(ctx context.Context, s *cli.Session, ids []messages.JobID, sure bool) ([]job.JobSummary, error) {
 	r := job.JobsRequest{Jobs: ids[:min(len(ids), job.MaxListed)], Limit: job.MaxListed}
 	if !sure {
@@ -110,5 +109,4 @@ func lookAtEnded(ctx context.Context, s *cli.Session, ids []messages.JobID, sure
 	return slices.DeleteFunc(reply.Jobs, func(j job.JobSummary) bool { return !j.State.Final() }), nil
 }
 
-// endStates are the names of the states of jobs that have ended.
 var endStates = states[job.Completed:]

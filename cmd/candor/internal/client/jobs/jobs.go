@@ -1,5 +1,4 @@
-// Package jobs has the commands about the jobs of a site. They list, show, explain, cancel and follow jobs, and read
-// the output of tasks.
+// Package jobs has the commands that list, show, explain, cancel and follow jobs, and read the output of tasks.
 package jobs
 
 import (
@@ -80,8 +79,7 @@ chose. The statement has the cost of older jobs.`,
 	return cmd
 }
 
-// takesNoJob refuses arguments. If the argument is the number of a job, the error names the command that shows
-// one job.
+// takesNoJob refuses arguments. If the argument is a job's number, the error names the command that shows one job.
 func takesNoJob(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -92,8 +90,7 @@ func takesNoJob(cmd *cobra.Command, args []string) error {
 	return cli.Usagef("candor jobs takes no job number: candor job %s shows this job", args[0])
 }
 
-// othersHave reports whether other accounts have jobs that the caller would see with --all-accounts. Only operators may
-// use this flag.
+// othersHave reports whether --all-accounts would show the caller further jobs. Only operators may use this flag.
 func othersHave(ctx context.Context, s *cli.Session, r jobmsg.JobsRequest) bool {
 	if r.All || r.Account != "" {
 		return false
@@ -103,7 +100,7 @@ func othersHave(ctx context.Context, s *cli.Session, r jobmsg.JobsRequest) bool 
 	return err == nil && len(reply.Jobs) > 0
 }
 
-// naming replaces the field at the beginning of a site's error by the flag that sets it.
+// naming replaces the field at the beginning of a site's error by its flag.
 func naming(flag, field string, err error) error {
 	wire, ok := errors.AsType[*messages.Error](err)
 	if !ok || !strings.HasPrefix(wire.Message, field+": ") {
@@ -112,7 +109,6 @@ func naming(flag, field string, err error) error {
 	return &messages.Error{Kind: wire.Kind, Op: wire.Op, Message: flag + strings.TrimPrefix(wire.Message, field)}
 }
 
-// listJobs reads pages of the list until it has as many jobs as the request's limit.
 func listJobs(ctx context.Context, s *cli.Session, r jobmsg.JobsRequest) (jobmsg.JobsReply, error) {
 	if r.Limit < 1 {
 		return jobmsg.JobsReply{}, cli.Usagef("--limit %d: must be a whole number from 1 on", r.Limit)
@@ -180,7 +176,7 @@ are sealed; the answer says so.`,
 	return cmd
 }
 
-// Calls do for each argument. If one call fails, it continues with the next argument.
+// Calls do for each argument, also after a failed call.
 func each(a *cli.App, what string, args []string, do func(arg string) error) error {
 	for _, arg := range args { // if one argument is not a number, do is never called
 		if _, err := cli.JobNumber(arg); err != nil {
@@ -204,7 +200,6 @@ func each(a *cli.App, what string, args []string, do func(arg string) error) err
 	return failed
 }
 
-// askJob sends the auctioneer a request about one job, and shows the answer.
 func askJob[Reply any](ctx context.Context, a *cli.App, s *cli.Session, verb, argument string, words func(*cli.Page, Reply)) error {
 	job, err := cli.JobNumber(argument)
 	if err != nil {

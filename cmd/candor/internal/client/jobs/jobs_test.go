@@ -39,8 +39,8 @@ func someWhatIf() market.WhatIfReply {
 	return market.WhatIfReply{Job: 104, Term: market.TermBudget, Now: outcome(10, 1./3, 0.0312), Then: outcome(40, 0.5, 0.0587)}
 }
 
-// TestLongNamesLeaveRoom shows long names on a terminal of 80 columns. They must not displace more important columns,
-// and a task keeps its index. A long value of a field continues on the next line.
+// On a terminal of 80 columns, long names must not displace more important columns, and a task keeps its index. A long
+// value continues on the next line.
 func TestLongNamesLeaveRoom(t *testing.T) {
 	s := newSite(t)
 	tasks := someTasks()
@@ -81,7 +81,6 @@ func TestJobViews(t *testing.T) {
 	})
 }
 
-// TestWhyBidForAnHour asks about a rate for an hour, as the commands that bid take it.
 func TestWhyBidForAnHour(t *testing.T) {
 	s := newSite(t)
 	clienttest.Answer(s, messages.Auctioneer, market.VerbWhatIf, func(r market.WhatIfRequest) (market.WhatIfReply, error) {
@@ -91,15 +90,14 @@ func TestWhyBidForAnHour(t *testing.T) {
 	s.Run("why", "104", "--bid", "much").Expect(t, cli.CodeUsage, "", "as in 36/h")
 }
 
-// TestWhyBidAsJSON writes the state of why_bid.txt as JSON. The console's tests read it, and must show the same words.
+// TestWhyBidAsJSON writes the state of why_bid.txt as JSON. The console's tests must show the same words for it.
 func TestWhyBidAsJSON(t *testing.T) {
 	s := newSite(t)
 	clienttest.Gives[market.WhatIfRequest](messages.Auctioneer, market.VerbWhatIf, someWhatIf())(s)
 	clienttest.Golden(t, "why_bid.json", s.Run("why", "104", "--bid", "40", "--json").Out)
 }
 
-// TestWhatDoesNotRunIsNotShownAsRunning checks three cases: suspended tasks, a stage of an ended job, and a state
-// that has no further reason.
+// The cases are suspended tasks, a stage of an ended job, and a state that has no further reason.
 func TestWhatDoesNotRunIsNotShownAsRunning(t *testing.T) {
 	s := newSite(t)
 	job := clienttest.Job()
@@ -121,8 +119,8 @@ func awayJob() jobmsg.JobDetail {
 		Stages: []jobmsg.StageStatus{{Name: "main", Class: "cpu", Tasks: 2, Running: 1}}}
 }
 
-// TestRerunOfAVisitor shows a job from another site that runs an earlier job again. The output must name that site with
-// the number of the earlier job, because here another job may have the same number.
+// A job from another site runs an earlier job again. The output must name that site with the earlier job's number,
+// because another job here may have the same number.
 func TestRerunOfAVisitor(t *testing.T) {
 	s := newSite(t)
 	clienttest.Reply(s, messages.Auctioneer, messages.VerbJob, jobmsg.JobDetail{JobSummary: jobmsg.JobSummary{Job: 4, Account: "bob@north", Visit: &jobmsg.Visit{Home: "north", Job: 9}},
@@ -154,8 +152,7 @@ func TestJobsOfAndAtOtherSites(t *testing.T) {
 	s.Run("cancel", "17").Expect(t, cli.CodeOK, "will be cancelled when site east answers. The site does not answer now: the link is cut", "")
 }
 
-// TestOperatorIsToldOfTheJobsOfOthers lists the jobs of an operator who has none. The command must mention that others
-// have jobs, for example users of other sites. Users who may not see these jobs must not learn of them.
+// An operator without jobs must learn that others have jobs. Users who may not see these jobs must not learn of them.
 func TestOperatorIsToldOfTheJobsOfOthers(t *testing.T) {
 	const none = "No jobs. Submit a job with candor submit.\n"
 	s := newSite(t)
@@ -177,8 +174,7 @@ func TestOperatorIsToldOfTheJobsOfOthers(t *testing.T) {
 	s.Run("jobs").Expect(t, cli.CodeOK, none, "")
 }
 
-// TestTablesAreWhatUsersAskFor checks that a narrow terminal gets a table without its least important columns.
-// Columns that the user names are always shown.
+// A narrow terminal gets a table without its least important columns. Columns that the user names are always shown.
 func TestTablesAreWhatUsersAskFor(t *testing.T) {
 	s := newSite(t)
 	clienttest.Gives[jobmsg.JobsRequest](messages.Auctioneer, messages.VerbJobs, clienttest.Jobs())(s)
@@ -209,8 +205,7 @@ func TestTablesAreWhatUsersAskFor(t *testing.T) {
 	}
 }
 
-// TestAnEmptyListOfNamesIsEmpty lists names when there are none. Standard output must be empty for scripts; the note
-// to the user is on standard error.
+// Standard output must be empty for scripts; the note to the user is on standard error.
 func TestAnEmptyListOfNamesIsEmpty(t *testing.T) {
 	s := newSite(t)
 	clienttest.Gives[jobmsg.JobsRequest](messages.Auctioneer, messages.VerbJobs, jobmsg.JobsReply{})(s)

@@ -30,14 +30,13 @@ type logsQuery struct {
 	noPrefix bool
 }
 
-// flags adds the flags that select tasks of the job.
 func (q *logsQuery) flags(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&q.task, "task", -1, "only the task at this `position` in its stage, from 0 on")
 	cmd.Flags().Lookup("task").DefValue = "0" // without this, the help would show -1
 	cmd.Flags().StringVar(&q.stage, "stage", "", "only tasks of this `stage`")
 }
 
-// ofJob returns an action that sets the query's job from the first argument, and then runs do.
+// ofJob returns an action that takes the query's job from the first argument, and then runs do.
 func (q *logsQuery) ofJob(do cli.Action) cli.Action {
 	return func(ctx context.Context, s *cli.Session, args []string) (err error) {
 		if q.task < -1 {
@@ -103,7 +102,6 @@ const maxFollowed = 1000
 // longPoll is how long a node waits for more output before it answers a request.
 const longPoll = 2 * time.Second
 
-// logs prints the output of the tasks that the query selects.
 func logs(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) error {
 	r, err := newReader(ctx, a, s, q)
 	if err != nil {
@@ -123,8 +121,7 @@ func logs(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) error {
 	return err
 }
 
-// Returns a sentence that says that there was no output. The sentence is only for terminals, where a user would wonder
-// whether the command worked. A program gets only the output.
+// Returns a sentence that says that there was no output. It is only for terminals: a program gets only the output.
 func (r *logReader) nothing() string {
 	what, to, yet := "job "+r.query.job.String(), "", ""
 	if r.query.stage != "" || r.query.task >= 0 || r.query.attempt > 0 {
@@ -155,7 +152,6 @@ type logReader struct {
 	wrote  bool       // output was printed
 }
 
-// newReader asks the site for the job of a query, and selects the tasks.
 func newReader(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (*logReader, error) {
 	job, err := cli.Call[jobmsg.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, jobmsg.JobRequest{Job: q.job})
 	if err != nil {
@@ -168,7 +164,6 @@ func newReader(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (*l
 	return r, r.selectTasks()
 }
 
-// selectTasks finds the stage that the query names and counts its tasks.
 func (r *logReader) selectTasks() error {
 	q := r.query
 	for i, stage := range r.job.Stages {
@@ -219,8 +214,7 @@ func (r *logReader) chosen() string {
 	return noun + strings.Join(parts, ", ")
 }
 
-// noneHas returns a sentence that says that none of the selected tasks has done something. The argument done says what,
-// such as "left files".
+// noneHas returns a sentence that none of the selected tasks has done something, such as "left files".
 func (r *logReader) noneHas(done string) string {
 	if r.selected == 1 {
 		return r.chosen() + " has not " + done
@@ -228,7 +222,7 @@ func (r *logReader) noneHas(done string) string {
 	return "none of the " + r.chosen() + " has " + done
 }
 
-// eachTask reads the selected tasks page by page, and calls f for every task that a node has claimed.
+// eachTask calls f for every selected task that a node has claimed.
 func (r *logReader) eachTask(ctx context.Context, f func(jobmsg.TaskStatus) error) error {
 	for stage := range r.job.Stages {
 		if r.stage != nil && stage != *r.stage {
@@ -275,7 +269,7 @@ func (r *logReader) eachTaskOf(ctx context.Context, stage int, f func(jobmsg.Tas
 
 // choose returns the attempt to read: the latest one, or the one that the query names. The argument attempts has all
 // known attempts of one task, the latest at the end. If the site no longer knows the named attempt, the result has no
-// node. choose returns false if the task never had this attempt.
+// node. If the task never had this attempt, choose returns false.
 func (r *logReader) choose(attempts []jobmsg.TaskStatus) (jobmsg.TaskStatus, bool) {
 	latest := attempts[len(attempts)-1]
 	if r.query.attempt == 0 {
@@ -312,8 +306,8 @@ func (r *logReader) printAll(ctx context.Context) error {
 	return err
 }
 
-// followAll follows the output of each attempt from the time when a node claims the task. It returns when the job has
-// ended and all output is read.
+// followAll follows the output of each attempt from its claim on. It returns when the job has ended and all output is
+// read.
 func (r *logReader) followAll(ctx context.Context) error {
 	var readers sync.WaitGroup
 	defer readers.Wait()
@@ -340,8 +334,8 @@ func (r *logReader) followAll(ctx context.Context) error {
 	return r.failed
 }
 
-// watch lists the tasks again and again until the job has ended, and each time calls start for each task. It asks for
-// the job's state before the tasks, so that it misses no attempt.
+// watch lists the tasks again and again until the job has ended, and calls start for each task. It asks for the job's
+// state before the tasks, so that it misses no attempt.
 func (r *logReader) watch(ctx context.Context, start func(jobmsg.TaskStatus) error) error {
 	for d := firstPause; ; d = nextPause(d) {
 		job, err := cli.Call[jobmsg.JobDetail](ctx, r.session, messages.Auctioneer, messages.VerbJob, jobmsg.JobRequest{Job: r.query.job})
@@ -373,7 +367,6 @@ func (r *logReader) streams() []bool {
 	return []bool{false, true}
 }
 
-// readBoth prints the present output of an attempt, one stream after the other.
 func (r *logReader) readBoth(ctx context.Context, t jobmsg.TaskStatus) error {
 	if t.Node == "" {
 		node, err := r.findNode(ctx, t)
@@ -390,8 +383,7 @@ func (r *logReader) readBoth(ctx context.Context, t jobmsg.TaskStatus) error {
 	return nil
 }
 
-// findNode finds the node that ran an attempt, if the site no longer knows this node. It asks every node that is not
-// lost for the attempt's output.
+// findNode finds the node that ran an attempt, if the site no longer knows it. It asks every node that is not lost.
 func (r *logReader) findNode(ctx context.Context, t jobmsg.TaskStatus) (messages.Name, error) {
 	gone := messages.Errorf(messages.NotFound, "the site has forgotten where attempt %d ran, and no node has its output", t.Attempt)
 	if r.job.Away != nil {
@@ -415,8 +407,8 @@ func (r *logReader) findNode(ctx context.Context, t jobmsg.TaskStatus) (messages
 	return "", gone
 }
 
-// read prints one output stream of an attempt. If follow is true, it prints until the attempt has ended; otherwise it
-// prints only the present output. If the node does not answer, read reports this, and the other tasks are still read.
+// read prints one output stream of an attempt. If follow is true, it prints until the attempt has ended. If the node
+// does not answer, read reports this, and the other tasks are still read.
 func (r *logReader) read(ctx context.Context, t jobmsg.TaskStatus, stderr, follow bool) error {
 	out := r.output(t, stderr)
 	defer out.Close()
@@ -439,8 +431,7 @@ func (r *logReader) read(ctx context.Context, t jobmsg.TaskStatus, stderr, follo
 	}
 }
 
-// ask reads a piece of output from a node. If another site runs the job, the auctioneer of the user's site fetches
-// the piece.
+// ask reads a piece of output from a node. At another site, the auctioneer of the user's site fetches the piece.
 func (r *logReader) ask(ctx context.Context, node messages.Name, q agent.LogsRequest) (agent.LogsReply, error) {
 	if r.job.Away != nil {
 		return cli.Call[agent.LogsReply](ctx, r.session, messages.Auctioneer, clearing.VerbOutput, clearing.OutputRequest{Node: node, Logs: q})
@@ -461,8 +452,7 @@ func (r *logReader) unreadable(ctx context.Context, t jobmsg.TaskStatus, err err
 	return nil
 }
 
-// silentNode rewrites the error for a node that did not get the request in a user's words. It returns other errors
-// unchanged.
+// silentNode rewrites the error for a node that did not get the request. It returns other errors unchanged.
 func silentNode(err error) error {
 	if !bus.Unserved(err) {
 		return err
@@ -470,7 +460,6 @@ func silentNode(err error) error {
 	return messages.Errorf(messages.Unavailable, "the node does not answer: it is down, or was removed from the site; the output is on its disk, and can be read when the node runs again")
 }
 
-// keep stores the first error.
 func (r *logReader) keep(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,7 +16,6 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestLogsOfAnotherSite reads the output of a task at another site through the user's own site.
 func TestLogsOfAnotherSite(t *testing.T) {
 	s := newSite(t)
 	task := jobmsg.TaskStatus{Task: messages.TaskRef{Job: 17}, Attempt: 2, Node: "n1", State: "Done"}
@@ -36,8 +35,8 @@ func TestLogsOfAnotherSite(t *testing.T) {
 	}
 }
 
-// TestLogsSayWhatIsMissing reads logs that lack a part, because the node did not keep it. A separate line must say what
-// is missing. If lines begin with the name of the task, this line must begin with it too.
+// If the node did not keep a part of the logs, a separate line must say what is missing. If lines begin with the task's
+// name, this line must begin with it too.
 func TestLogsSayWhatIsMissing(t *testing.T) {
 	s := newSite(t)
 	clienttest.ServeAt(s, messages.LogsSubject("west", "n1", "*"), "logs", func(r agent.LogsRequest) (agent.LogsReply, error) {
@@ -62,7 +61,7 @@ func TestLogsSayWhatIsMissing(t *testing.T) {
 	}
 }
 
-// written has the standard output of attempts of job 5 on one node. Standard error is the same text in capitals.
+// written has the standard output of attempts of job 5 on one node. Standard error is the same in capitals.
 type written map[messages.Attempt]string
 
 func attempt(stage, index, number uint32) messages.Attempt {
@@ -72,8 +71,7 @@ func attempt(stage, index, number uint32) messages.Attempt {
 // chunk is the number of bytes in each answer of a fake node.
 const chunk = 4
 
-// withNode makes a node of the site answer with the output in w. The function ended reports whether an attempt has
-// ended.
+// withNode makes a node answer with the output in w. The function ended reports whether an attempt has ended.
 func withNode(s *clienttest.Site, node messages.Name, w written, ended func(messages.Attempt) bool) {
 	clienttest.ServeAt(s, messages.LogsSubject("west", node, "*"), "logs", func(r agent.LogsRequest) (agent.LogsReply, error) {
 		text, ok := w[r.Attempt]
@@ -118,8 +116,7 @@ func twoStages(state jobmsg.State, maps, reduces int) jobmsg.JobDetail {
 		Stages: []jobmsg.StageStatus{{Name: "map", Tasks: maps}, {Name: "reduce", Tasks: reduces}}}
 }
 
-// finishedJob returns a site with a job on two nodes: three map tasks, one of them in its second attempt, and a
-// reduce task.
+// finishedJob returns a site with a job on two nodes: three map tasks, one in its second attempt, and a reduce task.
 func finishedJob(t *testing.T) *clienttest.Site {
 	s := newSite(t)
 	clienttest.Reply(s, messages.Auctioneer, messages.VerbJob, twoStages(jobmsg.Completed, 3, 1))
@@ -154,8 +151,7 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// TestLogsSayThatThereIsNothing reads logs without output. On a terminal, the command must say that there is nothing;
-// a program must get only the output.
+// On a terminal, the command must say that there is no output; a program must get only the output.
 func TestLogsSayThatThereIsNothing(t *testing.T) {
 	s := finishedJob(t)
 	s.Width = 80
@@ -219,8 +215,7 @@ func TestLogsOfWhatIsNotThere(t *testing.T) {
 	s.Run("logs", "5", "-f").Expect(t, cli.CodeUsage, "", "at most 1000 can be followed at once: choose tasks with --task or --stage (TooLarge)")
 }
 
-// TestLogsGoOnWithoutANode reads logs after one node has lost its output. The output of the other nodes must be
-// printed.
+// After one node has lost its output, the output of the other nodes must be printed.
 func TestLogsGoOnWithoutANode(t *testing.T) {
 	s := newSite(t)
 	clienttest.Reply(s, messages.Auctioneer, messages.VerbJob, twoStages(jobmsg.Completed, 2, 0))

@@ -12,13 +12,12 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// logOutput writes the pieces of a task's output.
 type logOutput interface {
 	piece(agent.LogsReply) error
 	io.Closer
 }
 
-// lockedWriter writes to an output that several tasks share. It writes each piece without a break.
+// lockedWriter writes to an output that several tasks share, each piece without a break.
 type lockedWriter struct {
 	mu    *sync.Mutex
 	to    io.Writer
@@ -37,7 +36,6 @@ func missing(p agent.LogsReply) string {
 	return "[candor: " + terminal.Plural(int(p.Missing), "byte") + " of the output are missing here: the site limits the size of an output]\n"
 }
 
-// rawOutput writes the output without changes.
 type rawOutput struct {
 	to   io.Writer
 	open bool // the last line has no line end yet
@@ -93,7 +91,7 @@ func (o *jsonOutput) Close() error { return nil }
 // maxLine is the largest length of a line in bytes. A longer line is cut.
 const maxLine = 64 << 10
 
-// lineOutput writes whole lines with a prefix. Lines of several tasks may mix, but no line is split.
+// lineOutput writes whole lines with a prefix. Lines of several tasks may mix.
 type lineOutput struct {
 	to     io.Writer
 	prefix string
@@ -119,7 +117,6 @@ func (o *lineOutput) piece(p agent.LogsReply) error {
 	return err
 }
 
-// flush writes the unfinished line into b.
 func (o *lineOutput) flush(b *bytes.Buffer) {
 	b.WriteString(o.prefix)
 	b.Write(bytes.TrimSuffix(o.rest, []byte("\n")))

@@ -12,8 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// TestLogsOfARemovedNode reads logs from a node that was removed. The error must speak of the node, not of a NATS
-// subject.
+// The error must speak of the node, not of a NATS subject.
 func TestLogsOfARemovedNode(t *testing.T) { synctest.Test(t, logsOfARemovedNode) }
 
 func logsOfARemovedNode(t *testing.T) {

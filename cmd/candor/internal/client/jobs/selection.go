@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// selection has the flags that select jobs. A job must match all of them. The auctioneer does the selection.
+// selection has the flags that select jobs. A job must match all of them.
 type selection struct {
 	states, labels        []string
 	name, market, project string
@@ -31,7 +31,6 @@ func (w *selection) flags(a *cli.App, cmd *cobra.Command) {
 	cmd.RegisterFlagCompletionFunc("project", a.CompleteAccounts())
 }
 
-// states are the names of the states of a job.
 var states = func() (names []string) {
 	for s := job.Waiting; s <= job.Discarded; s++ {
 		names = append(names, s.String())
@@ -39,12 +38,10 @@ var states = func() (names []string) {
 	return names
 }()
 
-// Returns true if no flag was given.
 func (w *selection) none() bool {
 	return len(w.states) == 0 && len(w.labels) == 0 && w.name == "" && w.market == "" && w.project == "" && w.since == "" && w.until == ""
 }
 
-// fill writes the flags into a request.
 func (w *selection) fill(a *cli.App, r *job.JobsRequest) (err error) {
 	for _, text := range w.states {
 		i := slices.IndexFunc(states, func(name string) bool { return strings.EqualFold(name, strings.TrimSpace(text)) })

@@ -120,7 +120,6 @@ func (q *logsQuery) requeue(ctx context.Context, s *cli.Session) (job.RequeueReq
 	return r, nil
 }
 
-// changes has the flags of the command change.
 type changes struct {
 	job.ChangeRequest
 	budget, rate, limit, stage string

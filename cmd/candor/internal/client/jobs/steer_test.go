@@ -15,7 +15,6 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// TestSteering checks the requests and the output of the commands hold, release and requeue.
 func TestSteering(t *testing.T) {
 	s := clienttest.AnswerAll(newSite(t))
 	clienttest.Answer(s, messages.Auctioneer, jobmsg.VerbHold, func(r jobmsg.JobRequest) (jobmsg.HoldReply, error) {
@@ -45,8 +44,7 @@ func TestSteering(t *testing.T) {
 	s.Run("requeue", "103", "--task", "5").Expect(t, cli.CodeUsage, "", "name one with --stage")
 }
 
-// TestChange checks the changes that the command sends, and its text about the budget. Wrong values are refused before
-// the site is asked.
+// Wrong values are refused before the site is asked.
 func TestChange(t *testing.T) {
 	s := clienttest.AnswerAll(newSite(t))
 	var asked []jobmsg.ChangeRequest
@@ -84,8 +82,7 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// TestSignal sends signals to the running tasks of a job. A task that has just ended must not be counted. Any other
-// failure must name the task and its node.
+// A task that has just ended must not be counted. Any other failure must name the task and its node.
 func TestSignal(t *testing.T) {
 	s := newSite(t)
 	clienttest.Reply(s, messages.Auctioneer, messages.VerbJob, twoStages(jobmsg.Running, 3, 0))

@@ -31,11 +31,11 @@ type Stream struct {
 	Attempt messages.Attempt
 	Away    bool               // another site runs the task; the auctioneers of both sites pass the messages on
 	Begin   *agent.StreamBegin // starts the remote process; nil means connect to the process of the task itself
-	// Over is called when the node does not answer. If the stream has ended, Over returns an error with the reason. If
-	// the node may answer later, Over returns nil.
+	// Over is called when the node does not answer. It returns the reason as an error if the stream has ended, and nil
+	// if the node may answer later.
 	Over func(context.Context) error
-	// Comes is called when the node does not know the stream. It reports whether the node may begin the task later. If
-	// Comes is nil, the node will not.
+	// Comes is called when the node does not know the stream. It reports whether the node may begin the task later. A
+	// nil Comes means that it will not.
 	Comes func(context.Context) bool
 
 	In        io.Reader
@@ -97,8 +97,7 @@ func (c *Stream) ask(ctx context.Context, r agent.StreamRequest) (agent.StreamRe
 	}
 }
 
-// askStream sends a node a request about a stream, or a signal. If away is true, the node belongs to another site,
-// which runs the job.
+// askStream sends a node a request about a stream, or a signal. If away is true, another site runs the job.
 func askStream(ctx context.Context, s *cli.Session, node messages.Name, away bool, r *agent.StreamRequest) (reply agent.StreamReply, err error) {
 	if !away {
 		return bus.Call[agent.StreamReply](ctx, s.Bus, agent.StreamSubject(s.Site, node, s.Account), r)
@@ -113,7 +112,7 @@ func askStream(ctx context.Context, s *cli.Session, node messages.Name, away boo
 	return *answer.Stream, nil
 }
 
-// lineEnd returns the characters that end a line. On a terminal that may be in raw mode, a carriage return is needed.
+// lineEnd returns the end of a line. A terminal that may be in raw mode needs a carriage return.
 func lineEnd(a *cli.App) string {
 	if terminal.IsTerminal(a.Err) {
 		return "\r\n"
@@ -121,14 +120,14 @@ func lineEnd(a *cli.App) string {
 	return "\n"
 }
 
-// Signal sends a signal to the stream's processes once, without a retry.
+// Signal sends a signal to the stream's processes, without a retry.
 func (c *Stream) Signal(ctx context.Context, name string) error {
 	_, err := c.ask(ctx, agent.StreamRequest{Signal: name, SignalNumber: c.signals.Add(1)})
 	return err
 }
 
 // Copy passes input and output between this process and the remote process until the remote process has ended. It
-// returns the exit code of the remote process.
+// returns the remote exit code.
 func (c *Stream) Copy(ctx context.Context, from int64) (code int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -155,8 +154,8 @@ func (c *Stream) Copy(ctx context.Context, from int64) (code int, err error) {
 	}
 }
 
-// stay sends requests while the client sends nothing else, for example because the reader of the output is slow. The
-// node ends commands whose clients are silent for too long.
+// stay sends requests while the client sends nothing else, for example because the output is read slowly. The node ends
+// commands whose clients are silent for too long.
 func (c *Stream) stay(ctx context.Context) {
 	tick := time.NewTicker(streamStay)
 	defer tick.Stop()
@@ -175,16 +174,16 @@ func (c *Stream) stay(ctx context.Context) {
 // Close tells the node that the client no longer needs the stream.
 func (c *Stream) Close(ctx context.Context) { c.close(ctx) }
 
-// close tells the node that the client no longer needs the stream. If the message is lost, the node
-// finds out by itself.
+// close tells the node that the client no longer needs the stream. If the message is lost, the node finds out by
+// itself.
 func (c *Stream) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, streamPoll)
 	defer cancel()
 	_, _ = c.ask(ctx, agent.StreamRequest{Close: true})
 }
 
-// pass writes the part of a piece that was not written yet, and returns the position after the piece. The piece begins
-// at the position at. The argument have is the number of bytes that were written before.
+// pass writes the part of a piece that was not written yet, and returns the position after the piece. The argument at
+// is the position of the piece, and have is the number of bytes written before.
 func pass(to io.Writer, piece []byte, at, have int64) (int64, error) {
 	if skip := have - at; skip > 0 {
 		piece = piece[min(skip, int64(len(piece))):]
@@ -222,8 +221,8 @@ var passedOn = map[os.Signal]string{syscall.SIGINT: "INT", syscall.SIGTERM: "TER
 // impatient is the number of interrupts after which this process ends if nothing answers.
 const impatient = 3
 
-// Interact opens the stream. It passes input, output, signals and the size of the terminal on until the remote
-// process has ended, and returns the exit code.
+// Interact opens the stream. It passes on input, output, signals and the terminal's size until the remote process has
+// ended, and returns the exit code.
 func (c *Stream) Interact(ctx context.Context, onTerminal bool) (code int, err error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // an interrupt does not end ctx: signals go to the task
 	defer cancel()

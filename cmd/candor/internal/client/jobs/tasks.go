@@ -15,7 +15,6 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// tasksQuery has the flags of the command tasks.
 type tasksQuery struct {
 	job    messages.JobID
 	stage  string
@@ -70,7 +69,6 @@ attempts of each job, the first ones of each stage, and counts the others.`,
 	return cmd
 }
 
-// Checks the flags, and fills in the request for the job that argument names.
 func (q *tasksQuery) of(argument string) (err error) {
 	if q.job, err = cli.JobNumber(argument); err != nil {
 		return err
@@ -93,7 +91,7 @@ func (q *tasksQuery) of(argument string) (err error) {
 // filters reports whether the flags can leave out tasks that have started.
 func (q *tasksQuery) filters() bool { return len(q.states) > 0 || q.ask.Node != "" || q.index != "" }
 
-// positions reads "7", "7-9" or "7-". The range begins at from and ends before until. If until is 0, it has no end.
+// positions reads "7", "7-9" or "7-". The range is from ≤ position < until. If until is 0, it has no end.
 func positions(text string) (from, until uint32, err error) {
 	if text == "" {
 		return 0, 0, nil
@@ -113,7 +111,6 @@ func positions(text string) (from, until uint32, err error) {
 	return uint32(low), uint32(high) + 1, nil
 }
 
-// tasks lists the tasks that the query selects, stage after stage.
 func tasks(ctx context.Context, a *cli.App, s *cli.Session, q tasksQuery) error {
 	r, err := newReader(ctx, a, s, logsQuery{job: q.job, stage: q.stage, task: -1})
 	if err != nil {
@@ -166,8 +163,8 @@ func (q *tasksQuery) tasksOf(ctx context.Context, s *cli.Session, stage int, all
 	}
 }
 
-// writeTasks writes a line for each attempt, with a sentence about it. If a line would be wider than the page, each
-// line has only the reason, and the sentences of a few tasks follow below.
+// writeTasks writes a line and a sentence for each attempt. If a line would be wider than the page, the lines have only
+// the reason, and the sentences of a few tasks follow below.
 func writeTasks(p *cli.Page, q *tasksQuery, r job.TasksReply) {
 	columns := p.Layout.Width
 	t := tasksTable(p, r.Tasks, func(s job.TaskStatus) string { return s.Message })
@@ -203,7 +200,7 @@ func writeTasks(p *cli.Page, q *tasksQuery, r job.TasksReply) {
 	}
 }
 
-// attemptOf returns the number of an attempt as text, if the task has started.
+// attemptOf returns the number of an attempt, or "" if the task has not started.
 func attemptOf(s job.TaskStatus) string {
 	if s.Attempt == 0 {
 		return ""
@@ -243,7 +240,6 @@ func taskName(s job.TaskStatus) string {
 	return fmt.Sprintf("%s.%d", terminal.Safe(s.Stage), s.Index)
 }
 
-// taskState returns the state of an attempt in its colour.
 func taskState(p *cli.Page, state string) string {
 	switch state {
 	case "Done":

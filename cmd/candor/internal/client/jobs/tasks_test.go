@@ -12,8 +12,7 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// manyTasks returns a site whose job 5 has 2,500 map tasks and a reduce task. The site lists at most one page of them
-// in a reply.
+// manyTasks returns a site whose job 5 has 2,500 map tasks and a reduce task. A reply has at most one page of them.
 func manyTasks(t *testing.T, asked *[]jobmsg.TasksRequest) *clienttest.Site {
 	s := newSite(t)
 	clienttest.Reply(s, messages.Auctioneer, messages.VerbJob, twoStages(jobmsg.Running, 2500, 1))
@@ -35,7 +34,6 @@ func manyTasks(t *testing.T, asked *[]jobmsg.TasksRequest) *clienttest.Site {
 	return s
 }
 
-// TestTasksPage lists a job with many tasks, page after page, up to the limit.
 func TestTasksPage(t *testing.T) {
 	var asked []jobmsg.TasksRequest
 	s := manyTasks(t, &asked)
@@ -61,8 +59,7 @@ func TestTasksPage(t *testing.T) {
 	}
 }
 
-// TestTasksFilters checks that the filters are sent to the site. Filters without a meaning must be refused with
-// advice.
+// Filters are sent to the site. Filters without a meaning must be refused with advice.
 func TestTasksFilters(t *testing.T) {
 	var asked []jobmsg.TasksRequest
 	s := manyTasks(t, &asked)
@@ -91,8 +88,7 @@ func deref(r jobmsg.TasksRequest) any {
 	return []any{stage, r}
 }
 
-// TestSilentSiteIsAskedOnce shows a job at another site that does not answer. The command has waited once for that
-// site; it must not wait again for the tasks.
+// A job's other site does not answer. The command has waited once for that site; it must not wait again for the tasks.
 func TestSilentSiteIsAskedOnce(t *testing.T) {
 	s := newSite(t)
 	job := twoStages(jobmsg.Running, 2, 1)
@@ -103,8 +99,8 @@ func TestSilentSiteIsAskedOnce(t *testing.T) {
 	}
 }
 
-// TestPortOfTheTasksOwnMachine forwards a port on the machine where the task runs. The command must refuse to use the
-// same port, because the node would connect to the command itself.
+// On the machine where the task runs, the command must refuse to forward the same port: the node would connect to the
+// command itself.
 func TestPortOfTheTasksOwnMachine(t *testing.T) {
 	s := newSite(t)
 	s.Write("state/site.json", `{"site":"west","server":"nats://127.0.0.1:4222","default_account":"alice"}`)
@@ -116,8 +112,7 @@ func TestPortOfTheTasksOwnMachine(t *testing.T) {
 	s.Run("port", "7", "--stage", "map", "18888:18888").Expect(t, cli.CodeUsage, "", "candor port 7 0:18888")
 }
 
-// TestPortThatIsInUse forwards a local port that is in use, for example by the task itself. The error must propose a
-// free port.
+// If the local port is in use, for example by the task itself, the error must propose a free port.
 func TestPortThatIsInUse(t *testing.T) {
 	s := newSite(t)
 	clienttest.Reply(s, messages.Auctioneer, messages.VerbJob, twoStages(jobmsg.Running, 1, 1))

@@ -66,7 +66,7 @@ func writeJobs(p *cli.Page, r job.JobsReply) {
 	}
 }
 
-// writeGaps says which ended jobs a list lacks, because the site lost them or did not keep them.
+// writeGaps says which ended jobs a list lacks: the site lost them, or did not keep them.
 func writeGaps(p *cli.Page, r job.JobsReply) {
 	if r.Unreadable > 0 {
 		p.Printf("Not listed: %s of ended jobs on the site's disk\n", terminal.Plural(r.Unreadable, "damaged record"))
@@ -111,7 +111,6 @@ func heardOf(p *cli.Page, a *job.Away) string {
 	return "last heard of " + p.Between(a.Known, p.Now) + " ago"
 }
 
-// paidBy returns the account of a job, and the project that pays if there is one.
 func paidBy(account, payer messages.Name) string {
 	if payer == "" || payer == account || strings.HasPrefix(account, payer+"/") {
 		return account
@@ -126,8 +125,7 @@ func charged(j job.JobSummary) string {
 	return j.Charged.String()
 }
 
-// waited returns the time from submission to the first claimed task, or to the end of a job that
-// never started.
+// waited returns the time from submission to the first claimed task, or to the end of a job that never started.
 func waited(p *cli.Page, j job.JobSummary) string {
 	if j.Started == 0 {
 		return p.Between(j.Submitted, j.Ended)
@@ -135,7 +133,7 @@ func waited(p *cli.Page, j job.JobSummary) string {
 	return p.Between(j.Submitted, j.Started)
 }
 
-// reason returns why a job has not completed, if its state does not make this clear.
+// reason returns why a job has not completed, if its state does not say so.
 func reason(j job.JobSummary) string {
 	switch {
 	case j.Reason == j.State.String(): // the reason only repeats the state
@@ -180,7 +178,6 @@ func writeJob(p *cli.Page, j job.JobDetail) {
 	writeShares(p, j.State, j.Shares)
 }
 
-// whyOrNote returns the title for a job's message: a reason for its end, or a note.
 func whyOrNote(s job.State) string {
 	if s <= job.Running || s == job.Completed {
 		return "Note"
@@ -196,8 +193,7 @@ func results(p *cli.Page, j job.JobDetail) string {
 	return fmt.Sprintf("can be read when the job is settled: at its deadline, %s, at the latest, or at its end if that is later", p.At(j.Spec.Deadline))
 }
 
-// rerunOf returns the number of the earlier job that this job runs again, at its owner's site. It returns "" if there
-// is no such job.
+// rerunOf returns the number, at its owner's site, of the earlier job that this job runs again, or "".
 func rerunOf(j job.JobDetail) string {
 	switch {
 	case j.Spec.RerunOf == 0:
@@ -208,7 +204,6 @@ func rerunOf(j job.JobDetail) string {
 	return "job " + j.Spec.RerunOf.String()
 }
 
-// writeNotices says for each notification about a job whether it was delivered.
 func writeNotices(p *cli.Page, list []job.NoticeStatus) {
 	for _, n := range list {
 		what := "not sent yet to"
@@ -226,7 +221,6 @@ func writeNotices(p *cli.Page, list []job.NoticeStatus) {
 	}
 }
 
-// exitCode returns the exit code of a task that failed, if the task had a process.
 func exitCode(j job.JobSummary) string {
 	if j.ExitCode <= 0 {
 		return ""
@@ -234,7 +228,6 @@ func exitCode(j job.JobSummary) string {
 	return strconv.Itoa(int(j.ExitCode))
 }
 
-// notState returns the reason if it says more than the state, otherwise "".
 func notState(s job.State, reason string) string {
 	if reason == s.String() {
 		return ""
@@ -300,7 +293,7 @@ func because(j job.JobSummary) string {
 	return terminal.Safe(j.Away.Chosen)
 }
 
-// charge returns the cost of a job, and the amount that was returned.
+// charge returns the cost of a job and the returned amount.
 func charge(j job.JobSummary) string {
 	if !j.State.Final() {
 		return "not yet"
@@ -308,7 +301,6 @@ func charge(j job.JobSummary) string {
 	return fmt.Sprintf("%s (%v given back)", cli.Credits(j.Charged), j.Budget-j.Charged)
 }
 
-// response returns the time from submission to the end of a job that has ended.
 func response(p *cli.Page, j job.JobSummary) string {
 	if j.Ended == 0 {
 		return ""
@@ -316,7 +308,7 @@ func response(p *cli.Page, j job.JobSummary) string {
 	return p.Between(j.Submitted, j.Ended)
 }
 
-// Utility writes a utility function as a sum of its parts. If u is nil, the site estimates the utility.
+// Utility writes a utility function as a sum of its parts. A nil u means that the site estimates the utility.
 func Utility(u *job.Utility) string {
 	if u == nil {
 		return "estimated"
@@ -372,11 +364,10 @@ func memory(bytes int64) string {
 	return fmt.Sprintf("%d MiB", (bytes+1<<20-1)>>20)
 }
 
-// leastOver is the shortest time over which an average share is shown. Over a shorter time, the average says nothing.
+// leastOver is the shortest time over which an average share is shown. A shorter average says nothing.
 const leastOver = messages.Duration(time.Second)
 
-// writeShares writes a line for each class in which the job has or had a share. A job that has ended has no share
-// now.
+// writeShares writes a line for each class in which the job has or had a share. An ended job has no share now.
 func writeShares(p *cli.Page, state job.State, shares []job.ClassShare) {
 	t, some := terminal.NewTable("~CLASS|>NOW|>ALLOCATED|>RECEIVED|>OVER"), false
 	for _, s := range shares {

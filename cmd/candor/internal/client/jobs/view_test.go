@@ -11,7 +11,6 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// TestProgressLines checks that the progress has a line for the job and one for each of its stages.
 func TestProgressLines(t *testing.T) {
 	noon := messages.TimeOf(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	p := &cli.Page{Now: noon, Zone: time.UTC, Columns: 80}
@@ -27,7 +26,6 @@ func TestProgressLines(t *testing.T) {
 	}
 }
 
-// TestTasksFitTheTerminal checks that no line of a table of tasks is wider than the terminal.
 func TestTasksFitTheTerminal(t *testing.T) {
 	p := &cli.Page{Zone: time.UTC, Columns: 80, Layout: terminal.Layout{Width: 80}}
 	status := job.TaskStatus{Stage: "main", Attempt: 1, State: "Stopped", Node: "node2", Claimed: 1, Ran: 2e9, CPU: 1e6, MaxRSS: 2 << 20, Suspended: 3e9, ExitCode: new(143),

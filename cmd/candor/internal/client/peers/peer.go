@@ -1,5 +1,4 @@
-// Package peers has the commands about other sites: their terms, the debts between the banks and how they are
-// settled, and the links between sites.
+// Package peers has the commands about other sites: their terms, the debts between banks, and the links between sites.
 package peers
 
 import (
@@ -79,7 +78,6 @@ changes its key, use candor peer key.`,
 	return cmd
 }
 
-// setPeer sets the terms for a peer, and shows the peer.
 func setPeer(ctx context.Context, a *cli.App, s *cli.Session, r clearing.PeerRequest) error {
 	return cli.Ask(ctx, a, s, messages.Bank, clearing.VerbPeer, r, func(p *cli.Page, reply clearing.PeerReply) {
 		p.Printf("Site %s is a peer. It may owe up to %s; up to %s of this may be settlements that are not paid yet.\n", reply.Peer, cli.Credits(reply.Limit), cli.Credits(reply.Share))
@@ -89,8 +87,8 @@ func setPeer(ctx context.Context, a *cli.App, s *cli.Session, r clearing.PeerReq
 	})
 }
 
-// Returns a peer from the bank's list. It returns an error for a site that this site has parted from: new terms would
-// make that site a peer again, and only the command peer add may do that.
+// Returns a peer from the bank's list. It returns an error for a parted site, because only the command peer add may
+// make that site a peer again.
 func known(ctx context.Context, s *cli.Session, name messages.Name) (p clearing.PeerReply, err error) {
 	all, err := cli.Call[clearing.PeersReply](ctx, s, messages.Bank, clearing.VerbPeers, messages.Empty{})
 	if err != nil {

@@ -84,7 +84,6 @@ func TestPeerViews(t *testing.T) {
 	})
 }
 
-// TestPeerRequests checks the requests that the commands about peers send to the bank, and their exit codes.
 func TestPeerRequests(t *testing.T) {
 	s := newSite(t)
 	var peer clearing.PeerRequest
@@ -174,8 +173,7 @@ func TestPeerRequests(t *testing.T) {
 	run(cli.CodeUsage, "settle --cycle none", "", "--cycle")
 }
 
-// TestTermsOfAPartedPeer checks that only candor peer add makes a parted site a peer again. Setting new terms for a
-// site that is being parted must not stop the parting.
+// Only candor peer add makes a parted site a peer again. New terms for a site must not stop its parting.
 func TestTermsOfAPartedPeer(t *testing.T) {
 	s := newSite(t)
 	var asked int

@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// AddStatus adds the command "status" to site, the command whose other commands prepare a site. "candor site status"
-// asks a running site. The argument usage is a help template that shows the flags of the connection.
+// AddStatus adds the command "status", which asks a running site, to the command site. The argument usage is a help
+// template with the flags of the connection.
 func AddStatus(a *cli.App, site *cobra.Command, usage string) {
 	status := siteStatusCommand(a)
 	status.SetUsageTemplate(usage)
@@ -54,7 +54,7 @@ exit code is 1 if a peer has no link or its bank does not answer.`,
 	})
 }
 
-// linksTimeout is how long to wait for the service that reports the links. If it runs, it answers within two seconds.
+// linksTimeout is how long to wait for the service that reports the links. It answers within two seconds.
 const linksTimeout = 4 * time.Second
 
 // Asks for the state of the links. If NATS runs separately, no service answers, and the status has only the bank's
@@ -73,8 +73,8 @@ func linked(ctx context.Context, s *cli.Session, bank clearing.PeersReply) (r si
 	return r, err
 }
 
-// Reports whether all relations are in order: no books are in dispute, and every peer is linked and answers. Unknown
-// links count as good, and peers that this site has parted from do not count.
+// Reports whether no books are in dispute, and every peer is linked and answers. Unknown links count as good, and
+// parted peers do not count.
 func (r *siteStatus) sound() bool {
 	for _, p := range r.Bank.Peers {
 		if p.Standing == clearing.PeerParted {
@@ -137,8 +137,8 @@ func writeSiteStatus(p *cli.Page, r siteStatus) {
 	}
 }
 
-// way returns a text with the address of the first link and the number of other links, and the shortest round trip of
-// all links.
+// way returns a text with the address of the first link and the number of other links, and the links' shortest round
+// trip.
 func way(links []clearing.Link) (string, string) {
 	if len(links) == 0 {
 		return "none", ""

@@ -35,7 +35,6 @@ func TestSiteStatusViews(t *testing.T) {
 	})
 }
 
-// TestSiteStatus checks that the exit code says whether every peer is linked and answers.
 func TestSiteStatus(t *testing.T) {
 	s := newSite(t)
 	run := func(code int, out, err string, args ...string) {

@@ -99,8 +99,7 @@ func peerState(p *cli.Page, r clearing.PeerReply) string {
 	return p.Green("answers")
 }
 
-// partedDebt returns the debt that is left after this site parted from the peer: the amount that this site still owes
-// to the peer, or the amount that it wrote off. It returns "" if there is none.
+// partedDebt returns the debt that is left after a parting: what this site still owes to the peer, or wrote off, or "".
 func partedDebt(r clearing.PeerReply) string {
 	switch {
 	case r.Settled < 0:
@@ -133,13 +132,12 @@ func silent(r clearing.PeerReply) string {
 	return "silent after " + terminal.Plural(r.Tries, "message") + ": " + terminal.Safe(r.Failure)
 }
 
-// Reports whether a peer refuses all messages because its operator has parted from this site. This site has not parted
-// from the peer.
+// Reports whether a peer refuses all messages because its operator, not ours, has parted the sites.
 func gone(r clearing.PeerReply) bool {
 	return r.Tries > 0 && strings.HasPrefix(r.Failure, "parted: ")
 }
 
-// unsettleable says why no settlement cycle can settle the debt of a peer, or returns "" if one can.
+// unsettleable says why no settlement cycle can settle the debt of a peer, or returns "".
 func unsettleable(r clearing.PeerReply) string {
 	switch {
 	case r.Owed >= 0 || r.Settled < r.Share:

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// TestStateOfAPeer checks that the table of peers says what stops the trade with a peer, and which command helps.
+// The table of peers says what stops the trade with a peer, and which command helps.
 func TestStateOfAPeer(t *testing.T) {
 	const c = messages.Credit
 	for _, x := range []struct {
@@ -37,8 +37,7 @@ func TestStateOfAPeer(t *testing.T) {
 	}
 }
 
-// TestWhatAPartingWaitsFor checks an agreed parting that waits for several things. The text must say the first one that
-// is not done yet.
+// An agreed parting waits for several things. The text must say the first one that is not done yet.
 func TestWhatAPartingWaitsFor(t *testing.T) {
 	const c = messages.Credit
 	all := clearing.PeerReply{Owed: c, Settled: 2 * c, Tries: 1, Failure: "timeout", Outstanding: 3, Held: c}

@@ -8,8 +8,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 )
 
-// TestConsoleAddress checks that the command prints the address of a site's console. If the site has none, it must
-// say what to do.
+// If the site has no console, the command must say what to do.
 func TestConsoleAddress(t *testing.T) {
 	s, dir := newSite(t), t.TempDir()
 	s.Run("console", "--state", dir).Expect(t, cli.CodeUnavailable, "", "start one with candor up --console")

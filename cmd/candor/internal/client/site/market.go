@@ -58,7 +58,6 @@ change repeated with the same --key changes nothing more.`,
 	return cmd
 }
 
-// readMarkets reads the markets in a file into a request.
 func readMarkets(path string, r *market.ApplyRequest) error {
 	text, err := os.ReadFile(path)
 	if err != nil {

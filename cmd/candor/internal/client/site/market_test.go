@@ -20,8 +20,7 @@ func someReservations() market.ReservationsReply {
 	}}
 }
 
-// marketSite returns a site that answers the requests of the commands about markets. The map asked has the last request
-// of each kind.
+// marketSite returns a site that answers the commands about markets. The map asked has the last request of each kind.
 func marketSite(t *testing.T) (s *clienttest.Site, asked map[string]any) {
 	s, asked = newSite(t), map[string]any{}
 	clienttest.Answer(s, messages.Auctioneer, market.VerbReservations, func(r market.ReservationsRequest) (market.ReservationsReply, error) {
@@ -106,7 +105,7 @@ func TestNodeDrain(t *testing.T) {
 	s.Run("node", "drain", "n3", "--notice", "soon").Expect(t, cli.CodeUsage, "", "--notice")
 }
 
-// TestWindows checks the commands about maintenance windows. They must refuse bad arguments before they ask the site.
+// Bad arguments must be refused before the site is asked.
 func TestWindows(t *testing.T) {
 	s, asked := marketSite(t)
 	clienttest.Answer(s, messages.Auctioneer, market.VerbWindow, func(r market.WindowRequest) (market.Window, error) {

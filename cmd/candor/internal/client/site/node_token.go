@@ -56,7 +56,7 @@ func makeToken(ctx context.Context, a *cli.App, s *cli.Session, node messages.Na
 		return cli.Usagef("--expires: %v", err)
 	}
 	write := func(string) error { return nil }
-	if output != "" { // open the file first: a token that cannot be stored would be lost
+	if output != "" { // an unwritable file must fail first: otherwise the token would be lost
 		if write, err = newSecret(output); err != nil {
 			return cli.Usagef("--output: %v", err)
 		}
@@ -84,7 +84,7 @@ func makeToken(ctx context.Context, a *cli.App, s *cli.Session, node messages.Na
 	return a.Show(reply, func(p *cli.Page) { p.Printf("%s\n", reply.Token) })
 }
 
-// newSecret creates a file that only its owner can read. It returns a function that writes a line to it.
+// newSecret creates a file that only its owner can read. The returned function writes a line to the file.
 func newSecret(name string) (write func(string) error, err error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -130,7 +130,7 @@ func writeTokens(p *cli.Page, r messages.TokensReply) {
 	p.Table(t, "")
 }
 
-// tokenState returns the state of a token: Open, Used, Expired, Revoked, or Revoked and used.
+// tokenState returns Open, Used, Expired, Revoked, or Revoked and used.
 func tokenState(p *cli.Page, t *messages.TokenState) string {
 	switch {
 	case t.Revoked && t.Used != 0:

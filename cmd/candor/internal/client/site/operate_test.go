@@ -79,8 +79,7 @@ func TestReplicaCommands(t *testing.T) {
 	}
 }
 
-// tokenFileIsItsOwners checks that a token is written to a new file that only its owner can read, and never over an
-// existing file.
+// A token is written to a new file that only its owner can read, and never over an existing file.
 func tokenFileIsItsOwners(t *testing.T, s *clienttest.Site) {
 	file := filepath.Join(t.TempDir(), "token")
 	got := s.Run("node", "token", "node7", "--output", file)
@@ -93,8 +92,7 @@ func tokenFileIsItsOwners(t *testing.T, s *clienttest.Site) {
 	s.Run("node", "token", "node7", "--output", file).Expect(t, cli.CodeUsage, "", "exists")
 }
 
-// TestTokenCommands checks that standard output has only the token, so that it can go to a file. The text for the
-// user is on standard error.
+// Standard output has only the token, so that it can go to a file. The text for the user is on standard error.
 func TestTokenCommands(t *testing.T) {
 	s := newSite(t)
 	var asked any

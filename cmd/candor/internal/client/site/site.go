@@ -1,5 +1,4 @@
-// Package site has the commands about the nodes, markets and replicas of a site. It also has the overview candor top,
-// which redraws itself.
+// Package site has the commands about the nodes, markets and replicas of a site, and the overview candor top.
 package site
 
 import (

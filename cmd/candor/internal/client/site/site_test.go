@@ -18,7 +18,7 @@ import (
 
 func newSite(t *testing.T) *clienttest.Site { return clienttest.New(t, site.Commands) }
 
-// TestNodesShowWhatIsSold checks that the resources and labels of the nodes are listed below the nodes.
+// The resources and labels of the nodes are listed below the nodes.
 func TestNodesShowWhatIsSold(t *testing.T) {
 	s, nodes := newSite(t), clienttest.Nodes()
 	nodes.Nodes[0].Resources, nodes.Nodes[0].Labels = &jobmsg.Resources{CPUs: 8, Memory: 16 << 30, GPUs: 2, GPUType: "a100"}, []messages.Name{"infiniband"}
@@ -30,8 +30,7 @@ func TestNodesShowWhatIsSold(t *testing.T) {
 	s.Run("nodes").Expect(t, cli.CodeOK, "infiniband", "")
 }
 
-// TestMarketsSayTheirBounds checks that the command markets shows how much each account, each project and a named
-// project can have at once.
+// The command markets shows how much each account, each project and a named project can have at once.
 func TestMarketsSayTheirBounds(t *testing.T) {
 	s, markets := newSite(t), clienttest.Markets()
 	markets.Markets[0].Market.AtOnce = market.AtOnce{Account: market.Bound{Slots: 64, GPUs: 1}, Project: market.Bound{Tasks: 9}, Of: []market.OwnerBound{{Name: "physics"}}}
@@ -58,7 +57,7 @@ func TestSiteViews(t *testing.T) {
 	})
 }
 
-// TestTopAsJSON writes the state of top.txt as JSON. The console's tests read it, and must show the same words.
+// TestTopAsJSON writes the state of top.txt as JSON. The console's tests must show the same words for it.
 func TestTopAsJSON(t *testing.T) {
 	s := newSite(t)
 	clienttest.Gives[messages.Empty](messages.Auctioneer, messages.VerbMarkets, clienttest.Markets())(s)
@@ -67,8 +66,7 @@ func TestTopAsJSON(t *testing.T) {
 	clienttest.Golden(t, "top.json", s.Run("top", "--json").Out)
 }
 
-// TestMarketsSayWhoseJobsTheyTake checks the sentences about allow, deny and default_for. Of a long list, only the first
-// names are shown.
+// These are the sentences about allow, deny and default_for. Of a long list, only the first names are shown.
 func TestMarketsSayWhoseJobsTheyTake(t *testing.T) {
 	m := market.Market{Name: "gpu", Mechanism: market.Proportional, Classes: []messages.Name{"gpu"}, Allow: []messages.Name{"physics"}, DefaultFor: []messages.Name{"physics", "ada"}}
 	for i := range 20 {

@@ -46,7 +46,6 @@ picture is printed once.`,
 // minInterval is the shortest time between two requests, so that no user keeps a site busy.
 const minInterval = 50 * time.Millisecond
 
-// survey asks the site for everything that top shows.
 func survey(ctx context.Context, s *cli.Session) (o overview, err error) {
 	markets, err := cli.Call[market.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
 	if err != nil {
@@ -66,8 +65,8 @@ func survey(ctx context.Context, s *cli.Session) (o overview, err error) {
 	return overview{Site: s.Site, Account: account, Nodes: nodes.Nodes, Markets: markets.Markets, Windows: nodes.Windows}, nil
 }
 
-// watchTop redraws the overview until the user quits. It asks the site in another goroutine, so
-// that keys work while the site does not answer.
+// watchTop redraws the overview until the user quits. Another goroutine asks the site, so keys work while the site does
+// not answer.
 func watchTop(ctx context.Context, a *cli.App, s *cli.Session, interval time.Duration) error {
 	in, out := a.In.(*os.File), a.Out.(*os.File)
 	screen, err := terminal.OpenScreen(in, out)
@@ -95,7 +94,6 @@ func watchTop(ctx context.Context, a *cli.App, s *cli.Session, interval time.Dur
 	}
 }
 
-// watch asks the site at intervals, and sends each answer to looks.
 func watch(ctx context.Context, s *cli.Session, interval time.Duration, looks chan<- look) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

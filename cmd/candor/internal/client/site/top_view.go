@@ -11,14 +11,13 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// look is one answer of the site. If both fields are empty, the site has not answered yet.
+// look is one answer of the site. It is empty before the first answer.
 type look struct {
 	overview *overview
 	err      error
 }
 
-// topView is the state of the display: the latest answer of the site, how far the display is scrolled, and how it is
-// sorted.
+// topView is the state of the display: the site's latest answer, the scrolled lines, and the sort order.
 type topView struct {
 	look     look
 	offset   int // first line shown below the header
@@ -32,7 +31,6 @@ type order struct {
 	compare func(a, b market.JobShare) int
 }
 
-// orders are the sort orders. The first one is the site's own order.
 var orders = []order{
 	{"share", func(a, b market.JobShare) int { return 0 }},
 	{"budget", func(a, b market.JobShare) int { return cmp.Compare(b.Budget, a.Budget) }},
@@ -103,7 +101,6 @@ func (v *topView) body(p *cli.Page) []string {
 	return strings.Split(strings.TrimRight(part.String(), "\n"), "\n")
 }
 
-// sorted returns the markets with their jobs in the order that the user chose.
 func (v *topView) sorted(markets []market.MarketStatus) []market.MarketStatus {
 	markets = slices.Clone(markets)
 	for i := range markets {

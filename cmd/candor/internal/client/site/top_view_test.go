@@ -35,7 +35,7 @@ func TestTopShowsTheEndAndTheLargestBudget(t *testing.T) {
 	}
 }
 
-// FuzzTop types any keys on a terminal of any size. The frame must fit the terminal.
+// On a terminal of any size, with any keys, the frame must fit the terminal.
 func FuzzTop(f *testing.F) {
 	f.Add([]byte("\x1b[B\x1b[6~sGrS"), 24, 0)
 	f.Add([]byte("jjjj\x1b[A\x1b\x1b[9999999999999999999999999999999999999999~"), 1, 1)

@@ -181,8 +181,8 @@ func (h *upgradeHost) step(release string) upgradeStep {
 		Check: "candor replica list shows no replica as Silent or Catching up, and candor nodes shows the nodes of " + h.name + " as Up with a new SINCE"}
 }
 
-// firstStart returns the steps that come before an upgrade of a running site: one for each host with a replica that
-// does not answer or has not caught up.
+// firstStart returns the steps before an upgrade of a running site: one for each host with a replica that does not
+// answer or has not caught up.
 func firstStart(all []*upgradeHost) (steps []upgradeStep) {
 	for _, h := range all {
 		if len(h.silent) > 0 {
@@ -193,8 +193,8 @@ func firstStart(all []*upgradeHost) (steps []upgradeStep) {
 	return steps
 }
 
-// oldAgents returns the step for nodes whose agents run a release of a lower level. Some of these nodes may be on hosts
-// that are not upgraded yet. They are upgraded with their hosts.
+// oldAgents returns the step for nodes whose agents run a release of a lower level. Nodes on hosts that are not
+// upgraded yet are upgraded with their hosts.
 func oldAgents(nodes []market.NodeStatus, level int, withHosts bool) (step upgradeStep, needed bool) {
 	var old []string
 	for _, n := range nodes {

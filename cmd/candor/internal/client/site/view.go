@@ -41,8 +41,8 @@ func writeNodes(p *cli.Page, r market.NodesReply) {
 	writeReach(p, r.Nodes)
 }
 
-// writeNodeResources writes the resources of nodes, how much of them is sold, and the labels by which jobs choose
-// nodes. It leaves out nodes that do not report resources.
+// writeNodeResources writes the resources of nodes, how much of them is sold, and the labels. It leaves out nodes that
+// do not report resources.
 func writeNodeResources(p *cli.Page, nodes []market.NodeStatus) {
 	t, any := terminal.NewTable("~NODE|~50SOLD|~LABELS"), false
 	for _, n := range nodes {
@@ -61,8 +61,8 @@ func writeNodeResources(p *cli.Page, nodes []market.NodeStatus) {
 	}
 }
 
-// abilityWords returns words for the abilities of a node. It leaves out names of builds, and abilities that have a
-// sentence below the table.
+// abilityWords returns words for a node's abilities, without names of builds and without abilities that have a sentence
+// below the table.
 func abilityWords(abilities []messages.Name) (out []string) {
 	for _, x := range []struct{ ability, words string }{
 		{agent.AbilityFreeze, "freeze"}, {agent.AbilityMemory, "limit memory"}, {agent.AbilityPids, "limit processes"}, {agent.AbilityCPU, "limit CPU"},
@@ -89,7 +89,7 @@ func writeLicenses(p *cli.Page, licenses []job.LicenseStatus) {
 	p.Table(t, "")
 }
 
-// remark says why a node is not simply up, for example because it is drained or in quarantine, and until when.
+// remark says why a node is not simply up, and until when. Example: the node is drained.
 func remark(p *cli.Page, n market.NodeStatus) string {
 	var parts []string
 	if n.Reason != "" {
@@ -147,7 +147,7 @@ func nodeState(p *cli.Page, state string) string {
 	return p.Red(terminal.Safe(state))
 }
 
-// Returns, for each class, the number of slots in use and of all slots of a node: "map 2/4, reduce 0/1".
+// Returns a node's used slots of all slots for each class: "map 2/4, reduce 0/1".
 func used(n market.NodeStatus) string {
 	var parts []string
 	for _, s := range n.Slots {
@@ -188,7 +188,6 @@ func writeMarkets(p *cli.Page, r market.MarketsReply) {
 	}
 }
 
-// writeMarketsVersioned writes the markets, and below them their version.
 func writeMarketsVersioned(p *cli.Page, r market.MarketsReply) {
 	writeMarkets(p, r)
 	if !p.Layout.Names {
@@ -205,7 +204,6 @@ func owners(names []messages.Name) string {
 	return spelling.List(names)
 }
 
-// writeMarket writes a market with its prices and largest bidders.
 func writeMarket(p *cli.Page, m market.MarketStatus) {
 	closed := ""
 	if m.Market.Closed {
@@ -275,7 +273,7 @@ func writeBidders(p *cli.Page, m market.MarketStatus) {
 	p.Table(t, "  ")
 }
 
-// shareBar draws the present share of a job in a class, or "" if it has none.
+// shareBar draws the present share of a job in a class, or "".
 func shareBar(p *cli.Page, shares []job.ClassShare, class messages.Name) string {
 	for _, s := range shares {
 		if s.Class == class {
@@ -299,7 +297,6 @@ func writeTop(p *cli.Page, o overview) {
 	writeOverview(p, o)
 }
 
-// writeOverview writes the markets and the maintenance windows.
 func writeOverview(p *cli.Page, o overview) {
 	writeMarkets(p, market.MarketsReply{Markets: o.Markets})
 	if len(o.Windows) > 0 {
@@ -308,7 +305,6 @@ func writeOverview(p *cli.Page, o overview) {
 	}
 }
 
-// topHead returns a line about the site and the user's account.
 func topHead(p *cli.Page, o overview) string {
 	up := 0
 	for _, n := range o.Nodes {
@@ -320,7 +316,7 @@ func topHead(p *cli.Page, o overview) string {
 		up, terminal.Plural(len(o.Nodes), "node"), o.Account.Account, cli.Credits(o.Account.Available), o.Account.Reserved)
 }
 
-// bounds returns how many slots, GPUs and tasks each account and each project can have at the same time in a market.
+// bounds returns how many slots, GPUs and tasks each account and project can have at once in a market.
 func bounds(a *market.AtOnce) (lines []string) {
 	for _, of := range []struct {
 		who   string

@@ -7,8 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 )
 
-// TestAbilitiesAreWords checks that the column CAN names the abilities of a node in common words, and leaves out
-// names of builds.
+// The column CAN names the abilities of a node in common words, without names of builds.
 func TestAbilitiesAreWords(t *testing.T) {
 	for _, c := range []struct{ abilities, want []string }{
 		{nil, nil},

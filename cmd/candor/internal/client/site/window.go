@@ -121,7 +121,6 @@ func windowRemoveCommand(a *cli.App) *cobra.Command {
 	}
 }
 
-// writeWindows writes a table of windows. If there are none, it writes nothing.
 func writeWindows(p *cli.Page, windows []market.Window) {
 	if len(windows) == 0 {
 		return

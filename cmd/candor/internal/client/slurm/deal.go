@@ -6,7 +6,8 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 )
 
-// shareOf returns how many ranks the node with index n gets. The argument nodes is the number of nodes of the step.
+// shareOf returns how many ranks (processes) the node with index n gets. The argument nodes is the number of nodes of
+// the step.
 func (w *step) shareOf(n, nodes int) int {
 	if plane := w.deals.Plane; plane > 0 && (w.ranks-1)/plane >= nodes-1 { // otherwise some node would have no rank
 		round := plane * nodes
@@ -19,7 +20,7 @@ func (w *step) shareOf(n, nodes int) int {
 	return share
 }
 
-// deal decides which ranks run on each place, that is on each node of the step. How many ranks a place gets is already
+// deal decides which ranks run on each place, that is on each node of the step. The number of ranks of a place is
 // known.
 func (w *step) deal() {
 	at, some := 0, w.ranks // how many consecutive ranks go to a node
@@ -42,8 +43,7 @@ func (w *step) deal() {
 	}
 }
 
-// distribution returns how the step divides its ranks among nodes. The step's option decides this. Without the option,
-// the environment variables of the job decide.
+// distribution returns how the step divides its ranks among nodes: by its option, or else by the job's variables.
 func (c *call) distribution(w *step) (d jobfile.Distribution, err error) {
 	if !c.flags.Changed("distribution") && w.mpi != "none" { // launchers of MPI programs expect one rank on each node
 		w.dealt = c.Getenv("SLURM_DISTRIBUTION")
@@ -54,9 +54,8 @@ func (c *call) distribution(w *step) (d jobfile.Distribution, err error) {
 	return jobfile.ParseDistribution(w.dealt)
 }
 
-// processMap says on which node each rank is, in the form of PMI. Each entry has the index of a first node, a number of
-// nodes, and the number of ranks on each of these nodes. A reader repeats the list of entries until it has a node for
-// each rank.
+// processMap says on which node each rank is, in the form of PMI. An entry is a first node, a number of nodes, and the
+// number of ranks on each of these nodes. A reader repeats the list until each rank has a node.
 func processMap(placeAt []int) (entries [][3]int) {
 	var runs [][3]int
 	for rank := 0; rank < len(placeAt); {
@@ -79,7 +78,6 @@ func processMap(placeAt []int) (entries [][3]int) {
 	return runs
 }
 
-// placesOf reads the entries of a process map, and returns the node of each rank.
 func placesOf(entries [][3]int, ranks int) (placeAt []int) {
 	for len(placeAt) < ranks {
 		for _, e := range entries {

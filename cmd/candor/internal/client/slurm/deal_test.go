@@ -7,8 +7,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 )
 
-// TestDeal checks which ranks each node gets, and the process map for PMI. The first case of a plane is an example of
-// Slurm's page about distributions.
+// The first case of a plane is an example of Slurm's page about distributions.
 func TestDeal(t *testing.T) {
 	for _, one := range []struct {
 		said         string

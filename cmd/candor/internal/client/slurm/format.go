@@ -33,7 +33,7 @@ func (k *column) write(b *strings.Builder, text string) {
 	b.WriteString(k.after)
 }
 
-// print writes rows in columns. If titles is true, it first writes a line of titles.
+// print writes rows in columns. If titles is true, a line of titles comes first.
 func (c *call) print(columns []column, rows []row, titles bool) error {
 	var b strings.Builder
 	if titles {
@@ -52,8 +52,7 @@ func (c *call) print(columns []column, rows []row, titles bool) error {
 	return err
 }
 
-// oneLine replaces control characters in a text of another user. Then the text can neither end the line nor send
-// commands to the terminal.
+// oneLine replaces control characters in another user's text, which could end the line or command the terminal.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == '\u202e' {

@@ -84,8 +84,8 @@ type segment struct {
 	words []string
 }
 
-// segments reads a command line of srun. A segment without a command has the command of the next segment. The result
-// done is true if an option asked about srun itself.
+// segments reads a command line of srun. A segment without a command has the command of the next one. The result done
+// is true if an option asked about srun itself.
 func segments(c *call, args []string) (all []segment, done bool, err error) {
 	for i := 0; len(args) > 0 || i == 0; i++ {
 		s, rest := segment{call: c}, []string(nil)
@@ -126,7 +126,7 @@ type run struct {
 	gpusOfRanks int      // GPUs that it takes on each node; −1 means it reserves none
 }
 
-// merge returns the step that consists of all runs. The ranks of a run come after the ranks of the run before it.
+// merge returns the step of all runs. Each run's ranks come after those of the run before it.
 func merge(runs []*run) *step {
 	if len(runs) == 1 {
 		return runs[0].w

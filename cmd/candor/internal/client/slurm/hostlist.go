@@ -13,8 +13,8 @@ import (
 // maxHosts is the largest number of hosts to which a list may expand.
 const maxHosts = 64 << 10
 
-// expandHosts returns the hosts of a list such as "n[1-3,08],login", in the order of the list. A word with several
-// brackets means all combinations; the last bracket varies fastest.
+// expandHosts returns the hosts of a list such as "n[1-3,08],login", in order. Several brackets mean all combinations;
+// the last bracket varies fastest.
 func expandHosts(list string) (hosts []string, err error) {
 	for _, word := range fields(list) {
 		some, err := expandWord(word)
@@ -58,8 +58,8 @@ func expandWord(word string) (hosts []string, err error) {
 	return hosts, nil
 }
 
-// expandNumbers returns the numbers in brackets: "1-3,08". All numbers of a range have at least as many digits as its
-// first number.
+// expandNumbers returns the numbers in brackets: "1-3,08". The numbers of a range have at least the digits of its first
+// number.
 func expandNumbers(list string) (numbers []string, ok bool) {
 	for part := range strings.SplitSeq(list, ",") {
 		from, to, span := strings.Cut(part, "-")
@@ -78,7 +78,6 @@ func expandNumbers(list string) (numbers []string, ok bool) {
 	return numbers, true
 }
 
-// clip shortens a text for an error.
 func clip(s string) string {
 	if len(s) > 80 {
 		return s[:80] + "..."
@@ -86,8 +85,8 @@ func clip(s string) string {
 	return s
 }
 
-// showHosts answers a question that is only about the text of a list of hosts, without a site. The boolean result is
-// true if the words ask such a question.
+// showHosts answers a question about the text of a list of hosts, without a site. The boolean result is true if the
+// words ask such a question.
 func (c *call) showHosts(words []string) (is bool, err error) {
 	if len(words) < 2 || words[0] != "show" {
 		return false, nil

@@ -8,8 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages/hostlist"
 )
 
-// TestHostlists compares our output with the output of `scontrol show hostnames` and `scontrol show hostlist` of Slurm
-// 22.05.
+// The expected output comes from `scontrol show hostnames` and `scontrol show hostlist` of Slurm 22.05.
 func TestHostlists(t *testing.T) {
 	for list, want := range map[string]string{
 		"n1":                        "n1",

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// namesSite returns a site with a table of names of Slurm, a full market and a free market.
+// namesSite returns a site with a table of Slurm names, a full market and a free market.
 func namesSite(t *testing.T) (s *clienttest.Site, submitted *[]job.SubmitRequest) {
 	s = newSite(t)
 	s.Env["CANDOR_BUDGET"] = "2"
@@ -92,8 +92,7 @@ func TestNamesThatNothingIsKnownOf(t *testing.T) {
 	}
 }
 
-// TestScriptsOfWindowsAreRefused checks that scripts with the line ends of Windows are refused, as sbatch does. A
-// shell would take these line ends for characters of the commands.
+// As with sbatch, scripts with the line ends of Windows are refused. A shell would take them for parts of the commands.
 func TestScriptsOfWindowsAreRefused(t *testing.T) {
 	s, submitted := namesSite(t)
 	for text, want := range map[string]string{
@@ -113,8 +112,7 @@ func TestScriptsOfWindowsAreRefused(t *testing.T) {
 	}
 }
 
-// TestSingletonWaitsForItsNamesakes submits a job with the dependency singleton. It must wait for the account's
-// present jobs with the same name, and for no others.
+// A job with the dependency singleton must wait for the account's present jobs with the same name, and for no others.
 func TestSingletonWaitsForItsNamesakes(t *testing.T) {
 	s, submitted := namesSite(t)
 	clienttest.Answer(s, messages.Auctioneer, messages.VerbJobs, func(r job.JobsRequest) (job.JobsReply, error) {
@@ -132,8 +130,7 @@ func TestSingletonWaitsForItsNamesakes(t *testing.T) {
 	}
 }
 
-// TestRanksAreSpreadOverNodes submits jobs whose ranks do not fit on one node. As under Slurm, they are divided over
-// several nodes, unless the script gives the number of nodes.
+// Ranks that do not fit on one node are divided over several, unless the script gives the number of nodes.
 func TestRanksAreSpreadOverNodes(t *testing.T) {
 	s := newSite(t)
 	s.Env["CANDOR_BUDGET"] = "2"
@@ -190,8 +187,8 @@ func TestRanksAreSpreadOverNodes(t *testing.T) {
 	}
 }
 
-// TestElementsHaveNumbersOfTheirOwn checks that commands accept and show the own numbers of array elements, as under
-// Slurm. A job that must wait for an element waits for the whole array.
+// Commands accept and show the own numbers of array elements, as under Slurm. A job that must wait for an element waits
+// for the whole array.
 func TestElementsHaveNumbersOfTheirOwn(t *testing.T) {
 	s, submitted := namesSite(t)
 	array := job.JobSummary{Job: 40, Name: "sweep", Account: "alice", State: job.Running, Tasks: 3, Running: 2, Array: job.Array{{First: 0, Last: 6, Step: 3}}, Numbered: true}
@@ -248,8 +245,8 @@ func TestElementsHaveNumbersOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestElementsWaitForElements makes each element of an array wait for an element of another array. If one of the two
-// jobs is no array, the job waits for the whole other job.
+// Each element of an array waits for an element of another array. If one of the two jobs is no array, the job waits for
+// the whole other job.
 func TestElementsWaitForElements(t *testing.T) {
 	s, submitted := namesSite(t)
 	array := job.JobSummary{Job: 40, Account: "alice", Tasks: 3, Array: job.Array{{First: 0, Last: 2, Step: 1}}, Numbered: true}

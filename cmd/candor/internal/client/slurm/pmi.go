@@ -13,7 +13,7 @@ import (
 
 // pmi is a server through which the ranks of a step find one another. It speaks the protocols PMI-1 (MPICH, src/pmi)
 // and PMI-2. Each rank has its own socket, whose file descriptor is in PMI_FD, so no other process can send requests.
-// After a barrier, all ranks can read the values that any rank put before the barrier.
+// After a barrier, all ranks can read the values that were put before it.
 type pmi struct {
 	name    string   // name of the step and of its table of values
 	aborted chan int // gets the exit code if a rank wants all ranks to end
@@ -32,7 +32,7 @@ type pmiRank struct {
 	fence            map[string]string // PMI-2: the request that is answered when the barrier ends
 }
 
-// These are limits on the values that a rank may put. MPICH's own server has the same limits.
+// These limits on the values of a rank are those of MPICH's own server.
 const (
 	pmiKey   = 64
 	pmiValue = 1024
@@ -61,7 +61,6 @@ func (p *pmi) join(rank int) (theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[1]), "pmi"), nil
 }
 
-// attach starts to serve the requests of a rank.
 func (p *pmi) attach(rank int, conn io.ReadWriteCloser) {
 	r := &pmiRank{ReadWriteCloser: conn}
 	p.mu.Lock()
@@ -70,7 +69,7 @@ func (p *pmi) attach(rank int, conn io.ReadWriteCloser) {
 	go p.serve(r)
 }
 
-// Reports whether a rank that has ended started the PMI protocol but did not finish it.
+// Reports whether an ended rank started the PMI protocol but did not finish it.
 func (p *pmi) left(rank int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,7 +77,7 @@ func (p *pmi) left(rank int) bool {
 	return r.began && !r.finalized
 }
 
-// serve answers the requests of a rank until the rank has closed its socket.
+// serve answers the requests of a rank until its socket is closed.
 func (p *pmi) serve(r *pmiRank) {
 	defer r.Close()
 	lines := bufio.NewReaderSize(io.LimitReader(r, 1<<32), 64<<10)
@@ -181,7 +180,7 @@ func (p *pmi) abort(code int) {
 	}
 }
 
-// barrier counts a rank that has reached the barrier. When all ranks have, it answers them. The caller holds p.mu.
+// barrier counts a rank at the barrier, and answers all ranks when the last one is there. The caller holds p.mu.
 func (p *pmi) barrier(r *pmiRank) {
 	if !r.waits {
 		r.waits, p.waiting = true, p.waiting+1

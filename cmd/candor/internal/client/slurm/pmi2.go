@@ -8,10 +8,9 @@ import (
 	"strings"
 )
 
-// PMI-2 (Slurm, contribs/pmi2) begins with the line "cmd=init pmi_version=2 pmi_subversion=0". Each later message is
-// its length in six digits, and then "cmd=NAME;KEY=VALUE;…". In a value, ";;" stands for one semicolon.
+// PMI-2 (Slurm, contribs/pmi2) begins with the line "cmd=init pmi_version=2 pmi_subversion=0". A later message is its
+// length in six digits, and then "cmd=NAME;KEY=VALUE;…". In a value, ";;" stands for one semicolon.
 
-// serve2 answers the requests of a rank that speaks PMI-2, until the rank has closed its socket.
 func (p *pmi) serve2(r *pmiRank, from *bufio.Reader) {
 	for {
 		ask, err := readPMI2(from)
@@ -29,7 +28,6 @@ func (p *pmi) serve2(r *pmiRank, from *bufio.Reader) {
 // maxPMI2 is the largest size of a message in bytes; a value has at most [pmiValue] bytes.
 const maxPMI2 = 8 << 10
 
-// readPMI2 reads one message.
 func readPMI2(from io.Reader) (map[string]string, error) {
 	var head [6]byte
 	if _, err := io.ReadFull(from, head[:]); err != nil {
@@ -67,8 +65,7 @@ func parsePMI2(text string) map[string]string {
 	return words
 }
 
-// answer2 writes an answer. The answer repeats the field thrid of the request, by which a rank with several threads
-// finds the thread that waits.
+// answer2 writes an answer. It repeats the field thrid of the request, by which a rank finds the thread that waits.
 func (r *pmiRank) answer2(ask map[string]string, answer string) {
 	text := "cmd=" + ask["cmd"] + "-response;"
 	if thread, is := ask["thrid"]; is {
@@ -111,7 +108,6 @@ func (p *pmi) answer2(r *pmiRank, ask map[string]string) string {
 	return "rc=-1;errmsg=srun does not know this command;"
 }
 
-// rankOf returns the number of a rank.
 func (p *pmi) rankOf(r *pmiRank) int {
 	for i := range p.ranks {
 		if p.ranks[i] == r {

@@ -9,7 +9,6 @@ import (
 	"testing"
 )
 
-// rank2 is a rank that speaks PMI-2.
 type rank2 struct {
 	t    *testing.T
 	conn net.Conn
@@ -28,7 +27,7 @@ func (r *rank2) ask(text string) map[string]string {
 	return answer
 }
 
-// TestPMI2 starts three ranks. Each puts a value, and after the fence reads the value of the next rank.
+// Each of three ranks puts a value, and after the fence reads the next rank's value.
 func TestPMI2(t *testing.T) {
 	p := newPMI([]int{0, 0, 1}, "7.0")
 	var all sync.WaitGroup
@@ -74,8 +73,7 @@ func TestPMI2(t *testing.T) {
 	}
 }
 
-// TestPMI2RefusesWhatItCannotRead sends messages without a length, or with a length that is too large. The server
-// must close the connection.
+// A message without a length, or with a length that is too large, must close the connection.
 func TestPMI2RefusesWhatItCannotRead(t *testing.T) {
 	for _, text := range []string{"abcdefcmd=finalize;", "999999cmd=", "    -1cmd=finalize;"} {
 		p := newPMI([]int{0}, "7.0")

@@ -43,8 +43,8 @@ func launcher() string {
 	return ""
 }
 
-// byMPIRun replaces srun by mpirun, which starts the ranks of a step. The list named may has the nodes that the step
-// can use. The step runs on the first ones; the argument nodes is their number.
+// byMPIRun replaces srun by mpirun, which starts the ranks. The list may has the nodes that the step can use. The step
+// runs on the first ones; the argument nodes is their number.
 func (c *run) byMPIRun(w *step, mpirun, path string, words []string, may []int, nodes int) error {
 	for _, one := range []struct {
 		option string
@@ -70,7 +70,7 @@ func (c *run) byMPIRun(w *step, mpirun, path string, words []string, may []int, 
 		ids += fmt.Sprintf("%s) SLURM_NODEID=%d;; ", p.node, k)
 	}
 	list := strings.Join(names, ",")
-	env := slices.DeleteFunc(c.stepEnvironment(w), func(v string) bool { // if mpirun had a step's variables, ranks would look for srun's PMIx, and mpirun would get the signals of ranks
+	env := slices.DeleteFunc(c.stepEnvironment(w), func(v string) bool { // with a step's variables, ranks would look for srun's PMIx, and mpirun would get the signals of ranks
 		return strings.HasPrefix(v, "SLURM_STEP") || strings.HasPrefix(v, agent.StepVariable+"=")
 	})
 	env = append(env, "SLURM_NODELIST="+list, "SLURM_JOB_NODELIST="+list, "SLURM_JOB_NUM_NODES="+strconv.Itoa(nodes), "OMPI_MCA_rmaps_base_oversubscribe=1")

@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
 )
 
-// qsub submits a script with lines of PBS or Grid Engine, and prints the job's number as the system of these lines does.
+// qsub submits a script with lines of PBS or Grid Engine, and prints the job's number as that system does.
 func qsub(ctx context.Context, c *call, args []string) error {
 	options, words := jobfile.SplitQsub(args)
 	source, name, err := []byte(nil), "STDIN", error(nil)
@@ -67,7 +67,7 @@ func qsub(ctx context.Context, c *call, args []string) error {
 	return nil
 }
 
-// qdel cancels jobs, by the numbers that qsub prints: "7.site", "7[].site" and "7".
+// qdel cancels jobs by the numbers that qsub prints: "7.site", "7[].site" and "7".
 func qdel(ctx context.Context, c *call, args []string) error {
 	numbers := slices.Clone(args)
 	for i := range numbers {

@@ -37,7 +37,6 @@ type row struct {
 	group  *group            // the group of nodes, for a row of sinfo
 }
 
-// id returns the number of the row as Slurm writes it.
 func (r *row) id() string {
 	if r.index == "" {
 		return r.Job.String()
@@ -45,7 +44,7 @@ func (r *row) id() string {
 	return r.array.String() + "_" + r.index
 }
 
-// number returns the job's number. For an element of an array, it returns the element's own number.
+// number returns the job's number, or an array element's own number.
 func (r *row) number() messages.JobID {
 	if r.Numbered {
 		return r.Job + messages.JobID(r.at)
@@ -66,7 +65,7 @@ func (r *row) ranks() int {
 	return max(jobfile.RanksOf(r.detail.Spec.Stages[0].Script), r.nodes())
 }
 
-// resources returns the resources that the row has, or asks for, on all its nodes, as Slurm writes them.
+// resources returns the resources of the row on all its nodes, as Slurm writes them.
 func (r *row) resources() string {
 	text := fmt.Sprintf("billing=%d,cpu=%d", r.cpus(), r.cpus())
 	if r.detail == nil {
@@ -82,8 +81,8 @@ func (r *row) resources() string {
 	return text + fmt.Sprintf(",node=%d", r.nodes())
 }
 
-// memoryAndGPUs returns the memory in mebibytes, and the number of GPUs, that the row has on all its nodes. A
-// heterogeneous job has those of all its components.
+// memoryAndGPUs returns the row's memory in mebibytes and its number of GPUs, on all its nodes. A heterogeneous job has
+// those of all its components.
 func (r *row) memoryAndGPUs() (mebibytes int64, gpus int) {
 	stages, nodes := r.detail.Spec.Stages[:1], r.nodes()
 	if r.detail.Spec.Together {
@@ -115,7 +114,6 @@ type target struct {
 	indices []int64 // indices of the elements; nil means the whole job
 }
 
-// targets reads lists of job numbers.
 func targets(lists ...string) (all []target, err error) {
 	for _, list := range lists {
 		for _, word := range fields(list) {
@@ -210,7 +208,6 @@ func (q *query) list(ctx context.Context, s *cli.Session) (rows []row, err error
 	return rows, nil
 }
 
-// jobs asks the site for the jobs of a query, page after page.
 func (q *query) jobs(ctx context.Context, s *cli.Session) (jobs []jobmsg.JobSummary, err error) {
 	r := jobmsg.JobsRequest{Active: q.active, Since: q.since, Until: q.until, Limit: cli.MaxPage}
 	if len(q.names) == 1 {
@@ -247,8 +244,8 @@ func (q *query) jobs(ctx context.Context, s *cli.Session) (jobs []jobmsg.JobSumm
 	return append(jobs, elements...), err
 }
 
-// elementsMissing completes the list jobs. If a target is an array whose elements are jobs of their own, it returns the
-// jobs of these elements that are not in the list.
+// elementsMissing returns further jobs for the list jobs: the elements of arrays in targets, if these elements are jobs
+// of their own.
 func elementsMissing(ctx context.Context, s *cli.Session, targets []target, jobs []jobmsg.JobSummary) (more []jobmsg.JobSummary, err error) {
 	for _, t := range targets {
 		i := slices.IndexFunc(jobs, func(j jobmsg.JobSummary) bool { return j.Job == t.job })
@@ -271,8 +268,7 @@ func elementsMissing(ctx context.Context, s *cli.Session, targets []target, jobs
 	return more, nil
 }
 
-// elementsOf replaces the own number of an array element in a target by the array's number and the index. It returns
-// the changed targets whose arrays are not in jobs.
+// elementsOf calls resolve for each target. It returns the changed targets whose arrays are not in jobs.
 func elementsOf(ctx context.Context, s *cli.Session, targets []target, jobs []jobmsg.JobSummary) (more []target, err error) {
 	among := func(id messages.JobID) bool {
 		return slices.ContainsFunc(jobs, func(j jobmsg.JobSummary) bool { return j.Job == id })
@@ -291,8 +287,8 @@ func elementsOf(ctx context.Context, s *cli.Session, targets []target, jobs []jo
 	return more, nil
 }
 
-// resolve replaces the own number of an array element in a target by the array's number and the index. It reports
-// whether the target was such a number.
+// resolve replaces an array element's own number in a target by the array's number and the index. It reports whether
+// the target was such a number.
 func (t *target) resolve(ctx context.Context, s *cli.Session) (is bool, err error) {
 	array, at, is, err := cli.Element(ctx, s, t.job)
 	if is {
@@ -355,7 +351,7 @@ func (q *query) rowsOf(ctx context.Context, s *cli.Session, j *jobmsg.JobSummary
 	return elements(ctx, s, &whole)
 }
 
-// addTask adds the nodes, the processor time and the memory of the job's tasks to the row of a job.
+// addTask adds the nodes, processor time and memory of the job's tasks to the job's row.
 func (r *row) addTask(ctx context.Context, s *cli.Session) error {
 	reply, err := ask[jobmsg.TasksReply](ctx, s, messages.VerbTasks, jobmsg.TasksRequest{Job: r.Job, Limit: min(r.nodes(), cli.MaxPage)})
 	if err != nil || len(reply.Tasks) == 0 {
@@ -380,7 +376,6 @@ func (r *row) addTask(ctx context.Context, s *cli.Session) error {
 	return nil
 }
 
-// say sets the state of a row to the state of a task.
 func (r *row) say(t *jobmsg.TaskStatus) {
 	r.state = taskState(t, r.state)
 	code := 0
@@ -390,7 +385,7 @@ func (r *row) say(t *jobmsg.TaskStatus) {
 	r.code, r.why = exit(code, t.Reason, r.state), reasonOf(&r.JobSummary, r.state)
 }
 
-// elements returns the rows of an array: one for each element that was started, and one for all others.
+// elements returns the rows of an array: one for each started element, and one for all others.
 func elements(ctx context.Context, s *cli.Session, job *row) (rows []row, err error) {
 	seen, stage := map[int64]bool{}, 0
 	for r := (jobmsg.TasksRequest{Job: job.Job, Stage: &stage, Limit: cli.MaxPage}); ; {

@@ -10,8 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// TestIndicesEnd reads an index at the maximum of its type; this must not loop for ever. A list with too many
-// elements must be refused.
+// An index at the maximum of its type must not loop for ever. A list with too many elements must be refused.
 func TestIndicesEnd(t *testing.T) {
 	got, err := indicesOf("1-3,9223372036854775806-9223372036854775807")
 	if err != nil || !slices.Equal(got, []int64{1, 2, 3, math.MaxInt64 - 1, math.MaxInt64}) {
@@ -24,7 +23,6 @@ func TestIndicesEnd(t *testing.T) {
 	}
 }
 
-// TestNodesAndProcessors checks that a row has at least one processor on each of its nodes.
 func TestNodesAndProcessors(t *testing.T) {
 	for _, v := range []struct {
 		job         job.JobSummary
@@ -38,8 +36,7 @@ func TestNodesAndProcessors(t *testing.T) {
 	}
 }
 
-// TestSizesOfAllocations checks that scontrol shows the ranks of a job and the processors of each rank, and that squeue
-// shows the reason why a job waits.
+// scontrol shows a job's ranks and the processors of each rank; squeue shows why a job waits.
 func TestSizesOfAllocations(t *testing.T) {
 	stage := job.Stage{Script: "#!/bin/sh\nexport SLURM_NNODES=2 SLURM_NTASKS=5 SLURM_NPROCS=5\ntrue\n", CPUs: 6}
 	r := row{JobSummary: job.JobSummary{Nodes: 2, CPUs: 12}, state: pending, detail: &job.JobDetail{Spec: job.JobSpec{Stages: []job.Stage{stage}, AfterOK: []messages.JobID{7}}}}
@@ -51,7 +48,7 @@ func TestSizesOfAllocations(t *testing.T) {
 	}
 }
 
-// TestEfficiency checks that seff divides the resources that a job used by the resources that it had.
+// seff divides the used resources by the resources that the job had.
 func TestEfficiency(t *testing.T) {
 	r := row{JobSummary: job.JobSummary{Job: 7, Account: "alice", Nodes: 2, CPUs: 8}, state: completed, began: 1e9, ended: messages.Time(0).Add(messages.Duration(101e9)), cpu: messages.Duration(200e9), rss: 3 << 29,
 		detail: &job.JobDetail{Spec: job.JobSpec{Stages: []job.Stage{{Memory: 4 << 30}}}}}
@@ -67,8 +64,7 @@ func TestEfficiency(t *testing.T) {
 	}
 }
 
-// TestFieldsMayBeShortened reads formats of sacct that scripts use. The beginning of a field's name must mean the
-// field.
+// Scripts use the beginnings of sacct's field names.
 func TestFieldsMayBeShortened(t *testing.T) {
 	c := &call{App: cli.New()}
 	_, names, err := recordColumns("User,JobID,Jobname,partition,state,time,start,elap,MaxRss,nn,TresUsageInTot", c.records(""), false, "|", false)

@@ -22,8 +22,8 @@ type recordField struct {
 	text  func(*row) string
 }
 
-// records returns the fields of sacct that Candor supports, and the fields Budget and Charged, which only Candor has.
-// Fields for which the site measures nothing are empty.
+// records returns the fields of sacct that Candor supports, and Candor's own fields Budget and Charged. A field that
+// the site does not measure is empty.
 func (c *call) records(cluster string) []recordField {
 	now := messages.TimeOf(c.Now())
 	number := func(of func(*row) int) func(*row) string { return func(r *row) string { return strconv.Itoa(of(r)) } }
@@ -126,7 +126,6 @@ var (
 
 const recordFormat = "JobID,JobName,Partition,Account,AllocCPUS,State,ExitCode"
 
-// sacct lists jobs that run and jobs that have ended.
 func sacct(ctx context.Context, c *call, args []string) error {
 	f := c.flags
 	numbers := f.StringSliceP("jobs", "j", nil, "")
@@ -194,8 +193,8 @@ func sacct(ctx context.Context, c *call, args []string) error {
 	return c.printRecords(columns, rows, *bare, *parsable || *parsable2)
 }
 
-// window sets the time that the query asks about. As with sacct, the time begins today at midnight, unless the user
-// names another time or jobs.
+// window sets the time that the query asks about. As with sacct, it begins today at midnight, unless the user names
+// another time or jobs.
 func (c *call) window(q *query, since, until string) (err error) {
 	now := c.Now().In(c.Zone)
 	if since != "" {
@@ -247,8 +246,8 @@ func (c *call) when(text string) (messages.Time, error) {
 	return 0, fmt.Errorf("Invalid time specification: %q", text)
 }
 
-// fieldOf returns the position of a field, or −1 if there is none. As under Slurm, a name may be shortened. It then
-// means the first field, in the order of the alphabet, that begins with the name.
+// fieldOf returns the position of a field, or −1. As under Slurm, a shortened name means the first field in
+// alphabetical order that begins with it.
 func fieldOf(known []recordField, name string) int {
 	found := -1
 	for i := range known {

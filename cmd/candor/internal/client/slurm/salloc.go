@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
 )
 
-// salloc runs a command, or a shell if there is no command, in a job. It uses the input and output of this process.
-// Under Slurm the command runs where salloc is called; here it runs on the job's node, and srun starts ranks there.
+// salloc runs a command, or a shell, in a job, with this process's input and output. Under Slurm the command runs where
+// salloc is called; here it runs on the job's node.
 func salloc(ctx context.Context, c *call, args []string) error {
 	o := jobfile.NewOptions(c.Lookup)
 	if asks(c, args) {
@@ -26,8 +26,8 @@ func salloc(ctx context.Context, c *call, args []string) error {
 	return c.allocate(ctx, o, words, quiet)
 }
 
-// allocate runs a command, or a shell if words is empty, on the first node of a job. The command uses the input and
-// output of this process.
+// allocate runs a command on the first node of a job, or a shell if words is empty, with this process's input and
+// output.
 func (c *call) allocate(ctx context.Context, o *jobfile.Options, words []string, quiet bool) error {
 	command, name := `exec "${BASH:-/bin/sh}" -i`, "interactive"
 	if len(words) > 0 {
@@ -43,12 +43,12 @@ func (c *call) allocate(ctx context.Context, o *jobfile.Options, words []string,
 	return submit.Interact(ctx, c.App, job, len(words) == 0, quiet)
 }
 
-// sprio returns an error that says that Candor has no priorities.
+// sprio fails: Candor has no priorities.
 func sprio(context.Context, *call, []string) error {
 	return errors.New("there are no priorities here: the bid of a job decides when it runs; candor why JOB says why a job waits")
 }
 
-// sreport returns an error that names the commands that show the usage.
+// sreport fails, and names the commands that show the usage.
 func sreport(context.Context, *call, []string) error {
 	return errors.New("there are no reports here: candor statement lists what was charged, and sacct what jobs used")
 }

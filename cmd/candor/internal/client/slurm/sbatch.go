@@ -22,10 +22,9 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// status returns an error that only sets the exit code. The messages were printed before.
+// status returns an error that only sets the exit code, after the messages were printed.
 func status(code int) error { return cli.ExitStatus(code) }
 
-// localUser returns the name of the system user of this process.
 func localUser() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username
@@ -84,7 +83,6 @@ func sbatch(ctx context.Context, c *call, args []string) error {
 	return nil
 }
 
-// awaitAll follows jobs to their ends, and returns the error of the first one that does not complete.
 func (c *call) awaitAll(ctx context.Context, s *cli.Session, replies []jobmsg.SubmitReply) (err error) {
 	for _, reply := range replies {
 		if failed := c.await(ctx, s, reply.Job); err == nil {
@@ -94,8 +92,8 @@ func (c *call) awaitAll(ctx context.Context, s *cli.Session, replies []jobmsg.Su
 	return err
 }
 
-// inputVariables are the ends of the names of variables that set an option to a value: ACCOUNT stands for
-// SBATCH_ACCOUNT. inputSwitches are the ends of names that set an option without a value.
+// inputVariables are the ends of variables that set an option to a value: ACCOUNT stands for SBATCH_ACCOUNT.
+// inputSwitches are the ends of variables for options without a value.
 var (
 	inputVariables = []string{"ACCOUNT", "ARRAY_INX", "CLUSTERS", "CONSTRAINT", "CPUS_PER_GPU", "ERROR", "EXPORT", "GPUS", "GPUS_PER_NODE", "GPUS_PER_TASK", "GRES", "INPUT", "JOB_NAME",
 		"MEM_PER_CPU", "MEM_PER_GPU", "MEM_PER_NODE", "OPEN_MODE", "OUTPUT", "PARTITION", "QOS", "RESERVATION", "SIGNAL", "TIMELIMIT"}
@@ -103,8 +101,8 @@ var (
 	inputOptions  = map[string]string{"ARRAY_INX": "array", "MEM_PER_NODE": "mem", "TIMELIMIT": "time"} // each other option has the name of its variable
 )
 
-// variables returns the options that environment variables with a prefix set. As under Slurm, these options win over
-// options in the script, and options of the command line win over both.
+// variables returns the options that environment variables with a prefix set. As under Slurm, they win over the
+// script's options, and the command line wins over both.
 func (c *call) variables(prefix string) (words []string) {
 	for _, name := range inputVariables {
 		if value := c.Getenv(prefix + name); value != "" {
@@ -119,8 +117,8 @@ func (c *call) variables(prefix string) (words []string) {
 	return words
 }
 
-// read makes a job from a script as sbatch does: with the user's environment. If the script names no budget,
-// CANDOR_BUDGET is the budget.
+// read makes a job from a script as sbatch does: with the user's environment. CANDOR_BUDGET is the budget of a script
+// without one.
 func (c *call) read(o *jobfile.Options, source []byte, name string, words []string) (*jobfile.Job, error) {
 	job, err := submit.Read(c.App, o, source, name, words)
 	if err != nil {
@@ -139,8 +137,8 @@ func (c *call) read(o *jobfile.Options, source []byte, name string, words []stri
 	return job, nil
 }
 
-// failOOM makes a task fail if the memory limit killed one of its processes, as under Slurm. The script can switch this
-// off.
+// failOOM makes a task fail if the memory limit killed one of its processes, as under Slurm. The script can refuse
+// this.
 func failOOM(job *jobfile.Job) {
 	s := &job.Spec.Stages[0]
 	s.OOM = cmp.Or(s.OOM, jobmsg.FailOOM)
@@ -164,8 +162,7 @@ func asks(c *call, args []string) bool {
 	return false
 }
 
-// scriptOf returns the script that a command line means: a file, standard input, or a script made from a command
-// (--wrap).
+// scriptOf returns the script that a command line means: a file, standard input, or a command (--wrap).
 func scriptOf(c *call, words []string, wrap string, wrapped bool) (source []byte, name string, rest []string, err error) {
 	switch {
 	case wrapped && len(words) > 0:
@@ -201,7 +198,7 @@ func scriptOf(c *call, words []string, wrap string, wrapped bool) (source []byte
 	return source, name, words[min(1, len(words)):], nil
 }
 
-// redirect sends the output of a job to the same files as sbatch: files in the directory of the job.
+// redirect sends the output of a job to the same files as sbatch, in the job's directory.
 func redirect(job *jobfile.Job) {
 	noted := job.Options.Noted
 	job.Stdout, job.Stderr, job.Append = cmp.Or(noted["output"], job.Usual[0]), cmp.Or(noted["error"], job.Usual[1]), strings.HasPrefix(noted["open-mode"], "a")
@@ -220,7 +217,7 @@ func (c *call) warn(sentences []string) {
 	}
 }
 
-// await follows a job to its end, and returns its exit code as an error.
+// await follows a job until it ends, and returns its exit code as an error.
 func (c *call) await(ctx context.Context, s *cli.Session, job messages.JobID) error {
 	request := jobmsg.JobRequest{Job: job, Wait: messages.Duration(time.Second)}
 	for {

@@ -16,11 +16,9 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// endings are the signals with which scancel cancels a job, as under Slurm. Any other signal is sent to the tasks, and
-// the job is not cancelled.
+// endings are the signals that cancel a job, as under Slurm. Any other signal is only sent to the tasks.
 var endings = []string{"", "KILL"}
 
-// scancel cancels jobs, and elements of arrays.
 func scancel(ctx context.Context, c *call, args []string) error {
 	f := c.flags
 	name := f.StringSliceP("name", "n", nil, "")
@@ -111,7 +109,6 @@ func scancel(ctx context.Context, c *call, args []string) error {
 	return nil
 }
 
-// send sends a signal to the running tasks of a job, or of some elements of it.
 func send(ctx context.Context, s *cli.Session, t target, signal agent.StreamRequest) error {
 	running, err := runningOf(ctx, s, t)
 	if err != nil {
@@ -124,7 +121,6 @@ func send(ctx context.Context, s *cli.Session, t target, signal agent.StreamRequ
 	return err
 }
 
-// runningOf returns the running tasks of a job, or of some elements of it.
 func runningOf(ctx context.Context, s *cli.Session, t target) (all []jobmsg.TaskStatus, err error) {
 	for r := (jobmsg.TasksRequest{Job: t.job, Stage: new(int), States: []string{"Running"}, Limit: cli.MaxPage}); ; {
 		reply, err := ask[jobmsg.TasksReply](ctx, s, messages.VerbTasks, r)
@@ -154,7 +150,6 @@ func (t *target) positions(job *jobmsg.JobDetail) (jobmsg.Array, error) {
 	return job.Array.Positions(indices)
 }
 
-// cancel cancels a job, or some elements of it.
 func cancel(ctx context.Context, s *cli.Session, t target) error {
 	r := jobmsg.CancelRequest{Job: t.job}
 	if t.indices != nil {

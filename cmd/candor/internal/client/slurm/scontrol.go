@@ -23,8 +23,6 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// scontrol shows the site, its partitions, nodes and jobs, and holds, releases and requeues
-// jobs.
 func scontrol(ctx context.Context, c *call, args []string) error {
 	f := c.flags
 	f.CountP("details", "d", "")
@@ -63,7 +61,7 @@ func scontrol(ctx context.Context, c *call, args []string) error {
 	return fmt.Errorf("invalid keyword: %s: Candor has show, ping, hold, release, requeue and update", words[0])
 }
 
-// someTargets returns the jobs and array elements that the words of a command name. There must be at least one.
+// someTargets returns the jobs and array elements that the words of a command name, at least one.
 func someTargets(ctx context.Context, s *cli.Session, words []string) (list []target, err error) {
 	if list, err = targets(words...); err == nil && len(list) == 0 {
 		err = errors.New("too few arguments for keyword")
@@ -74,8 +72,8 @@ func someTargets(ctx context.Context, s *cli.Session, words []string) (list []ta
 	return known(ctx, s, list)
 }
 
-// Changes a list of targets to numbers that the site knows. The own number of an array element becomes the number of
-// the array and the index. An array whose elements are jobs of their own becomes these jobs.
+// Changes a list of targets to numbers that the site knows. The own number of an array element becomes the array's
+// number and the index. An array whose elements are jobs of their own becomes these jobs.
 func known(ctx context.Context, s *cli.Session, list []target) (all []target, err error) {
 	var ids []messages.JobID
 	for _, t := range list {
@@ -106,8 +104,8 @@ func known(ctx context.Context, s *cli.Session, list []target) (all []target, er
 	return all, nil
 }
 
-// apartFrom returns the jobs of the elements that a target names, if these elements are jobs of their own. Otherwise
-// it returns the target itself.
+// apartFrom returns the jobs of the elements that a target names, if they are jobs of their own. Otherwise it returns
+// the target.
 func apartFrom(ctx context.Context, s *cli.Session, t target, job *job.JobSummary) (all []target, err error) {
 	if array, _, is := jobfile.ElementOf(job); !is || array != t.job {
 		return []target{t}, nil
@@ -124,7 +122,6 @@ func apartFrom(ctx context.Context, s *cli.Session, t target, job *job.JobSummar
 	return all, err
 }
 
-// requeue starts jobs, or elements of arrays, again.
 func requeue(ctx context.Context, s *cli.Session, words []string) error {
 	list, err := someTargets(ctx, s, words)
 	if err != nil {
@@ -155,7 +152,6 @@ func requeue(ctx context.Context, s *cli.Session, words []string) error {
 	return nil
 }
 
-// steer holds or releases jobs.
 func steer(ctx context.Context, s *cli.Session, verb string, words []string) error {
 	list, err := someTargets(ctx, s, words)
 	if err != nil {
@@ -172,7 +168,6 @@ func steer(ctx context.Context, s *cli.Session, verb string, words []string) err
 	return nil
 }
 
-// show shows things of one kind, such as nodes: all of them, or one.
 func (c *call) show(ctx context.Context, s *cli.Session, words []string, line bool) error {
 	if len(words) == 0 {
 		return errors.New("too few arguments for keyword: show")
@@ -197,7 +192,7 @@ func (c *call) show(ctx context.Context, s *cli.Session, words []string, line bo
 	return fmt.Errorf("invalid entity: %s: Candor has config, hostlist, hostnames, jobs, nodes and partitions", kind)
 }
 
-// showConfig shows the lines of Slurm's configuration that programs read. MinJobAge says how long squeue shows ended
+// showConfig shows the lines of Slurm's configuration that programs read. MinJobAge is how long squeue shows ended
 // jobs.
 func (c *call) showConfig(s *cli.Session) error {
 	fmt.Fprintf(c.Out, "Configuration data as of %s\n", c.Now().In(c.Zone).Format("2006-01-02T15:04:05"))
@@ -289,7 +284,7 @@ func (c *call) showNodes(ctx context.Context, s *cli.Session, name string, line 
 	return nil
 }
 
-// showJobs shows jobs with all fields that programs read. Candor adds Budget, Charged, Shares and Price.
+// showJobs shows the fields that programs read, and Candor's Budget, Charged, Shares and Price.
 func (c *call) showJobs(ctx context.Context, s *cli.Session, name string, line bool) error {
 	q := query{active: name == "", tasks: true, details: true, elements: true}
 	var err error
@@ -321,7 +316,7 @@ func (c *call) showJobs(ctx context.Context, s *cli.Session, name string, line b
 // nobody is a user number for programs that need one. An account has no number that is the same on all machines.
 const nobody = 65534
 
-// accountsOf returns whose jobs a market takes, in the words of scontrol show partition: DenyAccounts=bob, or
+// accountsOf returns whose jobs a market takes, as scontrol show partition does: DenyAccounts=bob, or
 // AllowAccounts=physics, or AllowAccounts=ALL.
 func accountsOf(m *market.Market) string {
 	switch {
@@ -333,8 +328,8 @@ func accountsOf(m *market.Market) string {
 	return "AllowAccounts=ALL"
 }
 
-// price returns a text with the present price in credits of a second on a slot, for each class of a market, such as
-// "cpu:0.02". Depending on the mechanism, the text has the level of contention or a word instead of a price.
+// price returns the present price for each class of a market in credits for a second on a slot, such as "cpu:0.02".
+// Some mechanisms have a level of contention or a word instead.
 func price(markets []market.MarketStatus, name messages.Name) string {
 	var classes []string
 	for _, m := range markets {
@@ -441,7 +436,6 @@ func within(dir, file string) string {
 	return filepath.Join(dir, file)
 }
 
-// sizes returns text with the numbers of nodes and processors of the row.
 func (r *row) sizes() string {
 	return fmt.Sprintf("NumNodes=%d NumCPUs=%d NumTasks=%d CPUs/Task=%d", r.nodes(), r.cpus(), r.ranks(), max(r.cpus()/r.ranks(), 1))
 }
@@ -449,7 +443,6 @@ func (r *row) sizes() string {
 // partition is a market of the site.
 type partition struct{ market.MarketStatus }
 
-// siteOf asks the site for its markets and nodes.
 func siteOf(ctx context.Context, s *cli.Session) (markets []partition, nodes []market.NodeStatus, err error) {
 	m, err := ask[market.MarketsReply](ctx, s, messages.VerbMarkets, messages.Empty{})
 	if err != nil {
@@ -462,7 +455,7 @@ func siteOf(ctx context.Context, s *cli.Session) (markets []partition, nodes []m
 	return markets, n.Nodes, err
 }
 
-// capacity returns the number of processors that a market sells, and the nodes that have them.
+// capacity returns the number of processors that a market sells, and their nodes.
 func (p *partition) capacity(nodes []market.NodeStatus) (cpus int, of []string) {
 	for i := range nodes {
 		if p.slotsOn(&nodes[i]) > 0 {
@@ -492,7 +485,6 @@ func slotsOf(all []job.ClassSlots) (n int) {
 	return n
 }
 
-// nodeState returns the state of a node in Slurm's words.
 func nodeState(n *market.NodeStatus) string {
 	all, used := slotsOf(n.Slots), slotsOf(n.Used)
 	switch {
@@ -512,7 +504,6 @@ func nodeState(n *market.NodeStatus) string {
 	return "allocated"
 }
 
-// sacctmgr lists the accounts that a user may charge.
 func sacctmgr(ctx context.Context, c *call, args []string) error {
 	f := c.flags
 	bare := f.BoolP("noheader", "n", false, "")
@@ -559,7 +550,7 @@ func sacctmgr(ctx context.Context, c *call, args []string) error {
 	return c.printRecords(columns, rows, *bare, *parsable || *parsable2)
 }
 
-// accounts asks the bank for the caller's accounts. It returns a session that is already closed.
+// accounts asks the bank for the caller's accounts. The returned session is already closed.
 func (c *call) accounts(ctx context.Context) (s *cli.Session, reply money.AccountsReply, err error) {
 	if s, err = c.dial(); err != nil {
 		return nil, reply, err
@@ -569,7 +560,7 @@ func (c *call) accounts(ctx context.Context) (s *cli.Session, reply money.Accoun
 	return s, reply, err
 }
 
-// sshare lists the credits that the accounts have left. Candor has credits in place of Slurm's shares.
+// sshare lists the credits that the accounts have left, in place of Slurm's shares.
 func sshare(ctx context.Context, c *call, args []string) error {
 	f := c.flags
 	bare := f.BoolP("noheader", "h", false, "")

@@ -10,8 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// seff prints how much of its processors and memory each job used, in the form of the script seff that comes with
-// Slurm.
+// seff prints how much of its processors and memory each job used, as Slurm's script seff does.
 func seff(ctx context.Context, c *call, args []string) error {
 	c.ignore([]string{"M"}, []string{"debug/d", "verbose/v"})
 	words, done, err := c.parse(args)
@@ -40,7 +39,6 @@ func seff(ctx context.Context, c *call, args []string) error {
 	return err
 }
 
-// efficiency returns the lines that seff prints for a row.
 func (r *row) efficiency(cluster string, now messages.Time) string {
 	text := fmt.Sprintf("Job ID: %v\n", r.number())
 	if r.index != "" {

@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// group has the nodes of a partition that are in the same state and do not differ in any field that is printed.
+// group has the nodes of a partition that have the same state and the same printed fields.
 type group struct {
 	partition  *partition
 	first      bool // the partition is the site's first
@@ -25,7 +25,7 @@ type group struct {
 	counts     [3]int // nodes that are in use, idle, and neither
 }
 
-// memory, gres and features describe one node. All nodes of a group are the same in these points.
+// memory, gres and features describe one node. All nodes of a group are the same here.
 func memory(n *market.NodeStatus) string {
 	if n == nil || n.Resources == nil {
 		return "0"
@@ -50,7 +50,7 @@ func features(n *market.NodeStatus) string {
 	return strings.Join(n.Labels, ",")
 }
 
-// cpusOn returns how many processors of a node the market sells, and how many of them are in use.
+// cpusOn returns how many processors of a node the market sells, and how many of these are in use.
 func (p *partition) cpusOn(n *market.NodeStatus) (all, used int) {
 	for i, of := range [][]job.ClassSlots{n.Slots, n.Used} {
 		sum := 0
@@ -112,14 +112,12 @@ func infoFields() map[byte]column {
 // nodeStates are Slurm's words for the states of nodes.
 var nodeStates = []string{"idle", "mixed", "allocated", "draining", "drained", "maint", "down", "all"}
 
-// inState reports whether a word names one of the states, or means all states. The word may be short, such as
-// "alloc".
+// inState reports whether a word, perhaps shortened as "alloc", names one of the states, or means all states.
 func inState(states []string, word string) bool {
 	word = strings.ToLower(word)
 	return word == "all" || len(word) >= len("mix") && slices.ContainsFunc(states, func(s string) bool { return strings.HasPrefix(s, word) })
 }
 
-// sinfo lists the partitions with their nodes.
 func sinfo(ctx context.Context, c *call, args []string) error {
 	f := c.flags
 	format := f.StringP("format", "o", "", "")

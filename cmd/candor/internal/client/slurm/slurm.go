@@ -30,7 +30,6 @@ type call struct {
 	flags *pflag.FlagSet
 }
 
-// commands are the functions of the Slurm commands, by name.
 var commands = map[string]func(context.Context, *call, []string) error{
 	"sbatch": sbatch, "srun": srun, "squeue": squeue, "sacct": sacct, "scancel": scancel,
 	"scontrol": scontrol, "sinfo": sinfo, "sacctmgr": sacctmgr, "sshare": sshare,
@@ -46,8 +45,8 @@ func Names() (all []string) {
 	return all
 }
 
-// Main runs the Slurm command with the name of the process, and returns its exit code. The result known is true if the
-// name is a Slurm command.
+// Main runs the Slurm command with the name of the process, and returns its exit code. The result known is false for
+// other names.
 func Main(argv []string) (code int, known bool) {
 	if len(argv) == 2 && argv[1] == ranksOfStep {
 		return away(), true
@@ -90,8 +89,8 @@ func Run(ctx context.Context, a *cli.App, name string, args []string) int {
 	return 1
 }
 
-// parse reads options, and returns the words that are no options. The result done is true if an option asked about the
-// command itself, such as --help.
+// parse reads options, and returns the other words. The result done is true if an option asked about the command
+// itself, such as --help.
 func (c *call) parse(args []string) (words []string, done bool, err error) {
 	help := c.flags.Bool("help", false, "")
 	ask := c.flags.BoolP("version", "V", false, "")
@@ -110,9 +109,8 @@ func (c *call) parse(args []string) (words []string, done bool, err error) {
 	return c.flags.Args(), *ask || *help, nil
 }
 
-// complete makes the command accept a shortened long option, as Slurm's commands do, if no other option begins with the
-// same letters. It does not change the words of the command line itself: the words after srun's own options can be
-// options of the program that srun starts.
+// complete makes the command accept a shortened long option, as Slurm does, if only one option begins so. It does not
+// change the words: those after srun's own options can be options of another program.
 func (c *call) complete() {
 	var names []string
 	c.flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
@@ -133,8 +131,7 @@ func (c *call) complete() {
 	})
 }
 
-// ignore declares options that have no effect here. The options in the list values take a value. The options in the
-// list alone take none.
+// ignore declares options that have no effect here. The options in the list values take a value; those in alone do not.
 func (c *call) ignore(values []string, alone []string) {
 	for _, f := range values {
 		name, short := split(f)
@@ -146,7 +143,6 @@ func (c *call) ignore(values []string, alone []string) {
 	}
 }
 
-// split splits "long/s" into the long and the short name of an option.
 func split(f string) (name, short string) {
 	if i := len(f) - 2; i > 0 && f[i] == '/' {
 		return f[:i], f[i+1:]
@@ -191,7 +187,7 @@ else the default of the market, or what its slots cost for its time limit.`,
 	}, link)
 }
 
-// makeLinks makes a link to this program for each name. It makes none if one of the names is taken.
+// makeLinks makes a link to this program for each name, or none if one of the names is taken.
 func makeLinks(a *cli.App, dir string) error {
 	self, err := os.Executable()
 	if err != nil {

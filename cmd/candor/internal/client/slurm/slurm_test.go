@@ -245,7 +245,6 @@ var slurmCalls = [][]string{
 	{"qdel", "10[].west", "11.west"},
 }
 
-// TestSlurmCalls compares the outputs, the exit codes and the submitted jobs of all calls with golden files.
 func TestSlurmCalls(t *testing.T) {
 	s, submitted := slurmSite(t)
 	old, err := os.Getwd()
@@ -287,8 +286,7 @@ func TestSlurmCalls(t *testing.T) {
 	clienttest.Golden(t, "slurm.txt", strings.ReplaceAll(text, "SLURM_JOB_USER='"+user+"'", "SLURM_JOB_USER='USER'"))
 }
 
-// TestSlurmCancelsWhatIsNamed runs command lines in which an unset shell variable would mean more jobs, or that name
-// a step of a job. Nothing may be cancelled.
+// An unset shell variable would mean more jobs, or a name is a step of a job. Nothing may be cancelled.
 func TestSlurmCancelsWhatIsNamed(t *testing.T) {
 	s, _ := slurmSite(t)
 	clienttest.Answer(s, messages.Auctioneer, messages.VerbCancel, func(r job.CancelRequest) (job.CancelReply, error) {
@@ -305,7 +303,7 @@ func TestSlurmCancelsWhatIsNamed(t *testing.T) {
 	}
 }
 
-// TestWrapIsAnOptionOfSbatchAlone checks that --wrap after the name of a script is an argument of the script.
+// After the name of a script, --wrap is an argument of the script.
 func TestWrapIsAnOptionOfSbatchAlone(t *testing.T) {
 	s, submitted := slurmSite(t)
 	slurmCall(s, "sbatch", s.Path("job.sh"), "--wrap", "x").Expect(t, 0, "Submitted batch job 33\n", "")
@@ -317,7 +315,7 @@ func TestWrapIsAnOptionOfSbatchAlone(t *testing.T) {
 	slurmCall(s, "sbatch", "--wrap=true", "job.sh").Expect(t, 1, "", "Script arguments not permitted with --wrap option")
 }
 
-// TestSbatchIsInterrupted interrupts sbatch while it waits for its job. The job must continue.
+// The job must continue if sbatch is interrupted while it waits.
 func TestSbatchIsInterrupted(t *testing.T) {
 	s := newSite(t)
 	s.Env = map[string]string{"CANDOR_STATE": s.Path("state"), "CANDOR_BUDGET": "2"}
@@ -336,7 +334,7 @@ func TestSbatchIsInterrupted(t *testing.T) {
 	}
 }
 
-// TestSlurmLink checks that the links lead to the program, and that existing files are not overwritten.
+// The links lead to the program. Existing files are not overwritten.
 func TestSlurmLink(t *testing.T) {
 	s := newSite(t)
 	s.Run("slurm", "link", s.Path("bin")).Expect(t, 0, "17 commands of Slurm", "")
@@ -351,8 +349,8 @@ func TestSlurmLink(t *testing.T) {
 	}
 }
 
-// TestAnArrayIsWithdrawn submits an array on several nodes. The site refuses the third element. The first two
-// elements must have their indices in the array, and must be cancelled.
+// The site refuses the third element of an array on several nodes. The first two must have their indices in the array,
+// and must be cancelled.
 func TestAnArrayIsWithdrawn(t *testing.T) {
 	s := newSite(t)
 	s.Env = map[string]string{"CANDOR_STATE": s.Path("state"), "CANDOR_BUDGET": "2"}
@@ -381,8 +379,7 @@ func TestAnArrayIsWithdrawn(t *testing.T) {
 	}
 }
 
-// TestLostSlurmOutputIsAFailure checks that no command of Slurm succeeds if its output cannot be written. After a
-// submission, standard error must have the job's number.
+// No command succeeds if its output cannot be written. After a submission, standard error must have the job's number.
 func TestLostSlurmOutputIsAFailure(t *testing.T) {
 	s, _ := slurmSite(t)
 	for _, c := range []struct{ line, says string }{

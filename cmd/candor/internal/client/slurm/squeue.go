@@ -129,7 +129,7 @@ const (
 	longFormat  = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
 )
 
-// recently is how long squeue shows ended jobs, if the user asks for their states. It is Slurm's usual MinJobAge.
+// recently is how long squeue shows ended jobs, if the user asks for their states: Slurm's usual MinJobAge.
 const recently = 5 * time.Minute
 
 // squeue lists the jobs that have not ended.
@@ -223,8 +223,7 @@ var queueNames = map[string]string{"jobid": "A", "jobarrayid": "i", "arrayjobid"
 	"numcpus": "C", "prioritylong": "Q", "priority": "p", "qos": "q", "minmemory": "m", "mincpus": "c", "dependency": "E", "comment": "k", "workdir": "Z", "submittime": "V",
 	"starttime": "S", "endtime": "e", "tres-per-node": "b", "feature": "f", "reqnodes": "n", "exc_nodes": "x", "oversubscribe": "h", "reservation": "v", "wckey": "w", "nice": "y"}
 
-// lettersOf turns a list of names into a format with letters: "JobID:8,State:.10" becomes "%8A%.10T". A field without a
-// number gets 20 columns.
+// lettersOf turns "JobID:8,State:.10" into a format with letters: "%8A%.10T". A field without a number gets 20 columns.
 func lettersOf(list string) (format string, err error) {
 	for field := range strings.SplitSeq(list, ",") {
 		name, width, _ := strings.Cut(field, ":")
@@ -240,7 +239,7 @@ func lettersOf(list string) (format string, err error) {
 	return format, nil
 }
 
-// Returns an error that says that the job does not exist, or nil if the job ended recently.
+// Returns an error that the job does not exist, or nil if the job ended recently.
 func (c *call) unknown(ctx context.Context, s *cli.Session, t target) error {
 	reply, err := ask[job.JobsReply](ctx, s, messages.VerbJobs, job.JobsRequest{Jobs: []messages.JobID{t.job}, Limit: 1})
 	if err != nil || len(reply.Jobs) > 0 && reply.Jobs[0].Ended > messages.TimeOf(c.Now().Add(-recently)) {
@@ -249,8 +248,8 @@ func (c *call) unknown(ctx context.Context, s *cli.Session, t target) error {
 	return fmt.Errorf("slurm_load_jobs error: Invalid job id specified")
 }
 
-// usersOf replaces the names of users on the command line by accounts of Candor. The argument self is the caller's
-// account; it replaces the name of this process's user.
+// usersOf replaces users on the command line by accounts of Candor. The argument self is the caller's account; it
+// replaces the name of this process's user.
 func usersOf(names []string, self messages.Name) (accounts []string) {
 	for _, name := range names {
 		if name == localUser() {
@@ -261,7 +260,6 @@ func usersOf(names []string, self messages.Name) (accounts []string) {
 	return accounts
 }
 
-// letterOf returns only the letters of a format.
 func letterOf(format string) (found string) {
 	columns := strings.Split(format, "%")
 	for _, part := range columns[1:] {

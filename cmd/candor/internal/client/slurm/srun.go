@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
 )
 
-// srunNoted are options of srun that have no effect within a job: the ranks use the resources of the job.
+// srunNoted are options of srun without an effect within a job, whose resources the ranks use.
 var srunNoted = []string{"cpu-bind", "cpu_bind", "mem_bind", "mem", "mem-per-cpu", "mem-per-gpu", "job-name/J", "mem-bind", "hint", "cpus-per-gpu",
 	"gpu-bind", "constraint/C", "comment", "accel-bind", "threads-per-core", "slurmd-debug", "acctg-freq", "propagate", "network",
 	"ntasks-per-core", "ntasks-per-socket", "cores-per-socket", "sockets-per-node", "extra-node-info/B", "gres-flags", "cpu-freq", "gpu-freq", "profile", "wckey", "time-min"}
@@ -21,15 +21,15 @@ var srunNoted = []string{"cpu-bind", "cpu_bind", "mem_bind", "mem", "mem-per-cpu
 // srunAlone are options without an effect that take no value.
 var srunAlone = []string{"unbuffered/u", "verbose/v", "quiet/Q", "no-kill/k", "disable-status/X", "preserve-env/E", "contiguous", "spread-job", "use-min-nodes"}
 
-// srunOutside are options that srun uses only outside a job, for the job that it makes. They take a value.
+// srunOutside are options with a value that srun uses only outside a job, for the job that it makes.
 var srunOutside = []string{"partition/p", "account/A", "qos/q", "reservation", "begin/b", "dependency/d", "mail-type", "mail-user", "licenses/L", "tmp", "mincpus"}
 
-// srunSays are options of srun that describe the job that srun makes if it runs outside a job.
+// srunSays are options of srun that describe the job that srun makes outside a job.
 var srunSays = []string{"mem", "mem-per-cpu", "cpus-per-task", "job-name", "time", "partition", "account", "export", "gres", "gpus", "gpus-per-node", "gpus-per-task",
 	"cpus-per-gpu", "mem-per-gpu", "constraint", "exclude", "nodelist", "chdir", "exclusive", "qos", "reservation", "begin", "dependency", "mail-type", "mail-user", "licenses", "tmp", "mincpus"}
 
-// srun runs a command. Within a job, it runs the command at once on the slots of the task. Outside a job, it submits a
-// job that runs the command with the input and output of this process.
+// srun runs a command. Within a job, the command runs at once on the slots of the task. Outside a job, srun submits a
+// job that has the input and output of this process.
 func srun(ctx context.Context, c *call, args []string) error {
 	all, done, err := segments(c, args)
 	if done || err != nil {
@@ -57,11 +57,10 @@ func srun(ctx context.Context, c *call, args []string) error {
 	return c.alone(ctx, w, words)
 }
 
-// stepSwitches maps a variable to the option of srun that it turns on in all steps of a script.
+// stepSwitches maps a variable to the option of srun that it turns on.
 var stepSwitches = map[string]string{"SLURM_EXACT": "exact", "SLURM_OVERLAP": "overlap", "SLURM_OVERCOMMIT": "overcommit", "SLURM_KILL_BAD_EXIT": "kill-on-bad-exit", "SLURM_LABELIO": "label"}
 
-// stepVariables sets the options that environment variables ask for. An option on the command line wins over its
-// variable.
+// stepVariables sets the options that environment variables ask for. The command line wins over variables.
 func (c *call) stepVariables() error {
 	for variable, option := range stepSwitches {
 		if value, set := c.Lookup(variable); set && value != "0" && !c.flags.Changed(option) {
@@ -82,7 +81,7 @@ var (
 	srunStep  = []string{"output", "error", "input", "open-mode", "label", "kill-on-bad-exit", "wait", "mpi", "multi-prog", "overcommit", "distribution"}
 )
 
-// Runs a command outside a job: as one job, as candor run does, or as a step in a new allocation.
+// Runs a command outside a job: as one job, or as a step in a new allocation.
 func (c *call) alone(ctx context.Context, w *step, words []string) error {
 	var said []string
 	given := func(name string) bool { return c.flags.Changed(name) }

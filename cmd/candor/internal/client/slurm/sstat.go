@@ -21,8 +21,8 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// measure is a script that runs next to a task. It prints a line for each process of the task: the session of the
-// script itself, the step and rank of the process, its peak memory, and its line of /proc/PID/stat.
+// measure is a script that runs next to a task. It prints a line for each process of the task: the script's own
+// session, the process's step, rank and peak memory, and its line of /proc/PID/stat.
 const measure = `cd /proc && read -r _ _ _ _ _ own _ <self/stat || exit
 for f in $(grep -lzxF "CANDOR_LEASE=$CANDOR_LEASE" [0-9]*/environ 2>/dev/null); do
 	p=${f%/environ}
@@ -33,15 +33,15 @@ done`
 // batch is the name of the step in which the script of a job runs.
 const batch = "batch"
 
-// used has the use of resources by the tasks of one step up to now.
+// used has the resources that the tasks of one step have used.
 type used struct {
 	cpu   map[string]time.Duration // by node and rank
 	rss   map[string]int64         // peak memory of the largest process, in bytes
 	nodes []string
 }
 
-// usedBy reads the lines that the script measure prints on a node, and adds their numbers to the steps. The argument
-// withBatch is false if the processes outside of steps only hold the slots of the node.
+// usedBy adds the lines that the script measure prints on a node to the steps. The argument withBatch is false if the
+// processes outside of steps only hold the node's slots.
 func usedBy(steps map[string]*used, node, lines string, withBatch bool) {
 	for line := range strings.Lines(lines) {
 		parts := strings.SplitN(line, "|", 4)
@@ -204,9 +204,8 @@ func sstat(ctx context.Context, c *call, args []string) error {
 	return c.printRecords(columns, rows, *bare, *parsable || *parsable2)
 }
 
-// chosenSteps returns the names of the steps that a user asks for. The argument one names a single step. If it is ""
-// and every is true, all steps are meant. If every is false, only the steps of srun are meant, or the step of the
-// script if there is no other one.
+// chosenSteps returns the names of the steps that a user asks for. The argument one names a single step. If it is "",
+// every true means all steps, and every false the steps of srun, or the script's step if there is no other.
 func chosenSteps(steps map[string]*used, one string, every bool) (names []string) {
 	for name := range steps {
 		if one == name || one == "" && (every || name != batch || len(steps) == 1) {
@@ -227,12 +226,12 @@ func chosenSteps(steps map[string]*used, one string, every bool) (names []string
 	return names
 }
 
-// isOwn reports whether this command runs in the job with the number id, and this job has one node.
+// isOwn reports whether this command runs in the job id, and this job has one node.
 func (c *call) isOwn(id string) bool {
 	return id == c.Getenv("SLURM_JOB_ID") && c.Getenv("CANDOR_LEASE") != "" && len(c.nodesOfJob()) == 1
 }
 
-// ownSteps measures the steps of the job in which this command runs, without the site.
+// ownSteps measures the steps of this command's own job, without the site.
 func (c *call) ownSteps(ctx context.Context) (map[string]*used, error) {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", measure)
 	cmd.Env, cmd.SysProcAttr = c.Environ(), &syscall.SysProcAttr{Setsid: true}
@@ -282,7 +281,6 @@ func (c *call) stepsOf(ctx context.Context, s *cli.Session, id string) (steps ma
 // measureWithin is how long the measurement of a task may take.
 const measureWithin = 10 * time.Second
 
-// measured returns the output of the script measure next to a task.
 func (c *call) measured(ctx context.Context, s *cli.Session, t *jobmsg.TaskStatus) (string, error) {
 	late := messages.Errorf(messages.Unavailable, "node %s does not answer: candor nodes shows its state", t.Node)
 	ctx, cancel := context.WithTimeoutCause(ctx, measureWithin, late)

@@ -11,8 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// TestSstatMeasuresTheProcessesOfATask runs processes of two tasks. The script must find the processes of one task by
-// their variables, and must leave out its own processes.
+// The script must find the processes of one task by their variables, and must leave out its own processes.
 func TestSstatMeasuresTheProcessesOfATask(t *testing.T) {
 	begin := func(env ...string) {
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", "while :; do :; done")
@@ -52,7 +51,7 @@ func TestSstatMeasuresTheProcessesOfATask(t *testing.T) {
 	})
 }
 
-// TestSstatInAJob runs sstat in a job on one node, for this job. sstat must need no site for this.
+// For its own job on one node, sstat must need no site.
 func TestSstatInAJob(t *testing.T) {
 	for _, one := range []struct {
 		job, want string
@@ -67,8 +66,7 @@ func TestSstatInAJob(t *testing.T) {
 	}
 }
 
-// TestFieldsOfSstat checks the fields of a step whose ranks are on two nodes. The lines are of processes with 1.5 s,
-// 0.5 s and 4 s of processor time.
+// The step's ranks are on two nodes. The lines are of processes with 1.5 s, 0.5 s and 4 s of processor time.
 func TestFieldsOfSstat(t *testing.T) {
 	line := func(rank, memory, ticks string) string {
 		return "36|CANDOR_STEP=0 SLURM_PROCID=" + rank + " |VmHWM:	    " + memory + " kB|25 (a b) S 13 25 10 0 -1 4194304 65 0 0 0 " + ticks + " 0 50 0 20 0 1 0\n"

@@ -30,8 +30,8 @@ var (
 	states = []state{pending, running, suspended, completing, completed, cancelled, failed, timeout, outOfMem, nodeFail, deadline, preempted}
 )
 
-// memoryKilled is the reason of an attempt that exited with 0 although the memory limit had killed one of its processes.
-// Slurm calls this OUT_OF_MEMORY.
+// memoryKilled is the reason of an attempt that exited with 0 although the memory limit had killed a process. Slurm
+// calls this OUT_OF_MEMORY.
 var memoryKilled = job.EndMemoryKilled.String()
 
 // Reports whether no task of the job will run any more.
@@ -67,7 +67,7 @@ func stateOf(j *job.JobSummary) state {
 	return deadline // the market will not run the job
 }
 
-// failure returns the state of a failed job or task. It derives the state from Candor's reason and message.
+// failure returns the state of a failed job or task from Candor's reason and message.
 func failure(reason, message string) state {
 	switch {
 	case reason == "TimeLimit":
@@ -80,7 +80,6 @@ func failure(reason, message string) state {
 	return failed
 }
 
-// taskState returns the state of the latest attempt of a task.
 func taskState(t *job.TaskStatus, job state) state {
 	switch t.State {
 	case "Running", "Gathering":
@@ -126,7 +125,7 @@ var slurmBounds = map[string]string{
 	"ProjectSlotsBound": "AssocGrpCpuLimit", "ProjectGPUsBound": "AssocGrpGRES", "ProjectTasksBound": "AssocGrpJobsLimit",
 }
 
-// reasonOf returns why a job waits, in Slurm's words if Slurm has a word for it.
+// reasonOf returns why a job waits, in Slurm's words if there are any.
 func reasonOf(j *job.JobSummary, s state) string {
 	switch {
 	case s == pending && strings.Contains(j.Reason, "Hold"):
@@ -151,7 +150,7 @@ func reasonOf(j *job.JobSummary, s state) string {
 	return "None"
 }
 
-// Returns the states in a list of long or short names. It returns nil for "all" and for an empty list.
+// Returns the states in a list of long or short names, or nil for "all" and for an empty list.
 func named(list string) (found []state, err error) {
 	if list == "" {
 		return nil, nil

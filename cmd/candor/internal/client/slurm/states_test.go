@@ -8,7 +8,6 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestStates checks Slurm's word for each way in which a job can end.
 func TestStates(t *testing.T) {
 	for want, j := range map[string]jobmsg.JobSummary{
 		"COMPLETED":     {State: jobmsg.Completed, Reason: "Completed"},
@@ -26,8 +25,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestLostProcessesAreOutOfMemory checks the state of a script that exits with 0 after one of its processes was
-// killed. It must be OUT_OF_MEMORY.
+// A script exits with 0 after one of its processes was killed. Its state must be OUT_OF_MEMORY.
 func TestLostProcessesAreOutOfMemory(t *testing.T) {
 	job := stateOf(&jobmsg.JobSummary{State: jobmsg.Completed, Reason: "MemoryKilled"})
 	task := taskState(&jobmsg.TaskStatus{State: "Done", Reason: "MemoryKilled"}, completed)
@@ -36,8 +34,7 @@ func TestLostProcessesAreOutOfMemory(t *testing.T) {
 	}
 }
 
-// TestNoFailureHasTheExitCodeOfSuccess checks that a failed task never has the exit code 0:0. Programs may look only
-// at the exit code.
+// A failed task never has the exit code 0:0. Programs may look only at the exit code.
 func TestNoFailureHasTheExitCodeOfSuccess(t *testing.T) {
 	for _, c := range []struct {
 		code   int
@@ -55,7 +52,6 @@ func TestNoFailureHasTheExitCodeOfSuccess(t *testing.T) {
 	}
 }
 
-// TestReasonsOfWaiting checks Slurm's word for each reason for which a job waits.
 func TestReasonsOfWaiting(t *testing.T) {
 	for reason, want := range map[string]string{
 		"OnHold": "JobHeldUser", "WaitingForJobs": "Dependency", "BeginTime": "BeginTime", "WaitingForLicenses": "Licenses", "AccountSlotsBound": "QOSMaxCpuPerUserLimit", "ProjectGPUsBound": "AssocGrpGRES", "WaitingForShare": "Resources",
@@ -72,8 +68,7 @@ func TestReasonsOfWaiting(t *testing.T) {
 	}
 }
 
-// TestANodeInMaintenance checks the states of nodes that drain: some for a maintenance window, some because an
-// operator drained them.
+// Some nodes drain for a maintenance window, some because an operator drained them.
 func TestANodeInMaintenance(t *testing.T) {
 	for want, n := range map[string]market.NodeStatus{"maint": {State: "Draining", Window: 4}, "drained": {State: "Draining"}, "down": {State: "Stopped", Window: 4}} {
 		if got := nodeState(&n); got != want {

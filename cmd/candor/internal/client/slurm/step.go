@@ -28,7 +28,7 @@ type step struct {
 	ranks, perNode, cpus int // 0 means the user did not say it
 	nodes                string
 	// If exact is set, the step takes only the processors of its ranks; --cpus-per-task also sets exact. If overlap is
-	// set, it takes no processors. Otherwise it takes all processors of the job.
+	// set, it takes none. Otherwise it takes all processors of the job.
 	exact, overlap      bool
 	over                bool // may have more ranks than processors
 	label, kill         bool
@@ -59,7 +59,6 @@ type place struct {
 	gpus  []int
 }
 
-// stepFlags declares the options of srun that describe a step.
 func stepFlags(f *pflag.FlagSet) *step {
 	w := &step{}
 	f.IntVarP(&w.ranks, "ntasks", "n", 0, "")
@@ -101,12 +100,10 @@ func stepFlags(f *pflag.FlagSet) *step {
 	return w
 }
 
-// tooMany returns Slurm's error for a step that asks for more than the job has.
 func (c *call) tooMany() error {
 	return fmt.Errorf("Unable to create step for job %s: More processors requested than permitted", c.Getenv("CANDOR_JOB"))
 }
 
-// number returns the number in an environment variable, or 0 if there is none.
 func (c *call) number(name string) int {
 	n, err := strconv.Atoi(c.Getenv(name))
 	if err != nil {
@@ -115,7 +112,7 @@ func (c *call) number(name string) int {
 	return max(n, 0)
 }
 
-// nodesOfJob returns the nodes of the job: only this node, or several if the job is an allocation of several nodes.
+// nodesOfJob returns the nodes of the job: this node, or those of an allocation of several nodes.
 func (c *call) nodesOfJob() []string {
 	if list := c.Getenv("CANDOR_NODES"); list != "" {
 		return strings.Split(list, ",")
@@ -123,7 +120,7 @@ func (c *call) nodesOfJob() []string {
 	return []string{c.Getenv("CANDOR_NODE")}
 }
 
-// chosen returns the nodes of a component that a step may use, as indices in the list of the job's nodes.
+// chosen returns the nodes of a component that a step may use, as indices in the job's list of nodes.
 func (c *call) chosen(w *step, of component) (may []int, err error) {
 	all := c.nodesOfJob()[of.first:][:of.nodes]
 	none := fmt.Errorf("Unable to create step for job %s: Requested node configuration is not available: the job has %s", c.Getenv("CANDOR_JOB"), strings.Join(all, ","))
@@ -144,8 +141,8 @@ func (c *call) chosen(w *step, of component) (may []int, err error) {
 	return may, nil
 }
 
-// plan sets the options that the step leaves open, from the resources of a component of the job. It refuses a step that
-// asks for more than the component has.
+// plan sets the options that the step leaves open from the resources of a component of the job. It refuses a step that
+// asks for more.
 func (c *call) plan(w *step, of component) (may []int, nodes int, err error) {
 	least, _, _ := strings.Cut(w.nodes, "-")
 	nodes, err = strconv.Atoi(cmp.Or(least, "0"))
@@ -197,8 +194,8 @@ func (c *call) plan(w *step, of component) (may []int, nodes int, err error) {
 // stepMPI are the ways in which ranks find one another. The first one is the default.
 var stepMPI = []string{"pmi1", "pmi2", "none", pmix}
 
-// step runs the ranks of one or several commands. Its exit code is the highest exit code of the ranks. The first
-// segment has the options of the whole step.
+// step runs the ranks of one or several commands. Its exit code is the highest of the ranks. The first segment has the
+// options of the whole step.
 func (c *call) step(ctx context.Context, all []segment) error {
 	of, err := c.components()
 	if err != nil {
@@ -249,7 +246,6 @@ func (c *call) step(ctx context.Context, all []segment) error {
 	return c.launch(ctx, runs, room, c.ownPlace(of), limit)
 }
 
-// prepare plans the run, and finds its program.
 func (r *run) prepare(words []string) (err error) {
 	w := r.w
 	if r.may, r.share, err = r.plan(w, r.component); err != nil {
@@ -310,7 +306,6 @@ func stepLimit(text string) (time.Duration, error) {
 	return limit.Std(), err
 }
 
-// deviceList returns the GPUs of the job.
 func deviceList(lists ...string) []string {
 	for _, list := range lists {
 		if list != "" {
@@ -320,9 +315,9 @@ func deviceList(lists ...string) []string {
 	return nil
 }
 
-// devices returns the number of GPUs that a step takes on a node. The arguments are the number of the job's GPUs on the
-// node, and the number of the step's nodes. The result −1 means that the step reserves no GPUs, but sees all GPUs of
-// the job.
+// devices returns the number of GPUs that a step takes on a node. The argument has is the number of the job's GPUs
+// there, and nodes is the number of the step's nodes. The result −1 means that the step reserves none, but sees all
+// GPUs of the job.
 func (w *step) devices(has, nodes int) (int, error) {
 	text := w.gpus
 	if rest, is := strings.CutPrefix(text, "gpu"); is {
@@ -348,8 +343,8 @@ func (w *step) devices(has, nodes int) (int, error) {
 	return n, err
 }
 
-// stepEnvironment returns the environment of the ranks of a run in the step w. Variables that differ between nodes or ranks
-// are not in it.
+// stepEnvironment returns the environment of a run's ranks in the step w, without variables that differ between nodes
+// or ranks.
 func (c *run) stepEnvironment(w *step) []string {
 	env := exported(c.Environ(), c.w.export)
 	ranks, nodes, number := strconv.Itoa(w.ranks), strconv.Itoa(len(w.places)), strconv.Itoa(w.number)
@@ -371,9 +366,8 @@ func (c *run) stepEnvironment(w *step) []string {
 	return append(env, c.threads()...)
 }
 
-// threads returns variables that tell each rank to start as many threads as it has processors. It does so only if the
-// script set no number. For MPI launchers, the script's values stay, because ranks that are started without srun have
-// them too.
+// threads returns variables that tell each rank to start as many threads as it has processors, if the script set no
+// number. For MPI launchers the script's values stay, because ranks that are started without srun have them too.
 func (c *run) threads() (env []string) {
 	w, job := c.w, c.ranks
 	if c.processors == 0 || w.mpi == "none" {
@@ -391,7 +385,6 @@ func (c *run) threads() (env []string) {
 	return env
 }
 
-// ofRank returns the environment variables of a step that differ between ranks.
 func (w *step) ofRank(p *place, rank int) []string {
 	ids := make([]string, p.count)
 	for i := range ids {
@@ -400,7 +393,6 @@ func (w *step) ofRank(p *place, rank int) []string {
 	return []string{"SLURM_PROCID=" + strconv.Itoa(rank), "SLURM_LOCALID=" + strconv.Itoa(slices.Index(p.ranks, rank)), "SLURM_NODEID=" + strconv.Itoa(p.at), "SLURMD_NODENAME=" + p.node, "SLURM_GTIDS=" + strings.Join(ids, ",")}
 }
 
-// placeOf returns the part of the step that contains a rank.
 func (w *step) placeOf(rank int) *place {
 	return &w.places[w.placeAt[rank]]
 }
@@ -426,11 +418,10 @@ func exported(env []string, list string) (out []string) {
 	return out
 }
 
-// filePattern matches a pattern in the name of a file of srun, such as %3t: a letter, and the number of digits of its
-// value.
+// filePattern matches a pattern in srun's file names, such as %3t: a letter and the number of digits.
 var filePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%(\d{0,2})([%jJAatnsNxu])`) })
 
-// fill replaces the patterns in a file's name by the values of a rank. A number pads a value with zeros, as in %3t.
+// fill replaces the patterns in a file's name by the values of a rank. A number pads with zeros, as in %3t.
 func (c *call) fill(pattern string, w *step, rank int) string {
 	job := cmp.Or(c.Getenv("SLURM_JOB_ID"), c.Getenv("CANDOR_JOB"))
 	values := map[string]string{"%": "%", "j": job, "J": job + "." + strconv.Itoa(w.number), "A": cmp.Or(c.Getenv("SLURM_ARRAY_JOB_ID"), c.Getenv("CANDOR_JOB")), "a": c.Getenv("CANDOR_ARRAY_INDEX"),
@@ -446,7 +437,7 @@ func (c *call) fill(pattern string, w *step, rank int) string {
 	})
 }
 
-// open opens the file for a rank's output. It returns nil if the output goes to srun's output.
+// open opens the file for a rank's output. It returns nil for srun's own output.
 func (c *call) open(pattern string, w *step, rank int) (*os.File, error) {
 	switch only, err := strconv.Atoi(pattern); {
 	case pattern == "" || pattern == "all" || err == nil && only == rank:
@@ -470,7 +461,7 @@ func (w *step) alone(own int) bool {
 	return w.ranks == 1 && w.places[0].index == own && !w.label && w.limit == "" && (w.in == "" || w.in == "all" || w.in == "0")
 }
 
-// become replaces the process of srun by the only rank of the step. Signals to srun then reach the rank.
+// become replaces srun's process by the step's only rank, so that the rank gets srun's signals.
 func (c *call) become(w *step, path string, words, env []string) error {
 	if w.chdir != "" {
 		if err := os.Chdir(w.chdir); err != nil {

@@ -28,14 +28,13 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// srun starts ranks on another node of the job in these steps: srun asks the agent of its node, that agent asks the
-// leader, and the leader asks the other node's agent. The other agent starts this program next to the task that holds
-// the slots. The two programs exchange JSON documents over its input and output: first an awayPlan, then frames.
+// srun starts ranks on another node in these steps: srun asks the agent of its node, that agent asks the leader, and
+// the leader asks the other node's agent. The other agent starts this program next to the task that holds the slots.
+// The two programs exchange JSON documents over the second one's input and output: first an awayPlan, then frames.
 
 // ranksOfStep is the argument with which srun starts this program on another node.
 const ranksOfStep = "--ranks-of-step"
 
-// awayPlan describes the ranks that this program must start.
 type awayPlan struct {
 	Path  string   `json:"path"`
 	Argv  []string `json:"argv"`
@@ -51,8 +50,7 @@ type awayPlan struct {
 	Hears []bool   `json:"hears"`          // for each rank here: whether it reads srun's input
 }
 
-// frame is a message between srun and the program on the other node. It reports an event of a rank, or has an order or
-// data for ranks.
+// frame is a message between srun and the program on the other node: an event of a rank, or an order or data for ranks.
 type frame struct {
 	Rank   int    `json:"rank,omitempty"`
 	Out    []byte `json:"out,omitempty"`
@@ -76,7 +74,6 @@ type remote struct {
 
 func (r *remote) send(f frame) { r.frames.put(f) }
 
-// close ends the program on the other node.
 func (r *remote) close() {
 	r.stop()
 	<-r.over
@@ -164,7 +161,7 @@ func (c *call) ownAttempt() (a messages.Attempt, err error) {
 	return a, nil
 }
 
-// members asks for the tasks of the allocation that this process belongs to.
+// members asks for the tasks of this process's allocation.
 func (c *call) members(ctx context.Context) (*stepsBus, []agent.Member, error) {
 	own, err := c.ownAttempt()
 	if err != nil {
@@ -181,7 +178,6 @@ func (c *call) members(ctx context.Context) (*stepsBus, []agent.Member, error) {
 	return b, reply.Members, err
 }
 
-// startAway starts the ranks of a step on another node.
 func (s *ranks) startAway(ctx context.Context, p *place) error {
 	b, members, err := s.c.members(ctx)
 	if err != nil {
@@ -263,8 +259,7 @@ func (s *ranks) follow(ctx context.Context, stream *jobs.Stream, to *io.PipeWrit
 	_ = to.CloseWithError(err)
 }
 
-// hear handles the frames that another node sends. If the connection ends, ranks without a reported end count as
-// lost.
+// hear handles the frames of another node. At the end of the connection, ranks without a reported end count as lost.
 func (s *ranks) hear(r *remote, from *io.PipeReader, pmi map[int]*io.PipeWriter) {
 	left := map[int]bool{}
 	for _, rank := range r.p.ranks {
@@ -303,7 +298,7 @@ func (s *ranks) hear(r *remote, from *io.PipeReader, pmi map[int]*io.PipeWriter)
 	_, _ = io.Copy(io.Discard, from)
 }
 
-// close closes the files of a rank. It leaves srun's own outputs open.
+// close closes the files of a rank, but not srun's own outputs.
 func (o rankOutput) close() {
 	for _, f := range []*os.File{o.out, o.errs} {
 		if f != nil && f != os.Stdout && f != os.Stderr {
@@ -321,7 +316,7 @@ type stepsBus struct {
 	own         messages.Attempt
 }
 
-// call sends one request. If another program has taken the agent's socket, it sends nothing.
+// call sends one request, unless another program has taken the agent's socket.
 func (b *stepsBus) call(ctx context.Context, stream *agent.StreamRequest) (reply agent.StepReply, err error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", "@"+b.name)
 	if err != nil {
@@ -379,8 +374,7 @@ func (b *stepsBus) Request(ctx context.Context, _ string, payload []byte) ([]byt
 	return wire.Marshal(reply.Stream, format)
 }
 
-// ownVariables are variables whose values belong to one node and one attempt. Ranks get the values of the node that
-// they run on.
+// ownVariables are variables that belong to one node and one attempt. Ranks get the values of their own node.
 var ownVariables = []string{"CANDOR_NODE", "CANDOR_STAGE", "CANDOR_TASK", "CANDOR_CPUS", "CANDOR_MEMORY", "CANDOR_ATTEMPT", "CANDOR_LEASE", agent.StepsVariable, "CANDOR_GPUS", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HOSTNAME"}
 
 // Starts ranks on this node for an srun on another node, and reports to srun how they end.
@@ -395,7 +389,6 @@ func away() int {
 	return a.run(in)
 }
 
-// step returns the part of srun's step that runs on this node.
 func (plan *awayPlan) step() *step {
 	w := &step{chdir: plan.Dir, ranks: plan.Total}
 	if plan.Each {
@@ -472,7 +465,6 @@ func (a *awayRanks) obey(in *json.Decoder) {
 	}
 }
 
-// start starts one rank, and sends its output to srun.
 func (a *awayRanks) start(p *place, rank int, env []string, all *sync.WaitGroup) error {
 	cmd := a.w.command(p, rank, a.plan.Path, a.plan.Argv, env, os.Getenv)
 	cmd.SysProcAttr.Pdeathsig = 0 // if srun is lost, the agent ends the session with its ranks

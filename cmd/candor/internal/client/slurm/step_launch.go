@@ -21,8 +21,8 @@ import (
 // graceOfStep is how long ranks may still run after the signal that asks them to end.
 const graceOfStep = 2 * time.Second
 
-// pmiFD is the file descriptor over which a rank of an MPI program talks to srun. It uses the protocol PMI-1 (process
-// management interface), for example to find the other ranks.
+// pmiFD is the file descriptor over which an MPI rank talks to srun in PMI-1 (process management interface), for
+// example to find the other ranks.
 const pmiFD = 13
 
 // ranks are the ranks of a step that srun has started.
@@ -43,7 +43,6 @@ type ranks struct {
 	kills   *time.Timer
 }
 
-// rankEnd says how a rank has ended.
 type rankEnd struct {
 	rank, code int
 	signal     syscall.Signal // 0 means it exited by itself
@@ -53,8 +52,8 @@ type rankEnd struct {
 // rankOutput are the files for the output of a rank on another node.
 type rankOutput struct{ out, errs *os.File }
 
-// launch starts the ranks and waits for them. It returns the highest exit code. The argument own is the index of this
-// node in the list of the job's nodes.
+// launch starts the ranks, waits for them, and returns the highest exit code. The argument own is the index of this
+// node in the job's list of nodes.
 func (c *call) launch(ctx context.Context, runs []*run, room *stepRoom, own int, limit time.Duration) error {
 	w := merge(runs)
 	for _, r := range runs {
@@ -96,7 +95,6 @@ func (c *call) launch(ctx context.Context, runs []*run, room *stepRoom, own int,
 	return s.wait(ctx, heard, limit)
 }
 
-// command returns the command that starts a rank on this node.
 func (w *step) command(p *place, rank int, path string, argv, env []string, environ func(string) string) *exec.Cmd {
 	cmd := exec.Command(path)
 	cmd.Args, cmd.Dir = argv, w.chdir
@@ -113,7 +111,6 @@ func usePMI(cmd *exec.Cmd, theirs *os.File, rank, ranks int, name string) {
 	cmd.Env = append(cmd.Env, "PMI_FD="+strconv.Itoa(pmiFD), "PMI_RANK="+strconv.Itoa(rank), "PMI_SIZE="+strconv.Itoa(ranks), "PMI_JOBID="+name)
 }
 
-// endOf returns how the process of a rank has ended.
 func endOf(rank int, cmd *exec.Cmd) rankEnd {
 	ws, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if ws.Signaled() {
@@ -122,7 +119,6 @@ func endOf(rank int, cmd *exec.Cmd) rankEnd {
 	return rankEnd{rank: rank, code: ws.ExitStatus()}
 }
 
-// start starts a rank on this node.
 func (s *ranks) start(p *place, rank int) error {
 	of := s.runs[p.of]
 	cmd := of.w.command(p, rank, of.path, of.argv, of.env, s.c.Getenv)
@@ -187,8 +183,7 @@ func (s *ranks) inputFile(rank int) (*os.File, error) {
 	return os.Open(s.c.fill(s.w.in, s.w, rank))
 }
 
-// output returns the file for a rank's output: the rank's own file, srun's output, or a pipe that adds labels to the
-// lines.
+// output returns the file for a rank's output: its own file, srun's output, or a pipe that adds labels to lines.
 func (s *ranks) output(rank, number int, closes *[]io.Closer) (*os.File, error) {
 	pattern := s.w.out
 	if number == 2 {
@@ -196,7 +191,7 @@ func (s *ranks) output(rank, number int, closes *[]io.Closer) (*os.File, error) 
 	}
 	mode := s.w.mode
 	if number == 2 && s.w.errs == "" {
-		s.w.mode = "a" // the second open must not empty the file that standard output has opened
+		s.w.mode = "a" // otherwise the second open would empty the file of standard output
 	}
 	file, err := s.c.open(pattern, s.w, rank)
 	s.w.mode = mode
@@ -227,10 +222,9 @@ func (s *ranks) output(rank, number int, closes *[]io.Closer) (*os.File, error) 
 	return theirs, nil
 }
 
-// writing is locked while lines are written, so that lines of different ranks do not mix.
+// writing is held while lines are written, so that lines of ranks do not mix.
 var writing sync.Mutex
 
-// copyLines copies lines and writes a label before each one.
 func copyLines(to io.Writer, from io.Reader, label string) {
 	var rest []byte
 	piece := make([]byte, 32<<10)
@@ -256,7 +250,6 @@ func copyLines(to io.Writer, from io.Reader, label string) {
 	}
 }
 
-// feed copies srun's standard input to all ranks that read it.
 func (s *ranks) feed() {
 	if len(s.inputs) > 0 {
 		go copyToAll(s.inputs, s.c.In)
@@ -279,7 +272,7 @@ func copyToAll(all []io.WriteCloser, from io.Reader) {
 	}
 }
 
-// Waits until all ranks have ended. Meanwhile, it passes signals on to them.
+// Waits until all ranks have ended, and passes signals on to them.
 func (s *ranks) wait(ctx context.Context, heard chan os.Signal, limit time.Duration) error {
 	var late, waits <-chan time.Time
 	if limit > 0 {
@@ -335,8 +328,8 @@ func (s *ranks) say(format string, args ...any) {
 	fmt.Fprintf(s.c.Err, "srun: "+format+"\n", args...)
 }
 
-// Records the end of a rank. It ends the other ranks if this rank was lost or did not finish PMI, because they would
-// wait for ever, or if it failed and the step has the option --kill-on-bad-exit.
+// Records the end of a rank. It ends the other ranks if the rank was lost or did not finish PMI, because they would
+// wait for ever. It also ends them if the rank failed and the step has the option --kill-on-bad-exit.
 func (s *ranks) ended(e rankEnd) (code int) {
 	node := s.w.placeOf(e.rank).node
 	switch {
@@ -370,7 +363,6 @@ func (s *ranks) end() {
 	s.kills = time.AfterFunc(graceOfStep, func() { s.signal(syscall.SIGKILL) })
 }
 
-// signal sends a signal to the ranks and to the processes that they have started.
 func (s *ranks) signal(sig syscall.Signal) {
 	for _, cmd := range s.local {
 		_ = syscall.Kill(-cmd.Process.Pid, sig)

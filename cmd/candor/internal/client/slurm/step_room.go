@@ -17,14 +17,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Steps of a job that run at the same time divide its processors and GPUs among them. A step takes what it needs before
-// it starts, and waits while other steps use it. For each processor and GPU there is a lock on one byte of a file of
-// the job. The kernel frees the locks when the process of srun ends for any reason, also if srun has become another
-// program by exec.
+// Steps of a job that run at the same time divide its processors and GPUs. A step waits until it can take what it
+// needs. For each processor and GPU there is a lock on one byte of a file of the job. The kernel frees the locks when
+// srun's process ends for any reason, also after an exec of another program.
 //
 // The file begins with the number of the next step. Each node of the job has a range of bytes for its processors, and
-// one for its GPUs. Steps that are started on another node than the job's first node use a file on that node. They do
-// not know about the steps of the first node.
+// one for its GPUs. Steps that are started on another node than the first use a file on that node, and do not know the
+// steps of the first node.
 const (
 	numberBytes    = 8
 	processorsFrom = 1 << 20
@@ -32,10 +31,10 @@ const (
 	ofNode         = 1 << 20
 )
 
-// retryAfter is how long a step waits before it looks again for free processors and GPUs.
+// retryAfter is the pause before a step looks again for free processors and GPUs.
 const retryAfter = 50 * time.Millisecond
 
-// stepRoom holds the locks on the processors and GPUs that a step has taken.
+// stepRoom holds the locks of a step on processors and GPUs.
 type stepRoom struct {
 	*os.File
 }
@@ -49,8 +48,7 @@ func (c *call) stepsFile() string {
 	return filepath.Join(dir, fmt.Sprintf(".candor-steps-%d-%s-%s-%s-%s", os.Getuid(), c.Getenv("CANDOR_JOB"), c.Getenv("CANDOR_STAGE"), c.Getenv("CANDOR_TASK"), c.Getenv("CANDOR_ATTEMPT")))
 }
 
-// take waits until it can lock the processors and GPUs that the runs of a step need on each of their nodes. It locks
-// them.
+// take waits until it can lock the processors and GPUs that the runs of a step need on each of their nodes.
 func (c *call) take(ctx context.Context, runs []*run) (*stepRoom, error) {
 	file, err := os.OpenFile(c.stepsFile(), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -102,7 +100,7 @@ func (r *stepRoom) try(all []string, runs []*run) (taken bool, err error) {
 		if taken, err = r.spread(w, all, of.may, of.share, of.processors, gpus, of.gpus); !taken && err == nil && w.fills() && gpus <= 0 && i == 0 {
 			taken, err = r.fill(w, all, of.may, of.processors)
 		}
-		if !taken { // nothing stays locked for the runs before this one
+		if !taken { // the runs before this one lock nothing either
 			return false, err
 		}
 		w.deal()
@@ -121,7 +119,7 @@ func (r *stepRoom) try(all []string, runs []*run) (taken bool, err error) {
 }
 
 // spread divides the ranks of a step among a number of nodes. The numbers of ranks on two nodes differ by at most one,
-// or by at most one plane if ranks are distributed in planes.
+// or by at most one plane if the ranks go to nodes in planes.
 func (r *stepRoom) spread(w *step, all []string, may []int, nodes, processors, gpus, devices int) (taken bool, err error) {
 	w.places = nil
 	for _, i := range may {
@@ -146,12 +144,11 @@ func (r *stepRoom) spread(w *step, all []string, may []int, nodes, processors, g
 	return true, nil
 }
 
-// Reports whether each node of the step may get any number of ranks. Then the ranks can go wherever other steps have
-// left room.
+// Reports whether each node of the step may get any number of ranks, as other steps leave room.
 func (w *step) fills() bool { return w.exact && w.nodes == "" && w.on == "" && w.perNode == 0 }
 
-// fill places the ranks of a step where there is room. Example: two nodes have 1 and 2 free processors; of 3 ranks,
-// the first node gets 1 and the second gets 2.
+// fill places the ranks of a step where there is room. If two nodes have 1 and 2 free processors, the first gets 1 of 3
+// ranks and the second gets 2.
 func (r *stepRoom) fill(w *step, all []string, may []int, processors int) (taken bool, err error) {
 	w.places = nil
 	each, placed := max(w.cpus, 1), 0
@@ -173,8 +170,8 @@ func (r *stepRoom) fill(w *step, all []string, may []int, processors int) (taken
 	return true, nil
 }
 
-// Locks free bytes in a range of bytes: as many as the argument want, or none. The range begins at the position from,
-// and its length is the last argument. The result got has the positions of the locked bytes in the range.
+// Locks free bytes in a range: as many as the argument want says, or none. The range begins at the position from, and
+// its length is the last argument. The result got has the positions of the locked bytes in the range.
 func (r *stepRoom) some(from int64, want, of int) (got []int, ok bool) {
 	for i := 0; i < of && len(got) < want; i++ {
 		if r.lock(unix.F_SETLK, unix.F_WRLCK, from+int64(i), 1) == nil {
@@ -210,8 +207,8 @@ func (r *stepRoom) stay() error {
 	return err
 }
 
-// deviceVariables returns environment variables that show a rank the GPUs of its step on its node, or only the rank's
-// own GPUs. The function environ returns the job's variables on that node.
+// deviceVariables returns variables that show a rank the step's GPUs on its node, or only the rank's own. The function
+// environ returns the job's variables on that node.
 func (w *step) deviceVariables(p *place, rank int, environ func(string) string) []string {
 	if len(p.gpus) == 0 {
 		return nil

@@ -18,8 +18,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// asSrun is a variable that makes this test binary behave as srun. Tests run srun as a separate process, because the
-// process of a step holds the locks.
+// asSrun is a variable that makes this test binary behave as srun. It runs as a separate process, which holds the
+// locks.
 const asSrun = "CANDOR_TEST_AS_SRUN"
 
 func TestMain(m *testing.M) {
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// srunIn returns a call of srun with some arguments, in a job with a number of ranks. Each rank has one processor.
+// srunIn returns a call of srun in a job with a number of ranks. Each rank has one processor.
 func srunIn(t *testing.T, dir string, ranks int, words ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], words...)
@@ -53,8 +53,8 @@ func linesOf(text string) []string {
 	return lines
 }
 
-// TestStep checks that a step has the number of ranks that its options ask for, or else the number that the job asks
-// for. Each rank must know its number. Lines of different ranks must not mix.
+// A step has the number of ranks that its options or else the job ask for. Each rank must know its number. Lines of
+// different ranks must not mix.
 func TestStep(t *testing.T) {
 	for _, one := range []struct {
 		words []string
@@ -96,8 +96,7 @@ func TestStep(t *testing.T) {
 	}
 }
 
-// TestVariablesOfSteps checks that variables such as SLURM_LABELIO set options of steps, and that the option -K0 wins
-// over its variable.
+// Variables such as SLURM_LABELIO set options of steps. The option -K0 wins over its variable.
 func TestVariablesOfSteps(t *testing.T) {
 	dir := t.TempDir()
 	holds := srunIn(t, dir, 2, "-n2", "sh", "-c", "touch began.$SLURM_PROCID; until [ -e end ]; do sleep 0.01; done") // this step has all processors
@@ -119,8 +118,8 @@ func TestVariablesOfSteps(t *testing.T) {
 	}
 }
 
-// TestStepsHaveTheGPUsOfTheirJobsRanks runs steps in a job that asks for a number of GPUs for each rank. Each rank must
-// have this number, or the number that the step asks for. The launcher of an MPI program must get all GPUs.
+// The job asks for a number of GPUs for each rank. Each rank must have this number, or the number that the step asks
+// for. An MPI launcher must get all GPUs.
 func TestStepsHaveTheGPUsOfTheirJobsRanks(t *testing.T) {
 	for _, one := range []struct {
 		words []string
@@ -138,7 +137,7 @@ func TestStepsHaveTheGPUsOfTheirJobsRanks(t *testing.T) {
 	}
 }
 
-// TestProgramsOfRanks checks that a file of programs is refused if it has no program for some rank.
+// A file of programs is refused if some rank has no program.
 func TestProgramsOfRanks(t *testing.T) {
 	for text, want := range map[string]string{"0 true\n": "no record for task id 1", "0-1": "line 1 of the configuration file names no program", "a true": `"a" is no index`} {
 		if words, err := programs(text, 2); err == nil || !strings.Contains(err.Error(), want) {
@@ -147,7 +146,6 @@ func TestProgramsOfRanks(t *testing.T) {
 	}
 }
 
-// TestStepFiles checks that each rank has its own file, or that all ranks share one.
 func TestStepFiles(t *testing.T) {
 	dir := t.TempDir()
 	for _, words := range [][]string{
@@ -170,8 +168,7 @@ func TestStepFiles(t *testing.T) {
 	}
 }
 
-// TestStepExitCodes checks that a step has the highest exit code of its ranks. A step that could not start must not
-// exit with 0.
+// A step has the highest exit code of its ranks. A step that could not start must not exit with 0.
 func TestStepExitCodes(t *testing.T) {
 	rank1 := func(what string) []string { return []string{"sh", "-c", "[ $SLURM_PROCID = 1 ] || exit 0; " + what} }
 	for _, one := range []struct {
@@ -216,8 +213,7 @@ func TestStepExitCodes(t *testing.T) {
 	}
 }
 
-// TestStepsDivideTheJob starts steps that ask for processors. The steps must run at the same time while processors are
-// free; further steps must wait.
+// Steps must run at the same time while processors are free; further steps must wait.
 func TestStepsDivideTheJob(t *testing.T) {
 	dir := t.TempDir()
 	start := func(words ...string) *exec.Cmd {
@@ -269,8 +265,7 @@ func TestStepsDivideTheJob(t *testing.T) {
 	}
 }
 
-// TestNoRankOutlivesSrun sends a signal to srun. All ranks must end, even ranks that ignore the signal. If srun
-// itself is killed, no rank may remain.
+// After a signal to srun, even ranks that ignore the signal must end. If srun itself is killed, no rank may remain.
 func TestNoRankOutlivesSrun(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		dir := t.TempDir()
@@ -299,7 +294,6 @@ func TestNoRankOutlivesSrun(t *testing.T) {
 	}
 }
 
-// TestStepsPassSignalsOn checks that srun passes signals on to its ranks.
 func TestStepsPassSignalsOn(t *testing.T) {
 	dir := t.TempDir()
 	cmd := srunIn(t, dir, 2, "sh", "-c", "trap 'touch heard.$SLURM_PROCID; exit 0' USR1; touch ready.$SLURM_PROCID; while true; do sleep 0.05; done")
@@ -319,7 +313,7 @@ func TestStepsPassSignalsOn(t *testing.T) {
 	}
 }
 
-// ring is a rank that speaks PMI-1 as MPICH does. It puts its name, and reads the name of the next rank.
+// ring is a rank that speaks PMI-1 as MPICH does. It puts its name, and reads the next rank's name.
 func ring() int {
 	fd, _ := strconv.Atoi(os.Getenv("PMI_FD"))
 	rank, _ := strconv.Atoi(os.Getenv("PMI_RANK"))
@@ -358,8 +352,7 @@ func ring() int {
 	return 0
 }
 
-// TestPMI checks that ranks can find one another. If a rank aborts, or ends before the others have its data, all
-// ranks must end.
+// If a rank aborts, or ends before the others have its data, all ranks must end.
 func TestPMI(t *testing.T) {
 	for how, code := range map[string]int{"fine": 0, "abort": 9, "die": 7} {
 		cmd := srunIn(t, t.TempDir(), 3, os.Args[0])
@@ -377,8 +370,8 @@ func TestPMI(t *testing.T) {
 	}
 }
 
-// TestRanksOfOpenMPI starts steps of Open MPI with a script in place of mpirun. mpirun must get the variables that
-// describe the step, and each rank must know its number. Options that mpirun cannot carry out must be refused.
+// A script is in place of mpirun. It must get the variables that describe the step, and each rank must know its number.
+// Options that mpirun cannot carry out must be refused.
 func TestRanksOfOpenMPI(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "mpirun"), []byte(`#!/bin/sh
@@ -412,8 +405,7 @@ OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_LOCAL_RANK=1 "$@"
 	}
 }
 
-// TestMPI runs unmodified programs of two implementations of MPI, with srun and with the launchers of these
-// implementations.
+// TestMPI runs unmodified programs of two implementations of MPI, with srun and with their own launchers.
 func TestMPI(t *testing.T) {
 	for compiler, launchers := range map[string][]string{"mpicc.mpich": {"srun", "mpiexec.hydra"}, "mpicc.openmpi": {"mpirun.openmpi", "srun"}} {
 		t.Run(compiler, func(t *testing.T) {

@@ -86,7 +86,7 @@ func set(change *job.ChangeRequest, key, value string) (err error) {
 }
 
 // conditions reads the jobs that a job must wait for from now on. The argument text has the form of sbatch's option
-// --dependency. "" means that the job waits for no job.
+// --dependency; "" means none.
 func (c *call) conditions(ctx context.Context, s *cli.Session, text string) (*job.Conditions, error) {
 	job := &jobfile.Job{Spec: job.JobSpec{Stages: make([]job.Stage, 1)}}
 	if text == "" {

@@ -11,9 +11,9 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// SendAll submits a job, or one job for each element of an array on several nodes. If the site refuses an element,
-// SendAll cancels the elements before it. It returns the replies in the order of the elements. Without an error, the
-// returned session is open, and the caller closes it.
+// SendAll submits a job, or one job for each element of an array on several nodes, and returns the replies in order. If
+// the site refuses an element, SendAll cancels the earlier ones. Without an error, the caller closes the returned
+// session.
 func SendAll(ctx context.Context, a *cli.App, job *jobfile.Job, dryRun bool) (s *cli.Session, replies []jobmsg.SubmitReply, err error) {
 	if job.Splits() == nil && !job.MaySplit() {
 		s, reply, err := Send(ctx, a, job, "", dryRun)
@@ -44,7 +44,6 @@ func SendAll(ctx context.Context, a *cli.App, job *jobfile.Job, dryRun bool) (s 
 	return s, replies, nil
 }
 
-// sendElement submits the job of the next element of an array.
 func sendElement(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile.Job, earlier []messages.JobID, key string, kept map[string]bool, dryRun bool) (reply jobmsg.SubmitReply, err error) {
 	e, err := job.Element(earlier)
 	if err != nil {
@@ -70,8 +69,8 @@ func withdraw(ctx context.Context, s *cli.Session, submitted []messages.JobID) {
 	}
 }
 
-// Elements returns the jobs of an array whose elements are jobs on several nodes. The argument id is the number of the
-// array's first job. Elements returns nil if there is no such array.
+// Elements returns the jobs of an array whose elements are jobs on several nodes, or nil. The argument id is the number
+// of the array's first job.
 func Elements(ctx context.Context, s *cli.Session, id messages.JobID) (all []jobmsg.JobSummary, err error) {
 	for _, r := range []jobmsg.JobsRequest{{Jobs: []messages.JobID{id}}, {Labels: []string{jobfile.ElementsAfter(id)}, Sort: "job"}} {
 		for r.Limit = cli.MaxPage; ; {

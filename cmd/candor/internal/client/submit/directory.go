@@ -14,9 +14,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
-// openDir gives the account's tasks access to the job's directory, if the site of this machine runs tasks as another
-// user. It never opens home directories or directories of other users. If the tasks cannot have access, each task
-// runs in a fresh directory instead. If the user named the directory, this is an error.
+// openDir gives the account's tasks access to the job's directory, if this machine's site runs tasks as another user.
+// It never opens home directories or directories of other users. Without access, each task runs in a fresh directory.
+// If the user named the directory, this is an error.
 func openDir(a *cli.App, job *jobfile.Job) error {
 	dir := job.Spec.Dir
 	cure, why := letTasksIn(a, dir)
@@ -31,8 +31,7 @@ func openDir(a *cli.App, job *jobfile.Job) error {
 	return nil
 }
 
-// letTasksIn gives the account's tasks access to a directory. On failure it returns the reason, and what the user can
-// do about it.
+// letTasksIn gives the account's tasks access to a directory, or returns the reason and what the user can do.
 func letTasksIn(a *cli.App, dir string) (cure string, why error) {
 	if dir == "" {
 		return "", nil
@@ -66,7 +65,7 @@ func hides(hidden []string, dir string) error {
 	return nil
 }
 
-// open gives a system user access to a directory, or returns an error with the reason why not.
+// open gives a system user access to a directory. The error has the reason why not.
 func open(dir string, number uint32) error {
 	why := mayOpen(dir)
 	if why == nil {
@@ -81,7 +80,6 @@ func open(dir string, number uint32) error {
 // errOpen says that all users may use a directory already.
 var errOpen = errors.New("it is open to all")
 
-// mayOpen returns an error if candor must not open a directory to another user.
 func mayOpen(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {

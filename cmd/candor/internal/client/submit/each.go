@@ -20,11 +20,10 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// maxTogether is the largest size of several jobs in one request, in bytes. It is less than a NATS server accepts by
-// default.
+// maxTogether is the largest size of several jobs in one request, in bytes. NATS servers accept more by default.
 const maxTogether = 768 << 10
 
-// member is one file of several that are submitted by one command.
+// member is one of several submitted files.
 type member struct {
 	path    string
 	job     *jobfile.Job
@@ -33,7 +32,6 @@ type member struct {
 	err     error // why the job was refused
 }
 
-// batch submits several files with one command.
 type batch struct {
 	*cli.App
 	sub     *submission
@@ -44,7 +42,7 @@ type batch struct {
 	members []*member
 }
 
-// submitEach submits a job for each of several files. It follows the jobs if the user asks for that.
+// submitEach submits a job for each of several files, and follows the jobs if the user asks for that.
 func submitEach(ctx context.Context, a *cli.App, sub *submission, args []string) error {
 	paths, err := pathsOf(a, sub, args)
 	if err != nil {
@@ -74,7 +72,7 @@ func submitEach(ctx context.Context, a *cli.App, sub *submission, args []string)
 	return b.finish(ctx)
 }
 
-// pathsOf returns the files that the arguments name. The names can also be the lines of standard input.
+// pathsOf returns the files that the arguments, or the lines of standard input, name.
 func pathsOf(a *cli.App, sub *submission, args []string) (paths []string, err error) {
 	switch {
 	case sub.wrap != "":
@@ -107,7 +105,6 @@ func pathsOf(a *cli.App, sub *submission, args []string) (paths []string, err er
 	return paths, nil
 }
 
-// read makes the job and the request for one file.
 func (b *batch) read(ctx context.Context, path string) *member {
 	m := &member{path: path}
 	if m.job, m.err = readFile(b.App, b.sub, path, nil); m.err != nil {
@@ -129,7 +126,7 @@ func (b *batch) read(ctx context.Context, path string) *member {
 	return m
 }
 
-// unnamed removes the name of the file from an error. The name is already printed before each error.
+// unnamed removes the file's name from an error, because the name is already printed before it.
 func unnamed(path string, err error) error {
 	if wire, ok := errors.AsType[*messages.Error](err); ok {
 		return &messages.Error{Kind: wire.Kind, Op: wire.Op, Message: strings.TrimPrefix(wire.Message, path+": ")}
@@ -137,7 +134,7 @@ func unnamed(path string, err error) error {
 	return err
 }
 
-// keyOf returns the key for the job of a file. A repeated command makes the same key, even if it names more files.
+// keyOf returns the key for the job of a file. A repeated command makes the same key, even with more files.
 func (b *batch) keyOf(path string) string {
 	b.named[path]++
 	digest := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d", b.key, path, b.named[path]))
@@ -153,8 +150,7 @@ func sizeOf(r *job.SubmitRequest) (int, error) {
 	return len(data) + len(r.Key), err
 }
 
-// submit sends the jobs of some files and shows the result of each job. If the results are unknown, it returns an
-// error.
+// submit sends the jobs of some files and shows each result. Unknown results are an error.
 func (b *batch) submit(ctx context.Context, part []*member) error {
 	b.members = append(b.members, part...)
 	var together []*member
@@ -196,7 +192,6 @@ func (b *batch) close() {
 	}
 }
 
-// sendTogether submits several jobs with one request.
 func (b *batch) sendTogether(ctx context.Context, part []*member) error {
 	if len(part) == 0 {
 		return nil
@@ -228,7 +223,7 @@ func (b *batch) sendTogether(ctx context.Context, part []*member) error {
 	return nil
 }
 
-// If it is not known which jobs were submitted, unknown adds a sentence to the error: how to repeat the request.
+// If it is not known which jobs were submitted, unknown adds to the error how to repeat the request.
 func (b *batch) unknown(err error) error {
 	if !messages.KindOf(err).Retriable() {
 		return err
@@ -237,7 +232,7 @@ func (b *batch) unknown(err error) error {
 		messages.Detail(err), b.key)
 }
 
-// show prints the results of submissions. Accepted jobs go to standard output.
+// show prints the results. Accepted jobs go to standard output.
 func (b *batch) show(part []*member) error {
 	p := b.Page(b.Out)
 	for _, m := range part {
@@ -259,7 +254,7 @@ func (b *batch) show(part []*member) error {
 	return err
 }
 
-// refusal returns the site's error, with the line of the file that is wrong.
+// refusal returns the site's error with the wrong line of the file.
 func (m *member) refusal() error {
 	if m.request == nil {
 		return m.err
@@ -301,7 +296,6 @@ func (b *batch) finish(ctx context.Context) error {
 	return nil
 }
 
-// outcomes returns the results of all submissions in the form of the site's reply.
 func (b *batch) outcomes() (all job.SubmitReply) {
 	for _, m := range b.members {
 		r := &m.reply

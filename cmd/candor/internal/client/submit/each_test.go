@@ -13,8 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Makes the site accept several jobs in one request, and returns the list of requests. The site refuses jobs with the
-// name "dear.sh".
+// Makes the site accept several jobs in one request, except jobs with the name "dear.sh". It returns the requests.
 func together(s *clienttest.Site) *[]job.SubmitRequest {
 	taken, known := &[]job.SubmitRequest{}, map[string]messages.JobID{}
 	clienttest.Answer(s, messages.Auctioneer, messages.VerbSubmit, func(r job.SubmitRequest) (reply job.SubmitReply, err error) {
@@ -37,8 +36,7 @@ func together(s *clienttest.Site) *[]job.SubmitRequest {
 	return taken
 }
 
-// TestSubmitEach submits several files. All jobs must be in one request. A file that is refused, here or by the site,
-// must not prevent the others.
+// All jobs must be in one request. A file that is refused, here or by the site, must not prevent the others.
 func TestSubmitEach(t *testing.T) {
 	s := newSite(t)
 	taken := together(s)
@@ -71,8 +69,7 @@ func TestSubmitEach(t *testing.T) {
 	}
 }
 
-// TestSubmitEachInParts submits many files. No request may have too many jobs or bytes. Jobs for another site have
-// separate requests.
+// No request may have too many jobs or bytes. Jobs for another site have separate requests.
 func TestSubmitEachInParts(t *testing.T) {
 	s := newSite(t)
 	taken := together(s)
@@ -107,8 +104,7 @@ func TestSubmitEachInParts(t *testing.T) {
 	}
 }
 
-// TestSubmitEachWaits waits for several jobs at once. The command exits with the code of the first file whose job did
-// not complete.
+// The command exits with the code of the first file whose job did not complete.
 func TestSubmitEachWaits(t *testing.T) {
 	s := newSite(t)
 	together(s)

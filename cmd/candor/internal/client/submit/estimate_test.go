@@ -49,7 +49,6 @@ stages:
   - {name: total, class: reduce, after: [count], command: [total]}
 `
 
-// presentOffer returns the site's offer for a job at present prices.
 func presentOffer(clearing.OffersRequest) (clearing.OffersReply, error) {
 	now := 24 * messages.Credit / 10
 	return clearing.OffersReply{Offers: []clearing.Offer{{Site: "west", Market: "main", Mechanism: market.Proportional, Start: 1, Width: 4, Price: 2 * messages.Credit, Basis: "each task takes 4 slots",

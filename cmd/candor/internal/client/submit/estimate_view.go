@@ -56,7 +56,7 @@ func spread(s market.Spread) []string {
 	return []string{terminal.Span(s.Low.Std()), terminal.Span(s.Median.Std()), terminal.Span(s.High.Std()), terminal.Span(s.Mean.Std())}
 }
 
-// Writes a number of runs. The number has a fraction because older runs count less.
+// Writes a number of runs. It has a fraction because older runs count less.
 func runs(n float64) string { return strconv.FormatFloat(n, 'f', 1, 64) }
 
 func writeClasses(p *cli.Page, r market.ClassesReply) {
@@ -82,7 +82,6 @@ func writeClasses(p *cli.Page, r market.ClassesReply) {
 // Writes a number as an operator wrote it.
 func plain(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-// writeParameters shows what is known about each parameter of a class.
 func writeParameters(p *cli.Page, c market.ClassEstimate) {
 	p.Title(c.Profile.Name)
 	t := terminal.NewTable("~PARAMETER|>FROM|>TO|>MEAN|>DEVIATION|>BANDWIDTH")

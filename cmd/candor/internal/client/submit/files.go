@@ -17,8 +17,7 @@ func travels(job *jobfile.Job) bool {
 	return len(job.Inputs) > 0 || slices.ContainsFunc(job.Spec.Stages, func(s jobmsg.Stage) bool { return s.Travels() })
 }
 
-// describeInputs adds the user's files to the inputs of their stages, with the hashes of their contents. It sends
-// nothing.
+// describeInputs adds the user's files to the inputs of their stages, with the hashes of their contents.
 func describeInputs(a *cli.App, job *jobfile.Job) error {
 	known := map[string]jobmsg.File{}
 	for i := range job.Inputs {
@@ -60,8 +59,8 @@ func describe(path, called string) (jobmsg.File, error) {
 	return f, nil
 }
 
-// sendInputs stores the inputs of a job that the site does not have yet. In a dry run it does nothing. The map sent has
-// the digests of the inputs that the site has.
+// sendInputs stores those inputs of a job that the site lacks, but not in a dry run. The map sent has the digests of
+// the inputs that the site has.
 func sendInputs(ctx context.Context, s *cli.Session, job *jobfile.Job, request *jobmsg.SubmitRequest, sent map[string]bool) error {
 	if request.DryRun {
 		return nil

@@ -13,7 +13,6 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// withDepot gives the site a depot, which stores files.
 func withDepot(s *clienttest.Site) {
 	s.T.Helper()
 	d, err := depot.Start(depot.Config{Site: "west", Bus: s.Net.Connect("$depot"), Operator: "operator"})
@@ -23,7 +22,6 @@ func withDepot(s *clienttest.Site) {
 	s.T.Cleanup(func() { d.Close() })
 }
 
-// stored returns the content of a file of alice in the depot.
 func stored(s *clienttest.Site, f job.File) string {
 	s.T.Helper()
 	var content strings.Builder
@@ -82,8 +80,7 @@ stages:
 	}
 }
 
-// TestSubmitRefusesFiles checks that files that cannot go with a job are refused by name before any request. The site
-// of this test has no auctioneer and no depot.
+// The site has no auctioneer and no depot, so files must be refused before any request. The error names the file.
 func TestSubmitRefusesFiles(t *testing.T) {
 	s := newSite(t)
 	s.Write("a", "a")

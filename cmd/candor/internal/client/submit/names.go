@@ -30,7 +30,6 @@ func dialFor(ctx context.Context, a *cli.App, job *jobfile.Job) (*cli.Session, e
 	return s, nil
 }
 
-// asksSite reports whether a part of a job depends on the site's answer.
 func asksSite(job *jobfile.Job) bool {
 	if slices.ContainsFunc(job.Components(), asksSite) {
 		return true
@@ -38,8 +37,8 @@ func asksSite(job *jobfile.Job) bool {
 	return job.Names != (jobfile.Names{}) || job.Spreads() || job.Slurm && len(job.Spec.Predecessors()) > 0
 }
 
-// suit replaces a job's names of Slurm by their meaning at the site. It also divides the ranks of the job among as many
-// nodes as they need at this site.
+// suit replaces a job's Slurm names by their meaning at the site, and divides its ranks among as many nodes as they
+// need there.
 func suit(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	if job.Names != (jobfile.Names{}) {
 		if err := cmp.Or(translate(ctx, s, job), alone(ctx, s, job)); err != nil {
@@ -57,7 +56,7 @@ func suit(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	return suitComponents(ctx, s, job)
 }
 
-// suitComponents divides the ranks of the other components of a heterogeneous job among nodes. All components are in one
+// suitComponents divides the ranks of a heterogeneous job's other components among nodes. All components are in one
 // market.
 func suitComponents(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	if len(job.Components()) == 0 {
@@ -80,7 +79,7 @@ func suitComponents(ctx context.Context, s *cli.Session, job *jobfile.Job) error
 	return nil
 }
 
-// Await is for a job that waits for arrays, or for elements of arrays. It replaces them by jobs that the site knows.
+// Await replaces the arrays and elements of arrays that a job waits for by jobs that the site knows.
 func Await(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	for _, list := range []*[]messages.JobID{&job.Spec.AfterJobs, &job.Spec.AfterOK, &job.Spec.AfterFailed, &job.Spec.AfterStart} {
 		if err := awaitArrays(ctx, s, job, list); err != nil {
@@ -90,8 +89,8 @@ func Await(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	return awaitElements(ctx, s, job)
 }
 
-// awaitArrays changes a list of jobs to wait for, so that the job waits for whole arrays. The number of an array
-// element becomes the number of its array. For an array on several nodes, it adds the jobs of all elements.
+// awaitArrays changes a list of jobs to wait for, so that the job waits for whole arrays. An element becomes its array.
+// An array on several nodes becomes the jobs of all its elements.
 func awaitArrays(ctx context.Context, s *cli.Session, job *jobfile.Job, list *[]messages.JobID) error {
 	var jobs []messages.JobID
 	for _, id := range *list {
@@ -169,9 +168,8 @@ func alone(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	}
 }
 
-// translate replaces a job's names of Slurm by their meaning at the site. If the job names several partitions, it
-// takes the first one that accepts the job and has room now. If none has room, it takes the first one that accepts
-// the job.
+// translate replaces a job's Slurm names by their meaning at the site. Of several partitions, it takes the first one
+// that accepts the job and has room now, or else the first one that accepts the job.
 func translate(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	reply, err := cli.Call[market.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
 	if err != nil {
@@ -200,8 +198,8 @@ func translate(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	return nil
 }
 
-// earliest returns the first market that accepts the job and has free slots for it now. If no market has free slots, it
-// returns the first market that accepts the job.
+// earliest returns the first market that accepts the job and has free slots for it now, or else the first market that
+// accepts the job.
 func earliest(ctx context.Context, s *cli.Session, job *jobfile.Job, markets []jobfile.Market, reply *market.MarketsReply) (first jobfile.Market, err error) {
 	nodes, err := cli.Call[market.NodesReply](ctx, s, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
 	if err != nil {
@@ -241,7 +239,7 @@ func earliest(ctx context.Context, s *cli.Session, job *jobfile.Job, markets []j
 	return first, nil
 }
 
-// sendSomewhere submits a job. If an sbatch script names no partition, the site chooses a market. If no node of that
+// sendSomewhere submits a job. If an sbatch script names no partition, the site chooses a market. If no node of this
 // market can run the job, sendSomewhere tries the next market that can.
 func sendSomewhere(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile.Job, request *jobmsg.SubmitRequest) (jobmsg.SubmitReply, error) {
 	reply, err := send(ctx, a, s, job, request)

@@ -15,7 +15,6 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// offersQuery has the flags of the command quote.
 type offersQuery struct {
 	sites  []string
 	within time.Duration
@@ -24,7 +23,6 @@ type offersQuery struct {
 // allSites stands for the user's site and all its peers in a list of sites.
 const allSites = "all"
 
-// quoteSites asks several sites for offers, and shows the answer of each.
 func quoteSites(ctx context.Context, a *cli.App, s *cli.Session, q *offersQuery, job *jobfile.Job) error {
 	job.Assemble()
 	request := clearing.OffersRequest{Spec: job.Spec, Sites: q.sites, Within: messages.Duration(q.within)}
@@ -50,8 +48,8 @@ func quoteSites(ctx context.Context, a *cli.App, s *cli.Session, q *offersQuery,
 	return noOffer(reply.Silent)
 }
 
-// noOffer returns an error that says that no site makes an offer. If a site refused the job, the error has the kind of
-// this refusal. Otherwise no site answered, and the kind is Unavailable.
+// noOffer returns an error that no site makes an offer. If a site refused the job, the error has the refusal's kind.
+// Otherwise no site answered, and the kind is Unavailable.
 func noOffer(silent []clearing.Silent) error {
 	kind := messages.Unavailable
 	for _, s := range silent {
@@ -62,7 +60,7 @@ func noOffer(silent []clearing.Silent) error {
 	return messages.Errorf(kind, "no site makes an offer")
 }
 
-// writeOffers writes offers. It marks the offer that a job without a site would take. If own is true, all offers are
+// writeOffers writes offers, and marks the one that a job without a site would take. If own is true, all offers are
 // from the user's own site.
 func writeOffers(p *cli.Page, r clearing.OffersReply, own bool) {
 	t := terminal.NewTable("|~SITE|~MARKET|START|COMPLETION|>IN|>SLOTS|>PER HOUR|>PRICE (CREDITS)|>WORTH|CONTRACT|~BASIS").Spare("IN|BASIS|WORTH|SLOTS|START|PER HOUR")
@@ -111,7 +109,7 @@ func writeOffers(p *cli.Page, r clearing.OffersReply, own bool) {
 	}
 }
 
-// writeCheapest writes the cost of the slots of a task now, and their cost in the cheapest hour of the last week.
+// writeCheapest writes the cost of a task's slots now, and in the cheapest hour of the last week.
 func writeCheapest(p *cli.Page, o *clearing.Offer) {
 	for _, c := range o.Cheapest {
 		what, now := "an hour of", ""

@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// prediction compares an account now with the account after a job, if nothing else happens.
+// prediction compares an account now and after a job, if nothing else happens.
 type prediction struct {
 	Account   money.AccountReply `json:"account"` // the account that pays, in its present state
 	Market    messages.Name      `json:"market"`
@@ -21,8 +21,7 @@ type prediction struct {
 	Available messages.Credits   `json:"available"` // credits to spend until the job ends
 	Least     messages.Credits   `json:"least"`     // balance after the job if it costs the whole hold
 	Most      messages.Credits   `json:"most"`      // balance after the job if it costs nothing
-	// Limited means that the submitter has a limit in the project. Left is the unused part of the limit until the job
-	// ends.
+	// Limited means that the submitter has a limit in the project. Left is its unused part until the job ends.
 	Limited bool             `json:"limited"`
 	Left    messages.Credits `json:"left"`
 	Draws   []draw           `json:"draws"`             // expiring grants that the hold uses, in the order of expiry
@@ -84,8 +83,7 @@ func predict(ctx context.Context, a *cli.App, sub *submission, args []string) er
 	return cli.ExitStatus(cli.ExitCode(account.Affords(s.Account, checked.Held)))
 }
 
-// predictFor predicts the state of an account after a job, from the account's present state and the credits that the
-// job holds.
+// predictFor predicts an account after a job, from its present state and the credits that the job holds.
 func predictFor(account money.AccountReply, job jobmsg.SubmitReply, submitter messages.Name) prediction {
 	p := prediction{
 		Account: account, Market: job.Market, Held: job.Held, Available: account.Available - job.Held,
@@ -109,7 +107,6 @@ func predictFor(account money.AccountReply, job jobmsg.SubmitReply, submitter me
 	return p
 }
 
-// writePrediction shows an account before and after a job.
 func writePrediction(p *cli.Page, r prediction) {
 	p.Printf("%s pays for a job on market %s. The job may cost up to %s\n", p.Bold("Account "+r.Account.Account), r.Market, cli.Credits(r.Held))
 	t := terminal.NewTable("|>NOW|>DURING THE JOB|>AFTER THE JOB")

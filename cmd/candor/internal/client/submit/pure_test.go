@@ -24,8 +24,8 @@ func TestJobIsNamedAfterItsFile(t *testing.T) {
 	}
 }
 
-// TestRefusalsSayHowToAskAgain checks the advice to repeat a request with its key. The advice must be given only if the
-// site may have accepted the job; then the key prevents a second submission.
+// The advice to repeat a request with its key must be given only if the site may have accepted the job. The key then
+// prevents a second submission.
 func TestRefusalsSayHowToAskAgain(t *testing.T) {
 	const hint = "repeat the command with --key k1"
 	for kind, want := range map[messages.Kind]bool{messages.Unavailable: true, messages.Unknown: true, messages.Invalid: false, messages.Conflict: false} {
@@ -44,8 +44,8 @@ func TestRefusalsSayHowToAskAgain(t *testing.T) {
 	}
 }
 
-// TestWhyThereIsNoOffer checks the error if one site refuses the job and others do not answer. The error must have the
-// kind of the refusal, because another try helps only if no site has refused.
+// One site refuses the job, and others do not answer. The error must have the refusal's kind, because another try helps
+// only if no site has refused.
 func TestWhyThereIsNoOffer(t *testing.T) {
 	of := func(kinds ...messages.Kind) (out []clearing.Silent) {
 		for _, k := range kinds {
@@ -67,8 +67,7 @@ func TestWhyThereIsNoOffer(t *testing.T) {
 	}
 }
 
-// TestPartOfABudget checks the budget of a job that repeats a part of the tasks of an earlier job. The budget must be
-// the same part of the earlier job's budget, rounded up.
+// A job repeats a part of an earlier job's tasks. Its budget must be the same part of the earlier budget, rounded up.
 func TestPartOfABudget(t *testing.T) {
 	for _, c := range []struct {
 		budget     messages.Credits

@@ -58,8 +58,7 @@ func TestQuoteOfSeveralSites(t *testing.T) {
 	}
 }
 
-// TestQuoteOfAShape asks for a quote without a valuation. The user's site must say what the resources cost now and
-// when the job would start.
+// Without a valuation, the site must say what the resources cost now and when the job would start.
 func TestQuoteOfAShape(t *testing.T) {
 	s := newSite(t)
 	var asked clearing.OffersRequest

@@ -106,7 +106,7 @@ func rerun(ctx context.Context, a *cli.App, s *cli.Session, number messages.JobI
 }
 
 // Returns a new job with the tasks of an ended job that did not end well. If such a task is in a gang, the whole gang
-// runs again. The function todo returns the tasks of a stage that did not end well, in ascending order.
+// runs again. The function todo returns these tasks of a stage in ascending order.
 func repeated(job jobmsg.JobDetail, todo func(stage int) ([]uint32, error)) (jobmsg.JobSpec, error) {
 	spec := job.Spec
 	switch {
@@ -148,7 +148,6 @@ func repeated(job jobmsg.JobDetail, todo func(stage int) ([]uint32, error)) (job
 	return spec, nil
 }
 
-// span returns the numbers from 0 to n−1.
 func span(n int) []uint32 {
 	out := make([]uint32, n)
 	for i := range out {

@@ -12,9 +12,9 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// TestRerunForTheConsole writes a file with an ended job, and with the job that candor rerun submits for it. A test of
-// the console reads the file, and checks that the console submits the same. One stage is an array, one repeats tasks of
-// an earlier job, and one is a gang, so all its tasks run again.
+// TestRerunForTheConsole writes an ended job, and the job that candor rerun submits for it. A test of the console
+// checks that the console submits the same. One stage is an array, one repeats tasks of an earlier job, and one is a
+// gang.
 func TestRerunForTheConsole(t *testing.T) {
 	s := newSite(t)
 	stages := []jobmsg.Stage{
@@ -49,8 +49,8 @@ func TestRerunForTheConsole(t *testing.T) {
 	clienttest.Golden(t, "rerun.json", string(text)+"\n")
 }
 
-// TestRerun reruns a job that did not end well. The new job must have the tasks that failed or never began, with their
-// old indices and positions, and the part of the budget that belongs to these tasks.
+// The new job must have the tasks that failed or never began, with their old indices and positions. Its budget is the
+// part that belongs to these tasks.
 func TestRerun(t *testing.T) {
 	s := newSite(t)
 	file := jobmsg.File{Name: "data", Size: 3, Digest: strings.Repeat("a", 64)}

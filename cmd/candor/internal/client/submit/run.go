@@ -95,20 +95,17 @@ func (i *interaction) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&i.quiet, "quiet", "q", false, "do not print the job and its cost")
 }
 
-// OfCommand returns a job that runs a command with options.
 func OfCommand(a *cli.App, options *jobfile.Options, words []string) (*jobfile.Job, error) {
 	job := jobfile.OfCommand(words)
 	return job, finish(a, job, options, filepath.Base(words[0]))
 }
 
-// Interact runs the command of a job. The command gets the input and the signals of this process, and writes to this
-// process's output.
+// Interact runs the command of a job with this process's input, output and signals.
 func Interact(ctx context.Context, a *cli.App, job *jobfile.Job, onTerminal, quiet bool) error {
 	i := &interaction{terminal: onTerminal, quiet: quiet, linger: agent.DefaultLinger.Std()}
 	return i.do(ctx, a, job)
 }
 
-// Submits the job, waits for its task, and passes input and output on.
 func (i *interaction) do(ctx context.Context, a *cli.App, job *jobfile.Job) error {
 	if err := AssumeBudget(a, job); err != nil {
 		return err
@@ -179,8 +176,8 @@ func (i *interaction) cancel(ctx context.Context, s *cli.Session, job messages.J
 	_, _ = cli.Call[jobmsg.CancelReply](context.WithoutCancel(ctx), s, messages.Auctioneer, messages.VerbCancel, jobmsg.CancelRequest{Job: job})
 }
 
-// Waits until the task has begun, or until the job has ended without a task. A task that ended in the meantime still
-// has its output and exit code.
+// Waits until the task has begun, or until the job has ended without a task. A task that has ended still has its output
+// and exit code.
 func (i *interaction) started(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID) (*jobmsg.TaskStatus, error) {
 	told := false
 	for d, began := 20*time.Millisecond, a.Now(); ; d = min(d+d/2, time.Second) {
@@ -205,11 +202,11 @@ func (i *interaction) started(ctx context.Context, a *cli.App, s *cli.Session, j
 	}
 }
 
-// outputKept is how long a node keeps the last output of a command that has ended.
+// outputKept is how long a node keeps the last output of an ended command.
 const outputKept = 2 * time.Minute
 
-// lostFor decides whether to wait for a task whose node does not answer. If the task has ended or is lost, it returns
-// an error with the reason. If the node may answer again, it returns nil.
+// lostFor decides whether to wait for a task whose node does not answer. It returns nil if the node may answer again,
+// and an error with the reason if the task has ended or is lost.
 func lostFor(ctx context.Context, a *cli.App, s *cli.Session, t *jobmsg.TaskStatus) error {
 	tasks, err := cli.Call[jobmsg.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, jobmsg.TasksRequest{Job: t.Task.Job})
 	if err != nil {
@@ -243,14 +240,14 @@ func beginsAgain(ctx context.Context, s *cli.Session, t *jobmsg.TaskStatus) bool
 	return err == nil && len(tasks.Tasks) > 0 && tasks.Tasks[0].Attempt > t.Attempt
 }
 
-// cannotStart is the exit code for a command that cannot be started. Shells use the same code.
+// cannotStart is the exit code for a command that cannot be started, as in shells.
 const cannotStart = 127
 
-// endWithin is how long to wait until the site has settled a job whose command has ended.
+// endWithin is how long to wait until the site has settled a job after its command.
 const endWithin = 15 * time.Second
 
-// Prints the cost of the job, and returns the exit code of the command. It cancels a job that would start again, or
-// whose output nobody reads.
+// Prints the cost of the job, and returns the command's exit code. It cancels a job that would start again, or whose
+// output nobody reads.
 func (i *interaction) end(ctx context.Context, a *cli.App, s *cli.Session, t *jobmsg.TaskStatus, code int, err error) error {
 	job := t.Task.Job
 	if messages.KindOf(err) == messages.Conflict { // another client uses the job now

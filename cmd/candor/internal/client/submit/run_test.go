@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// commandSite is a site that runs one command. The command has written some output and has ended.
+// commandSite is a site that runs one command, which has written some output and has ended.
 type commandSite struct {
 	*clienttest.Site
 	output  string
@@ -91,8 +91,7 @@ func (s *commandSite) stream(r agent.StreamRequest) (reply agent.StreamReply, er
 	return reply, nil
 }
 
-// TestRunOfACommandThatHasEnded runs a command that ends before the client connects to its stream. The client must
-// print its output and report its end.
+// The command ends before the client connects to its stream. The client must print its output and report its end.
 func TestRunOfACommandThatHasEnded(t *testing.T) {
 	s := newCommandSite(t)
 	s.output, s.failing = "one\ntwo\nthree\n", 2
@@ -103,22 +102,21 @@ func TestRunOfACommandThatHasEnded(t *testing.T) {
 	}
 }
 
-// TestRunIsThereBeforeItsTask makes the leader report a task before its node knows it. The client must try again.
+// The leader reports a task before its node knows it. The client must try again.
 func TestRunIsThereBeforeItsTask(t *testing.T) {
 	s := newCommandSite(t)
 	s.state, s.early = "Running", 3
 	s.Run("run", "--", "echo").Expect(t, 0, "hi\n", "Job 33 Completed, 0.5 credits charged")
 }
 
-// TestRunAtAnotherSite runs a command at a peer. It must use the input and output of the local process.
+// The command must use the input and output of the local process.
 func TestRunAtAnotherSite(t *testing.T) {
 	s := newCommandSite(t)
 	s.away()
 	s.Run("run", "--site", "east", "--", "echo").Expect(t, 0, "hi\n", "The command runs at site east\n")
 }
 
-// TestRunSaysItsTerms checks that the price of the slot and the longest time without input or output are printed
-// before a command starts, except with --quiet.
+// The price of the slot and the longest time without input or output are printed first, except with --quiet.
 func TestRunSaysItsTerms(t *testing.T) {
 	s := newCommandSite(t)
 	s.Run("run", "--idle", "30m", "--", "echo").Expect(t, 0, "hi\n",
@@ -128,8 +126,8 @@ func TestRunSaysItsTerms(t *testing.T) {
 	}
 }
 
-// TestRunThatComesToNothing checks commands that cannot run or get lost. Each case has an exit code and a sentence.
-// Standard output must have only the command's output.
+// The commands cannot run or get lost. Each case has an exit code and a sentence. Standard output must have only the
+// command's output.
 func TestRunThatComesToNothing(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -155,7 +153,7 @@ func TestRunThatComesToNothing(t *testing.T) {
 	newSite(t).Run("shell", "bash").Expect(t, 2, "", "Usage: candor shell")
 }
 
-// slowReader is a writer that accepts its first bytes only when the test tells it to.
+// slowReader is a writer that accepts its first bytes only when the test says so.
 type slowReader struct {
 	until <-chan struct{}
 	bytes.Buffer
@@ -169,8 +167,8 @@ func (w *slowReader) Write(b []byte) (int, error) {
 	return w.Buffer.Write(b)
 }
 
-// TestRunWhoseReaderGoes closes the output of a command that runs. The job must be cancelled at once. Otherwise the job
-// would keep its slot until the node ends the command, because its client is silent.
+// If the output of a running command is closed, the job must be cancelled at once. Otherwise it would keep its slot
+// until the node misses the client.
 func TestRunWhoseReaderGoes(t *testing.T) {
 	s, cancelled := newCommandSite(t), false
 	clienttest.Answer(s.Site, messages.Auctioneer, messages.VerbCancel, func(r job.CancelRequest) (job.CancelReply, error) {
@@ -189,8 +187,7 @@ type closedPipe struct{}
 
 func (closedPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }
 
-// TestRunStaysWhileItsReaderIsSlow blocks the output of a client. The client must still send requests to the node,
-// because the node ends commands of silent clients.
+// A client whose output is blocked must still send requests, because the node ends commands of silent clients.
 func TestRunStaysWhileItsReaderIsSlow(t *testing.T) {
 	s := newCommandSite(t)
 	out, errs := &slowReader{until: s.idle}, new(bytes.Buffer)

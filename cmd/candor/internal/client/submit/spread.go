@@ -12,9 +12,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// spreadRanks divides the ranks of a job among the fewest nodes that have room for them, if no single node has enough
-// room. If the job names no market, it goes to the first market with such room. If no market has room, the job stays
-// unchanged, and the site says what is missing.
+// spreadRanks divides a job's ranks among the fewest nodes with room for them, if one node is not enough. A job without
+// a market goes to the first market with such room. If no market has room, the job stays unchanged, and the site says
+// what is missing.
 func spreadRanks(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	if !job.Spreads() {
 		return nil
@@ -52,8 +52,8 @@ func spreadRanks(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	return nil
 }
 
-// fewestNodes returns the smallest number of nodes of a market that have room for the ranks of a job, and the job
-// divided among that many nodes. The number is 0 if the ranks have no room even on all nodes together.
+// fewestNodes returns the smallest number of a market's nodes that have room for the job's ranks, and the job divided
+// among them. The number is 0 if all nodes together lack the room.
 func fewestNodes(job *jobfile.Job, m *market.Market, nodes []market.NodeStatus) (int, jobmsg.JobSpec) {
 	for n := range job.NodeCounts(len(nodes)) {
 		again := *job
@@ -64,7 +64,7 @@ func fewestNodes(job *jobfile.Job, m *market.Market, nodes []market.NodeStatus) 
 	return 0, job.Spec
 }
 
-// holding counts the nodes of a market that have room for a task of a stage if nothing else runs on them.
+// holding counts the nodes of a market that, when empty, have room for a task of a stage.
 func holding(m *market.Market, s *jobmsg.Stage, nodes []market.NodeStatus) (most int) {
 	for _, class := range m.Classes {
 		width, ok := widthIn(m, class, s)

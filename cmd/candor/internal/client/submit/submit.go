@@ -1,5 +1,5 @@
 // Package submit has the commands that read a description of a job. They submit the job, ask for contracts and
-// estimates, or predict the balance of an account after the job.
+// estimates, or predict the account's balance after the job.
 package submit
 
 import (
@@ -108,8 +108,8 @@ job is printed once, when it has ended, as by "candor job N --json".`,
 	return cmd
 }
 
-// describing adds the options that describe a job to a command. The arguments of the command are a file and the
-// arguments of the script.
+// describing adds the options that describe a job to a command. The arguments are a file and the arguments of the
+// script.
 func describing(a *cli.App, cmd *cobra.Command) (*cobra.Command, *submission) {
 	sub := &submission{options: jobfile.NewOptions(a.Lookup), dash: cmd.ArgsLenAtDash}
 	cmd.Args = cobra.ArbitraryArgs
@@ -139,7 +139,7 @@ func Read(a *cli.App, options *jobfile.Options, source []byte, name string, argu
 	return job, finish(a, job, options, name)
 }
 
-// submit reads a job and submits it. It follows the job if the user asks for that.
+// submit reads a job, submits it, and follows it if the user asks for that.
 func submit(ctx context.Context, a *cli.App, sub *submission, args []string) error {
 	job, err := readUnpaid(a, sub, args)
 	if err == nil {
@@ -169,8 +169,8 @@ func submit(ctx context.Context, a *cli.App, sub *submission, args []string) err
 	return nil
 }
 
-// Unsaid returns an error with the job's number, for a submission that succeeded although its output could not be
-// written. Without the number, the user would submit the job again.
+// Unsaid returns an error with the job's number, if the output of a submission could not be written. Without the
+// number, the user would submit the job again.
 func Unsaid(reply jobmsg.SubmitReply, err error) error {
 	if reply.Job == 0 { // it was a dry run
 		return err
@@ -178,9 +178,9 @@ func Unsaid(reply jobmsg.SubmitReply, err error) error {
 	return fmt.Errorf("job %v is submitted, but its number was not written: %w", reply.Job, err)
 }
 
-// Send submits a job. If it returns no error, the session that it returns is open.
+// Send submits a job. Without an error, the returned session is open.
 func Send(ctx context.Context, a *cli.App, job *jobfile.Job, key string, dryRun bool) (s *cli.Session, reply jobmsg.SubmitReply, err error) {
-	// The key is chosen before the first attempt, so that a repeated attempt cannot make a second job.
+	// The key is chosen before the first attempt, so that a second attempt cannot make a second job.
 	key = cmp.Or(key, rand.Text())
 	if asksSite(job) { // what every site refuses can be refused without a connection
 		if s, err = dialFor(ctx, a, job); err != nil {
@@ -214,7 +214,7 @@ func sendBy(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile.Job, k
 	return nil, reply, err
 }
 
-// commands returns the directory where the user finds srun in PATH, if that srun is this program.
+// commands returns the directory in PATH that has srun, if that srun is this program.
 func commands() string {
 	path, err := exec.LookPath("srun")
 	if err != nil {
@@ -264,16 +264,14 @@ func prepare(a *cli.App, job *jobfile.Job, key string, dryRun bool) (*jobmsg.Sub
 	return request, nil
 }
 
-// warn writes warnings about a job that is submitted nevertheless. They begin with the name of the command that the
-// user typed.
+// warn writes warnings about a job that is submitted nevertheless, after the name of the typed command.
 func warn(a *cli.App, job *jobfile.Job, sentences ...string) {
 	for _, sentence := range sentences {
 		a.Tell(cmp.Or(job.Typed, "candor submit") + ": " + sentence)
 	}
 }
 
-// umask returns the umask of this process as text. With it, files of tasks get the same permissions as the user's
-// files.
+// umask returns the umask of this process as text. Files of tasks then get the permissions of the user's files.
 func umask() string {
 	changing.Lock() // the umask can only be read by changing it
 	defer changing.Unlock()
@@ -287,7 +285,7 @@ func umask() string {
 
 var changing sync.Mutex
 
-// userName returns the name of this process's user, or the user's number if there is no name.
+// userName returns the name of this process's user, or else the user's number.
 func userName() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username
@@ -310,7 +308,7 @@ func refusesMail(job *jobfile.Job, err *messages.Error) bool {
 	return job.Options.Mail && strings.HasPrefix(err.Message, "notify: ")
 }
 
-// refused completes the site's error. It adds the wrong place in the file, or advice on how to repeat the request
+// refused completes the site's error with the wrong place in the file, or with advice on how to repeat the request
 // without a second submission.
 func refused(err error, job *jobfile.Job, key string) error {
 	wire, ok := errors.AsType[*messages.Error](err)
@@ -340,8 +338,7 @@ func AssumeBudget(a *cli.App, job *jobfile.Job) (err error) {
 	return nil
 }
 
-// readCommand makes a job from a command line that contains the command or a line of shell. It returns nil if the
-// command line contains neither.
+// readCommand makes a job from a command line with a command or a line of shell. Without either, it returns nil.
 func readCommand(sub *submission, args []string) (job *jobfile.Job, name string, err error) {
 	bare := len(args) > 0 && sub.dash() == 0
 	switch {
@@ -358,7 +355,7 @@ func readCommand(sub *submission, args []string) (job *jobfile.Job, name string,
 	return nil, "", nil
 }
 
-// readUnpaid makes the job from a file and the command line. It does not check the budget.
+// readUnpaid makes the job from a file and the command line, without a check of the budget.
 func readUnpaid(a *cli.App, sub *submission, args []string) (*jobfile.Job, error) {
 	if job, name, err := readCommand(sub, args); job != nil || err != nil {
 		if err != nil {
@@ -375,7 +372,6 @@ func readUnpaid(a *cli.App, sub *submission, args []string) (*jobfile.Job, error
 	return readFile(a, sub, path, arguments)
 }
 
-// readFile makes the job from a file, or from standard input, and the options.
 func readFile(a *cli.App, sub *submission, path string, arguments []string) (*jobfile.Job, error) {
 	source, name, err := readSource(a, sub, path)
 	if err != nil {
@@ -402,10 +398,9 @@ func finish(a *cli.App, job *jobfile.Job, options *jobfile.Options, name string)
 	return describeInputs(a, job)
 }
 
-// standardInput is the name of standard input in errors.
 const standardInput = "standard input"
 
-// readSource reads a file, or standard input for "-". It returns the text and its name for errors.
+// readSource reads a file, or standard input for "-". It returns the text, and a name for errors.
 func readSource(a *cli.App, sub *submission, path string) (source []byte, name string, err error) {
 	var in io.Reader
 	if path == "-" {
@@ -441,7 +436,6 @@ func readSource(a *cli.App, sub *submission, path string) (source []byte, name s
 	return source, name, nil
 }
 
-// parse reads the text as a script or as a document.
 func parse(a *cli.App, sub *submission, name string, source []byte, arguments []string) (*jobfile.Job, error) {
 	script, known := jobfile.IsScript(name, source)
 	blank := len(strings.TrimSpace(string(source))) == 0
@@ -457,7 +451,7 @@ func parse(a *cli.App, sub *submission, name string, source []byte, arguments []
 		"is it a script or a job file? begin a script with #!/bin/sh, or submit it with --script; a job file has stages, command or script")
 }
 
-// Reports whether any site may run the job. Such a job has a budget, and needs nothing that only the user's site has.
+// Reports whether any site may run the job. Such a job has a budget, and needs nothing of the user's site.
 func roams(job *jobfile.Job) bool {
 	s := &job.Spec
 	return job.HasBudget && s.Contract == "" && !s.Hold && s.Begin == 0 && len(s.Predecessors())+len(s.Notify) == 0
@@ -466,8 +460,7 @@ func roams(job *jobfile.Job) bool {
 // ownDirectory is the working directory that asks for a fresh directory for each task.
 const ownDirectory = "-"
 
-// complete fills in the fields that depend on the user's environment: name, directory, deadline, begin time and
-// variables.
+// complete fills in the fields that depend on the user's environment.
 func complete(a *cli.App, job *jobfile.Job, name string) error {
 	spec := &job.Spec
 	if job.DueIn > 0 {

@@ -40,8 +40,7 @@ func TestSubmitAScript(t *testing.T) {
 	}
 }
 
-// TestSubmissionsCarryTheUmask checks that a job has the umask of the user who submits. With a strict umask, the
-// files of tasks are private.
+// With a strict umask, the files of tasks are private.
 func TestSubmissionsCarryTheUmask(t *testing.T) {
 	s := newSite(t)
 	taken := clienttest.Submissions(s)
@@ -68,8 +67,8 @@ func equalJSON(t *testing.T, a, b any) bool {
 	return string(x) == string(y)
 }
 
-// TestJobsThatCanRunAnywhereGoToTheSiteOfTheEnvironment submits jobs that name no site. If a job needs nothing of the
-// user's own site, it must go to the site that the operator or the user chose for such jobs.
+// A job that names no site and needs nothing of the user's own site must go to the site that the operator or the user
+// chose for such jobs.
 func TestJobsThatCanRunAnywhereGoToTheSiteOfTheEnvironment(t *testing.T) {
 	s := newSite(t)
 	taken := clienttest.Submissions(s)
@@ -153,7 +152,6 @@ func TestSubmitDryRun(t *testing.T) {
 	}
 }
 
-// TestSubmitRefusesWhatIsIncomplete checks that errors in a job are found before any request is sent.
 func TestSubmitRefusesWhatIsIncomplete(t *testing.T) {
 	s := newSite(t)
 	taken := clienttest.Submissions(s)
@@ -204,8 +202,8 @@ func TestSubmitShowsTheLineThatTheSiteRefuses(t *testing.T) {
 	got.Expect(t, cli.CodeUsage, "", ">  4 |   class: gpu\n")
 }
 
-// TestSubmitRepeatsUnderTheSameKey makes the outcome of a submission unknown. The command must repeat it with the
-// same key, so that the site recognises the same job.
+// If the outcome is unknown, the command must repeat the submission with the same key, by which the site recognises the
+// job.
 func TestSubmitRepeatsUnderTheSameKey(t *testing.T) {
 	s := newSite(t)
 	var sent []jobmsg.SubmitRequest
@@ -273,8 +271,7 @@ func TestSubmitWaitAsJSONIsOneDocument(t *testing.T) {
 	}
 }
 
-// TestSubmitWaitOutlastsAnElection waits for a job while the site does not answer for some time. The wait must
-// continue.
+// The wait must continue while the site does not answer for some time.
 func TestSubmitWaitOutlastsAnElection(t *testing.T) {
 	s := newSite(t)
 	clienttest.Submissions(s)
@@ -292,9 +289,8 @@ func TestSubmitWaitOutlastsAnElection(t *testing.T) {
 	}
 }
 
-// TestWaitForAJob checks how the command waits for the end of a job. If the site waits before it answers, the next
-// request follows at once. If the site answers at once, a pause comes first. An older site refuses a request to wait,
-// and gets one without.
+// If the site waits before it answers, the next request follows at once. If it answers at once, a pause comes first. An
+// older site refuses a request to wait, and gets one without.
 func TestWaitForAJob(t *testing.T) {
 	const waits, doesNot, earlier = "waits", "does not", "earlier"
 	for site, paused := range map[string]time.Duration{waits: 0, doesNot: 125 * time.Millisecond, earlier: 75*time.Millisecond + 112500*time.Microsecond} {
@@ -333,8 +329,7 @@ func TestAnInterruptEndsTheWaitAndNotTheJob(t *testing.T) {
 	s.RunIn(ctx, "submit", "-b", "1", "--wait").Expect(t, cli.CodeInterrupted, "Submitted job 17", "Job 17 goes on; candor cancel 17 ends it.\n")
 }
 
-// TestSubmitOfCommands submits a command and a line of shell. Standard output must have only the job's number, for
-// scripts. A job without a budget leaves the budget to its market.
+// Standard output must have only the job's number, for scripts. The market decides the budget of a job that has none.
 func TestSubmitOfCommands(t *testing.T) {
 	s := newSite(t)
 	s.Env["CANDOR_BUDGET"] = ""
@@ -364,8 +359,8 @@ func TestSubmitOfCommands(t *testing.T) {
 	}
 }
 
-// TestSubmitSaysThatNoTaskSeesTheState submits from a directory that contains the site's state, where no task can
-// run. The directory must be refused, or replaced by another, before the job is submitted.
+// No task can run in a directory that contains the site's state. It must be refused, or replaced, before the
+// submission.
 func TestSubmitSaysThatNoTaskSeesTheState(t *testing.T) {
 	s := newSite(t)
 	taken := clienttest.Submissions(s)
@@ -379,8 +374,7 @@ func TestSubmitSaysThatNoTaskSeesTheState(t *testing.T) {
 	}
 }
 
-// TestAnInterruptEndsTyping runs commands that read a script or file names from a terminal. The first interrupt must
-// end them.
+// The commands read a script or file names from a terminal. The first interrupt must end them.
 func TestAnInterruptEndsTyping(t *testing.T) {
 	s := newSite(t)
 	for _, line := range []string{"submit --budget 1 -", "submit --budget 1 --each -", "quote -", "estimate -"} {

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// TestWaitOnATerminal checks that progress is redrawn in place on a terminal, and removed at the end.
+// On a terminal, progress is redrawn in place, and removed at the end.
 func TestWaitOnATerminal(t *testing.T) {
 	s := newSite(t)
 	clienttest.Submissions(s)
@@ -26,7 +26,6 @@ func TestWaitOnATerminal(t *testing.T) {
 	}
 }
 
-// TestMenuIsDrawn checks that the menu of contracts is also drawn as a curve on a terminal.
 func TestMenuIsDrawn(t *testing.T) {
 	s, _ := menuSite(t)
 	s.Write("job.yaml", "market: sold\nlength: 10s\ncommand: [hostname]\nvaluation: {class: hard, max: 20, deadline: 90}\n")

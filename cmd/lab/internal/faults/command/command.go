@@ -1,5 +1,4 @@
-// Package command is the command line of `lab faults`. It runs sites in virtual time, under faults that are drawn
-// from seeds.
+// Package command is the command line of `lab faults`. It runs sites in virtual time, under faults drawn from seeds.
 package command
 
 import (
@@ -17,7 +16,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// options are the flags of the command line.
 type options struct {
 	plan  string
 	seeds int
@@ -26,7 +24,6 @@ type options struct {
 	bug   faults.Bug // bug that tests insert
 }
 
-// Command returns `lab faults`.
 func Command() *cobra.Command {
 	var o options
 	c := &cobra.Command{
@@ -72,11 +69,10 @@ const (
 	mostSeeds   = 1_000_000
 	largestPlan = 1 << 20 // bytes
 	// mostShrunk is the largest number of failing seeds for which a short plan is searched, because a search needs many
-	// runs. For further failing seeds, the report has the plan with all events.
+	// runs. For other failing seeds, the report has the plan with all events.
 	mostShrunk = 3
 )
 
-// readPlan reads a plan of at most largestPlan bytes.
 func readPlan(name string) (*faults.Plan, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -93,8 +89,8 @@ func readPlan(name string) (*faults.Plan, error) {
 	return faults.Decode(name, text)
 }
 
-// Runs a plan with each seed. It prints each failing seed immediately, and a report at the end. If any seed has failed,
-// it returns an error.
+// Runs a plan with each seed. It prints each failing seed immediately, and a report at the end. A failed seed is an
+// error.
 func (o *options) run(out, stderr io.Writer) error {
 	plan, err := readPlan(o.plan)
 	if err != nil {

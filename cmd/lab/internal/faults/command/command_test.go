@@ -52,8 +52,8 @@ func TestFaultsAreReported(t *testing.T) {
 	}
 }
 
-// TestAViolationIsToldAndReplays runs a seed with an inserted bug. The failing seed must be printed before its plan is
-// shrunk, and a run of the printed plan must fail in the same way.
+// With an inserted bug, the failing seed must be printed before its plan is shrunk. A run of the printed plan must fail
+// in the same way.
 func TestAViolationIsToldAndReplays(t *testing.T) {
 	var out, errs strings.Builder
 	f := options{plan: planFile(t, "jobs: 3\n"), seeds: 1, from: 1, bug: faults.NoDedupe}

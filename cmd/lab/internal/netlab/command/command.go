@@ -1,5 +1,4 @@
-// Package command is the command line of `lab net`, which runs the trials of package trial
-// on sites of several hosts on this machine.
+// Package command is the command line of `lab net`, which runs the trials of package trial.
 package command
 
 import (
@@ -24,13 +23,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// These are the exit codes.
 const (
 	codeBroken = 1
 	codeFailed = 2
 )
 
-// options are the flags of the command line.
 type options struct {
 	scenarios string
 	short     bool
@@ -100,10 +97,9 @@ type verdict struct {
 
 func (v *verdict) Error() string { return v.why }
 
-// ExitCode returns the program's exit code.
 func (v *verdict) ExitCode() int { return v.code }
 
-// run builds the binaries and runs the trials, in namespaces if it is allowed to.
+// run builds the binaries and runs the trials, in namespaces if that is allowed.
 func (o *options) run(ctx context.Context) (int, error) {
 	if netlab.Inside() {
 		if err := netlab.Settle(); err != nil {
@@ -138,7 +134,6 @@ func (o *options) run(ctx context.Context) (int, error) {
 // every is the name that stands for all scenarios.
 const every = "all"
 
-// names returns the scenarios that the user asked for.
 func (o *options) names() []string {
 	if o.scenarios == every {
 		return trial.Names()
@@ -146,7 +141,7 @@ func (o *options) names() []string {
 	return strings.Split(o.scenarios, ",")
 }
 
-// drawn returns the names of the faults that the user allows. An empty list allows all faults.
+// drawn returns the faults that the user allows. An empty list allows all.
 func (o *options) drawn() []string {
 	return strings.FieldsFunc(o.only, func(r rune) bool { return r == ',' })
 }
@@ -175,7 +170,6 @@ func (o *options) check() error {
 // replacing lists the scenarios in which a newer build replaces an older one.
 var replacing = []string{"upgrade", "chaos", "storms"}
 
-// build builds the binaries that the scenarios need.
 func (o *options) build(ctx context.Context, dir string) error {
 	if o.from != "" {
 		if err := netlab.BuildCommit(ctx, o.binary(dir, versions[0]), versions[0], o.from); err != nil {
@@ -196,20 +190,17 @@ func (o *options) build(ctx context.Context, dir string) error {
 	return nil
 }
 
-// binary returns the file of a build.
 func (o *options) binary(dir, version string) string {
 	return filepath.Join(cmp.Or(o.builds, dir), "candor-"+version)
 }
 
-// dirVariable is the environment variable with the path of the lab's directory. The program that runs again in the
-// namespaces reads it.
+// dirVariable has the path of the lab's directory. The program that runs again in the namespaces reads it.
 const dirVariable = "CANDOR_NETLAB_DIR"
 
 // versions are the builds that trials use. The second one replaces the first.
 var versions = []string{"v1.0.0-lab", "v1.1.0-lab"}
 
-// directory makes the lab's directory. The returned function remove removes it, unless the user named the directory or
-// asked to keep it.
+// directory makes the lab's directory. The function remove removes it, unless the user named it or asked to keep it.
 func (o *options) directory() (dir string, remove func(), err error) {
 	if o.dir == "" {
 		dir, err = os.MkdirTemp("", "netlab-")
@@ -225,8 +216,8 @@ func (o *options) directory() (dir string, remove func(), err error) {
 	}, err
 }
 
-// Runs the trials one after another, and prints their reports and a summary. If one trial cannot run to its end, the
-// others still run.
+// Runs the trials one after another, and prints their reports and a summary. If one cannot run to its end, the others
+// still run.
 func (o *options) trials(ctx context.Context, dir string, network func(dir string) (netlab.Network, error)) (int, error) {
 	var reports []trial.Report
 	var failed []error
@@ -255,7 +246,6 @@ func (o *options) print(r *trial.Report) error {
 	return r.Print(os.Stdout)
 }
 
-// trial runs one trial in its own directory.
 func (o *options) trial(ctx context.Context, dir, name string, network func(dir string) (netlab.Network, error)) (trial.Report, error) {
 	own := filepath.Join(dir, name)
 	if err := os.MkdirAll(own, 0o700); err != nil {
@@ -271,7 +261,6 @@ func (o *options) trial(ctx context.Context, dir, name string, network func(dir 
 	})
 }
 
-// write writes the reports into a file, if the user named one.
 func (o *options) write(reports []trial.Report) error {
 	if o.reports == "" {
 		return nil

@@ -17,8 +17,7 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/netlab/witness"
 )
 
-// builds is the directory of the compiled lab and of the candor binaries that it builds. It is removed after the last
-// test.
+// builds is the directory of the compiled lab and of its candor binaries. It is removed after the last test.
 var builds string
 
 func TestMain(m *testing.M) {
@@ -31,8 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// program builds the lab and returns the path of the program. The tests need a separate program, because it must enter
-// namespaces.
+// program builds the lab and returns its path. A separate program is needed, because it must enter namespaces.
 var program = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(builds, "lab")
 	out, err := exec.Command("go", "build", "-o", path, "../../..").CombinedOutput()
@@ -51,10 +49,9 @@ func TestLab(t *testing.T) {
 	atLeast(t, &reports[0], "hosts killed", 3)
 }
 
-// TestUpgradeFromTheLastRelease builds the last release from the history. It replaces that release by the present
-// source on every host of a site, host by host. Then it returns to the release, and again to the present source. Users
-// submit all the time, and each node has a task that runs all the time. While some hosts run one build and some the
-// other, each build must have led.
+// TestUpgradeFromTheLastRelease builds the last release from the history. Host by host, the present source replaces it,
+// the release returns, and the present source again. Users submit all the time, and each node has a task that runs all
+// the time. While both builds run, each must have led.
 func TestUpgradeFromTheLastRelease(t *testing.T) {
 	text, err := os.ReadFile("../../../../../deploy/packages/releases")
 	if err != nil {
@@ -73,7 +70,7 @@ func TestUpgradeFromTheLastRelease(t *testing.T) {
 	atLeast(t, &reports[0], "times that the newer build led beside the older", 1)
 }
 
-// Checks the report of one trial: no promise was broken, nothing was lost, and no request was given up.
+// Checks that no promise was broken, nothing was lost, and no request was given up.
 func kept(t *testing.T, reports []trial.Report) {
 	t.Helper()
 	if len(reports) != 1 {
@@ -92,8 +89,7 @@ func kept(t *testing.T, reports []trial.Report) {
 	}
 }
 
-// TestLiar lets a peer attack a site with the peer's own credentials. The site may lose at most the peer's limit and
-// share.
+// A peer attacks a site with the peer's own credentials. The site may lose at most the peer's limit and share.
 func TestLiar(t *testing.T) {
 	long(t)
 	for _, r := range run(t, "--short", "--scenario", "liar") {
@@ -104,8 +100,8 @@ func TestLiar(t *testing.T) {
 	}
 }
 
-// TestChaos makes random faults happen to a site for some seconds. The check must find no broken promise. Then the test
-// inserts faults into the clients' record. The check must find each of them.
+// After random faults of some seconds, the check must find no broken promise. Then the test inserts faults into the
+// clients' record. The check must find each of them.
 func TestChaos(t *testing.T) {
 	for _, r := range run(t, "--short", "--scenario", "chaos", "--acks", "200", "--faults", "4") {
 		t.Logf("%+v", r.Numbers)
@@ -131,7 +127,7 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// TestPower cuts the power of single racks, and of all racks at the same time. No promise may be broken.
+// No promise may be broken when single racks, or all racks at once, lose power.
 func TestPower(t *testing.T) {
 	long(t)
 	for _, r := range run(t, "--scenario", "chaos", "--for", "30s", "--only", "power lost,power of all racks lost") {
@@ -143,8 +139,7 @@ func TestPower(t *testing.T) {
 	}
 }
 
-// TestRestore restores one of two sites from an older backup. The banks of both sites must name the instructions that
-// this site lost.
+// One of two sites is restored from an older backup. The banks of both must name the instructions that this site lost.
 func TestRestore(t *testing.T) {
 	long(t)
 	for _, r := range run(t, "--scenario", "restore") {
@@ -157,8 +152,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestLinks cuts each link between two of three hosts for a minute, in each direction and in both. Meanwhile every
-// client must be served, and no task may run twice.
+// Each link between two of three hosts is cut for a minute, in each direction and in both. Meanwhile every client must
+// be served, and no task may run twice.
 func TestLinks(t *testing.T) {
 	long(t)
 	for _, r := range run(t, "--scenario", "links") {
@@ -188,7 +183,6 @@ func atLeast(t *testing.T, r *trial.Report, name string, least float64) {
 	}
 }
 
-// Runs the lab, and returns its reports.
 func run(t *testing.T, arguments ...string) (reports []trial.Report) {
 	t.Helper()
 	path, err := program()

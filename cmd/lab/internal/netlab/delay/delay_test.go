@@ -12,8 +12,7 @@ import (
 
 const oneWay = 30 * time.Millisecond
 
-// pair returns the two ends of one direction of a link, in virtual time. Data that is written to sender arrives at
-// receiver.
+// pair returns the two ends of one direction of a link, in virtual time. Data from sender arrives at receiver.
 func pair(t *testing.T, g *gate) (sender, receiver net.Conn) {
 	sender, src := net.Pipe()
 	dst, receiver := net.Pipe()
@@ -123,8 +122,8 @@ func echo(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// TestLink sends data in both directions over a link with real sockets, and cuts the link meanwhile. The data is more
-// than the link can hold. All of it must arrive, and a closed link must leave no connection.
+// Data goes in both directions over a link with real sockets, more than the link can hold, and the link is cut
+// meanwhile. All of it must arrive, and a closed link must leave no connection.
 func TestLink(t *testing.T) {
 	l, err := Listen("127.0.0.1:0", echo(t), time.Millisecond)
 	if err != nil {

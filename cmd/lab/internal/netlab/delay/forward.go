@@ -9,7 +9,7 @@ import (
 
 const (
 	chunkBytes = 32 << 10
-	// inFlight is the largest number of chunks in one direction. If there are more, the sender waits.
+	// inFlight is the largest number of chunks in one direction. With more, the sender waits.
 	inFlight = 256
 )
 
@@ -52,7 +52,7 @@ func (g *gate) heal() {
 	}
 }
 
-// wait returns nil when data from the time sent has arrived. If ctx ends first, it returns ctx's error.
+// wait returns nil when data from the time sent has arrived, or ctx's error if ctx ends first.
 func (g *gate) wait(ctx context.Context, sent time.Time) error {
 	timer := time.NewTimer(time.Until(sent.Add(g.oneWay)))
 	defer timer.Stop()
@@ -79,7 +79,7 @@ type chunk struct {
 }
 
 // forward delivers data from src to dst with the gate's delay, until src ends. Then it closes src and dst. The end of a
-// connection is delayed like its data.
+// connection is delayed too.
 func forward(ctx context.Context, dst io.WriteCloser, src io.ReadCloser, g *gate) {
 	under := make(chan chunk, inFlight)
 	var reading sync.WaitGroup

@@ -14,14 +14,14 @@ import (
 // askAtOnce is the largest number of requests that a check sends at the same time.
 const askAtOnce = 16
 
-// Losses has the acknowledged submissions that a site no longer knows, or knows with another number.
+// Losses has the acknowledged submissions that a site lost, or knows with another number.
 type Losses struct {
 	Asked int
 	Lost  []string // one sentence for each loss
 }
 
-// Repeat sends every acknowledged submission again with its key, over new connections. Each answer must have the job
-// number that was acknowledged.
+// Repeat sends every acknowledged submission again with its key, over new connections. Each answer must have the
+// acknowledged job number.
 func (l *Load) Repeat(ctx context.Context, acks []Ack) (Losses, error) {
 	losses := Losses{Asked: len(acks)}
 	buses := map[messages.Name]bus.Bus{}

@@ -19,20 +19,20 @@ type Config struct {
 	Connect func(user messages.Name) (bus.Bus, error)
 	// Job returns a client's n-th submission, counted from 0. The load sets its key.
 	Job func(n int) job.SubmitRequest
-	// Every is the time between two submissions of a client. Within this time, the clients take turns.
+	// Every is the time between two submissions of a client. The clients take turns within it.
 	Every time.Duration
-	// Jobs is the number of jobs that each client submits. If it is 0, clients submit until the load is stopped.
+	// Jobs is the number of jobs of each client. 0 means that clients submit until the load is stopped.
 	Jobs int
 	// Patience is the longest time for a request with all its repetitions, and for each wait for requests.
 	Patience time.Duration
-	// Prefix is the beginning of the keys of submissions. Loads of the same site need different prefixes.
+	// Prefix begins the keys of submissions. Loads of the same site need different prefixes.
 	Prefix string
 }
 
-// outstanding is the largest number of requests of a client that wait for their answers.
+// outstanding is the largest number of a client's unanswered requests.
 const outstanding = 256
 
-// Ack is a submission that was acknowledged.
+// Ack is an acknowledged submission.
 type Ack struct {
 	User  messages.Name
 	Key   string
@@ -131,8 +131,8 @@ func (l *Load) submit(ctx context.Context, user messages.Name, b bus.Bus, n int)
 	l.more = make(chan struct{})
 }
 
-// Submit repeats a submission until it is answered or ctx ends. A refusal because of a full disk does not count as an
-// answer, because the disk may have room later, or another replica may lead.
+// Submit repeats a submission until it is answered or ctx ends. A refusal because of a full disk is no answer, because
+// the disk may have room later, or another replica may lead.
 func Submit(ctx context.Context, b bus.Bus, site, user messages.Name, r job.SubmitRequest) (job.SubmitReply, error) {
 	for {
 		reply, err := bus.Call[job.SubmitReply](ctx, b, messages.Subject(site, messages.Auctioneer, messages.VerbSubmit, user), r)
@@ -150,15 +150,14 @@ func Submit(ctx context.Context, b bus.Bus, site, user messages.Name, r job.Subm
 // againAfter is how long a client waits after a refusal because of a full disk.
 const againAfter = 50 * time.Millisecond
 
-// request returns a client's n-th submission.
 func (l *Load) request(user messages.Name, n int) job.SubmitRequest {
 	r := l.config.Job(n)
 	r.Key = fmt.Sprintf("%s-%s-%d", l.config.Prefix, user, n)
 	return r
 }
 
-// AwaitServed waits until every client has an answer to a request that it sent after a given instant. For each client
-// it returns the time from that instant to the answer.
+// AwaitServed waits until every client has an answer to a request that it sent after a given instant. It returns the
+// time from that instant to each client's answer.
 func (l *Load) AwaitServed(ctx context.Context, after time.Time) (waits []time.Duration, err error) {
 	err = l.await(ctx, func() error {
 		first := l.firstServed(after)
@@ -199,7 +198,7 @@ func (l *Load) AwaitAnswered(ctx context.Context, before time.Time) error {
 }
 
 // await calls the function missing whenever a client got an answer, until missing returns nil. If ctx or the load's
-// patience ends first, await returns the last error of missing.
+// patience ends first, await returns the last error.
 func (l *Load) await(ctx context.Context, missing func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, l.config.Patience)
 	defer cancel()
@@ -218,8 +217,8 @@ func (l *Load) await(ctx context.Context, missing func() error) error {
 	}
 }
 
-// firstServed returns for each client the time of its first answer to a request that was sent after a given instant. It
-// starts at the newest answers, so that it is fast when it is called for each new answer.
+// firstServed returns for each client the time of its first answer to a request sent after a given instant. It starts
+// at the newest answers, because it is called for each new one.
 func (l *Load) firstServed(after time.Time) map[messages.Name]time.Time {
 	first := map[messages.Name]time.Time{}
 	for i := len(l.acks) - 1; i >= 0 && l.acks[i].Acked.After(after); i-- {

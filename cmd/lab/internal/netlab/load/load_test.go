@@ -15,7 +15,7 @@ import (
 // patience is the longest wait for something that must happen.
 const patience = 20 * time.Second
 
-// counter is a simulated auctioneer that gives each key a number. A test can make it forget or refuse some keys.
+// counter is a simulated auctioneer that gives each key a number. It can forget or refuse some keys.
 type counter struct {
 	mu     sync.Mutex
 	jobs   map[string]messages.JobID
@@ -35,7 +35,7 @@ func (c *counter) submit(_ context.Context, _ messages.Name, r job.SubmitRequest
 	return reply, nil
 }
 
-// site returns a bus in memory with a counter on it, and the configuration of a load for it.
+// site returns a bus in memory with a counter, and the configuration of a load for it.
 func site(t *testing.T) (*counter, Config) {
 	c := &counter{jobs: map[string]messages.JobID{}}
 	network := bus.NewMemory()
@@ -114,7 +114,6 @@ func TestARefusalIsNotAnAcknowledgement(t *testing.T) {
 	}
 }
 
-// TestRepeatFindsWhatWasLost loses an acknowledged job. The check must find the loss.
 func TestRepeatFindsWhatWasLost(t *testing.T) {
 	counter, c := site(t)
 	c.Jobs = 3

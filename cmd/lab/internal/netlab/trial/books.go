@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// checkWork checks the jobs that a site acknowledged. Every job must exist under the acknowledged number and must have
-// completed. A repetition of its submission must be answered with the same number.
+// checkWork checks the jobs that a site acknowledged. Every job must exist under its acknowledged number and must have
+// completed. Its repeated submission must get the same number.
 func (m *member) checkWork(ctx context.Context) error {
 	if err := m.settle(ctx); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (m *member) checkWork(ctx context.Context) error {
 	return nil
 }
 
-// checkBooks verifies the books of a site, and compares the charges in them with the site's jobs.
+// checkBooks verifies the books of a site, and compares their charges with the site's jobs.
 func (m *member) checkBooks(ctx context.Context) error {
 	if err := m.verify(ctx); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (m *member) checkBooks(ctx context.Context) error {
 	return m.checkCharges(ctx)
 }
 
-// verify lets the operators' command apply all records of a site's books again, from the first record on.
+// verify lets the operators' command apply all records of a site's books again, from the first one on.
 func (m *member) verify(ctx context.Context) error {
 	t := m.trial
 	ctx, cancel := context.WithTimeout(ctx, verifyWithin)

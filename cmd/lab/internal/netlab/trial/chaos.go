@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The trial of chaos has rounds. In each round some faults happen. After them, the trial checks everything that was
-// acknowledged in the round.
+// The trial of chaos has rounds. After the faults of each round, it checks everything that was acknowledged in the
+// round.
 const (
 	chaosFor           = time.Minute
 	chaosForShort      = 12 * time.Second
@@ -52,7 +52,6 @@ func chaosAccounts() (groups [][]messages.Name) {
 	return groups
 }
 
-// chaosUsers returns the users that submit jobs.
 func chaosUsers() (users []messages.Name) {
 	for i := range chaosWorkers {
 		users = append(users, fmt.Sprintf("worker%d", i+1))
@@ -118,7 +117,6 @@ func newStorm(m *member) *storm {
 	return &storm{member: m, rng: rand.New(rand.NewPCG(m.trial.Seed, 1)), under: map[*netlab.Host]string{}, struck: map[string]int{}, silence: map[string]time.Duration{}}
 }
 
-// duration returns how long a trial of chaos lasts.
 func (t *trial) duration() time.Duration {
 	if t.For > 0 || t.Acks > 0 || t.Faults > 0 {
 		return t.For
@@ -132,7 +130,6 @@ func (s *storm) enough(begun time.Time) bool {
 	return time.Since(begun) >= s.trial.duration() && c.Acknowledged >= s.trial.Acks && s.faults() >= s.trial.Faults
 }
 
-// Returns the faults that the machine permits and the user allows.
 func (s *storm) possible() (list []fault) {
 	disk, namespaces := s.Racks[0].HasDisk(), netlab.Inside()
 	for _, f := range faults {
@@ -148,8 +145,8 @@ func (s *storm) possible() (list []fault) {
 	return list
 }
 
-// verifyAll verifies the books that the site reports, and the books on the disk of each replica after it was stopped.
-// The second check finds damage that nobody has noticed.
+// verifyAll verifies the books that the site reports, and those on the disk of each stopped replica. The second check
+// finds damage that nobody has noticed.
 func (s *storm) verifyAll(ctx context.Context) error {
 	if err := s.verify(ctx); err != nil {
 		return err
@@ -174,7 +171,6 @@ func (m *member) witness(ctx context.Context, dir string) (*witness.Witness, err
 		Dir: dir, Every: chaosEvery, Patience: chaosPatience, Seed: m.trial.Seed, Plant: m.trial.Plant})
 }
 
-// round makes some faults happen, and then checks everything that was acknowledged in the round.
 func (s *storm) round(ctx context.Context, possible []fault, begun time.Time) error {
 	if err := s.w.Begin(ctx); err != nil {
 		return err
@@ -205,7 +201,7 @@ func (s *storm) round(ctx context.Context, possible []fault, begun time.Time) er
 	return nil
 }
 
-// progress logs the progress of the trial, and the sizes of its hosts' disks and memory.
+// progress logs the progress of the trial, and its hosts' disks and memory.
 func (s *storm) progress(begun time.Time) {
 	t, took := s.trial, time.Since(begun)
 	c, _ := s.w.Counts()
@@ -238,7 +234,7 @@ func (s *storm) faults() (n int) {
 	return n
 }
 
-// upTo draws a time between 0 and d. All times are equally likely.
+// upTo draws a time between 0 and d, uniformly.
 func (s *storm) upTo(d time.Duration) time.Duration { return time.Duration(s.rng.Int64N(int64(d) + 1)) }
 
 // mostlyShort draws a time between 0 and d. Half of the drawn times are below d/4.
@@ -267,8 +263,8 @@ func (s *storm) strikes(ctx context.Context, possible []fault) error {
 	return nil
 }
 
-// Draws a fault. A fault that must happen alone takes as long as several other faults, so in three of four such cases
-// draw draws once more.
+// Draws a fault. A fault that must happen alone takes as long as several others, so in three of four such cases draw
+// draws once more.
 func (s *storm) draw(possible []fault) fault {
 	f := possible[s.rng.IntN(len(possible))]
 	if f.alone && s.rng.IntN(4) > 0 {
@@ -308,7 +304,7 @@ func (s *storm) strike(ctx context.Context, f *fault, h *netlab.Host, possible [
 }
 
 // Adds a second fault, at a host that has none. At least one rack stays without a fault, because a rack that starts
-// again needs another rack to form a majority.
+// again needs another one for a majority.
 func (s *storm) another(ctx context.Context, first *fault, possible []fault) error {
 	if first.alone {
 		return nil

@@ -23,11 +23,10 @@ type fault struct {
 	name string
 	// agents means that the fault can also happen to agents, not only to racks.
 	agents bool
-	// alone means that no other fault may be present, because the fault removes data of a replica, or affects every
+	// alone means that no other fault may be present, because this one removes data of a replica, or affects every
 	// host.
 	alone bool
-	// needs is what the machine must provide: "network" (network namespaces), "disk" (a disk for each host), or
-	// nothing.
+	// needs is what the machine must provide: "network" (network namespaces), "disk" (a disk for each host), or "".
 	needs string
 	most  time.Duration // longest time of the fault; its time is drawn
 	// strike begins the fault, and mend ends it.
@@ -35,7 +34,7 @@ type fault struct {
 	mend   func(context.Context, *storm, *netlab.Host) error
 }
 
-// faults are the faults that are drawn. Faults that must happen alone are drawn less often.
+// faults are the faults that are drawn. Those that must happen alone are drawn less often.
 var faults = []fault{
 	{name: "kill -9", agents: true, most: 2 * time.Second, strike: killed, mend: revived},
 	{name: "stands still (SIGSTOP)", agents: true, most: 6 * time.Second, strike: plain((*netlab.Host).Pause), mend: plainly((*netlab.Host).Resume)},
@@ -80,7 +79,6 @@ func plainly(do func(*netlab.Host) error) func(context.Context, *storm, *netlab.
 
 func killed(_ context.Context, _ *storm, h *netlab.Host) error { h.Kill(); return nil }
 
-// Starts a host and waits until it serves.
 func revived(ctx context.Context, s *storm, h *netlab.Host) error {
 	return s.await(ctx, func(ctx context.Context) error {
 		if !h.Runs() {
@@ -95,8 +93,8 @@ func revived(ctx context.Context, s *storm, h *netlab.Host) error {
 // superviseEvery is the time between two checks of the hosts' processes during a wait.
 const superviseEvery = 10 * time.Second
 
-// await waits until look succeeds after the hosts were restored. A process may have ended by itself, because its host
-// was cut off, its disk hung or its files are damaged. await starts such a process again, as a service manager would.
+// await waits until look succeeds after the hosts were restored. A process may have ended because its host was cut off,
+// its disk hung or its files are damaged. await starts it again, as a service manager would.
 func (s *storm) await(ctx context.Context, look func(context.Context) error) error {
 	return within(ctx, healWithin, func(ctx context.Context) error {
 		for _, h := range s.Hosts() {
@@ -235,8 +233,7 @@ func bothHealed(ctx context.Context, s *storm, h *netlab.Host) error {
 	return s.also.Tidy()
 }
 
-// spoil kills a host and damages some of the files of its replica of an actor. If actor is "", it damages files of both
-// replicas.
+// spoil kills a host and damages some of the files of its replica of an actor. The actor "" means both replicas.
 func spoil(s *storm, h *netlab.Host, actor string) error {
 	h.Kill()
 	files, err := h.State()
@@ -262,8 +259,7 @@ func (s *storm) each(h *netlab.Host, files []string, damage func(string, *rand.R
 	return nil
 }
 
-// damagedRunning changes parts of some files while the host runs. The files belong to its replicas, or to its agent and
-// executor.
+// damagedRunning changes parts of some files of a running host: files of its replicas, or of its agent and executor.
 func damagedRunning(_ context.Context, s *storm, h *netlab.Host) error {
 	s.since = h.LogEnd()
 	list := h.State
@@ -277,8 +273,7 @@ func damagedRunning(_ context.Context, s *storm, h *netlab.Host) error {
 	return s.each(h, files, change)
 }
 
-// startedAnew restarts a host that runs on damaged files, so that it repairs its data. It kills or stops the host
-// first.
+// startedAnew kills or stops a host that runs on damaged files, and restarts it, so that it repairs its data.
 func startedAnew(ctx context.Context, s *storm, h *netlab.Host) error {
 	if s.rng.IntN(2) == 0 {
 		_ = h.Stop() // it may have found the damage, and ended by itself
@@ -388,8 +383,8 @@ func putBack(ctx context.Context, s *storm, h *netlab.Host) error {
 	return h.PutBack()
 }
 
-// Returns two numbers that the bank's leader knows: the last entry that a host's replica has, and the last entry that
-// the leader has applied.
+// Returns two numbers of the bank's leader: the last entry of a host's replica, and the last entry that the leader has
+// applied.
 func (s *storm) has(ctx context.Context, h *netlab.Host) (last, applied uint64, err error) {
 	reply, err := ask[messages.ReplicasReply](ctx, s.member, messages.Bank, messages.VerbReplicas, messages.Empty{})
 	for _, r := range reply.Replicas {

@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// A check is only useful if it can find a fault. For each check, these tests insert the fault that it must find.
+// For each check, these tests insert a fault that it must find.
 
 // played is a site in memory. It gives the answers that the test sets.
 type played struct {
@@ -26,7 +26,6 @@ type played struct {
 	entries []money.Entry
 }
 
-// play serves a played site in memory, and returns it as a member of a trial.
 func play(t *testing.T, p *played) *member {
 	network := bus.NewMemory()
 	serve(t, network, messages.Auctioneer, messages.VerbSubmit, func(r job.SubmitRequest) (reply job.SubmitReply, err error) {

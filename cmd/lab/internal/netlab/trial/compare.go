@@ -11,8 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// compare first waits until books and statements agree. Then it compares all other records of the sites of a
-// federation.
+// compare waits until books and statements agree. Then it compares all other records of the sites of a federation.
 func (t *trial) compare(ctx context.Context, all []*member) error {
 	for _, m := range all {
 		t.log("asking %s for all that it acknowledged", m.Name)
@@ -45,8 +44,8 @@ func (t *trial) agree(ctx context.Context, all []*member) error {
 	return nil
 }
 
-// awaitStatements waits until the statements of all users of a site agree with their jobs. They may differ at first,
-// because the cost of a remote job arrives with the other site's next report.
+// awaitStatements waits until the statements of a site's users agree with their jobs. They may differ at first, because
+// the cost of a remote job arrives with the other site's next report.
 func (m *member) awaitStatements(ctx context.Context) error {
 	var read statements
 	err := within(ctx, patience, func(ctx context.Context) (err error) {
@@ -71,7 +70,7 @@ type statements struct {
 	away  int // number of jobs that ran at other sites
 }
 
-// readStatements adds up the statement of every user of a site. A statement must have each charge of a job once, and
+// readStatements adds up the statements of all users of a site. A statement must have each charge of a job once, and
 // its entries must sum to the user's balance.
 func (m *member) readStatements(ctx context.Context) (read statements, err error) {
 	jobs, err := m.jobs(ctx)
@@ -124,7 +123,6 @@ func (m *member) readStatement(ctx context.Context, user messages.Name, jobs map
 	return nil
 }
 
-// statement returns a user's whole statement, page by page.
 func (m *member) statement(ctx context.Context, user messages.Name) (all []money.Entry, err error) {
 	r := money.StatementRequest{Account: user, Limit: 1000}
 	for {
@@ -156,7 +154,7 @@ func (t *trial) awaitAgreement(ctx context.Context, all []*member) error {
 	return err
 }
 
-// disagreement asks all banks, and returns a sentence that says where they do not agree yet, or "" if they agree.
+// disagreement returns a sentence that says where the banks do not agree yet, or "".
 func disagreement(ctx context.Context, all []*member) (string, error) {
 	var replies []clearing.PeersReply
 	for _, m := range all {
@@ -169,7 +167,7 @@ func disagreement(ctx context.Context, all []*member) (string, error) {
 	return apart(replies), nil
 }
 
-// Returns a sentence that says where banks disagree about their debts, or "" if they agree.
+// Returns a sentence that says where banks disagree about their debts, or "".
 func apart(replies []clearing.PeersReply) string {
 	owed := map[[2]messages.Name]messages.Credits{}
 	for _, r := range replies {

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// phases has the time that a trial measures before a cut, and the length of the cut. Both are multiples of the time in
-// which a client makes three submissions, because one of three is for another site.
+// phases has the time that a trial measures before a cut, and the length of the cut. Both are multiples of the time for
+// three submissions of a client, because one of three is for another site.
 type phases struct{ before, cut time.Duration }
 
 const (
@@ -29,8 +29,8 @@ const (
 	agreeWithin     = 30 * time.Second // longest time until the books agree after the cut, with everything that waited for it
 )
 
-// cut disconnects one of three sites from the other two while users of all sites submit. It checks that this site works
-// as before, loses nothing, and catches up after the cut.
+// cut disconnects one of three sites from the others while users of all sites submit. It checks that this site works as
+// before, loses nothing, and catches up after the cut.
 func cut(ctx context.Context, t *trial, all []*member) error {
 	p := either(t, long, short)
 	for _, m := range all {
@@ -71,7 +71,6 @@ func (t *trial) cutFor(ctx context.Context, victim *member, p phases) (cutAt, he
 	return cutAt, time.Now(), err
 }
 
-// wait waits while something is measured.
 func wait(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -81,8 +80,7 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// catchUp measures the time from the end of the cut until everything that waited for this end is done, and all records
-// agree.
+// catchUp measures the time from the end of the cut until everything that waited for it is done, and all records agree.
 func (t *trial) catchUp(ctx context.Context, all []*member, healed time.Time) error {
 	if err := everyone(all, func(m *member) error { return m.settle(ctx) }); err != nil {
 		return err
@@ -99,8 +97,8 @@ func (t *trial) catchUp(ctx context.Context, all []*member, healed time.Time) er
 	return nil
 }
 
-// reportThroughput reports how many of its own jobs a site completed before and during the cut, and how long its
-// users waited for answers.
+// reportThroughput reports how many of its own jobs a site completed before and during the cut, and how long its users
+// waited for answers.
 func (m *member) reportThroughput(ctx context.Context, victim bool, cutAt, healed time.Time, p phases) error {
 	jobs, err := m.jobs(ctx)
 	if err != nil {
@@ -129,7 +127,7 @@ func (m *member) reportThroughput(ctx context.Context, victim bool, cutAt, heale
 	return nil
 }
 
-// perSecond returns the number of jobs of a site's users that ran there and completed, per second.
+// perSecond returns the number of jobs of a site's users that completed there, per second.
 func perSecond(jobs map[messages.JobID]job.JobSummary, from, to time.Time) float64 {
 	n := 0
 	for _, j := range jobs {

@@ -14,8 +14,8 @@ import (
 const (
 	blows      = 20
 	blowsShort = 4
-	// acksBetweenBlows is the number of submissions that are acknowledged before each blow. Thus there is something to
-	// lose even if a site recovers quickly.
+	// acksBetweenBlows is the number of submissions that are acknowledged before each blow, so that something can be
+	// lost.
 	acksBetweenBlows = 12
 )
 
@@ -29,8 +29,7 @@ type blow struct {
 	name   string // name in the report
 	strike func(*netlab.Host) error
 	mend   func(context.Context, *netlab.Host) error
-	// median and longest are limits of the time without service after a blow to leaders. 0 means that there is no
-	// limit.
+	// median and longest limit the time without service after a blow to leaders. 0 means no limit.
 	median, longest time.Duration
 }
 
@@ -40,8 +39,8 @@ const (
 	deathLongest = 2 * time.Second
 )
 
-// failover kills hosts under load. A client counts as served again when it has an answer to a request that it sent
-// after the kill.
+// failover kills hosts under load. A client is served again when it has an answer to a request that it sent after the
+// kill.
 func failover(ctx context.Context, _ *trial, all []*member) error {
 	return all[0].strikes(ctx, blow{
 		name:   "killed",
@@ -62,8 +61,8 @@ func standstill(ctx context.Context, _ *trial, all []*member) error {
 		mend: func(_ context.Context, h *netlab.Host) error { return h.Resume() }})
 }
 
-// isolation disconnects hosts from the network of their site under load. Unlike the end of a process, this closes no
-// connections, so the other hosts get no sign of it.
+// isolation disconnects hosts from their site's network under load. This closes no connections, so the other hosts get
+// no sign of it.
 func isolation(ctx context.Context, _ *trial, all []*member) error {
 	return all[0].strikes(ctx, blow{
 		name:   "isolated",
@@ -127,7 +126,6 @@ func (m *member) strikeInTurn(ctx context.Context, b blow, n int) (map[string][]
 	return waits, nil
 }
 
-// revive starts a host again and waits until it serves.
 func revive(ctx context.Context, h *netlab.Host) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
@@ -189,7 +187,6 @@ func rounded(all []time.Duration) []time.Duration {
 	return out
 }
 
-// titles are the names of the victims in the report.
 var titles = map[string]string{
 	messages.Auctioneer: "auctioneer's leader ",
 	messages.Bank:       "bank's leader ",

@@ -17,17 +17,14 @@ import (
 const (
 	oneWay    = 30 * time.Millisecond // a round trip between two sites takes 60 ms
 	peerLimit = 10_000 * messages.Credit
-	// jobsEach is the number of jobs that the users of a site submit. A third of these jobs is for the other sites, in
-	// turn.
+	// jobsEach is the number of jobs from the users of a site. A third of them is for the other sites, in turn.
 	jobsEach      = 500
 	jobsEachShort = 60
 )
 
-// Makes the sites of a lab peers.
 func joined(l *netlab.Lab) error { return l.Join(oneWay, peerLimit) }
 
-// roaming returns the jobs that a site's users submit: every third job is for one of the other
-// sites.
+// roaming returns the jobs that a site's users submit. Every third job is for one of the other sites.
 func roaming(home messages.Name) func(n int) job.SubmitRequest {
 	return roamingTo(slices.DeleteFunc(slices.Clone(siteNames), func(name messages.Name) bool { return name == home }))
 }

@@ -30,8 +30,8 @@ const (
 	leastVisit = messages.Credit / 100 // smallest authorisation of a visiting job
 )
 
-// These are accounts at the victim. The honest users submit jobs. The trusting user sends a job to the liar. The liar
-// makes payments to its accomplice.
+// These are accounts at the victim. The honest users submit jobs. The trusting user sends a job to the liar, which pays
+// its accomplice.
 var (
 	honest                             = users[:2]
 	trusting, accomplice messages.Name = "dave", "erin"
@@ -40,7 +40,7 @@ var (
 // chargedWithin is the longest time until the site's own jobs are charged, whatever its peer does.
 const chargedWithin = 30 * time.Second
 
-// liarPlan returns a site of a federation. The last of the three sites has no hosts and only sends lies.
+// liarPlan returns a site of a federation. The last of three sites has no hosts and only sends lies.
 func liarPlan(name messages.Name) netlab.Plan {
 	p := plan(name, true)
 	p.Agents, p.Queue = 2, name == siteNames[0]
@@ -65,8 +65,8 @@ type liar struct {
 }
 
 // Lets a peer attack a site with the peer's own credentials. The attack may gain at most the peer's limit, its share,
-// and the amounts that users authorised it to charge. Meanwhile, the site's own users and an honest peer must be
-// served. At the end the site ends its relation with the attacker (candor peer part).
+// and the amounts that users authorised. Meanwhile, the site's own users and an honest peer must be served. At the end
+// the site parts from the attacker (candor peer part).
 func lies(ctx context.Context, t *trial, all []*member) error {
 	l, err := newLiar(ctx, t, all[0])
 	if err != nil {
@@ -113,7 +113,6 @@ func (l *liar) terms(ctx context.Context, retire bool) error {
 	return err
 }
 
-// attack does everything that a peer can do to the victim, step by step.
 func (l *liar) attack(ctx context.Context, all []*member) error {
 	for _, step := range []struct {
 		name string
@@ -143,8 +142,8 @@ func (l *liar) attack(ctx context.Context, all []*member) error {
 	return nil
 }
 
-// speaksIll makes a user of the victim send a job to the liar and ask for offers. The liar answers with texts and
-// numbers that no terminal can show. The user's commands must not print them.
+// speaksIll makes a user of the victim send the liar a job and ask for offers. The liar answers with texts and numbers
+// that no terminal can show. The user's commands must not print them.
 func (l *liar) speaksIll(ctx context.Context) error {
 	script := filepath.Join(l.Lab.Dir, "job.sh")
 	if err := os.WriteFile(script, []byte("true\n"), 0o600); err != nil {
@@ -207,8 +206,8 @@ func (l *liar) prints(ctx context.Context, as messages.Name, command ...string) 
 	return nil
 }
 
-// Sends trivial visiting jobs in the names of many visitors, and answers none of the charges. The victim's own jobs
-// must still be charged in time.
+// Sends trivial visiting jobs in the names of many visitors, and answers no charge. The victim's own jobs must still be
+// charged in time.
 func (l *liar) floods(ctx context.Context) error {
 	l.mu.Lock()
 	l.answers = false
@@ -248,7 +247,6 @@ func (l *liar) visit(ctx context.Context, n int, amount messages.Credits) error 
 	return l.visitWith(ctx, n, amount, &spec)
 }
 
-// visitWith sends the n-th visiting job, with an authorisation of amount.
 func (l *liar) visitWith(ctx context.Context, n int, amount messages.Credits, spec *job.JobSpec) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -304,7 +302,6 @@ func (l *liar) had(ctx context.Context) (messages.Credits, error) {
 	return a.Balance - startingGrant, err
 }
 
-// standing returns the liar's standing at the victim's bank.
 func (l *liar) standing(ctx context.Context) (clearingmsg.PeerReply, error) {
 	all, err := ask[clearingmsg.PeersReply](ctx, l.victim, messages.Bank, clearingmsg.VerbPeers, messages.Empty{})
 	for _, p := range all.Peers {
@@ -318,7 +315,7 @@ func (l *liar) standing(ctx context.Context) (clearingmsg.PeerReply, error) {
 	return clearingmsg.PeerReply{}, err
 }
 
-// bound checks in the victim's books that the liar costs the victim no more than the liar's terms allow.
+// bound checks in the victim's books that the liar costs no more than its terms allow.
 func (l *liar) bound(ctx context.Context, step string) error {
 	had, err := l.had(ctx)
 	if err != nil {
@@ -335,7 +332,7 @@ func (l *liar) bound(ctx context.Context, step string) error {
 }
 
 // Makes the victim part from the liar, and enter the loss in its books. The loss must be within the liar's limit and
-// share. All other records must agree, including the records at the honest peer.
+// share. All other records must agree, also at the honest peer.
 func (l *liar) after(ctx context.Context, all []*member) error {
 	p, err := l.standing(ctx)
 	if err != nil {
@@ -369,8 +366,8 @@ func (m *member) parted(ctx context.Context, peer messages.Name) error {
 	return err
 }
 
-// agreed compares the books of the victim and the honest peer, closes a cycle between these two sites, and verifies all
-// their books again.
+// agreed compares the books of the victim and the honest peer, closes a cycle between them, and verifies all their
+// books again.
 func (l *liar) agreed(ctx context.Context, all []*member) error {
 	if err := l.agree(ctx, all); err != nil {
 		return err

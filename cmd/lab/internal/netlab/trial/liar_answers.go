@@ -47,7 +47,7 @@ func (l *liar) instructed(_ context.Context, _ messages.Name, signed clearingmsg
 	return clearing.SignReceipt(l.Key, r)
 }
 
-// position returns a position in a cycle: the liar has paid more credits than exist, to sites with impossible names.
+// position says that in a cycle the liar has paid more credits than exist, to sites with impossible names.
 func (l *liar) position(_ context.Context, _ messages.Name, r clearingmsg.CycleRequest) (clearingmsg.SignedPosition, error) {
 	return clearing.SignPosition(l.Key, clearingmsg.Position{Site: l.Name, Cycle: r.Cycle, Complete: true, Net: math.MinInt64, At: math.MaxInt64,
 		Legs: []clearingmsg.Leg{{Peer: l.To, Paid: math.MaxInt64, Received: math.MinInt64, Volume: math.MaxInt64, Final: true}, {Peer: ill, Paid: math.MinInt64}}})
@@ -59,8 +59,7 @@ const (
 	late = messages.Time(100_000_000_000_000_000) // in the year 5138
 )
 
-// summary returns the liar's statement about a job: the job is complete. The other fields are invalid texts and
-// numbers.
+// summary returns the liar's statement that a job is complete. The other fields are invalid.
 func summary(id messages.JobID) job.JobSummary {
 	return job.JobSummary{Job: id, Account: ill, Name: ill, Market: ill, State: job.Completed, Reason: ill, Message: ill, Payer: ill,
 		Submitted: math.MinInt64, Started: math.MaxInt64, Charged: math.MaxInt64, Tasks: math.MaxInt, Running: math.MaxInt, Done: math.MinInt}
@@ -79,8 +78,7 @@ func (l *liar) submitted(_ context.Context, _ messages.Name, r clearingmsg.PeerS
 	return clearingmsg.PeerSubmitReply{Job: summary(r.Job)}, nil
 }
 
-// Returns three offers: one that ends in 1970 for free, one with impossible numbers, and one that ends in the year
-// 5138.
+// Returns three offers: one that ends in 1970 for free, one with impossible numbers, and one that ends in 5138.
 func (l *liar) quoted(context.Context, messages.Name, clearingmsg.PeerQuoteRequest) (clearingmsg.PeerQuoteReply, error) {
 	return clearingmsg.PeerQuoteReply{Offers: []clearingmsg.Offer{
 		{Site: l.Name, Market: "main", Mechanism: ill, Completion: 1, Basis: ill},

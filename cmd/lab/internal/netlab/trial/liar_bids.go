@@ -18,10 +18,10 @@ import (
 // firstBidder is the number of the liar's first job in the batch queue.
 const firstBidder = 500_000
 
-// queues lets visitors with many names wait in a batch queue. They declare a cost of waiting that is far above the
-// amount that they may be charged. Each job is submitted again with other content, which must be refused, and is
-// cancelled ten times. Each job must owe at most its authorisation, and only once. Nobody may be paid for these jobs. A
-// job of an honest user in the same queue must cost at most its budget.
+// queues lets visitors with many names wait in a batch queue. They declare a cost of waiting far above the amount that
+// they may be charged. Each job is submitted again with other content, which must be refused, and is cancelled ten
+// times. Each job must owe at most its authorisation, and only once. Nobody may be paid for these jobs. A job of an
+// honest user in the same queue must cost at most its budget.
 func (l *liar) queues(ctx context.Context) error {
 	bid := func(value, delay messages.Credits, command ...string) *job.JobSpec {
 		return &job.JobSpec{Name: "bid", Market: netlab.QueueMarket, Value: value, Delay: delay, Length: messages.Duration(5 * time.Second),
@@ -92,7 +92,7 @@ func (l *liar) queues(ctx context.Context) error {
 	})
 }
 
-// floodsQuotes asks for offers 200 at a time. The victim's users must get their answers almost as fast as before.
+// floodsQuotes asks for 200 offers at a time. The victim's users must get their answers almost as fast as before.
 func (l *liar) floodsQuotes(ctx context.Context) error {
 	const atOnce, samples, apart = 200, 60, 50 * time.Millisecond
 	client, err := l.victim.Connect(users[2])

@@ -17,8 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// answerWithin is the longest time that the liar waits for an answer. During this time it also repeats requests that
-// are refused for a temporary reason.
+// answerWithin is how long the liar waits for an answer, and repeats requests that are refused for a temporary reason.
 const answerWithin = 3 * time.Second
 
 func (l *liar) send(ctx context.Context, signed clearingmsg.SignedInstructions) (r clearingmsg.SignedReceipt, err error) {
@@ -60,7 +59,7 @@ func pays(amount messages.Credits) clearingmsg.Instruction {
 }
 
 // overcharges charges a user's authorisation with more than its amount, and then twice with its amount. It also charges
-// authorisations that were not issued for the liar.
+// authorisations that are not for the liar.
 func (l *liar) overcharges(ctx context.Context) error {
 	l.mu.Lock()
 	id := ""
@@ -148,7 +147,6 @@ func (l *liar) othersSettle(ctx context.Context, all []*member) error {
 	})
 }
 
-// Waits until a site's books have both payments between the honest sites.
 func (l *liar) paid(ctx context.Context, m *member) error {
 	return within(ctx, patience, func(ctx context.Context) error {
 		peers, err := ask[clearingmsg.PeersReply](ctx, m, messages.Bank, clearingmsg.VerbPeers, messages.Empty{})
@@ -161,7 +159,7 @@ func (l *liar) paid(ctx context.Context, m *member) error {
 	})
 }
 
-// Sends every message of the liar again, the latest message first.
+// Sends every message of the liar again, the latest first.
 func (l *liar) repeats(ctx context.Context) error {
 	before, err := l.had(ctx)
 	if err != nil {
@@ -177,7 +175,7 @@ func (l *liar) repeats(ctx context.Context) error {
 }
 
 // Sends instructions with numbers that are too large or already used, and with running totals that differ from the
-// victim's books. The first wrong running total with a valid signature must start a dispute.
+// victim's books. The first wrong total with a valid signature must start a dispute.
 func (l *liar) forges(ctx context.Context) error {
 	ahead := l.in
 	ahead.Number += 7
@@ -206,8 +204,8 @@ func (l *liar) forges(ctx context.Context) error {
 	return err
 }
 
-// signsOld makes the victim's operator replace the liar's key, and later set other terms. Messages that are signed with
-// the old key must be refused all the time.
+// signsOld makes the victim's operator replace the liar's key, and later set other terms. Messages with the old key
+// must always be refused.
 func (l *liar) signsOld(ctx context.Context) error {
 	old := l.Key
 	fresh, err := nkeys.CreateAccount()

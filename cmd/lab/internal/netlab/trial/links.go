@@ -24,14 +24,14 @@ const (
 	leadsNothing
 )
 
-// link is a cut of a link between two racks. For each pair of roles in mutes, messages from the first rack do not
-// arrive at the second.
+// link is a cut of a link between two racks. For each pair of roles in mutes, messages from the first rack to the
+// second are lost.
 type link struct {
 	title string
 	mutes [][2]int // pairs: from, to
 }
 
-// links returns all cuts: each link in both directions and in either direction. The worst cut comes first.
+// links returns all cuts: each link in both directions and in either one. The worst cut comes first.
 func links() (all []link) {
 	names := []string{"the auctioneer's leader", "the bank's leader", "the third rack"}
 	for _, pair := range [][2]int{{leadsAuctioneer, leadsBank}, {leadsAuctioneer, leadsNothing}, {leadsBank, leadsNothing}} {
@@ -51,9 +51,8 @@ const (
 	mostUnserved = 5 * time.Second
 )
 
-// severed cuts the links between the racks of a site, one after another, under load. During each cut the two leaders
-// are on different racks, and each rack has a client. Each client must be served during the cut, and each task must run
-// once.
+// severed cuts the links between the racks of a site, one after another, under load. The two leaders are on different
+// racks, and each rack has a client. During each cut, each client must be served, and each task must run once.
 func severed(ctx context.Context, t *trial, all []*member) error {
 	m, cuts := all[0], links()
 	dir, err := openDir()
@@ -125,7 +124,6 @@ func (m *member) sever(ctx context.Context, l link, prefix, dir string) error {
 	return nil
 }
 
-// severFor cuts a link for some time, and heals it.
 func (m *member) severFor(ctx context.Context, l link, roles []*netlab.Host) (cutAt time.Time, err error) {
 	if err := m.load.AwaitMore(ctx, acksBetweenBlows); err != nil {
 		return cutAt, err
@@ -141,8 +139,8 @@ func (m *member) severFor(ctx context.Context, l link, roles []*netlab.Host) (cu
 	return cutAt, wait(ctx, either(m.trial, linkCut, linkCutShort))
 }
 
-// roles returns the rack that leads the auctioneer, the rack that leads the bank, and the third one. If one rack
-// leads both, the bank gets another leader.
+// roles returns the rack that leads the auctioneer, the rack that leads the bank, and the third one. If one rack leads
+// both, the bank gets another leader.
 func (m *member) roles(ctx context.Context) ([]*netlab.Host, error) {
 	auctioneer, err := m.leads(ctx, messages.Auctioneer)
 	if err != nil {
@@ -162,8 +160,7 @@ func (m *member) roles(ctx context.Context) ([]*netlab.Host, error) {
 	return []*netlab.Host{auctioneer, bank, m.Racks[i]}, nil
 }
 
-// depose prevents a rack that leads the bank from reaching the bank's other replicas, until another
-// one leads.
+// depose keeps the rack that leads the bank from the bank's other replicas, until another one leads.
 func (m *member) depose(ctx context.Context, h *netlab.Host) error {
 	restore, err := h.Depose()
 	if err != nil {
@@ -179,7 +176,7 @@ func (m *member) depose(ctx context.Context, h *netlab.Host) error {
 	return errors.Join(err, restore())
 }
 
-// longestSilence returns the longest time for which some client got no answer. It counts from a given instant on.
+// longestSilence returns the longest time for which some client got no answer, from a given instant on.
 func longestSilence(from time.Time, acks []load.Ack) (longest time.Duration) {
 	last := map[messages.Name]time.Time{}
 	for _, a := range slices.SortedFunc(slices.Values(acks), func(a, b load.Ack) int { return a.Acked.Compare(b.Acked) }) {
@@ -195,8 +192,8 @@ func longestSilence(from time.Time, acks []load.Ack) (longest time.Duration) {
 	return longest
 }
 
-// checkOnce checks that each acknowledged job has completed, that each task ran once, and that no node lost its
-// lease. Each task writes the number of its job to a file.
+// checkOnce checks that each acknowledged job has completed, that each task ran once, and that no node lost its lease.
+// Each task writes its job's number to a file.
 func (m *member) checkOnce(ctx context.Context, acks map[messages.JobID]string, ran string) error {
 	jobs, err := m.jobs(ctx)
 	if err != nil {

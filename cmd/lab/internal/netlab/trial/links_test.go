@@ -11,8 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestLongestSilence checks that the time to the first answer after a cut counts from the cut, separately for each
-// client.
+// The time to the first answer after a cut counts from the cut, separately for each client.
 func TestLongestSilence(t *testing.T) {
 	cut := time.Now()
 	at := func(user messages.Name, seconds int) load.Ack {

@@ -37,7 +37,6 @@ func (t *trial) members() (all []*member, err error) {
 	return all, nil
 }
 
-// everyone calls do for all members at the same time.
 func everyone(all []*member, do func(*member) error) error {
 	return embedded.Each(all, func(m *member) error {
 		if err := do(m); err != nil {
@@ -54,7 +53,6 @@ func ask[Reply any](ctx context.Context, m *member, actor, verb string, request 
 	return bus.Call[Reply](ctx, m.operator, messages.Subject(m.Name, actor, verb, netlab.Operator), request)
 }
 
-// jobs lists all jobs of the site.
 func (m *member) jobs(ctx context.Context) (map[messages.JobID]job.JobSummary, error) {
 	return load.Jobs(ctx, m.operator, m.Name, netlab.Operator)
 }
@@ -66,7 +64,7 @@ func (m *member) begin(ctx context.Context, c load.Config) (err error) {
 	return err
 }
 
-// Repeats look until it returns nil. If the time is over, it returns the last error.
+// Repeats look until it returns nil. When the time is over, it returns the last error.
 func within(ctx context.Context, d time.Duration, look func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
@@ -84,7 +82,7 @@ func (m *member) settle(ctx context.Context) error {
 	})
 }
 
-// calm waits until every request that is open now is answered, and every client has an answer to a later request.
+// calm waits until every open request is answered, and every client has an answer to a later request.
 func (m *member) calm(ctx context.Context) error {
 	now := time.Now()
 	if err := m.load.AwaitAnswered(ctx, now); err != nil {
@@ -100,7 +98,6 @@ func (m *member) leads(ctx context.Context, actor string) (*netlab.Host, error) 
 	return m.Leader(ctx, m.operator, actor)
 }
 
-// reportLoad reports the results of the load's submissions.
 func (m *member) reportLoad() {
 	t, answers := m.trial, []time.Duration{}
 	for _, a := range m.result.Acks {

@@ -20,7 +20,7 @@ const (
 	quotesShort = 20
 )
 
-// quotes asks three sites for offers, first while all of them answer, and then while one of them does not.
+// quotes asks three sites for offers, first while all answer, and then while one does not.
 func quotes(ctx context.Context, t *trial, all []*member) error {
 	home := all[0]
 	alice, err := home.Connect("alice")
@@ -50,7 +50,6 @@ func (m *member) practise(ctx context.Context) error {
 	return m.settle(ctx)
 }
 
-// asker is a user who asks for offers.
 type asker struct {
 	*trial
 	bus  bus.Bus
@@ -66,7 +65,6 @@ func (q *asker) ask(ctx context.Context, within time.Duration) (clearing.OffersR
 	return reply, time.Since(began), err
 }
 
-// Asks for offers while all sites answer.
 func (q *asker) answered(ctx context.Context, n int) error {
 	var took []time.Duration
 	for range n {
@@ -88,7 +86,7 @@ func (q *asker) answered(ctx context.Context, n int) error {
 	return nil
 }
 
-// Asks n times for offers while one site does not answer. The other sites do not know this at the first question.
+// Asks n times for offers while one site does not answer. The others do not know this at first.
 func (q *asker) silent(ctx context.Context, n int, site messages.Name) error {
 	var took []time.Duration
 	for range n {

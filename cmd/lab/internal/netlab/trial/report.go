@@ -44,7 +44,6 @@ func (r *Report) time(name string, d time.Duration) {
 	r.add(name, float64(d.Round(time.Microsecond))/float64(time.Millisecond), "ms")
 }
 
-// times adds the median, the 99th percentile and the maximum of some times.
 func (r *Report) times(name string, all []time.Duration) {
 	if len(all) == 0 {
 		return
@@ -62,12 +61,11 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 	return sorted[min(max(i, 0), len(sorted)-1)]
 }
 
-// breaks adds a broken promise to the report.
 func (r *Report) breaks(format string, arguments ...any) {
 	r.Broken = append(r.Broken, fmt.Sprintf(format, arguments...))
 }
 
-// breaksEach adds several broken promises of one kind. It shows only the first ones.
+// breaksEach adds broken promises of one kind, but shows only the first ones.
 func (r *Report) breaksEach(sentences []string) {
 	const most = 10
 	for i, sentence := range sentences {

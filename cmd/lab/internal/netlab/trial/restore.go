@@ -15,7 +15,7 @@ import (
 // acksOfPhase is the number of submissions that each site acknowledges before the backup, and again after it.
 const acksOfPhase = 30
 
-// duoPlan returns the plan of a site for trials with two sites, in which one site loses data.
+// duoPlan returns a site for trials with two sites, of which one loses data.
 func duoPlan(name messages.Name) netlab.Plan {
 	p := plan(name, true)
 	p.Agents = 2
@@ -23,8 +23,8 @@ func duoPlan(name messages.Name) netlab.Plan {
 }
 
 // restore damages one replica of the bank of one of two sites, while they are cut off from each other. All books must
-// agree afterwards. Then all hosts of that site get the state of an older backup. The banks must count every
-// instruction that is lost by this.
+// agree afterwards. Then all hosts of that site get the state of an older backup. The banks must count every lost
+// instruction.
 func restore(ctx context.Context, t *trial, all []*member) error {
 	if err := t.phase(ctx, all, "before", func() error { return nil }); err != nil {
 		return err
@@ -68,8 +68,8 @@ func restore(ctx context.Context, t *trial, all []*member) error {
 	return nil
 }
 
-// phase lets the users of both sites submit jobs, a third of them to the other site. While they submit, it calls the
-// function meanwhile. Then it waits until all books agree.
+// phase lets the users of both sites submit jobs, a third of them to the other site, and calls the function meanwhile.
+// Then it waits until all books agree.
 func (t *trial) phase(ctx context.Context, all []*member, name string, meanwhile func() error) error {
 	for i, m := range all {
 		if err := m.begin(ctx, load.Config{Users: federated, Job: roamingTo([]messages.Name{all[1-i].Name}), Every: cutEvery, Prefix: name}); err != nil {
@@ -112,8 +112,8 @@ func (t *trial) damageOneBank(ctx context.Context, m *member) error {
 	return healed(false)(ctx, s, h)
 }
 
-// putBackup replaces the state of all racks of a site by a backup. While it does this, all hosts of the site are
-// stopped, including processes that outlive their host's process.
+// putBackup replaces the state of all racks of a site by a backup. Meanwhile all hosts of the site are stopped, also
+// processes that outlive their host's process.
 func (t *trial) putBackup(ctx context.Context, m *member, backup string) error {
 	t.log("%s gets the state of its backup", m.Name)
 	if err := embedded.Each(m.Hosts(), func(h *netlab.Host) error { h.Kill(); return nil }); err != nil {
@@ -134,8 +134,8 @@ func (t *trial) putBackup(ctx context.Context, m *member, backup string) error {
 	})
 }
 
-// books returns how this site's books about instructions compare with the books of a peer. The result has one book for
-// the instructions that each of the two sites sent, by the name of the sender.
+// books compares this site's books about instructions with a peer's. The result has one book for the instructions of
+// each sender.
 func (m *member) books(ctx context.Context, peer *member) (map[messages.Name]clearing.ReconciledBook, error) {
 	reply, err := ask[clearing.ReconcileReply](ctx, m, messages.Bank, clearing.VerbReconcile, clearing.ReconcileRequest{Peer: peer.Name})
 	books := map[messages.Name]clearing.ReconciledBook{}

@@ -17,7 +17,6 @@ var (
 	submitters = federated[:len(federated)-1]
 )
 
-// securePlan returns a site whose clients and peers use TLS.
 func securePlan(name messages.Name) netlab.Plan {
 	p := duoPlan(name)
 	p.TLS = true
@@ -54,8 +53,8 @@ func (t *trial) beginBoth(ctx context.Context, all []*member, users []messages.N
 	return nil
 }
 
-// endBoth carries out some steps, in which users make a number of payments, and stops the loads. Then it checks that
-// nothing is left unfinished, and that all records agree.
+// endBoth carries out some steps, in which users make a number of payments, and stops the loads. Then nothing may be
+// left unfinished, and all records must agree.
 func (t *trial) endBoth(ctx context.Context, all []*member, steps []func() error, remittances int) (err error) {
 	for i := 0; i < len(steps) && err == nil; i++ {
 		err = steps[i]()
@@ -75,7 +74,6 @@ func (t *trial) endBoth(ctx context.Context, all []*member, steps []func() error
 	return t.compare(ctx, all)
 }
 
-// remit lets a user of each site pay a user of the other site.
 func (t *trial) remit(ctx context.Context, all []*member) error {
 	for i, m := range all {
 		if _, err := m.Candor(ctx, remitter, "remit", remitter+"@"+all[1-i].Name, remitted[i].String()); err != nil {

@@ -32,7 +32,6 @@ type Options struct {
 	Log     io.Writer      // where progress is written
 }
 
-// trial is a trial that is running.
 type trial struct {
 	Options
 	*netlab.Lab
@@ -40,10 +39,9 @@ type trial struct {
 	began time.Time
 }
 
-// scenario is a trial that can be run.
 type scenario struct {
 	sites []messages.Name
-	// plan returns the plan of each site. If it is nil, the trial has the sites of most trials.
+	// plan returns the plan of each site. A nil plan means the sites of most trials.
 	plan func(messages.Name) netlab.Plan
 	// ready prepares the lab before its sites start. It may be nil.
 	ready func(*netlab.Lab) error
@@ -72,7 +70,7 @@ var scenarios = map[string]scenario{
 // Names lists the scenarios.
 func Names() []string { return slices.Sorted(maps.Keys(scenarios)) }
 
-// Run runs a scenario. An error means that it did not run to its end. The report has the broken promises.
+// Run runs a scenario, and reports the broken promises. An error means that it did not run to its end.
 func Run(ctx context.Context, name string, o Options) (Report, error) {
 	s, ok := scenarios[name]
 	if !ok {
@@ -116,7 +114,6 @@ func (t *trial) start(ctx context.Context) error {
 	return nil
 }
 
-// Runs a scenario on all sites that have hosts.
 func (t *trial) run(ctx context.Context, s scenario) error {
 	all, err := t.members()
 	defer func() {
@@ -149,7 +146,7 @@ func (t *trial) checkLogs(m *member) {
 	}
 }
 
-// Returns its first value, or, in the short version of a trial, its second value.
+// Returns the first value, or the second one in the short version of a trial.
 func either[T any](t *trial, full, short T) T {
 	if t.Short {
 		return short
@@ -188,7 +185,6 @@ var (
 	federated = append(slices.Clone(users), "dave", "erin")
 )
 
-// plan returns a site of three replicas and four agents.
 func plan(name messages.Name, federation bool) netlab.Plan {
 	p := netlab.Plan{Name: name, Racks: 3, Agents: 4, Slots: 4, Users: users, Grant: startingGrant, Lease: 10 * time.Second}
 	if federation {

@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// upgrade replaces the binary on the hosts of a site, one host after another: by the newer build, by the older build
-// again, and by the newer build. Users submit meanwhile. Every node has a task that runs during the whole time.
+// upgrade replaces the binary on the hosts of a site, one host after another: by the newer build, by the older one, and
+// by the newer one again. Users submit meanwhile, and every node has a task that runs all the time.
 func upgrade(ctx context.Context, _ *trial, all []*member) error {
 	m := all[0]
 	dir, err := openDir()
@@ -48,8 +48,8 @@ func upgrade(ctx context.Context, _ *trial, all []*member) error {
 // between is the number of answered submissions between two replacements.
 const between = 30
 
-// leaving makes the first process of each host leave its node's tasks running when it stops. The next process of the
-// host continues them.
+// leaving makes the first process of each host leave its node's tasks running when it stops. The host's next process
+// continues them.
 func leaving(l *netlab.Lab) error {
 	for _, h := range l.Sites[0].Hosts() {
 		h.Leave(true)
@@ -57,8 +57,8 @@ func leaving(l *netlab.Lab) error {
 	return nil
 }
 
-// forthAndBack replaces the binary on all hosts by the newer one, then by the older one, and by the newer one again.
-// While some hosts run one build and some the other, each build must have led.
+// forthAndBack replaces the binary on all hosts by the newer one, the older one, and the newer one again. While both
+// builds run, each must have led.
 func (m *member) forthAndBack(ctx context.Context) error {
 	t, led := m.trial, map[string]int{}
 	var replaced []time.Duration
@@ -116,7 +116,7 @@ func (m *member) countLeaders(ctx context.Context, led map[string]int) error {
 }
 
 // replace stops a host and starts another build on it. It returns when the new process serves and the host's node has
-// registered again, as an operator would wait before the next host.
+// registered, as an operator would wait before the next host.
 func (m *member) replace(ctx context.Context, h *netlab.Host, build string, leave bool) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
@@ -145,8 +145,8 @@ type longJob struct {
 	file  string
 }
 
-// startLong submits a job with so many tasks that each node gets at least one. The tasks run in the directory dir.
-// startLong waits until all of them run.
+// startLong submits a job with at least one task for each node, and waits until all run. The tasks run in the directory
+// dir.
 func (m *member) startLong(ctx context.Context, dir string) (*longJob, error) {
 	p := plan(m.Name, false)
 	long := &longJob{tasks: (p.Agents-1)*p.Slots + 1, file: filepath.Join(dir, "end")}
@@ -176,8 +176,8 @@ func (m *member) startLong(ctx context.Context, dir string) (*longJob, error) {
 	return long, err
 }
 
-// openDir makes a working directory that the users of all tasks can enter. It is not next to the sites' state, because
-// other users cannot enter that directory.
+// openDir makes a working directory that the users of all tasks can enter. They cannot enter the directory of the
+// sites' state.
 func openDir() (string, error) {
 	dir, err := os.MkdirTemp("", "netlab-job-")
 	if err != nil {
@@ -186,7 +186,7 @@ func openDir() (string, error) {
 	return dir, os.Chmod(dir, 0o777)
 }
 
-// endLong lets the tasks end, and checks that each of them has run once.
+// endLong lets the tasks end, and checks that each has run once.
 func (m *member) endLong(ctx context.Context, l *longJob) error {
 	if err := os.WriteFile(l.file, nil, 0o600); err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// Check compares the site's answers after a round with the record. No job may be running when Check is called. An error
-// means that the check was not possible.
+// Check compares the site's answers after a round with the record. No job may be running. An error means that the check
+// was not possible.
 func (w *Witness) Check(ctx context.Context) error {
 	charged, err := w.checkJobs(ctx)
 	if err == nil {
@@ -35,8 +35,7 @@ func (w *Witness) Check(ctx context.Context) error {
 
 func closing(f *os.File, err error) error { return errors.Join(err, f.Close()) }
 
-// statement reads the entries of an account's statement that are new since the last check. It calls a function for
-// every new entry.
+// statement calls a function for each entry of an account's statement that is new since the last check.
 func (w *Witness) statement(ctx context.Context, name messages.Name, each func(*money.Entry)) error {
 	for {
 		reply, err := ask[money.StatementReply](ctx, w.buses[name], w.Patience, w.subject(messages.Bank, messages.VerbStatement, name),
@@ -61,8 +60,7 @@ type line struct {
 	change  messages.Credits
 }
 
-// checkMoney compares statements and balances with the payments of the round and the
-// charges of its jobs.
+// checkMoney compares statements and balances with the payments of the round and the charges of its jobs.
 func (w *Witness) checkMoney(ctx context.Context, charged map[messages.Name]map[messages.JobID]messages.Credits) error {
 	want := map[line]int{}
 	for _, p := range w.payments {
@@ -115,8 +113,7 @@ func (w *Witness) wrong(by messages.Credits, format string, arguments ...any) {
 	w.breaks(format, arguments...)
 }
 
-// checkBalance compares an account's balance with the record. After a difference, the record continues with the real
-// balance.
+// checkBalance compares an account's balance with the record, which then continues with the real balance.
 func (w *Witness) checkBalance(ctx context.Context, name messages.Name) error {
 	account, err := w.account(ctx, name)
 	if err != nil {
@@ -129,7 +126,7 @@ func (w *Witness) checkBalance(ctx context.Context, name messages.Name) error {
 	return nil
 }
 
-// checkJobs compares the jobs of the round with the acknowledgements, and returns their charges.
+// checkJobs compares the round's jobs with the acknowledgements, and returns their charges.
 func (w *Witness) checkJobs(ctx context.Context) (map[messages.Name]map[messages.JobID]messages.Credits, error) {
 	ran, err := w.ran()
 	if err != nil {
@@ -194,8 +191,8 @@ func (w *Witness) ran() (map[string]int, error) {
 	return times, err
 }
 
-// allNewJobs lists each worker's jobs since the last check. A list may say that it lacks records. If it says so and
-// jobs are missing, allNewJobs requests the lists again.
+// allNewJobs lists each worker's jobs since the last check. If a list says that it lacks records, and jobs are missing,
+// the lists are requested again.
 func (w *Witness) allNewJobs(ctx context.Context) (jobs map[messages.Name][]jobmsg.JobSummary, err error) {
 	for begun := time.Now(); ; {
 		jobs = map[messages.Name][]jobmsg.JobSummary{}

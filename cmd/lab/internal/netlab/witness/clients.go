@@ -14,12 +14,11 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// subject returns the subject of a request of an account.
 func (w *Witness) subject(actor, verb string, account messages.Name) string {
 	return messages.Subject(w.Site, actor, verb, account)
 }
 
-// key returns a new key for a client's request. No two requests have the same key.
+// key returns a new key for a client's request, different from all others.
 func (w *Witness) key(client int, rng *rand.Rand) string {
 	return fmt.Sprintf("%d-%d-%016x", w.round, client, rng.Uint64())
 }
@@ -63,14 +62,14 @@ func (w *Witness) moveMoney(ctx context.Context, client, g, i int, old *stale, r
 	}
 }
 
-// stale is the last balance that a client has read. The field paid is true if the client has made a payment since then.
+// stale is the last balance that a client has read. The field paid says whether the client has paid since then.
 type stale struct {
 	balance messages.Credits
 	paid    bool
 }
 
-// plantStale returns the balance that a client must record. Usually this is the balance that the client has read. To
-// insert the fault PlantStale, it is once the balance from before the client's last payment.
+// plantStale returns the balance that a client must record: the one that it has read. To insert the fault PlantStale,
+// it is once the balance from before the client's last payment.
 func (w *Witness) plantStale(old *stale, balance messages.Credits) messages.Credits {
 	before := *old
 	*old = stale{balance: balance}
@@ -202,8 +201,7 @@ func (w *Witness) show(ctx context.Context, client int, worker messages.Name, ke
 }
 
 // applyMarkets reads the markets. In one of ten cases it then applies them with a new time limit for the last one. Half
-// of the changes are conditional: they are only valid if the markets still have the version that the client has just
-// read.
+// of the changes are only valid if the markets still have the version that was read.
 func (w *Witness) applyMarkets(ctx context.Context, client int, rng *rand.Rand) {
 	seen, err := w.readMarket(ctx, client) // the answer is in the record
 	if err != nil || rng.IntN(10) > 0 {
@@ -225,7 +223,6 @@ func (w *Witness) applyMarkets(ctx context.Context, client int, rng *rand.Rand) 
 
 const marketsName = "the markets"
 
-// readMarket reads the markets, and records the answer.
 func (w *Witness) readMarket(ctx context.Context, client int) (markets, error) {
 	call := w.now()
 	found, err := w.look(ctx)
@@ -250,7 +247,7 @@ func (w *Witness) look(ctx context.Context) (found markets, err error) {
 	return found, err
 }
 
-// traces returns the file in which the tasks of the round record that they ran.
+// traces returns the file in which the round's tasks record that they ran.
 func (w *Witness) traces() string { return filepath.Join(w.Dir, fmt.Sprintf("ran-%d", w.round)) }
 
 // prepareTraces makes the file of traces. The users of all tasks can write to it.

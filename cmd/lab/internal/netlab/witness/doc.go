@@ -2,13 +2,13 @@
 // whatever happened to the site's hosts.
 //
 // The record has only what the clients know: requests, answers and their times. It is compared with the site's later
-// answers, and with a file to which the tasks themselves write. The site's state directories are never read.
+// answers, and with a file to which the tasks write. The site's state directories are never read.
 //
 // # What the clients do
 //
 // Accounts in groups of three pay one another, read their balances and are granted credits. Workers submit jobs of one
-// task, ask for them, repeat submissions and cancel some of the jobs. The operator applies markets and reads them. Each
-// client does one thing at a time and repeats a request under its key until the outcome is known.
+// task, ask for them, repeat submissions and cancel jobs. The operator applies markets and reads them. Each client does
+// one thing at a time and repeats a request under its key until the outcome is known.
 //
 // # What is checked
 //

@@ -29,7 +29,7 @@ type (
 
 func (in moneyAsk) verb() string { return in.kind }
 
-// moneyModel returns the model of a group of accounts that handles one request at a time.
+// moneyModel is the model of a group of accounts that handles one request at a time.
 func moneyModel(opening purses) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return opening },
@@ -82,8 +82,8 @@ const (
 	cancelled
 )
 
-// jobModel is the model of a job that handles one request at a time. The job always has the same number. A cancelled
-// job stays cancelled, and an ended job never becomes active again. A job may end by itself at any time.
+// jobModel is the model of a job that handles one request at a time. Its number never changes. A cancelled job stays
+// cancelled, and an ended job never becomes active again. A job may end by itself at any time.
 var jobModel = porcupine.Model{
 	Init: func() any { return jobState{} },
 	Step: func(state, input, output any) (bool, any) {
@@ -114,8 +114,7 @@ var jobModel = porcupine.Model{
 	DescribeOperation: describe,
 }
 
-// show reports whether the answer out is possible for a job in the state s. It also returns the state that follows from
-// this answer.
+// show reports whether the answer out is possible for a job in the state s, and returns the following state.
 func (s jobState) show(out jobTold) (bool, any) {
 	switch {
 	case out.missing:
@@ -133,8 +132,8 @@ func (s jobState) show(out jobTold) (bool, any) {
 	}
 }
 
-// These are requests about the markets, and their answers. The answers have the time limit of one market, and the
-// version of the markets.
+// These are requests about the markets, and their answers: the time limit of one market, and the version of the
+// markets.
 type (
 	marketAsk struct {
 		apply   messages.Duration // 0 means the markets are only read

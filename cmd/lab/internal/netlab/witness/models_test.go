@@ -10,10 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// A model that accepts every history is useless. Each of these histories is either right, or wrong in exactly one
-// answer.
+// Each of these histories is either right, or wrong in exactly one answer.
 
-// told is a request with its answer. In these tests, each request begins after the previous request has ended.
+// told is a request with its answer. Each request begins after the previous one has ended.
 type told struct{ in, out any }
 
 func history(all ...told) (h []porcupine.Operation) {

@@ -61,7 +61,6 @@ type record struct {
 
 func (r *record) now() int64 { return int64(time.Since(r.began)) }
 
-// request is a request of a client.
 type request interface{ verb() string }
 
 type outcome uint8
@@ -73,7 +72,6 @@ const (
 	unknown                     // the client gave up, and the request may still be carried out
 )
 
-// note records a request and its answer.
 func (r *record) note(client int, model string, call int64, input request, output any, o outcome) {
 	end, at := r.now(), time.Now()
 	r.mu.Lock()
@@ -121,8 +119,8 @@ func (r *record) breaks(format string, arguments ...any) {
 // betweenTries is the pause before a client repeats a request that was refused for a temporary reason.
 const betweenTries = 50 * time.Millisecond
 
-// ask repeats a request until its outcome is known or patience ends. If patience ends, it returns an error with a
-// temporary reason (see messages.Waits).
+// ask repeats a request until its outcome is known or patience ends. Then it returns an error with a temporary reason
+// (see messages.Waits).
 func ask[Reply any](ctx context.Context, b bus.Bus, patience time.Duration, subject string, request any) (Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -139,8 +137,7 @@ func ask[Reply any](ctx context.Context, b bus.Bus, patience time.Duration, subj
 	}
 }
 
-// judge returns the outcome of a request that was answered with err. The list holding has the kinds of errors that are
-// final refusals.
+// judge returns the outcome of a request from its error err. The kinds of errors in holding are final refusals.
 func judge(err error, holding ...messages.Kind) outcome {
 	switch {
 	case err == nil:

@@ -24,8 +24,8 @@ type Config struct {
 	Operator messages.Name
 	Groups   [][]messages.Name // groups of groupSize accounts that pay each other
 	Workers  []messages.Name   // accounts that submit jobs
-	// Markets are the markets of the site. The clients change and read the time limit of the last one. If there are
-	// none, the clients do not use the markets.
+	// Markets are the site's markets. The clients change and read the time limit of the last one. Without markets, they
+	// do not use them.
 	Markets []market.Market
 	// Dir is the directory where tasks record that they ran; all users may enter it.
 	Dir   string
@@ -33,7 +33,7 @@ type Config struct {
 	// Patience is the longest time for a request with all its repetitions.
 	Patience time.Duration
 	Seed     uint64
-	// Plant names a fault that is inserted once into the record. The check must find it. "" means no fault.
+	// Plant names a fault that is inserted once into the record, and that the check must find. "" means none.
 	Plant string
 }
 
@@ -172,7 +172,6 @@ func (w *Witness) purses(g int) (p purses) {
 	return p
 }
 
-// run lets one client act until the round ends.
 func (w *Witness) run(ctx context.Context, client int, act func(context.Context, int, *rand.Rand)) {
 	rng := rand.New(rand.NewPCG(w.Seed, uint64(w.round)<<32|uint64(client)))
 	for {

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study/studytest"
 )
 
-// TestExampleIsThePapers compares the example with the paper. Amounts must agree to the dollar, and shares to 0.001,
-// because the paper's amounts are in whole dollars.
+// Amounts must agree with the paper to the dollar, and shares to 0.001, because the paper's amounts are in whole
+// dollars.
 func TestExampleIsThePapers(t *testing.T) {
 	r := studytest.Run(t, Example, study.Options{})
 	n := r.Numbers.(exampleNumbers)
@@ -27,8 +27,7 @@ func TestExampleIsThePapers(t *testing.T) {
 	}
 }
 
-// TestRoundsOfSettledRowsEndAtTheFixedPoint runs rounds in which every job repeats its step until its row settles. They
-// must end at the same fixed point as the solver.
+// Rounds in which every job repeats its step until its row settles must end at the solver's fixed point.
 func TestRoundsOfSettledRowsEndAtTheFixedPoint(t *testing.T) {
 	r := newRepeated(running)
 	for range 100 {
@@ -46,8 +45,7 @@ func TestRoundsOfSettledRowsEndAtTheFixedPoint(t *testing.T) {
 	}
 }
 
-// TestAuctionBearsThePaperOut runs a small study, which must confirm the statements of the paper's text about figures 6
-// and 7.
+// A small study must confirm the statements of the paper's text about figures 6 and 7.
 func TestAuctionBearsThePaperOut(t *testing.T) {
 	r := studytest.Quick(t, Auction, 2)
 	studytest.Same(t, r, "It takes no more", "With linear utilities", "With log utilities", "95 %")
@@ -58,8 +56,8 @@ func TestAuctionBearsThePaperOut(t *testing.T) {
 	}
 }
 
-// TestUtilitiesBearThePaperOut runs a small study, which must confirm the statements of the paper's text about figure
-// 11. It does not check times, because they depend on the machine.
+// A small study must confirm the statements of the paper's text about figure 11, except for times, which depend on the
+// machine.
 func TestUtilitiesBearThePaperOut(t *testing.T) {
 	r := studytest.Quick(t, Utilities, 2)
 	studytest.Same(t, r, "The ratio", "The variance")

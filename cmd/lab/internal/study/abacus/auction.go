@@ -28,7 +28,7 @@ type setting struct {
 	log            bool
 }
 
-// usual is the paper's default setting. Each figure varies one of its values.
+// usual is the paper's default setting. Each figure varies one value.
 var usual = setting{users: 32, classes: 4, alpha: 0.5}
 
 // sweep is the axis of a figure: its values, and how they change the setting.
@@ -59,9 +59,8 @@ type measured struct {
 	Solver95 float64 `json:"solver_ms_95"`
 }
 
-// coarse is a limit for the change of a sub-budget from one round to the next, as a part of the budget. A change up to
-// this limit counts as no change. The paper does not say when two rounds count as equal. Its figures are in whole
-// dollars, with budgets of at most 200.
+// coarse is the largest change of a sub-budget between rounds, as a part of the budget, that counts as no change. The
+// paper gives no limit. Its figures are in whole dollars, with budgets of at most 200.
 const coarse = 0.005
 
 const (
@@ -139,7 +138,6 @@ func (s *setting) measure(r *rand.Rand, n int) (*measured, error) {
 // mostRounds is the number of rounds after which an auction is stopped if it has not ended by itself.
 const mostRounds = 10_000
 
-// timed runs an auction and returns the milliseconds that it took.
 func timed(run func() (*proportional.Result, error)) (float64, *proportional.Result, error) {
 	began := time.Now()
 	r, err := run()
@@ -166,8 +164,8 @@ func roundsUntil(s *proportional.Solver, p *proportional.Problem, part float64) 
 	}
 }
 
-// settledRounds does what roundsUntil does, but in each round every job repeats its step until its row of sub-budgets
-// no longer changes (see repeated).
+// settledRounds does what roundsUntil does, but in each round every job repeats its step until its row settles (see
+// repeated).
 func settledRounds(p *proportional.Problem, part float64) int {
 	r := newRepeated(p)
 	for k := 1; ; k++ {

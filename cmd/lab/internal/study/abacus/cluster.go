@@ -26,14 +26,13 @@ type user struct {
 	between float64          // seconds between submissions, on average
 }
 
-// cluster has the slots of a cluster and the users who share them.
 type cluster struct {
 	users []user
 	slots [classes]int
 	alpha float64
 	fifo  bool // the earliest job gets everything that it can use, without an auction
-	// levels is set if jobs have deadlines (the paper's service levels). It is the random generator that chooses among
-	// jobs outside the pool.
+	// levels is set if jobs have deadlines (the paper's service levels). This random generator chooses among jobs
+	// outside the pool.
 	levels *rand.Rand
 	hadoop
 }
@@ -117,7 +116,7 @@ type course struct {
 }
 
 // served has the results of a run: the mean response time of each user in seconds, the end of the last job, the sum of
-// the budgets of jobs that met their deadlines, and the part of map tasks that ran on a node without their data.
+// the budgets of jobs in time, and the part of map tasks on nodes without their data.
 type served struct {
 	response []float64
 	total    float64
@@ -125,8 +124,8 @@ type served struct {
 	away     float64
 }
 
-// run serves the jobs until all have ended. It changes the jobs. All events of the same time happen together, before
-// slots are given out.
+// run serves the jobs, which it changes, until all have ended. All events of the same time happen before slots are
+// given out.
 func (c *cluster) run(jobs []*mapReduce) (*served, error) {
 	r := &course{cluster: c, free: c.slots, idle: c.nodes(), sums: make([]float64, len(c.users)), counts: make([]int, len(c.users))}
 	for len(jobs) > 0 || len(r.ends) > 0 {
@@ -185,7 +184,6 @@ func (r *course) end(e ending) bool {
 	return true
 }
 
-// auction divides the slots among the active jobs.
 func (r *course) auction() error {
 	if r.levels != nil {
 		return r.pool()
@@ -194,8 +192,8 @@ func (r *course) auction() error {
 	return err
 }
 
-// start gives free slots to jobs that have a task for them. Each slot goes to the job that now has the smallest part of
-// the slots that are its share.
+// start gives free slots to jobs that have a task for them. Each goes to the job with the smallest part of the slots
+// that are its share.
 func (r *course) start() {
 	for class := range classes {
 		for r.free[class] > 0 {
@@ -213,7 +211,6 @@ func (r *course) start() {
 	}
 }
 
-// begin starts the next task of a job in a class.
 func (r *course) begin(j *mapReduce, class int) {
 	d := j.durations[class][j.next[class]]
 	j.next[class]++
@@ -230,7 +227,7 @@ func (r *course) begin(j *mapReduce, class int) {
 	byEnd.Push(&r.ends, e)
 }
 
-// pick returns the job that starts a task of a class. If fit is not nil, it chooses only jobs for which fit is true.
+// pick returns the job that starts a task of a class. If fit is not nil, the job must fit.
 func (r *course) pick(class int, fit func(*mapReduce) bool) *mapReduce {
 	var best *mapReduce
 	least := math.Inf(1)

@@ -8,14 +8,14 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study/studytest"
 )
 
-// alone returns a job of a user with two map tasks of 10 seconds, two reduce tasks of 4 seconds, and a budget of 100.
+// alone returns a job with two map tasks of 10 seconds, two reduce tasks of 4 seconds, and a budget of 100.
 func alone(user int) *mapReduce {
 	return &mapReduce{user: user, budget: 100, durations: [classes][]float64{{10, 10}, {4, 4}}, left: [classes]int{2, 2}}
 }
 
-// TestCluster runs two equal jobs on two slots of each class, and compares the times with values computed by hand. With
-// first in, first out, the first job ends its maps at 10 and its reduces at 14, and the second job does so 10 seconds
-// later. With equal shares, both end their maps at 20 and their reduces at 28.
+// Two equal jobs run on two slots of each class. The times are computed by hand. With first in, first out, the first
+// job ends its maps at 10 and its reduces at 14, the second job 10 seconds later. With equal shares, both end their
+// maps at 20 and their reduces at 28.
 func TestCluster(t *testing.T) {
 	for _, c := range []struct {
 		fifo          bool
@@ -33,8 +33,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// TestUsersJobsDoNotDependOnOthers checks that a user's jobs do not depend on the other users, so that the points of an
-// axis can be compared.
+// A user's jobs do not depend on the other users, so that the points of an axis can be compared.
 func TestUsersJobsDoNotDependOnOthers(t *testing.T) {
 	of := func(jobs []*mapReduce) (sum float64, n int) {
 		for _, j := range jobs {
@@ -50,15 +49,14 @@ func TestUsersJobsDoNotDependOnOthers(t *testing.T) {
 	}
 }
 
-// TestEfficiencyBearsThePaperOut checks the paper's statements about the effect of a budget.
 func TestEfficiencyBearsThePaperOut(t *testing.T) {
 	r := studytest.Quick(t, Efficiency, 1)
 	studytest.Same(t, r, "A larger budget", "It makes the others", "With less than the others", "A larger α")
 }
 
-// TestTotalTime runs a small study of total times. With more users, the total time must never be shorter. With short
-// jobs whose data is on some nodes only, the auction must be faster than first in, first out, because the auction's
-// scheduler prefers nodes with the data. In the other variants it must not be faster.
+// With more users, the total time must never be shorter. With short jobs whose data is on some nodes only, the auction
+// must be faster than first in, first out, because its scheduler prefers nodes with the data. Otherwise it must not be
+// faster.
 func TestTotalTime(t *testing.T) {
 	r := studytest.Quick(t, Time, 1)
 	n := r.Numbers.(map[string]both)
@@ -76,9 +74,9 @@ func TestTotalTime(t *testing.T) {
 	}
 }
 
-// TestPool compares the pool with values computed by hand. By ARIA's bounds, one job alone is estimated to take 18.9
-// seconds, and two together 29.4. With earlier deadlines, the job with the larger budget gets all slots first and ends
-// at 14, and the other job ends at 24. With deadlines of 30 both jobs share the slots, and end at 28.
+// The values are computed by hand. By ARIA's bounds, one job alone is estimated to take 18.9 seconds, and two together
+// 29.4. With earlier deadlines, the job with the larger budget gets all slots first and ends at 14, and the other job
+// ends at 24. With deadlines of 30 both jobs share the slots, and end at 28.
 func TestPool(t *testing.T) {
 	for _, c := range []struct{ deadline, profit float64 }{{13, 0}, {20, 100}, {23, 100}, {24, 160}, {30, 160}} {
 		u := user{weights: [classes]float64{1, 1}, seconds: [classes]float64{10, 4}}
@@ -96,8 +94,8 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// TestSLOBearsThePaperOut runs a small study. It must confirm the paper's sentence about the overall profit. If the
-// load is below the capacity, each scheduler must earn almost the budgets of all jobs.
+// A small study must confirm the paper's sentence about the overall profit. Below the capacity, each scheduler must
+// earn almost the budgets of all jobs.
 func TestSLOBearsThePaperOut(t *testing.T) {
 	r := studytest.Quick(t, SLO, 2)
 	studytest.Same(t, r, "The overall profit")

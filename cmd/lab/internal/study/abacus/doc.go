@@ -1,8 +1,8 @@
 // Package abacus reproduces the results of J. Ding, Z. Zhang, R. T. B. Ma and Y. Yang, "Auction-based cloud service
-// differentiation with service level objectives": the example (figures 2 to 4); the rounds and the time that the
-// auction takes (figures 6 to 8); how bids help their users (figures 9 and 12); the total time compared with first in,
-// first out (figures 10 and 13); the weights that are estimated from runs (figure 11); and the income from jobs with
-// deadlines (figure 14).
+// differentiation with service level objectives": the example (figures 2 to 4); the rounds and the time of the auction
+// (figures 6 to 8); how bids help their users (figures 9 and 12); the total time compared with first in, first out
+// (figures 10 and 13); the weights estimated from runs (figure 11); and the income from jobs with deadlines (figure
+// 14).
 //
 // # Model
 //
@@ -13,6 +13,5 @@
 // clusters with more of Hadoop's properties: only some nodes have the data of a map, and reduces hold slots while they
 // wait for maps.
 //
-// The times of figures 8 and 11c are measured on the machine on which the study runs. Everything else depends only on
-// the seed.
+// The times of figures 8 and 11c are measured on the machine of the study. Everything else depends only on the seed.
 package abacus

@@ -32,13 +32,13 @@ var efficiencyAxes = []axis{
 // shownUsers is the number of users in the tables and figures.
 const shownUsers = 3
 
-// The type both has the results along an axis, once with the auction and once with first in, first out.
+// both has the results along an axis, with the auction and with first in, first out.
 type both struct {
 	Auction []estimates `json:"auction"`
 	FIFO    []estimates `json:"fifo"`
 }
 
-// runBoth measures both schedulers along axes, with n repetitions at each point of an axis.
+// runBoth measures both schedulers along axes, n times at each point.
 func runBoth(o study.Options, axes []axis, n int) (map[string]both, error) {
 	out := map[string]both{}
 	for k := range axes {

@@ -18,8 +18,7 @@ var Example = study.Study{
 }
 
 // The problem running is the paper's example. The paper's text describes the first job, the third job's utility, and
-// the first job's result. The other numbers are our choice, in whole weights and tens of dollars, so that the example
-// has the paper's result.
+// the first job's result. The other numbers are our choice, so that the example has the paper's result.
 var running = &proportional.Problem{
 	Alpha:   0.5,
 	Log:     make([]bool, 3),
@@ -35,8 +34,8 @@ var (
 	paperSubbudgets = []float64{64, 36}
 )
 
-// exampleNumbers are the results by job and class. The field rounds has the first job's sub-budgets after each round in
-// which every job makes a single step.
+// exampleNumbers are the results by job and class. The field rounds has the first job's sub-budgets after each round of
+// single steps.
 type exampleNumbers struct {
 	Shares     [][]float64 `json:"shares"`
 	Subbudgets [][]float64 `json:"subbudgets"`

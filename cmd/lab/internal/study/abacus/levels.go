@@ -12,9 +12,9 @@ import (
 // taskSpread is the largest difference of a task's duration from the mean, as a part of the mean.
 const taskSpread = 0.2
 
-// pool divides the active jobs into a pool and the other jobs, as section 6 of the paper does. It takes jobs by
-// descending budget. A job joins the pool if all members are then still estimated to be in time, with the shares that
-// the auction gives them. The slots are shared in the pool. The other jobs get slots that the pool cannot use.
+// pool divides the active jobs into a pool and the others, as section 6 of the paper does. It takes jobs by descending
+// budget. A job joins the pool if all members are then still estimated to be in time, with the shares of the auction.
+// The others get slots that the pool cannot use.
 func (r *course) pool() error {
 	order := slices.Clone(r.active)
 	slices.SortStableFunc(order, func(a, b *mapReduce) int { return cmp.Compare(b.budget, a.budget) })
@@ -35,8 +35,8 @@ func (r *course) pool() error {
 	return err
 }
 
-// share runs the auction among the members of a pool, or among all jobs. It reports whether all are estimated to be
-// in time.
+// share runs the auction among the members of a pool, or among all jobs, and reports whether all are estimated to be in
+// time.
 func (r *course) share(members []*mapReduce) (bool, error) {
 	if len(members) == 0 {
 		return true, nil
@@ -57,8 +57,8 @@ func (r *course) share(members []*mapReduce) (bool, error) {
 	return fits, nil
 }
 
-// estimate returns the estimated time for the rest of a job, by the bounds of ARIA. The job's shares of the slots are
-// rounded to whole slots.
+// estimate returns the estimated time for the rest of a job, by the bounds of ARIA. The shares are rounded to whole
+// slots.
 func (r *course) estimate(j *mapReduce, shares [classes]float64) float64 {
 	var phases []aria.Phase
 	var slots []int
@@ -73,7 +73,7 @@ func (r *course) estimate(j *mapReduce, shares [classes]float64) float64 {
 	return aria.Estimate(phases, slots)
 }
 
-// leftover returns a random job outside the pool that has a task for a class, or nil if there is none.
+// leftover returns a random job outside the pool that has a task for a class, or nil.
 func (r *course) leftover(class int) *mapReduce {
 	var waiting []*mapReduce
 	for _, j := range r.active {

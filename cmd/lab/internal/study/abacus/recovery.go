@@ -9,15 +9,15 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// repeatedJob is an experiment like figure 11 of Ding et al. A user repeats a job with fixed weights for two resources.
-// The job's shares of the resources differ from run to run. The weights are estimated from the utilities of the runs.
+// repeatedJob is an experiment like figure 11 of Ding et al. A user repeats a job with fixed weights for two resources,
+// whose shares differ from run to run. The weights are estimated from the utilities of the runs.
 type repeatedJob struct {
 	Weights [2]float64
 	// Low and High are the limits of each run's shares, which are uniform.
 	Low, High float64
 	// Timed makes the utility the inverse of a run time. The job uses one resource after the other, and its work on
-	// each is in proportion to the weight. The inverse of such a time is only nearly linear in the shares. If Timed is
-	// false, the utility is linear.
+	// each is in proportion to the weight. The inverse is only nearly linear in the shares. If Timed is false, the
+	// utility is linear.
 	Timed bool
 	// Noise is the relative fluctuation of utilities (standard deviation of their logarithm).
 	Noise float64
@@ -30,13 +30,13 @@ func figure11(runs int, seed uint64) repeatedJob {
 	return repeatedJob{Weights: [2]float64{6, 1}, Low: 0, High: 1, Noise: 0.05, Runs: runs, Seed: seed}
 }
 
-// recoveredWeights are the two weights that an experiment has estimated, in two ways.
+// recoveredWeights are the estimates of the two weights, in two ways.
 type recoveredWeights struct {
 	Plain    []float64 // by least squares, as in the paper; nil if they are undetermined
 	Estimate []float64 // by utility.Regression.Estimate, with equal weights as the default
 }
 
-// repeat repeats the experiment. It refuses an experiment with impossible parameters.
+// repeat repeats the experiment. It refuses impossible parameters.
 func (e *repeatedJob) repeat(repetitions int) ([]recoveredWeights, error) {
 	if err := e.check(repetitions); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (e *repeatedJob) check(repetitions int) error {
 	return nil
 }
 
-// once makes the experiment a single time: it runs the job a number of times and learns from the runs.
+// once runs the job a number of times and learns from the runs.
 func (e *repeatedJob) once(r *rand.Rand) (*utility.Regression, error) {
 	g, err := utility.New(job.Linear, len(e.Weights), 0)
 	if err != nil {

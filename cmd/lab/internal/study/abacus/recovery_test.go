@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// recovered returns three numbers about the ratios of the estimated weights: the part of them between 5 and 9, their
-// median, and the standard deviation of their logarithms.
+// recovered returns three numbers about the ratios of the estimated weights: the part between 5 and 9, the median, and
+// the standard deviation of the logarithms.
 func recovered(t *testing.T, e repeatedJob, of func(recoveredWeights) []float64) (part, median, deviation float64) {
 	t.Helper()
 	all, err := e.repeat(1000)
@@ -39,8 +39,8 @@ func recovered(t *testing.T, e repeatedJob, of func(recoveredWeights) []float64)
 	return part, math.Exp(logs[500]), deviation
 }
 
-// TestRecovery repeats figure 11 of Ding et al. a thousand times. With 5 runs, the ratio must usually be between 5
-// and 9. With more runs, it must vary less.
+// TestRecovery repeats figure 11 of Ding et al. a thousand times. With 5 runs, the ratio must usually be between 5 and
+// 9. With more runs, it must vary less.
 func TestRecovery(t *testing.T) {
 	for name, of := range map[string]func(recoveredWeights) []float64{
 		"plain": func(w recoveredWeights) []float64 { return w.Plain }, "estimate": func(w recoveredWeights) []float64 { return w.Estimate },
@@ -57,8 +57,8 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// TestTimedRecovery uses the inverse of a run time as the utility, which is only nearly linear in the shares. If all
-// shares vary in the same range, a linear fit must still find nearly the right weights.
+// The utility is the inverse of a run time, which is only nearly linear in the shares. If all shares vary in the same
+// range, a linear fit must still find nearly the right weights.
 func TestTimedRecovery(t *testing.T) {
 	e := figure11(20, 1)
 	e.Timed, e.Low, e.High = true, 0.25, 0.5

@@ -7,8 +7,8 @@ import (
 )
 
 // repeated runs rounds in which each job repeats the step of algorithm 2 until its row of sub-budgets settles, as in
-// the paper's figure 4. In such a round each job makes a best response. Our solver makes one step for each job in a
-// round. Both end at the same fixed point.
+// the paper's figure 4: each job makes a best response. Our solver makes one step for each job. Both end at the same
+// fixed point.
 type repeated struct {
 	p      *proportional.Problem
 	bids   []float64 // n·m
@@ -17,7 +17,7 @@ type repeated struct {
 	next   []float64 // m, temporary
 }
 
-// settledAt is the largest change of a row, as a part of the budget, that counts as no change.
+// settledAt is the largest change of a row, as a part of the budget, that counts as none.
 const settledAt = 1e-9
 
 // mostSteps is the largest number of steps of a row. If α is near 1, the steps may go in a circle.
@@ -35,8 +35,7 @@ func newRepeated(p *proportional.Problem) *repeated {
 	return r
 }
 
-// round lets every job settle its row, and returns the largest move of a
-// sub-budget, as a part of its budget.
+// round lets every job settle its row, and returns the largest move of a sub-budget, as a part of its budget.
 func (r *repeated) round() float64 {
 	most := 0.0
 	for i := range r.p.Budgets {

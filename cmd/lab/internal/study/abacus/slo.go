@@ -22,7 +22,7 @@ var SLO = study.Study{
 // rates are the sizes of workloads, divided by the capacity of the cluster.
 var rates = []float64{0.5, 1, 1.5, 2, 2.5, 3}
 
-// The repetitions of each setting, the number of machines in the paper, and the range of budgets (the same as in
+// These are the repetitions of each setting, the number of machines in the paper, and the range of budgets (that of
 // figures 6 to 8).
 const (
 	sloRepeats      = 30
@@ -39,7 +39,7 @@ type deadlines struct {
 }
 
 // The paper gives the range of the uniform distribution. For its normal distributions it gives only the variances, 2
-// and 3. We take the variances as square minutes, and use the mean of the uniform distribution.
+// and 3. We take them as square minutes, and use the mean of the uniform distribution.
 var settings = []deadlines{
 	{"normal, variance 2", func(r *rand.Rand) float64 { return 60 * (12.5 + math.Sqrt(2)*r.NormFloat64()) }},
 	{"normal, variance 3", func(r *rand.Rand) float64 { return 60 * (12.5 + math.Sqrt(3)*r.NormFloat64()) }},
@@ -103,9 +103,8 @@ func (d *deadlines) measure(rate float64, repeats int, seed uint64) (*profits, e
 	return p, nil
 }
 
-// levelled draws jobs with deadlines and budgets, submitted at uniformly distributed times. All kinds of jobs are
-// equally frequent. The argument rate is the demand for the most wanted class of slots, divided by the supply of that
-// class.
+// levelled draws jobs with deadlines and budgets, submitted at uniform times, with all kinds equally frequent. The
+// argument rate is the demand for the most wanted class of slots, divided by its supply.
 func (c *cluster) levelled(rate float64, d *deadlines, r *rand.Rand) (jobs []*mapReduce) {
 	var work [classes]float64
 	for i := 0; max(work[mapClass]/float64(c.slots[mapClass]), work[reduceClass]/float64(c.slots[reduceClass])) < rate*submitSeconds; i++ {
@@ -122,7 +121,7 @@ func (c *cluster) levelled(rate float64, d *deadlines, r *rand.Rand) (jobs []*ma
 	return jobs
 }
 
-// compare returns the profit of each scheduler from the same jobs. It changes the jobs.
+// compare returns each scheduler's profit from the same jobs, which it changes.
 func (c *cluster) compare(jobs []*mapReduce, seed uint64) ([]float64, error) {
 	in := &aria.Instance{Slots: c.slots[:]}
 	for _, j := range jobs {

@@ -49,12 +49,10 @@ func percent(e study.Estimate) string {
 	return fmt.Sprintf("%+.1f ± %.1f %%", 100*e.Mean, 100*e.Half)
 }
 
-// competitive is our limit for the paper's word "competitive": a profit counts as competitive if it is at most this
-// part below ARIA's profit.
+// competitive is our limit for the paper's word "competitive": the largest part by which a profit may be below ARIA's.
 const competitive = 0.1
 
-// verdict judges all settings and rates together, because the paper's text has only one sentence about its figure,
-// without numbers.
+// verdict judges all settings and rates together, because the paper's text has only one sentence about its figure.
 func (n sloNumbers) verdict(p *study.Page) {
 	var all []profits
 	for _, d := range settings {

@@ -24,15 +24,13 @@ const (
 	lowRatio, highRatio = 5, 9
 )
 
-// pointJobs is the number of jobs for each estimate in the paper's scatter plot. points is the number of estimates in
-// that plot.
+// pointJobs is the number of jobs for each estimate in the paper's scatter plot. points is the number of its estimates.
 const (
 	pointJobs = 5
 	points    = 20
 )
 
-// jobCounts are the numbers of jobs for which the variance is shown. The paper's text does not give the numbers of jobs
-// of its figure.
+// jobCounts are the numbers of jobs for which the variance is shown. The paper's text does not give its numbers.
 var jobCounts = []int{5, 10, 15, 20, 30, 50}
 
 // estimator has the results of one way to estimate the weights, over the repetitions.

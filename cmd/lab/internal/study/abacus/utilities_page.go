@@ -10,7 +10,6 @@ import (
 // paperMillis is the time of the paper's estimates, in milliseconds.
 const paperMillis = 3
 
-// figures draws the three parts of figure 11.
 func (n *utilitiesNumbers) figures() []*study.Figure {
 	scatter := study.NewFigure(utilitiesName+"-weights", "weight on map", "weight on reduce")
 	scatter.X.Cover(0)

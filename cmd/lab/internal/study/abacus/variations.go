@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study"
 )
 
-// variation changes the clusters of figures 10 and 13, to be more like the clusters that the paper may have used.
+// variation changes the clusters of figures 10 and 13, to be more like those that the paper may have used.
 type variation struct {
 	key, name string
 	hadoop
@@ -32,7 +32,7 @@ var variations = []variation{
 	{"data-slow-short", "data, slow start, a quarter of the tasks", everyOne, 4},
 }
 
-// fewer divides the number of repetitions: variations have half as many as other settings.
+// fewer divides the number of repetitions of variations.
 const fewer = 2
 
 // axes returns the axes about which the paper makes claims, with the changed clusters.

@@ -29,8 +29,8 @@ func private(number int) *cluster {
 }
 
 // public returns the cluster of figures 12 and 13. Its virtual machines have two map and two reduce slots, and its
-// users have ten kinds of jobs. The sixth and the ninth kind need mostly reduce slots, the others mostly map slots.
-// The paper's text does not give its table of kinds; it says only that the third kind's ratio is nearest to 4.
+// users have ten kinds of jobs. The sixth and the ninth kind need mostly reduce slots, the others mostly map slots. The
+// paper's table of kinds is unknown; its text says only that the third kind's ratio is nearest to 4.
 func public(number, machines int) *cluster {
 	c := &cluster{slots: [classes]int{2 * machines, 2 * machines}, alpha: 0.5, hadoop: hadoop{perNode: 2}}
 	ratios := []float64{2, 3, 4, 5, 3, 0.4, 2, 6, 0.5, 4}
@@ -45,7 +45,7 @@ func public(number, machines int) *cluster {
 	return c
 }
 
-// estimates are the results of one point of an axis, with their confidence intervals.
+// estimates are the results of one point of an axis, with confidence intervals.
 type estimates struct {
 	At       float64          `json:"at"`
 	Response []study.Estimate `json:"response_s"` // by user
@@ -85,7 +85,7 @@ type axis struct {
 	of          func(x float64) *cluster
 }
 
-// often returns the number of repetitions of a setting: the smaller number if the options ask for a quick study.
+// often returns the number of repetitions of a setting: fewer for a quick study.
 func often(o study.Options) int { return study.Sized(o, repeats, quickRepeats) }
 
 // run measures each value of the axis n times, with the auction or with first in, first out.
@@ -109,7 +109,6 @@ func third(c *cluster, change func(*user)) *cluster {
 	return c
 }
 
-// budgeted and reporting return changes of a user: budgeted sets the budget, and reporting sets the ratio of the
-// reported weights.
+// budgeted and reporting return changes of a user: of the budget, and of the ratio of the reported weights.
 func budgeted(x float64) func(*user)  { return func(u *user) { u.budget = x } }
 func reporting(x float64) func(*user) { return func(u *user) { u.weights = [classes]float64{x, 1} } }

@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { casetest.Main(m, 1000) }
 
-// bounds returns the shortest and the longest time that the phase can take on a number of slots, over all orders of its
-// tasks. There must be at least one slot.
+// bounds returns the shortest and the longest time of the phase on a number of slots, at least one, over all orders of
+// its tasks.
 func (p *Phase) bounds(slots int) (low, up float64) {
 	if p.Tasks == 0 {
 		return 0, 0
@@ -25,8 +25,7 @@ func (p *Phase) bounds(slots int) (low, up float64) {
 	return max(n*p.Mean/s, p.Longest), (n-1)*p.Mean/s + p.Longest
 }
 
-// TestBoundsHold starts the tasks of a phase in random order, each on the slot that is free first. The phase must end
-// within its bounds.
+// The tasks of a phase start in random order, each on the first free slot. The phase must end within its bounds.
 func TestBoundsHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		durations := rapid.SliceOfN(rapid.Float64Range(0, 10), 1, 30).Draw(t, "durations")
@@ -60,7 +59,7 @@ func drawPhases(t *rapid.T) ([]Phase, []int) {
 	return phases, slots
 }
 
-// TestFewest compares the result of Fewest with a search over all numbers of slots.
+// TestFewest compares Fewest with a search over all numbers of slots.
 func TestFewest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		phases, slots := drawPhases(t)
@@ -97,9 +96,8 @@ func TestFewest(t *testing.T) {
 	})
 }
 
-// TestLagrange checks an example of two phases. Their values of a are 4·(16−1/2) = 62 and 4·(4−1/2) = 14, and they have
-// no tails. With a time of 38 left, the solution in real numbers is √62·(√62+√14)/38 = 2.4 slots and √14·(√62+√14)/38 =
-// 1.1 slots.
+// An example has two phases. Their values of a are 4·(16−1/2) = 62 and 4·(4−1/2) = 14, and they have no tails. With a
+// time of 38 left, the solution in real numbers is √62·(√62+√14)/38 = 2.4 slots and √14·(√62+√14)/38 = 1.1 slots.
 func TestLagrange(t *testing.T) {
 	phases := []Phase{{Tasks: 16, Mean: 4, Longest: 4}, {Class: 1, Tasks: 4, Mean: 4, Longest: 4}}
 	slots := []int{16, 4}
@@ -134,9 +132,8 @@ func draw(t *rapid.T) *Instance {
 	return in
 }
 
-// TestScheduleIsPossible checks schedules of random instances. Every job must end, and not earlier than its work
-// allows. The profit must be the sum of the values of the jobs that are in time. All work of a class must fit in the
-// slots of that class between the first start and the last end.
+// The instances are random. Every job must end, and not earlier than its work allows. The profit must be the sum of the
+// values of the jobs in time. All work of a class must fit in its slots between the first start and the last end.
 func TestScheduleIsPossible(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := draw(t)
@@ -176,8 +173,7 @@ func TestScheduleIsPossible(t *testing.T) {
 	})
 }
 
-// TestAlone runs one job of equal tasks. Under every rule, the job must be in time if its upper bound with the fewest
-// slots is in time.
+// One job of equal tasks must be in time under every rule, if its upper bound with the fewest slots is.
 func TestAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		phases, slots := drawPhases(t)
@@ -205,9 +201,9 @@ func TestAlone(t *testing.T) {
 	})
 }
 
-// TestWhatTheRulesDo runs two jobs on 4 slots: 8 tasks of 10 with a deadline of 100, and a moment later 3 tasks of 10
-// with a deadline of 12. The first needs one slot to be in time. Under Least it leaves the other slots to the second
-// job. Under Spare and Most it takes all, and the second job is late.
+// Two jobs run on 4 slots: 8 tasks of 10 with a deadline of 100, and a moment later 3 tasks of 10 with a deadline of
+// 12. The first needs one slot to be in time. Under Least it leaves the other slots to the second job. Under Spare and
+// Most it takes all, and the second job is late.
 func TestWhatTheRulesDo(t *testing.T) {
 	for _, c := range []struct {
 		rule   Rule
@@ -224,7 +220,7 @@ func TestWhatTheRulesDo(t *testing.T) {
 	}
 }
 
-// TestLateJobsGoLast checks that a job whose deadline has passed does not delay a job that can be in time.
+// A job whose deadline has passed must not delay a job that can be in time.
 func TestLateJobsGoLast(t *testing.T) {
 	one := []Phase{{Tasks: 1, Mean: 10, Longest: 10}}
 	r, err := Schedule(&Instance{Slots: []int{1}, Rule: Spare, Jobs: []Job{
@@ -259,8 +255,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// BenchmarkSchedule schedules 1,000 jobs of 50 map and 10 reduce tasks. Together the jobs need as much time as the
-// slots have.
+// The benchmark schedules 1,000 jobs of 50 map and 10 reduce tasks, which need as much time as the slots have.
 func BenchmarkSchedule(b *testing.B) {
 	rng, in := rand.New(rand.NewPCG(1, 2)), &Instance{Slots: []int{100, 20}, Rule: Spare}
 	for i := range 1000 {

@@ -1,5 +1,5 @@
 // Package aria schedules jobs with deadlines by earliest deadline first. It gives each job the fewest slots with which
-// the job should be in time. Package abacus compares its pool for jobs with deadlines with this scheduler.
+// the job should be in time. Package abacus compares its pool of jobs with this scheduler.
 //
 // # Model
 //

@@ -25,9 +25,9 @@ func Estimate(phases []Phase, slots []int) float64 {
 	return sum
 }
 
-// Fewest returns for each phase the number of slots with which all phases are estimated to end within the time left. It
-// reports whether this is possible. If it is not possible, each number is as many slots as the phase can use. The
-// argument slots has the number of slots of each class. The result is written to out, which grows if needed.
+// Fewest returns for each phase the number of slots with which all phases are estimated to end within the time left,
+// and true. If that is impossible, each phase gets as many slots as it can use, and the result is false. The argument
+// slots has the number of slots of each class. The result is written to out, which grows if needed.
 func Fewest(phases []Phase, slots []int, left float64, out []int) ([]int, bool) {
 	out = out[:0]
 	for _, p := range phases {
@@ -46,9 +46,9 @@ func Fewest(phases []Phase, slots []int, left float64, out []int) ([]int, bool) 
 	return out, true
 }
 
-// lagrange computes the fewest slots. At the start, the argument slots has the most slots that each phase can use.
-// lagrange reduces these numbers to the solution in real numbers, rounded up. If a phase would need more than it can
-// use, it keeps that number, and the other phases are solved for the remaining time.
+// lagrange computes the fewest slots. At first, the argument slots has the most slots that each phase can use. lagrange
+// reduces them to the solution in real numbers, rounded up. A phase that would need more than it can use keeps that
+// number, and the others are solved for the remaining time.
 func lagrange(phases []Phase, left float64, slots []int) {
 	open := 0 // bits of the phases that are not solved yet
 	for i, p := range phases {
@@ -90,7 +90,7 @@ func settle(phases []Phase, slots []int, open int, factor float64) {
 	}
 }
 
-// trim removes slots that are unnecessary because of rounding, as long as the estimate is still within the time left.
+// trim removes slots that only rounding has added, while the estimate is within the time left.
 func trim(phases []Phase, left float64, slots []int) {
 	for i := range phases {
 		for slots[i] > 1 {

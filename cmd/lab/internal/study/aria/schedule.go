@@ -45,7 +45,6 @@ type state struct {
 	result  *Result
 }
 
-// progress is a job and the state of its work.
 type progress struct {
 	*Job
 	index   int
@@ -80,7 +79,7 @@ func byDeadline(a, b *progress) int {
 	return cmp.Or(cmp.Compare(a.Deadline, b.Deadline), cmp.Compare(a.Submit, b.Submit), cmp.Compare(a.index, b.index))
 }
 
-// move removes the phases of a job that are done, and reports whether all are done.
+// move removes the finished phases of a job, and reports whether all are finished.
 func (s *state) move(job *progress) bool {
 	for len(job.rest) > 0 && job.rest[0].Tasks == 0 {
 		job.rest = job.rest[1:]
@@ -108,7 +107,7 @@ func (s *state) end(e event) {
 	}
 }
 
-// assign gives the free slots to jobs: first the slots that jobs need, and then the other slots according to the rule.
+// assign gives the free slots to jobs: first those that jobs need, then the others according to the rule.
 func (s *state) assign() {
 	late, _ := slices.BinarySearchFunc(s.active, s.now, func(p *progress, now float64) int {
 		return cmp.Compare(p.Deadline, now)
@@ -129,8 +128,7 @@ func (s *state) assign() {
 	}
 }
 
-// need returns the number of slots that the job's current phase should have. If no slot is free, the number does not
-// matter.
+// need returns the number of slots that the job's current phase should have, or any number if no slot is free.
 func (s *state) need(job *progress) int {
 	if s.Rule == Most || s.free[job.rest[0].Class] == 0 {
 		return math.MaxInt
@@ -139,8 +137,7 @@ func (s *state) need(job *progress) int {
 	return s.fewest[0]
 }
 
-// start starts tasks of a job's current phase. It stops when as many tasks run as the argument most says, when no task
-// is left, or when no slot is free.
+// start starts tasks of a job's current phase, until the number most of them runs, or no task or no free slot is left.
 func (s *state) start(job *progress, most int) {
 	p := &job.rest[0]
 	for job.running < min(most, p.Tasks) && s.free[p.Class] > 0 {

@@ -36,7 +36,7 @@ func (c *cluster) problem() *deadlineaware.Problem {
 	return p
 }
 
-// join adds a job whose user has type t. The job is scheduled with this type.
+// join adds a job of a user with type t, with which the job is scheduled.
 func (c *cluster) join(t jobmsg.Valuation, work float64) (*job, error) {
 	curve, err := valuation.New(t)
 	if err != nil {
@@ -47,7 +47,8 @@ func (c *cluster) join(t jobmsg.Valuation, work float64) (*job, error) {
 	return j, nil
 }
 
-// offer returns the menu of contracts for the job that joined last. declared is the type that the job's user declares.
+// offer returns the menu of contracts for the job that joined last. The argument declared is the type that its user
+// declares.
 func (c *cluster) offer(declared jobmsg.Valuation, class contract.Sampler, seed uint64) (*contract.Offer, error) {
 	d, err := contract.NewDraw(declared, class, replicas, seed)
 	if err != nil {
@@ -57,8 +58,8 @@ func (c *cluster) offer(declared jobmsg.Valuation, class contract.Sampler, seed 
 }
 
 // arrive adds a job of type t, offers it a menu, and takes the contract for this type. Then all jobs are scheduled
-// again. If class is nil, there is no menu: the job is scheduled with its own type, with both of its times multiplied
-// by part.
+// again. If class is nil, there is no menu: the job is scheduled with its own type, whose two times are multiplied by
+// part.
 func (c *cluster) arrive(t jobmsg.Valuation, work float64, class contract.Sampler, seed uint64, part float64) error {
 	j, err := c.join(t, work)
 	if err != nil {
@@ -81,7 +82,6 @@ func (c *cluster) arrive(t jobmsg.Valuation, work float64, class contract.Sample
 	return c.order()
 }
 
-// order puts the jobs in the scheduler's order.
 func (c *cluster) order() error {
 	s, err := deadlineaware.New(c.problem())
 	if err != nil {
@@ -95,8 +95,7 @@ func (c *cluster) order() error {
 	return nil
 }
 
-// run lets the server work until a time. A job that completes is charged the agreed price, scaled by the value that the
-// user receives.
+// run lets the server work until a time. A completed job is charged the agreed price, scaled by the user's value.
 func (c *cluster) run(until float64) {
 	for len(c.jobs) > 0 && c.now+c.jobs[0].work <= until {
 		j := c.jobs[0]

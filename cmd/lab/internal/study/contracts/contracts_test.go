@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestDivergenceBearsThePaperOut runs a small study, which must confirm both sentences of the paper about figure 7.
+// A small study must confirm both sentences of the paper about figure 7.
 func TestDivergenceBearsThePaperOut(t *testing.T) {
 	r := studytest.Quick(t, Divergence, 3)
 	studytest.Same(t, r, "The variance", "The mean")
@@ -20,8 +20,8 @@ func TestDivergenceBearsThePaperOut(t *testing.T) {
 	}
 }
 
-// TestFigure7 repeats figure 7 of Huang et al. with 40 repetitions. The mean divergence must level off at about 50
-// samples, and the variance after about 20.
+// Figure 7 of Huang et al. is repeated 40 times. The mean divergence must level off at about 50 samples, and the
+// variance after about 20.
 func TestFigure7(t *testing.T) {
 	points, err := convergence(figure7(), density.ScottFull, []int{5, 10, 20, 50, 100, 200}, 40, 300, 1)
 	if err != nil {
@@ -48,8 +48,8 @@ func TestFigure7(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestMenusAreRational checks menus. A contract with a later completion must cost less, and one contract must be free.
-// For a user of the declared type, no contract may be better than the contract for this type.
+// A contract with a later completion must cost less, and one contract must be free. For a user of the declared type, no
+// contract may be better than the contract for this type.
 func TestMenusAreRational(t *testing.T) {
 	for seed := range uint64(10) {
 		r := studytest.Quick(t, Menus, seed)
@@ -61,8 +61,7 @@ func TestMenusAreRational(t *testing.T) {
 	}
 }
 
-// TestDistributions checks that no user with a true declaration pays more than the value that the user received, and
-// that every job completes once.
+// No user with a true declaration pays more than the received value, and every job completes once.
 func TestDistributions(t *testing.T) {
 	r := studytest.Quick(t, Distributions, 1)
 	for _, n := range r.Numbers.([]loaded) {

@@ -23,7 +23,7 @@ var Distributions = study.Study{
 // arrivalSeconds is the paper's mean time between arrivals.
 const arrivalSeconds = 130
 
-// loads are the parts of the server's time that the jobs need. The paper does not give its load.
+// loads are the parts of the server's time that the jobs need. The paper gives none.
 var loads = []float64{0.8, 0.9, 0.95}
 
 // size is the number of jobs, and the number of repetitions with other draws.
@@ -102,7 +102,7 @@ func (s size) repeat(t *training, load float64, seed uint64) (*distribution, err
 	return d, nil
 }
 
-// jobsOf draws the jobs of a repetition. They do not depend on the training set.
+// jobsOf draws the jobs of a repetition, which do not depend on the training set.
 func (s size) jobsOf(class contract.Sampler, part, load float64, seed, repetition uint64) ([]*job, error) {
 	r := rand.New(rand.NewPCG(seed, repetition<<1))
 	draw := contract.Valid(normal(1))

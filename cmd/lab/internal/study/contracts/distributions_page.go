@@ -60,7 +60,7 @@ func (n *loaded) rows() (rows [][]string) {
 	return rows
 }
 
-// causes writes the explanation of the gap between truthful and untruthful training sets.
+// causes explains the gap between truthful and untruthful training sets.
 func (n *loaded) causes(p *study.Page, gap func(a, b int, of func(*distribution) []float64) study.Estimate) {
 	paid := func(d *distribution) []float64 { return d.Payments }
 	received := func(d *distribution) (out []float64) {
@@ -74,8 +74,7 @@ func (n *loaded) causes(p *study.Page, gap func(a, b int, of func(*distribution)
 		gap(2, 0, received), gap(2, 0, paid), gap(3, 0, received), gap(3, 0, paid), gap(4, 0, received), gap(5, 4, received))
 }
 
-// verdict compares the means of training sets repetition by repetition, because all training sets have the same jobs in
-// a repetition.
+// verdict compares the means of training sets repetition by repetition, because all have the same jobs in a repetition.
 func (n *loaded) verdict(p *study.Page) {
 	gap := func(a, b int, of func(*distribution) []float64) study.Estimate {
 		x, y := of(&n.Sets[a]), of(&n.Sets[b])

@@ -1,6 +1,6 @@
-// Package fileutil replaces a package of etcd 3.3. The library of the replicas' log, raft-wal, needs one function of
-// that package. The original package depends on libraries that nobody maintains any more. When raft-wal no longer needs
-// the package, remove this module and its line in go.mod.
+// Package fileutil replaces a package of etcd 3.3, which depends on libraries that nobody maintains. The library of the
+// replicas' log, raft-wal, needs one function of it. When raft-wal no longer does, remove this module and its line in
+// go.mod.
 package fileutil
 
 import (
@@ -10,7 +10,7 @@ import (
 )
 
 // Preallocate reserves disk space for the first size bytes of a file. If extend is true, a smaller file grows to this
-// size. It is not an error if the file system cannot reserve space.
+// size. A file system that cannot reserve space is no error.
 func Preallocate(f *os.File, size int64, extend bool) error {
 	if size <= 0 {
 		return nil
@@ -30,7 +30,7 @@ func Preallocate(f *os.File, size int64, extend bool) error {
 	return f.Truncate(size)
 }
 
-// supported returns err, or nil if the error is that the file system does not support the operation.
+// supported returns err, or nil if the file system does not support the operation.
 func supported(err error) error {
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil

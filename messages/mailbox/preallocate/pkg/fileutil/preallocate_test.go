@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestPreallocate checks that Preallocate makes a file larger only with extend, never cuts it, and keeps its content.
+// Preallocate must make a file larger only with extend, never cut it, and keep its content.
 func TestPreallocate(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
 	if err != nil {
