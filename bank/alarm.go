@@ -16,9 +16,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// alarm compares the latest checkpoint of each replica with the leader's books. If the two contradict each other, a
-// majority of the replicas lost or altered acknowledged records. Then no credits move until an operator has decided
-// which books are right.
+// alarm compares the latest checkpoint of each replica with the leader's books. If the two contradict each other,
+// acknowledged records were lost or altered, and no credits move until an operator has decided.
 type alarm struct {
 	config  *Config
 	group   *group
@@ -43,9 +42,8 @@ type compared struct {
 // compareWithin is the time limit of one comparison by the leader.
 const compareWithin = 5 * time.Second
 
-// compare makes a leader compare the latest checkpoint of this replica with the leader's books, once for each leader.
-// The answer arrives in the channel answers. compare does not wait for it, because this replica may be elected in the
-// meantime.
+// compare makes a leader compare the latest checkpoint of this replica with its books, once for each leader. It does
+// not wait for the answer, because this replica may be elected in the meantime.
 func (a *alarm) compare(ctx context.Context, leads bool) {
 	last, has := a.archive.checkpoints.Last()
 	c := compared{checkpoint: last, term: a.group.box.Status().Term}
@@ -96,7 +94,7 @@ func (a *alarm) finish() {
 	}
 }
 
-// check compares a replica's checkpoint with the books of this leader. If they contradict each other, check returns a
+// check compares a replica's checkpoint with the books of this leader. If they contradict each other, it returns a
 // Conflict, and credits stop moving.
 func (a *alarm) check(ctx context.Context, replica string, c *money.Checkpoint) error {
 	if err := a.signedHere(c); err != nil {

@@ -90,9 +90,8 @@ const (
 	askWithin   = 2 * time.Second
 )
 
-// fetcher returns a function that fetches a segment from the leader, or else from another replica. A new leader may be
-// unable to answer: it must first commit an entry, and may need this replica for that. A store fetches one file at a
-// time, and checks its hash.
+// fetcher returns a function that fetches a segment from the leader, or else from another replica: a new leader may
+// need this replica before it can answer. A store fetches one file at a time, and checks its hash.
 func fetcher(life context.Context, c *Config) func(ledger.Sum) ([]byte, error) {
 	subjects := []string{messages.Subject(c.Site, messages.Bank, money.VerbSegment, messages.ServiceIdentity(messages.Bank))}
 	for _, id := range c.Replicas {
@@ -133,8 +132,7 @@ func fetch(ctx context.Context, c *Config, subject string, first uint64) (file [
 	}
 }
 
-// filesSubject returns the subject on which a replica of the bank sends files of its journal to other replicas. The
-// replica need not lead.
+// filesSubject returns the subject on which any replica of the bank sends files of its journal to other replicas.
 func filesSubject(site messages.Name, replica string) string {
 	return messages.Subject(site, messages.Bank, money.VerbSegment+"-"+replica, messages.ServiceIdentity(messages.Bank))
 }
@@ -153,16 +151,16 @@ func (a *archive) give() (bus.Subscription, error) {
 	})
 }
 
-// The replica examines the journal's files one after another. It pauses after each file, so that requests do not wait
-// for the disk. After the last file it waits longer, tries again to fetch missing files, and begins again.
+// The replica examines the journal's files in turn. After each file it pauses, because requests must not wait for the
+// disk. After the last file it waits longer.
 const (
 	examinePause = 50 * time.Millisecond
 	examineRest  = time.Hour
 	mendEvery    = time.Second
 )
 
-// examine reads the journal's files in a loop, to find damage before the records are needed. It fetches a damaged file
-// from the leader. A leader with a damaged file first hands leadership over.
+// examine reads the journal's files in a loop, to find damage before the records are needed. A leader with a damaged
+// file first hands leadership over, because damaged files are fetched from the leader.
 func (a *archive) examine(ctx context.Context) {
 	for {
 		h := read(a.machine, (*ledger.Ledger).History)
@@ -234,8 +232,7 @@ func (a *archive) sign() error {
 }
 
 // A replica signs a checkpoint after checkpointEvery records, or checkpointAfter after the first record without a
-// checkpoint. A checkpoint takes 0.15 ms and 310 bytes, whether the journal has 1,000 or 100,000 records
-// (BenchmarkCheckpoint).
+// checkpoint. A checkpoint takes 0.15 ms and 310 bytes (BenchmarkCheckpoint).
 const (
 	checkpointEvery = 10_000
 	checkpointAfter = time.Minute

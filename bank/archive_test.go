@@ -111,9 +111,8 @@ func (g *cluster) outgrow(leader, late string) {
 	}
 }
 
-// TestLateReplicaFetchesTheHistory stops a replica until the others have cut the part of their logs that it needs. The
-// replica must get a snapshot and fetch the missing files. Then the test stops it again and removes one of its files,
-// which it must fetch again.
+// TestLateReplicaFetchesTheHistory: the other replicas have cut the part of their logs that a stopped replica needs. It
+// must get a snapshot and fetch the missing files. Later it must fetch a file that was removed.
 func TestLateReplicaFetchesTheHistory(t *testing.T) {
 	g := archived(t)
 	g.grant("ada", 100_000)
@@ -137,8 +136,8 @@ func TestLateReplicaFetchesTheHistory(t *testing.T) {
 	g.same(late, want)
 }
 
-// TestLateReplicaAndOneOther runs a late replica with only one of the others. This other replica leads, and cannot
-// commit before the late replica has the files. So it must send the files before it serves other requests.
+// TestLateReplicaAndOneOther runs a late replica with only one other, which leads and cannot commit before the late
+// replica has the files. So the leader must send files before it serves other requests.
 func TestLateReplicaAndOneOther(t *testing.T) {
 	g := archived(t)
 	g.grant("ada", 100_000)
@@ -160,8 +159,8 @@ func TestLateReplicaAndOneOther(t *testing.T) {
 	g.same(late, g.segments(leader))
 }
 
-// TestDamagedHistoryIsFetched damages every file of a stopped replica. The replica must get the leader's files again,
-// even if nobody reads the records.
+// TestDamagedHistoryIsFetched damages every file of a stopped replica. It must get the leader's files, even if nobody
+// reads the records.
 func TestDamagedHistoryIsFetched(t *testing.T) {
 	g := archived(t)
 	g.grant("ada", 100_000)
@@ -186,8 +185,8 @@ func TestDamagedHistoryIsFetched(t *testing.T) {
 	}
 }
 
-// TestDamagedHistoryOfALeader damages a file of the leader, and removes the same file from a second replica. Only the
-// third replica still has the file. The other two must get it again.
+// TestDamagedHistoryOfALeader damages a file of the leader, and removes it from a second replica. Both must get it from
+// the third.
 func TestDamagedHistoryOfALeader(t *testing.T) {
 	g := archived(t)
 	g.grant("ada", 100_000)
@@ -235,8 +234,7 @@ func emptyStore(t *testing.T) ledger.Store {
 	return history.New(files, history.SegmentBytes, nil)
 }
 
-// TestJournalQuery reads the journal page by page and checks it as a stranger would: the chain, the sums, the
-// standings, and the signatures.
+// TestJournalQuery reads the journal page by page and checks the chain, the sums, the standings, and the signatures.
 func TestJournalQuery(t *testing.T) {
 	signer, err := nkeys.CreateAccount()
 	if err != nil {
@@ -317,8 +315,8 @@ func TestCheckpointIsSignedAMinuteAfterARecord(t *testing.T) {
 	}
 }
 
-// TestPagesOfTheJournalAreChained checks that each page has the hash before its first record. With that hash, a page
-// can be checked without the earlier pages.
+// TestPagesOfTheJournalAreChained checks that each page has the hash before its first record. Without it, a page could
+// not be checked alone.
 func TestPagesOfTheJournalAreChained(t *testing.T) {
 	files, err := history.Directory(t.TempDir())
 	if err != nil {

@@ -100,8 +100,7 @@ func TestAttacksByTransfer(t *testing.T) {
 	}
 }
 
-// TestAttacksByCallers sends requests that their callers may not make. The caller is the last token of the subject,
-// whatever the request says.
+// TestAttacksByCallers sends requests that their callers may not make. The caller is the last token of the subject.
 func TestAttacksByCallers(t *testing.T) {
 	b := attacked(t)
 	owner, none := money.RoleOwner, messages.Credits(0)

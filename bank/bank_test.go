@@ -150,7 +150,7 @@ func TestOnlyTheLeaderServes(t *testing.T) {
 	}
 }
 
-// TestReadsAreVerified: a replica has lost the lead and does not know it yet. It must not answer from its old state.
+// TestReadsAreVerified: a replica that lost the lead, and does not know it yet, must not answer from its old state.
 func TestReadsAreVerified(t *testing.T) {
 	b := start(t)
 	b.grant("1", "ada", 10)
@@ -206,8 +206,8 @@ func TestHoldsLapseOnAnIdleSite(t *testing.T) {
 	}
 }
 
-// TestHoldsAreExtendedAfterAnOutage: a hold became due while no auctioneer could extend it. The bank must keep the hold
-// for some minutes. If the auctioneer does not extend it, the hold must lapse.
+// TestHoldsAreExtendedAfterAnOutage: a hold became due while no auctioneer could extend it. The bank must keep it for
+// some minutes more.
 func TestHoldsAreExtendedAfterAnOutage(t *testing.T) {
 	var mono atomic.Int64
 	b := startWith(t, func(c *Config) {
@@ -357,7 +357,7 @@ func TestConcurrentCallers(t *testing.T) {
 	}
 }
 
-// TestJSON sends requests in JSON, as a client can write them by hand. The reply must be JSON with the right balance.
+// TestJSON sends requests in JSON, as a client can write them by hand.
 func TestJSON(t *testing.T) {
 	b := start(t)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -450,8 +450,8 @@ func TestGrantsExpireOnAnIdleSite(t *testing.T) {
 	}
 }
 
-// TestANewBankWaitsForTheTime starts a bank without entries on a host that has not compared its clock. It must serve
-// nobody before the host knows the time. A wrong time would stay, because the time of the books never goes back.
+// TestANewBankWaitsForTheTime: a new bank must serve nobody before its host knows the time. A wrong time would stay,
+// because the time of the books never goes back.
 func TestANewBankWaitsForTheTime(t *testing.T) {
 	var known atomic.Bool
 	looks := make(chan struct{}, 1)

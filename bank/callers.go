@@ -35,8 +35,8 @@ func (c *callers) operator(caller messages.Name, what string) error {
 	return messages.Errorf(messages.PermissionDenied, "account %q may not %s: ask an operator of the site", caller, what)
 }
 
-// owner returns an error if the caller is a service, because a service cannot own an account. The ledger checks the
-// ownership of users.
+// owner returns an error if the caller is a service, because a service cannot own an account. The ledger checks whether
+// a user is an owner.
 func (c *callers) owner(caller messages.Name, what string) error {
 	if c.rank(caller) != ledger.Service {
 		return nil

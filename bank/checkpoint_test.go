@@ -59,8 +59,8 @@ func (s *signer) grant(records int) {
 	}
 }
 
-// TestABusyBankSignsACheckpointAMinute adds records all the time. The replica must sign one checkpoint a minute. An
-// earlier version signed one each second after the first minute.
+// TestABusyBankSignsACheckpointAMinute adds records all the time. An earlier version signed one checkpoint each second
+// after the first minute.
 func TestABusyBankSignsACheckpointAMinute(t *testing.T) {
 	s := newSigner(t)
 	const minutes = 30
@@ -78,8 +78,8 @@ func TestABusyBankSignsACheckpointAMinute(t *testing.T) {
 	}
 }
 
-// BenchmarkCheckpoint measures a checkpoint of a replica whose journal is in files: the signature, its check, and a
-// line in a file. With -benchtime 900x the file has a line for each of 900 checkpoints.
+// BenchmarkCheckpoint measures a checkpoint of a replica whose journal is in files. With -benchtime 900x it writes 900
+// checkpoints.
 func BenchmarkCheckpoint(b *testing.B) {
 	for _, records := range []int{1_000, 100_000} {
 		b.Run(fmt.Sprintf("records=%d", records), func(b *testing.B) {

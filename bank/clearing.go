@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/bank/clearing/courier"
 )
 
-// newCourier returns the courier of the clearing, or nil if the bank has no key. A bank without a key cannot settle
+// newCourier returns the courier of the clearing. It returns nil if the bank has no key: then the bank cannot settle
 // with other sites.
 func (b *Bank) newCourier() (*courier.Courier, error) {
 	c := &b.config

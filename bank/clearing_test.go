@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// TestTwoSites runs jobs of east's ada at west: while both sites can be reached, while they are cut off, while leaders
-// are replaced, and while replicas come back. Each charge must be paid once.
+// TestTwoSites runs jobs of east's ada at west, while both sites can be reached, while they are cut off, and while
+// leaders are replaced. Each charge must be paid once.
 func TestTwoSites(t *testing.T) {
 	east, west := twoSites(t)
 	jobs := 0
@@ -78,7 +78,7 @@ func reconciled(t *testing.T, sides ...*settler) {
 	}
 }
 
-// settled closes a cycle at both sites. In this cycle the first site (from) owes the second (to) the amount owed.
+// settled closes a cycle at both sites, in which the first site (from) owes the second (to) the amount owed.
 func settled(t *testing.T, owed messages.Credits, from, to *settler) {
 	t.Helper()
 	from.refuses(messages.NotFound, "ops", clearingmsg.VerbNet, clearingmsg.CycleRequest{})
@@ -193,8 +193,8 @@ func TestPeersAccountsAreGuarded(t *testing.T) {
 	}
 }
 
-// TestMembersDoNotRemit: a member of a project may not pay from the project to an account at another site. If an owner
-// made a remittance and is now only a member, a repeated request must get the first answer.
+// TestMembersDoNotRemit: a member of a project may not pay another site from it. A former owner who repeats a
+// remittance must get the first answer.
 func TestMembersDoNotRemit(t *testing.T) {
 	keys, public := newKeys(t)
 	b := startWith(t, func(c *Config) { c.Signer = keys })
@@ -329,8 +329,7 @@ func TestImagesOfBoth(t *testing.T) {
 	}
 }
 
-// TestSettlingFollowsLeadership checks that a replica that stops leading does not serve the clearing and sends nothing.
-// Both must begin again when it leads again.
+// TestSettlingFollowsLeadership checks that only a leading replica serves the clearing and sends messages.
 func TestSettlingFollowsLeadership(t *testing.T) {
 	keys, public := newKeys(t)
 	b := startWith(t, func(c *Config) { c.Signer, c.FirstBackoff, c.LastBackoff = keys, 1000, 1000 })

@@ -21,8 +21,7 @@ type Config struct {
 	Site    messages.Name
 	Replica string
 	Bus     bus.Bus // connected as "$bank"
-	// Replicas are the names of all replicas of the group. A replica asks them for missing files of the journal if no
-	// leader answers.
+	// Replicas are the names of all replicas of the group. A replica asks them for missing files if no leader answers.
 	Replicas []string
 	// Open connects the replica's state to the log of the group.
 	Open func(mailbox.Machine) (mailbox.Mailbox, error)
@@ -40,8 +39,8 @@ type Config struct {
 	SegmentBytes int
 	// Restored is when the backup began from which the state was restored; 0 if the state was not restored.
 	Restored messages.Time
-	// Signer signs checkpoints of the journal, and messages to the banks of other sites, which have its public key.
-	// Without a signer, no checkpoints are made, and the bank does not settle with other sites.
+	// Signer signs checkpoints of the journal, and messages to the banks of other sites. Without it, there are no
+	// checkpoints, and the bank does not settle with other sites.
 	Signer proof.Signer
 	// Keys are the site's keys, which check the signatures of requests. Without keys, this replica cannot carry out
 	// commands with signatures.

@@ -56,8 +56,8 @@ func moves(t ...money.Transfer) ledger.Command {
 	return ledger.Command{Verb: ledger.Transfers, By: "$clearing", Rank: ledger.Clearing, Transfers: t}
 }
 
-// TestOtherThanSignedIsFound inserts signed requests whose records differ from what was signed, and statements that
-// nobody signed. Each must be found. A signed request with the records that follow from it must be accepted.
+// TestOtherThanSignedIsFound inserts requests whose records differ from what was signed, and statements that nobody
+// signed. A correct request must be accepted.
 func TestOtherThanSignedIsFound(t *testing.T) {
 	b, k := provenBed(t)
 	propose := func(by messages.Name, rank ledger.Rank, verb ledger.Verb, signed *messages.SignedRequest) {
@@ -132,8 +132,8 @@ func TestOtherThanSignedIsFound(t *testing.T) {
 	}
 }
 
-// TestAdoptionsOtherThanSignedAreFound inserts adoptions that only the operator signed, that nobody signed, that have
-// another amount than was signed, or that were already carried out.
+// TestAdoptionsOtherThanSignedAreFound inserts adoptions that are not fully signed, have another amount than was
+// signed, or were already carried out.
 func TestAdoptionsOtherThanSignedAreFound(t *testing.T) {
 	b, k := provenBed(t)
 	b.as(k.issue("operator", "ops"), "ops").grant("1", "bob", 10*c)

@@ -23,8 +23,7 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// A past is a bank with random requests of all kinds of callers. The requests are correctly signed, and may make sense
-// or not.
+// A past is a bank with random, correctly signed requests of all kinds of callers.
 type past struct {
 	*rand.Rand
 	b    *bed
@@ -465,10 +464,9 @@ func (p *past) starts() error {
 	return nil
 }
 
-// TestHonestPastsAreDerived makes random, correctly signed requests of users, operators, services and a peer. It must
-// be possible to derive the journal and to start a replica. If a record is altered, either the change must be found or
-// every account must have the same balance as before. The exception is an omission; see isOmission. CANDOR_SEEDS is the
-// number of seeds, CANDOR_SEED the first.
+// TestHonestPastsAreDerived makes random, correctly signed requests. It must be possible to derive the journal and to
+// start a replica. If a record is altered, either the change must be found or every balance must be as before. The
+// exception is an omission; see isOmission. CANDOR_SEEDS is the number of seeds, CANDOR_SEED the first.
 func TestHonestPastsAreDerived(t *testing.T) {
 	pasts := uint64(12)
 	if n, err := strconv.ParseUint(os.Getenv("CANDOR_SEEDS"), 10, 32); err == nil {

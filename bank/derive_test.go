@@ -156,7 +156,7 @@ func forged(t *testing.T, commands ...ledger.Command) [][]byte {
 }
 
 // TestAPaymentFromAnothersAccountIsFound: bob signs a payment from alice's account, and it is recorded as an operator's
-// request. The wrong payment must be found, although the books add up and each signature is valid.
+// request. The books add up and each signature is valid.
 func TestAPaymentFromAnothersAccountIsFound(t *testing.T) {
 	b, k := tradingBed(t)
 	l := b.copied()
@@ -266,9 +266,9 @@ func TestAForgedImageIsNotBelieved(t *testing.T) {
 	}
 }
 
-// TestAlteredJournalsAreFound changes a byte of one record of an honest journal, moves the record or removes it. The
-// change must be found, with two exceptions. Either every account has the same balance as before, or a record is
-// missing on which no later record depends; only a checkpoint shows the latter. CANDOR_SEEDS is the number of journals.
+// TestAlteredJournalsAreFound changes a byte of one record, moves the record or removes it. The change must be found,
+// unless every balance is as before, or no later record depends on the removed one. CANDOR_SEEDS is the number of
+// journals.
 func TestAlteredJournalsAreFound(t *testing.T) {
 	b, k := tradingBed(t)
 	sound := b.records()
@@ -317,8 +317,8 @@ func altered(rng *rand.Rand, sound [][]byte) (records [][]byte, at int) {
 }
 
 // isOmission reports whether the altered journal only lacks a transfer whose accounts do not appear again. Example: the
-// journal had "ada pays bob" and then "cyd pays eve", and the first record was removed. A bank that never got the
-// request has the same journal, so only a checkpoint shows the omission.
+// journal had "ada pays bob" and then "cyd pays eve", and the first record was removed. Only a checkpoint shows the
+// omission.
 func isOmission(t *testing.T, records, sound [][]byte, at int, is, want []money.Standing) bool {
 	t.Helper()
 	if len(records) != len(sound)-1 {

@@ -39,7 +39,7 @@ func (f fatal) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
 }
 
 // TestCommandThatCannotBeReadEndsTheReplica puts a command that cannot be decoded into the log. No command in the log
-// may be skipped, so the replica must end, also at the next start. A leader must refuse such a command.
+// may be skipped, so the replica must end, also at the next start.
 func TestCommandThatCannotBeReadEndsTheReplica(t *testing.T) {
 	t.Parallel()
 	grant := ledger.Command{Verb: ledger.Grant, At: 2000, By: "ops", Grant: money.GrantRequest{Key: "1", Account: "ada", Amount: 10 * c}}

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestNewSiteIsNotDefinite: a site has not yet opened an account of its configuration. Requests of its user, and holds
-// on it, must get an error that says to wait. The bank must not remember that answer.
+// TestNewSiteIsNotDefinite: requests about an account that a new site has not opened yet must get an error that says to
+// wait. The bank must not remember that answer.
 func TestNewSiteIsNotDefinite(t *testing.T) {
 	b := startWith(t, func(c *Config) { c.Opening = []messages.Name{"ops", "ada"} })
 	hold := money.TransferRequest{Transfers: []money.Transfer{{ID: "h", Kind: money.Hold, Debit: "ada", Member: "ada", Amount: 5, Expires: 1_000_000_000}}}

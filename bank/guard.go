@@ -10,8 +10,8 @@ import (
 )
 
 // guard refuses commands that would change the clearing's accounts or transfers, because the peer's books would not
-// have the same change. It allows grants to and withdrawals from the settlement accounts, when debts are paid outside
-// the ledgers. The ledger itself checks transfers.
+// have the same change. Grants to and withdrawals from the settlement accounts are allowed. The ledger itself checks
+// transfers.
 func guard(c *ledger.Command) *messages.Error {
 	names := []messages.Name{c.By}
 	switch c.Verb {

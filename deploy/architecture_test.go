@@ -21,7 +21,6 @@ import (
 
 const module = "github.com/candor-grid/candor/"
 
-// listed has the fields of a package that "go list" prints.
 type listed struct {
 	ImportPath   string
 	Name         string
@@ -39,7 +38,6 @@ func packages(t *testing.T) []listed {
 	return list(t, "./...")
 }
 
-// list runs "go list" in the root of the module.
 func list(t *testing.T, arguments ...string) []listed {
 	t.Helper()
 	command := exec.Command("go", append([]string{"list", "-json=ImportPath,Name,Dir,Doc,GoFiles,Imports,TestImports,XTestImports,Standard"}, arguments...)...)
@@ -63,7 +61,6 @@ func list(t *testing.T, arguments ...string) []listed {
 	}
 }
 
-// within reports whether a package of the module is in a directory.
 func within(path, directory string) bool {
 	path = strings.TrimPrefix(path, module)
 	return path == directory || strings.HasPrefix(path, directory+"/")
@@ -71,7 +68,6 @@ func within(path, directory string) bool {
 
 var actors = []string{"auctioneer", "nodeagent", "bank", "estimator"}
 
-// actorOf returns the actor whose directory contains a package, or "" if there is none.
 func actorOf(path string) string {
 	for _, a := range actors {
 		if strings.HasPrefix(path, module) && within(path, a) {
@@ -81,7 +77,7 @@ func actorOf(path string) string {
 	return ""
 }
 
-// forbidden returns the reason why a package may not import another one, or "" if it may.
+// forbidden returns why a package may not import another one, or "" if it may.
 func forbidden(from, to string) string {
 	layer := func(path string) string {
 		first, _, _ := strings.Cut(strings.TrimPrefix(path, module), "/")
@@ -105,8 +101,7 @@ func forbidden(from, to string) string {
 	return ""
 }
 
-// TestImports checks the imports of every package against the rules. Tests may import nats.go, to show that any NATS
-// client can take part.
+// Tests may import nats.go, to show that any NATS client can take part.
 func TestImports(t *testing.T) {
 	for _, p := range packages(t) {
 		for _, to := range p.Imports {
@@ -123,7 +118,6 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestRulesForbid checks that the rules find imports that break them.
 func TestRulesForbid(t *testing.T) {
 	for _, c := range []struct{ from, to string }{
 		{"auctioneer", "github.com/nats-io/nats.go"},
@@ -153,8 +147,7 @@ func TestRulesForbid(t *testing.T) {
 	}
 }
 
-// TestMechanismsArePure checks all dependencies of mechanisms, also of their tests. They may use only the standard
-// library, gonum, the vocabulary and their own interface.
+// Mechanisms and their tests may use only the standard library, gonum, the vocabulary and their own interface.
 func TestMechanismsArePure(t *testing.T) {
 	found := 0
 	for _, p := range packages(t) {
@@ -179,8 +172,8 @@ func mechanismMayUse(p listed) bool {
 		strings.HasPrefix(p.ImportPath, "github.com/vmihailenco/") // messages uses it for encoding
 }
 
-// TestTheLeaderIsPure checks the auctioneer's leader and the code between sites. They may use no bus, log or mailbox,
-// and have no clock, goroutine or lock.
+// The auctioneer's leader and the code between sites may use no bus, log or mailbox, and have no clock, goroutine or
+// lock.
 func TestTheLeaderIsPure(t *testing.T) {
 	impure := regexp.MustCompile(`\btime\.(Now|Since|Until|After|AfterFunc|Sleep|Tick|NewTimer|NewTicker)\b|\bgo func|\bmake\(chan\b`)
 	for _, pure := range []string{"auctioneer/desk", "auctioneer/federation"} {
@@ -204,10 +197,8 @@ func TestTheLeaderIsPure(t *testing.T) {
 	}
 }
 
-// TestSimulatorsHaveNoLeader checks that simulators leave these decisions to package desk, the logic of the
-// auctioneer's leader: that a node is lost, that a gang is late, what a market does, what a job owes, and what the bank
-// has done. So no rule exists twice, for example the rule for the end of a lease. The checkers of simulators may read
-// the decisions.
+// Simulators must leave decisions to package desk, the logic of the auctioneer's leader, so that no rule exists twice.
+// Their checkers may read the decisions.
 func TestSimulatorsHaveNoLeader(t *testing.T) {
 	leads := regexp.MustCompile(`\bbook\.(Lost|Disband|Decide|Settle|Confirm)\{`)
 	files := sources(t, "deploy/simulated")
@@ -222,8 +213,8 @@ func TestSimulatorsHaveNoLeader(t *testing.T) {
 	}
 }
 
-// TestProgramHasNoOldParts checks that the program of "make build" links only libraries that are maintained. raft-wal
-// needs a function of coreos/etcd that reserves the space of a file. A copy of this function is in the tree.
+// TestProgramHasNoOldParts checks that the program of "make build" links only maintained libraries. raft-wal needs a
+// function of coreos/etcd, of which a copy is in the tree.
 func TestProgramHasNoOldParts(t *testing.T) {
 	const tag = "hashicorpmetrics"
 	old := regexp.MustCompile(`^github\.com/(boltdb|armon|hashicorp/raft-boltdb|coreos/(etcd|pkg|go-systemd/journal))(/|$)`)
@@ -257,13 +248,12 @@ func sources(t *testing.T, directory string) map[string]string {
 	return files
 }
 
-// vocabularies are the packages below messages that describe requests and answers. Each one imports only the ones
-// before it in the list.
+// vocabularies are the packages below messages that describe requests and answers. Each imports only those before it in
+// the list.
 var vocabularies = []string{"wire", "job", "market", "agent", "money", "clearing"}
 
-// TestVocabulariesAreSmall checks what the vocabularies import. Package messages imports only the standard library. A
-// vocabulary may also import package messages and the vocabularies before it in the list. Only wire may also import the
-// encoding library.
+// Package messages may import only the standard library. A vocabulary may also import package messages and the
+// vocabularies before it in the list.
 func TestVocabulariesAreSmall(t *testing.T) {
 	allowed := map[string]bool{}
 	for _, name := range append([]string{""}, vocabularies...) {
@@ -296,8 +286,7 @@ var runnerRooms = map[string]struct {
 	"stream":  {[]string{"runner/launch"}, 29},
 }
 
-// TestRunnerRooms checks that each package in runnerRooms imports only the packages that it may import, and exports no
-// more names than it may. So none of these packages depends on the whole runner.
+// No package in runnerRooms may depend on the whole runner, or export more names than it may.
 func TestRunnerRooms(t *testing.T) {
 	for room, bound := range runnerRooms {
 		for _, p := range list(t, "./nodeagent/runner/"+room) {
@@ -313,7 +302,6 @@ func TestRunnerRooms(t *testing.T) {
 	}
 }
 
-// exportedNames returns the exported names of a package, and of the methods and fields of its types.
 func exportedNames(t *testing.T, p listed) (names []string) {
 	t.Helper()
 	for _, file := range p.GoFiles {
@@ -354,8 +342,8 @@ func exportedNames(t *testing.T, p listed) (names []string) {
 	return names
 }
 
-// TestBinaryWithoutLaboratory checks that the operators' binary and the client contain no code of the lab, no library
-// for plots, and no code for tests. Raft's own helpers for tests are an exception.
+// The operators' binary and the client must contain no code of the lab, no library for plots, and no code for tests
+// except Raft's own helpers.
 func TestBinaryWithoutLaboratory(t *testing.T) {
 	other := regexp.MustCompile(`^(gonum\.org/v1/plot|golang\.org/x/image|testing/.*|net/http/httptest|pgregory\.net/rapid|github\.com/stretchr/testify|github\.com/anishathalye/porcupine)(/|$)`)
 	for _, p := range list(t, "-tags", "hashicorpmetrics", "-deps", "./cmd/candor", "./cmd/candor/client") {
@@ -368,8 +356,7 @@ func TestBinaryWithoutLaboratory(t *testing.T) {
 	}
 }
 
-// TestClientLinksNoServer checks that the client links no server. Otherwise each command of the client would initialise
-// the server at its start.
+// Otherwise each command of the client would initialise the server at its start.
 func TestClientLinksNoServer(t *testing.T) {
 	heavy := regexp.MustCompile(`^(github\.com/(nats-io/nats-server|prometheus|hashicorp|containerd|klauspost/compress/s2)|gonum\.org|google\.golang\.org/protobuf)(/|$)`)
 	found := false
@@ -384,7 +371,6 @@ func TestClientLinksNoServer(t *testing.T) {
 	}
 }
 
-// TestNoBinaryHasTests checks that no command links packages that are for tests.
 func TestNoBinaryHasTests(t *testing.T) {
 	arguments := []string{"-deps"}
 	for _, p := range packages(t) {
@@ -399,7 +385,6 @@ func TestNoBinaryHasTests(t *testing.T) {
 	}
 }
 
-// TestEveryPackageIsDocumented checks that every package has a comment.
 func TestEveryPackageIsDocumented(t *testing.T) {
 	for _, p := range packages(t) {
 		if p.Doc == "" && len(p.GoFiles) > 0 {
@@ -408,9 +393,8 @@ func TestEveryPackageIsDocumented(t *testing.T) {
 	}
 }
 
-// TestStateIsDurable checks that files that a site needs after a power failure are written with package durable. A file
-// that is only written and renamed may be empty after the failure. This once happened to keys and to the format file,
-// and no site starts without these.
+// Files that a site needs after a power failure must be written with package durable. A file that is only written and
+// renamed may be empty afterwards. This happened to keys and to the format file, without which no site starts.
 func TestStateIsDurable(t *testing.T) {
 	otherwise := map[string]string{
 		"deploy/embedded/jetstream.go":          "moves what is damaged, once more after a loss of power",

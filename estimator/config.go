@@ -19,15 +19,14 @@ type Config struct {
 	Site      messages.Name
 	Bus       bus.Bus         // connected as "$estimator"
 	Operators []messages.Name // may ask about the jobs of all accounts
-	// Markets are the markets of the site. They are used for jobs that do not name their market or classes.
+	// Markets are the site's markets, used for jobs that do not name their market or classes.
 	Markets []market.Market
 	// Profiles are the site's job profile classes.
 	Profiles []job.Profile
-	// Dir has the snapshot from which a restart continues. If it is "", there is none, and each start reads the
-	// stream from its beginning.
+	// Dir has the snapshot from which a restart continues. "" means none: each start reads the stream from its
+	// beginning.
 	Dir string
-	// Every is the time between two snapshots, if something changed. The default is a minute. Close also writes a
-	// snapshot.
+	// Every is the time between two snapshots, by default a minute, if something changed. Close also writes a snapshot.
 	Every   time.Duration
 	Log     *zap.Logger           // default: no log
 	Metrics prometheus.Registerer // default: no metrics

@@ -54,9 +54,8 @@ func (c Credits) String() string {
 	return sign + strings.TrimRight(fmt.Sprintf("%d.%06d", whole, micro), "0")
 }
 
-// ParseCredits reads a decimal number of credits exactly, with or without an exponent (5e-05). It
-// returns an error if the number has more than six decimal places, or is above MaxCredits in
-// magnitude.
+// ParseCredits reads a decimal number of credits exactly, with or without an exponent (5e-05). More than six decimal
+// places, or a magnitude above MaxCredits, is an error.
 func ParseCredits(s string) (Credits, error) {
 	refuse := func(why string) (Credits, error) {
 		return 0, fmt.Errorf("amount %q: %s", Clipped(s), why)
@@ -91,8 +90,7 @@ func (c *Credits) UnmarshalJSON(b []byte) (err error) {
 	return err
 }
 
-// withoutExponent rewrites a number with an exponent, such as 1.5e-05, without the exponent. Some languages write
-// small numbers so. It returns other texts unchanged.
+// withoutExponent rewrites a number with an exponent, such as 1.5e-05, without it. Other texts stay unchanged.
 func withoutExponent(s string) string {
 	digits, exponent, has := strings.Cut(strings.ToLower(s), "e")
 	by, err := strconv.Atoi(exponent)
@@ -116,15 +114,15 @@ func (c *Credits) UnmarshalYAML(b []byte) error { return c.UnmarshalJSON(b) }
 // MarshalYAML writes the amount as a number of credits.
 func (c Credits) MarshalYAML() ([]byte, error) { return []byte(c.String()), nil }
 
-// HourlyCredit is the price if nobody names one: a credit for a slot-hour, in credits for a slot-second. It is
-// rounded to a microcredit, so that an hour costs 1.0008 credits.
+// HourlyCredit is the default price: a credit for a slot-hour, in credits for a slot-second. It is rounded to a
+// microcredit, so an hour costs 1.0008 credits.
 const HourlyCredit Credits = 278
 
 // Price is an amount of credits for a slot-second. A text can give it for a slot-hour: "1/h".
 type Price Credits
 
 // ParsePrice reads credits for a slot-second, as in "0.01" or "0.01/s", or for a slot-hour, as in "36/h". A price for
-// an hour is rounded to a microcredit for a second. If this makes a price above 0 become 0, it is an error.
+// an hour is rounded to a microcredit for a second. A price above 0 that rounds to 0 is an error.
 func ParsePrice(s string) (Credits, error) {
 	amount, unit, timed := strings.Cut(s, "/")
 	c, err := ParseCredits(strings.TrimSpace(amount))
@@ -158,8 +156,8 @@ func (p *Price) UnmarshalYAML(b []byte) error { return p.UnmarshalJSON(b) }
 // MarshalYAML writes the price for a slot-second.
 func (p Price) MarshalYAML() ([]byte, error) { return Credits(p).MarshalYAML() }
 
-// Short3 writes a number with three significant digits. It keeps all digits before the decimal point: "0.00278",
-// "36", "12346".
+// Short3 writes a number with three significant digits, and all digits before the decimal point: "0.00278", "36",
+// "12346".
 func Short3(x float64) string {
 	if math.Abs(x) >= 100 {
 		return strconv.FormatFloat(math.Round(x), 'f', 0, 64)
@@ -170,7 +168,7 @@ func Short3(x float64) string {
 }
 
 // Time is an instant in microseconds since the Unix epoch; zero is "never" or "not yet". Code for states and decisions
-// never reads a clock; it gets a Time as an argument.
+// reads no clock; it gets a Time as an argument.
 type Time int64
 
 // TimeOf converts a time of the standard library.
@@ -272,7 +270,6 @@ func (d *Duration) UnmarshalYAML(b []byte) error { return d.UnmarshalJSON(b) }
 // MarshalYAML writes the span as text.
 func (d Duration) MarshalYAML() ([]byte, error) { return []byte(d.String()), nil }
 
-// unquote returns a JSON or YAML scalar without the space and the quotes around it.
 func unquote(b []byte) string {
 	s := strings.TrimSpace(string(b))
 	if len(s) >= 2 && (s[0] == '"' || s[0] == '\'') && s[len(s)-1] == s[0] {
@@ -281,5 +278,5 @@ func unquote(b []byte) string {
 	return s
 }
 
-// Clipped returns the first 64 bytes of a text that somebody else wrote, for an error. See [Short].
+// Clipped is [Short] with at most 64 bytes.
 func Clipped(s string) string { return Short(s, 64) }

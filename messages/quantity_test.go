@@ -13,7 +13,6 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// TestAmountsWithAnExponent reads amounts such as 5e-05, which is how Python writes 0.00005.
 func TestAmountsWithAnExponent(t *testing.T) {
 	for text, want := range map[string]messages.Credits{
 		"5e-05": 50, "5E-05": 50, "-5e-05": -50, "1.5e-5": 15, "1e-06": 1, "12.5e1": 125 * messages.Credit, "1e3": 1000 * messages.Credit,
@@ -41,8 +40,7 @@ func TestAmountsWithAnExponent(t *testing.T) {
 	}
 }
 
-// TestMisfitsOfJSONNameNoType checks that the error for a wrong JSON value names no Go type: the client may be in
-// another language.
+// The error for a wrong JSON value must name no Go type: the client may be in another language.
 func TestMisfitsOfJSONNameNoType(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"job": -1}`:   "job: is -1, must be a whole number from 0 to 18446744073709551615",
@@ -65,8 +63,7 @@ func TestMisfitsOfJSONNameNoType(t *testing.T) {
 	}
 }
 
-// TestAPriceIsOfASecondOrAnHour checks that a price for an hour is rounded to a microcredit for a second, and refused
-// if the result is 0.
+// A price for an hour must be rounded to a microcredit for a second, and refused if the result is 0.
 func TestAPriceIsOfASecondOrAnHour(t *testing.T) {
 	for text, want := range map[string]messages.Credits{
 		"0.01": messages.Credit / 100, "0.01/s": messages.Credit / 100, "36/h": messages.Credit / 100, "36 / h": messages.Credit / 100, "1/h": messages.HourlyCredit, "0/h": 0, "0.0018/h": 1, "-3.6/h": -1000 + 1,

@@ -8,21 +8,21 @@ const (
 	VerbReplica  = "replica"  // ReplicaRequest → ReplicasReply
 )
 
-// ReplicaRequest adds a replica to a group, removes one, or raises the level of the group. It may be repeated: steps that are already done have no
-// effect.
+// ReplicaRequest adds a replica to a group, removes one, or raises the level of the group. It may be repeated: finished
+// steps have no effect.
 type ReplicaRequest struct {
 	// Add is the identifier of a running replica with an empty disk. It gets a vote when it has all data of the other
 	// replicas.
 	Add string `json:"add,omitempty"`
-	// Address is the address where the new replica serves its group, as host:port. If it is empty, the other replicas
-	// have the address in their configuration.
+	// Address is where the new replica serves its group, as host:port. If it is empty, the other replicas have it in
+	// their configuration.
 	Address string `json:"address,omitempty"`
 	Remove  string `json:"remove,omitempty"`
 	// Force removes a replica even if the group can then lose fewer replicas than before. It never leaves a group
 	// without a majority.
 	Force bool `json:"force,omitempty"`
-	// Raise makes the replicas agree at once on the highest level that all of them can work with. Then the release
-	// before can no longer be started. By itself, a leader raises the level a day later.
+	// Raise makes the replicas agree at once on the highest level that all can work with, instead of a day later. The
+	// release before can then no longer be started.
 	Raise bool `json:"raise,omitempty"`
 }
 
@@ -71,8 +71,8 @@ type ReplicaState struct {
 	Behind  uint64 `json:"behind"`  // number of log entries that it lacks, as far as the leader knows
 	Address string `json:"address"` // address that was given when it was added; empty: the configuration has it
 	Weak    string `json:"weak"`    // why it should not lead, for example a disk without room; empty means that it may
-	// Level and Release belong to the program that the replica runs, as the replica last reported. They are 0 and empty
-	// before the first report.
+	// Level and Release are of the program that the replica runs, by its last report. They are 0 and empty before the
+	// first report.
 	Level   int    `json:"level,omitempty"`
 	Release string `json:"release,omitempty"`
 }

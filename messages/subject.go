@@ -3,16 +3,14 @@ package messages
 import "strings"
 
 // Links is the service that reports how a site is connected to its peers. Every host runs one. The hosts ask each
-// other for the links of their servers; the verb is HostPrefix and the name of the asked host. An operator who asks
-// one host gets the reports of all hosts.
+// other, with the verb HostPrefix and the name of the asked host, so an operator gets the reports of all hosts.
 const Links = "links"
 
 // HostPrefix is the prefix of the verbs with which hosts ask each other.
 const HostPrefix = "host-"
 
-// Depot is the service that keeps the files of jobs. Users and agents reach the site's object store
-// only through it: anyone with access to the API of JetStream could let it send a stored message to
-// any subject, in the name of others.
+// Depot is the service that keeps the files of jobs. Users and agents have no access to JetStream itself: its API could
+// send a stored message to any subject, in the name of others.
 const Depot = "depot"
 
 // VerbStream is the verb of a node's agent for streams: StreamRequest → StreamReply.
@@ -63,13 +61,13 @@ const (
 	VerbLogs    = "logs"    // LogsRequest → LogsReply
 )
 
-// Subject returns the subject of a request of an account to an actor: candor.<site>.<actor>.<verb>.<account>. With
-// "*" as the account it is the subject to which the actor subscribes.
+// Subject returns the subject of an account's request to an actor: candor.<site>.<actor>.<verb>.<account>. The actor
+// subscribes to it with "*" as the account.
 func Subject(site Name, actor, verb string, account Name) string {
 	return strings.Join([]string{"candor", site, actor, verb, account}, ".")
 }
 
-// Caller returns the account in a request's subject, which is its last token.
+// Caller returns the account in a request's subject, its last token.
 func Caller(subject string) Name { return subject[strings.LastIndexByte(subject, '.')+1:] }
 
 // VectorSubject returns the subject on which the leader publishes a market's vectors.
@@ -112,15 +110,14 @@ func ObservationStream(site Name) string { return "OBSERVATIONS_" + strings.ToUp
 func ServiceIdentity(actor string) Name { return "$" + actor }
 
 // InboxPrefix returns the prefix of the subjects on which a connection receives replies. It ends with the connection's
-// own name, and only its credentials may subscribe there. Only services may subscribe more widely. Services send
-// replies only to subjects with this prefix.
+// name. Only its credentials, and services, may subscribe there. Services send replies only there.
 func InboxPrefix(name Name) string { return "_INBOX_" + name }
 
 // RefusalSubject returns the subject on which the site says which connections of a name it will close, and why.
 func RefusalSubject(name Name) string { return InboxPrefix(name) + ".refused" }
 
 // LogsReplyPrefix returns the prefix of the subjects for a node's replies to an account's requests for logs and
-// streams. The node may publish only below its own name, and the account may subscribe only below its own.
+// streams. The node may publish, and the account subscribe, only below its own name.
 func LogsReplyPrefix(node, account Name) string {
 	return strings.Join([]string{"_LOGS", node, account}, ".")
 }

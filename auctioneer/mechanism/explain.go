@@ -22,7 +22,7 @@ func Explain(reason, message string, change ...string) Explanation {
 	return Explanation{Reason: reason, Message: message, Change: append([]string{}, change...)}
 }
 
-// AtWork returns a sentence that says how many tasks of a job run, and how many wait for a slot.
+// AtWork says how many tasks of a job run, and how many wait for a slot.
 func AtWork(running, pending int) string {
 	text := spelling.Number(running, "task runs", "tasks run")
 	if pending == 0 {
@@ -31,25 +31,23 @@ func AtWork(running, pending int) string {
 	return fmt.Sprintf("%s, and %d more can start", text, pending)
 }
 
-// ExplainStage returns the explanation for a job whose tasks all wait for an earlier stage to end.
+// ExplainStage explains a job whose tasks all wait for an earlier stage.
 func ExplainStage() Explanation {
 	return Explain(WaitingForStage, "its tasks wait for the end of an earlier stage", "the end of the earlier stages")
 }
 
-// ExplainSlots returns the explanation for a job that waits because no node that is up has its classes. The argument
-// classes has the names of these classes.
+// ExplainSlots explains a job that waits because no node that is up has its classes, which the argument names.
 func ExplainSlots(classes string) Explanation {
 	return Explain(WaitingForSlots, "no node that is up has a slot of "+classes, "a node with slots of "+classes+" that is up")
 }
 
-// ExplainBudget returns the explanation for a job whose slots have cost its whole budget.
+// ExplainBudget explains a job whose slots have cost its whole budget.
 func ExplainBudget(job *Job) Explanation {
 	return Explain(BudgetSpent, fmt.Sprintf("its slots have cost %s, and its budget is %s", job.Accrued.Words(), job.Budget.Words()), "a larger budget")
 }
 
-// Rivals counts the rivals of the account in the field Of. All accounts of another site count as one rival, because
-// that site could give its users any number of names. If Of is an account of another site, the accounts of the same
-// site count only if there are no other rivals.
+// Rivals counts the rivals of the account in the field Of. All accounts of another site are one rival, because it could
+// give its users any number of names. If Of is such an account, accounts of its site count only without other rivals.
 type Rivals struct {
 	Of    messages.Name
 	first messages.Name
@@ -76,9 +74,8 @@ func (r *Rivals) Count() int {
 	return r.found
 }
 
-// OneRival reports whether the jobs of other accounts in a view all belong to one
-// rival. In that case a number computed from the bids of others, such as the bid that would be
-// enough, would disclose that rival's bid.
+// OneRival reports whether the jobs of other accounts in a view all belong to one rival. A number computed from the
+// bids of others, such as the bid that would be enough, would then disclose that rival's bid.
 func OneRival(view *View, job *Job) bool {
 	r := Rivals{Of: job.Account}
 	for _, other := range view.Jobs {

@@ -11,12 +11,12 @@ import (
 )
 
 // MaxVisits is the maximum number of one peer's authorisations that are open, or whose charge or release the peer has
-// not answered. The limit is for the peer, not for its users, because the peer chooses its users' names.
+// not answered. It applies to the peer as a whole, because the peer chooses its users' names.
 const MaxVisits = 10_000
 
-// accepted is an authorisation of another site that this site may charge, has charged or gave up. The entry is kept
-// until the authorisation ends. Until then, a different authorisation with the same identifier is refused. Fields are
-// exported for the image only.
+// accepted is an authorisation of another site that this site may charge, has charged or gave up. It is kept until the
+// authorisation ends, and blocks a different authorisation with the same identifier. Fields are exported for the image
+// only.
 type accepted struct {
 	Owner string // the account that it binds, with its site: "west/alice"
 	Until messages.Time
@@ -42,8 +42,8 @@ const (
 	revoked         // given up because the issuer asked
 )
 
-// acceptedKey returns a key that identifies an authorisation among those of all sites, for example "west/alice/1".
-// Names of sites have no slash.
+// acceptedKey returns a key that is unique among the authorisations of all sites, for example "west/alice/1". Names of
+// sites have no slash.
 func acceptedKey(issuer messages.Name, id string) string { return issuer + "/" + id }
 
 // acceptor accepts authorisations of other sites, and charges them.
@@ -53,8 +53,7 @@ type acceptor struct {
 	money    *money
 }
 
-// accept takes an authorisation whose signature was checked. From then on this site can charge
-// it, even if the issuer cannot be reached.
+// accept takes an authorisation whose signature was checked. From then on this site can charge it without the issuer.
 func (ac *acceptor) accept(r *clearing.AcceptRequest) (*clearing.ClearingReply, *Rejected) {
 	a := &r.Authorisation.Authorisation
 	p, err := ac.peers.find(a.Issuer)
@@ -81,8 +80,8 @@ func (ac *acceptor) accept(r *clearing.AcceptRequest) (*clearing.ClearingReply, 
 	return &clearing.ClearingReply{}, nil
 }
 
-// hosts returns a refusal if the issuer has too many authorisations that are open or have an unanswered charge. This
-// limit keeps room to charge each accepted authorisation.
+// hosts returns a refusal if the issuer has too many authorisations that are open or have an unanswered charge. Each
+// accepted authorisation must have room for its charge.
 func (ac *acceptor) hosts(p *peer) *Rejected {
 	if p.open+p.charges < MaxVisits {
 		return nil
@@ -91,7 +90,7 @@ func (ac *acceptor) hosts(p *peer) *Rejected {
 }
 
 // remembers returns a refusal if the issuer has too many authorisations in the register. Each peer has its own part of
-// the register, which other peers cannot fill.
+// it.
 func (ac *acceptor) remembers(p *peer) *Rejected {
 	if most := maxRegistered / max(8, len(ac.peers.byName)); p.remembered >= most {
 		return reject(Flood, messages.Exhausted, "%d authorisations of site %q are remembered, the most there may be: try again when some have ended", p.remembered, p.Name)
@@ -112,7 +111,7 @@ func (ac *acceptor) remember(a accepted) {
 }
 
 // timely returns a refusal for an authorisation that has ended, by this bank's clock or by the latest time that the
-// issuer signed. It also refuses an authorisation that was issued further in the future than clocks may differ.
+// issuer signed. It also refuses one that was issued further in the future than clocks may differ.
 func (ac *acceptor) timely(p *peer, a *clearing.Authorisation) *Rejected {
 	now := max(ac.money.books.Now(), p.Heard)
 	if a.Ends() <= now {
@@ -183,8 +182,7 @@ func (k *accepted) chargeAgain(r *clearing.ChargeRequest) (*clearing.ClearingRep
 	return nil, reject(Recharged, messages.Conflict, "authorisation %q was charged, released or given up before: it can be once", clip(r.ID))
 }
 
-// capture reserves the charged amount until the issuer's bank answers, however long that takes. A charge of 0 releases
-// the amount at once.
+// capture reserves the charged amount until the issuer's bank answers. A charge of 0 releases the amount at once.
 func (ac *acceptor) capture(p *peer, a *accepted, r *clearing.ChargeRequest) (item, *Rejected) {
 	it := item{
 		Instruction: clearing.Instruction{Kind: clearing.InstructCharge, ID: r.ID, Amount: r.Amount, Job: r.Job, Reason: r.Reason},
@@ -207,8 +205,8 @@ func (ac *acceptor) capture(p *peer, a *accepted, r *clearing.ChargeRequest) (it
 	return it, err
 }
 
-// chargeID returns the identifier of the ledger's transfer for a charge. The identifier is made from the content of the
-// charge, because a restored peer may use the same numbers again.
+// chargeID returns the identifier of the ledger's transfer for a charge. It is made from the charge's content, because
+// a restored peer may use the same numbers again.
 func (p *peer) chargeID(r *clearing.ChargeRequest) string {
 	sum := sha256.Sum256([]byte(fmt.Sprint(acceptedKey(r.Issuer, r.ID), "\x00", int64(r.Amount), "\x00", int64(p.Began), "\x00", p.Incarnation)))
 	return fmt.Sprintf("%scharge/%x", TransferPrefix, sum[:16])
@@ -216,8 +214,8 @@ func (p *peer) chargeID(r *clearing.ChargeRequest) string {
 
 func (p *peer) chargeOf(id string) uint64 { return p.numbers[chargeKey(id)] }
 
-// expire removes an authorisation that ended. If it was not charged, expire also releases it. Then its home bank need
-// not wait until the margin is over.
+// expire removes an authorisation that ended. It releases an uncharged one, so that its home bank need not wait for the
+// end of the margin.
 func (ac *acceptor) expire(a *accepted) {
 	p := ac.peers.byName[a.Issuer]
 	if a.Closed == open {

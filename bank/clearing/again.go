@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// Verbs of journal records that no request caused. The cause is a peer's receipt, a command that only sets the time, or
-// something that the leading replica found itself.
+// Verbs of journal records that no request caused, but a peer's receipt, the time, or something that the leader found
+// itself.
 const (
 	verbReceipt = "receipt"
 	verbPass    = "pass"
@@ -32,7 +32,7 @@ func (c *Command) found() Command {
 	return Command{Silent: c.Silent, Incarnation: c.Incarnation, Since: c.Since, Compared: c.Compared, Known: c.Known}
 }
 
-// hear tells the journal the cause of a command that no request caused. It reports whether a peer signed the command.
+// hear tells the journal the cause of a command, and reports whether a peer signed the command.
 func (s *State) hear(c *Command) (signed bool) {
 	var from messages.Name
 	var verb string
@@ -104,8 +104,7 @@ func read(payload []byte, into any) error {
 	return wire.Unmarshal(payload, wire.Detect(payload, ""), into)
 }
 
-// Differs returns an error if two states differ. It ignores the counts of refusals, because the journal does not
-// record them.
+// Differs returns an error if two states differ. It ignores the counts of refusals, which the journal does not record.
 func (s *State) Differs(from *State) error {
 	mine, theirs := s.Capture(), from.Capture()
 	mine.head.Refused, theirs.head.Refused = nil, nil

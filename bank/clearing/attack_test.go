@@ -66,9 +66,8 @@ func TestStatementsThatAreRefused(t *testing.T) {
 	west.refuse(Stale, messages.Expired, accepting(a))
 }
 
-// TestStatementEndsByTheClockThatIsAhead: an authorisation has ended by the issuer's clock, and the clock of the other
-// bank is behind. The other bank must refuse the authorisation once a message of the issuer carried a time after the
-// end.
+// TestStatementEndsByTheClockThatIsAhead: an authorisation has ended by the issuer's clock, and the other bank's clock
+// is behind. That bank must refuse it once it has seen a later time of the issuer.
 func TestStatementEndsByTheClockThatIsAhead(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -148,8 +147,7 @@ func (s *side) forge(to *side, i clearing.Instruction) clearing.SignedInstructio
 	return s.sign(clearing.Instructions{From: s.name, To: to.name, First: in.Total.Number + 1, List: []clearing.Instruction{i}, Known: in.Base, At: s.at})
 }
 
-// TestAmountBeyondTheType sends amounts of 2^63, which do not fit the type. The message must be refused as unreadable
-// before anything else is checked.
+// TestAmountBeyondTheType sends amounts of 2^63, which do not fit the type. The message must be refused as unreadable.
 func TestAmountBeyondTheType(t *testing.T) {
 	east, west := pair(t)
 	c := Command{At: west.at, Instructions: &clearing.SignedInstructions{Instructions: clearing.Instructions{
@@ -290,8 +288,8 @@ func TestFlood(t *testing.T) {
 	west.refuse(Flood, messages.Exhausted, Command{Instructions: &signed})
 }
 
-// TestFullOutbox fills an outbox. Users must be refused and nothing may be lost. Charges, releases and closed cycles
-// must still be possible.
+// TestFullOutbox fills an outbox. Users must be refused, but charges, releases and closed cycles must still be
+// possible.
 func TestFullOutbox(t *testing.T) {
 	east, west := barePair(t)
 	a := west.authorise(east, "k", 10)

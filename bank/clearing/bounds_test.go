@@ -21,7 +21,7 @@ func (s *side) authoriseAs(user messages.Name, other *side, amount messages.Cred
 }
 
 // TestASilentPeerStopsNobody: a peer runs thousands of jobs and answers nothing. Every charge must find room in the
-// outbox, and other peers must be able to settle.
+// outbox.
 func TestASilentPeerStopsNobody(t *testing.T) {
 	sides := ring(t)
 	east, north, west := sides[0], sides[1], sides[2]
@@ -126,7 +126,6 @@ func TestEachPeerHasItsShare(t *testing.T) {
 }
 
 // TestAShareOnlyGrowsWithItsTerms checks that a lower limit does not take away the share that covers settled debts.
-// Nothing but its terms may make a share larger.
 func TestAShareOnlyGrowsWithItsTerms(t *testing.T) {
 	sides := ring(t)
 	east, north, west := sides[0], sides[1], sides[2]
@@ -194,8 +193,8 @@ func TestADisputeStopsCredit(t *testing.T) {
 	east.must(accepting(open))
 }
 
-// TestAWrongCycleIsRefusedOrCorrected checks that a wrong cycle number is refused, except for the first cycle. The
-// first cycle can be corrected while no peer has accepted anything in it.
+// TestAWrongCycleIsRefusedOrCorrected checks that a wrong cycle number is refused. The first cycle may have any number,
+// and can be corrected while no peer has accepted anything in it.
 func TestAWrongCycleIsRefusedOrCorrected(t *testing.T) {
 	east, west := pair(t)
 	closing := func(cycle uint64, correct bool) Command {
@@ -262,8 +261,8 @@ func TestAChargeIsRememberedAfterTheEnd(t *testing.T) {
 	west.has(moneymsg.SiteAccount, 20, 0)
 }
 
-// TestRefusalsOfPeersLeaveNoTrace checks that refused instructions of a peer do not change the ledger. A bank with keys
-// also records what the peer signed.
+// TestRefusalsOfPeersLeaveNoTrace checks that refused instructions of a peer do not change the ledger. Only a bank with
+// keys records what the peer signed.
 func TestRefusalsOfPeersLeaveNoTrace(t *testing.T) {
 	east, west := barePair(t)
 	west.must(Command{})

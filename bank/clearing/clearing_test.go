@@ -14,8 +14,8 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// TestAuthorisationIsChargedWhileCutOff: a site is cut off and charges an authorisation. When the home bank gets the
-// charge, it must pay the charge and free the rest.
+// TestAuthorisationIsChargedWhileCutOff: a site is cut off and charges an authorisation. Later, the home bank must pay
+// the charge and free the rest.
 func TestAuthorisationIsChargedWhileCutOff(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -69,8 +69,8 @@ func TestRequestsAreIdempotent(t *testing.T) {
 	east.refuse(Ordinary, messages.Ended, Command{By: "ada", Authorise: &clearing.AuthoriseRequest{Key: "k", Peer: "west", Amount: 30 * messages.Credit, Interval: 3600 * span}})
 }
 
-// TestRejectionIsDurable checks that a refusal by the other bank frees the reserved credits. The same number must be
-// refused for ever.
+// TestRejectionIsDurable checks that a refusal frees the reserved credits, and that the same number is refused for
+// ever.
 func TestRejectionIsDurable(t *testing.T) {
 	east, west := pair(t)
 	east.must(Command{By: "ada", Remit: &clearing.RemitRequest{Key: "p", Peer: "west", Payee: "bob", Amount: 5 * messages.Credit}})
@@ -118,7 +118,7 @@ func TestReleaseAtTheEnd(t *testing.T) {
 }
 
 // TestAnAuthorisationAcceptedAsItEnds accepts an authorisation in its last instant. Nothing may stay reserved at either
-// site, and a later charge must be refused.
+// site.
 func TestAnAuthorisationAcceptedAsItEnds(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -134,7 +134,7 @@ func TestAnAuthorisationAcceptedAsItEnds(t *testing.T) {
 }
 
 // TestChargeAfterTheMarginIsTheForeignSitesLoss: both sites are cut off for longer than the margin. The site that
-// charged must bear the loss, because it knew when its charge had to arrive.
+// charged knew when its charge had to arrive.
 func TestChargeAfterTheMarginIsTheForeignSitesLoss(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -155,8 +155,8 @@ func TestChargeAfterTheMarginIsTheForeignSitesLoss(t *testing.T) {
 	west.has(PeerAccount("east"), 0, 0)
 }
 
-// TestAnEndedJobIsChargedWithinADay: a site reports that a job ended. It must charge within a day; otherwise the user's
-// credits are freed. Only the service that asked for the authorisation may report this to the bank.
+// TestAnEndedJobIsChargedWithinADay: a site that reports the end of a job must charge within a day. Only the service
+// that asked for the authorisation may report it to the bank.
 func TestAnEndedJobIsChargedWithinADay(t *testing.T) {
 	for _, late := range []messages.Time{0, 1} {
 		east, west := pair(t)
@@ -201,8 +201,8 @@ func (s *side) restored(t *testing.T) {
 	}
 }
 
-// TestMarginCoversClocksApart: a charge was made in time and arrives within the margin. It must be paid, although the
-// peer's clock is an hour behind.
+// TestMarginCoversClocksApart: a charge that was made in time must be paid, although the peer's clock is an hour
+// behind.
 func TestMarginCoversClocksApart(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -321,8 +321,8 @@ func TestOwnAccountsAreOutOfReach(t *testing.T) {
 	east.has("ada", 100, 0)
 }
 
-// TestARetiredKeyNeverReturns gives a peer a new key in addition to the old one. The old key must end an hour after the
-// peer first signs with the new one. No request may bring the old key back.
+// TestARetiredKeyNeverReturns gives a peer a new key. The old key must end an hour after the peer first signs with the
+// new one, and never return.
 func TestARetiredKeyNeverReturns(t *testing.T) {
 	east, west := pair(t)
 	first, old := west.keys, west.public()
@@ -362,8 +362,8 @@ func TestARetiredKeyNeverReturns(t *testing.T) {
 	east.refuse(Ordinary, messages.Invalid, terms(false, old, fresh))
 }
 
-// TestAStrangersJobWaits: a bank refuses the job of a site that it does not know yet. The error must ask to try again,
-// because the two sites may just be joining.
+// TestAStrangersJobWaits: the error for the job of an unknown site must ask to try again, because the two sites may
+// just be joining.
 func TestAStrangersJobWaits(t *testing.T) {
 	east, west := newSide(t, "east"), newSide(t, "west")
 	east.know(west, 100)

@@ -6,14 +6,14 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// Mark is the first byte of every command of the clearing. The ledger's commands, which are in the same log, begin with
-// another byte. The second byte is the format of the rest; a command in another format is refused.
+// Mark is the first byte of every command of the clearing. The ledger's commands, in the same log, begin with another
+// byte. The second byte is the format of the rest; a command in another format is refused.
 const (
 	Mark = 'c'
 	form = 1
 )
 
-// Command is one change of the clearing. At most one of its pointers is set; a command without a pointer only sets the
+// Command is one change of the clearing. At most one of its pointers is set; without one, the command only sets the
 // time.
 type Command struct {
 	At messages.Time // the leader's clock

@@ -39,8 +39,7 @@ func ring(t *testing.T) [3]*side {
 	return sides
 }
 
-// TestNetSettlementOfACircle: three sites owe each other the same amount in a circle. No site may have to pay outside
-// the ledgers.
+// TestNetSettlementOfACircle: three sites owe each other the same amount in a circle. No site may have to pay.
 func TestNetSettlementOfACircle(t *testing.T) {
 	sides := ring(t)
 	east, north, west := sides[0], sides[1], sides[2]
@@ -74,8 +73,8 @@ func TestNetSettlementOfACircle(t *testing.T) {
 	north.has(SettlementAccount, 30, 0)
 	west.has(SettledAccount("north"), -30, 0)
 	west.has(SettlementAccount, 40, 0)
-	// A payment outside the ledgers moves from one issuer to the other. Amounts that cancel are withdrawn from one
-	// account and granted to another account of the same site.
+	// A payment outside the ledgers moves from one issuer to the other. Amounts that cancel are withdrawn and granted
+	// at the same site.
 	for i, s := range sides {
 		paid, debtor := []messages.Credits{30, 30, 40}[i], []*side{west, east, north}[i]
 		received := []messages.Credits{40, 30, 30}[i]

@@ -47,8 +47,8 @@ type cycles struct {
 	terms  *terms
 }
 
-// close closes a cycle: it offers each peer the amount that this site owes it. An offer of 0 tells the peer that
-// nothing will come. If the cycle is already closed, close only returns the position.
+// close closes a cycle: it offers each peer the amount that this site owes it, even 0. If the cycle is already closed,
+// close only returns the position.
 func (cs *cycles) close(r *clearing.CloseRequest) (*clearing.Position, *Rejected) {
 	number := r.Cycle
 	if number == 0 {
@@ -72,8 +72,8 @@ func (cs *cycles) close(r *clearing.CloseRequest) (*clearing.Position, *Rejected
 	return cs.position(number)
 }
 
-// closable refuses a cycle that comes after the next cycle of this site and of all its peers, because closing a cycle
-// also ends every cycle before it. The first cycle may have any number.
+// closable refuses a cycle that comes after the next cycle of this site and of all its peers: closing a cycle also ends
+// every cycle before it. The first cycle may have any number.
 func (cs *cycles) closable(number uint64) *Rejected {
 	next := cs.latest + 1
 	for _, p := range cs.peers.byName {
@@ -105,7 +105,7 @@ func (cs *cycles) reopen(number uint64) *Rejected {
 	return nil
 }
 
-// reopenable returns a refusal if something was settled with the peer in one of these cycles, or may still be settled.
+// reopenable returns a refusal if something was, or may still be, settled with the peer in one of these cycles.
 func (p *peer) reopenable(number, latest uint64) *Rejected {
 	if p.offered >= number {
 		return ordinary(messages.Errorf(messages.Conflict, "site %q has not answered the offer of cycle %d, and may still accept it: try again after its answer", p.Name, p.offered))
@@ -165,8 +165,7 @@ func (cs *cycles) offer(p *peer, number uint64) {
 const maxOffers = 64
 
 // acceptOffer accepts a peer's offer, up to the amount that the peer owes by this book and that its share of the
-// reserve covers. The peer must then pay the amount outside the ledgers. While the books of the two banks differ,
-// nothing is accepted.
+// reserve covers. While the books of the two banks differ, it accepts nothing.
 func (cs *cycles) acceptOffer(p *peer, i *clearing.Instruction) (messages.Credits, *Rejected) {
 	if len(p.Cycles) == keptCycles && p.Cycles[0].Number > i.Cycle {
 		return 0, reject(Stale, messages.Expired, "cycle %d is too long ago", i.Cycle)

@@ -106,8 +106,8 @@ func (s *side) limits(member messages.Name, limit messages.Credits) {
 	s.apply(ledger.Command{Verb: ledger.Member, Member: moneymsg.MemberRequest{Account: "lab", Member: member, Limit: &limit}})
 }
 
-// TestOwnersAndOperatorsRevokeWhatMembersBound checks that a member can authorise a peer only within its limit. An
-// owner of the account and an operator can revoke the authorisation, even after the member has left.
+// TestOwnersAndOperatorsRevokeWhatMembersBound checks that a member can authorise a peer only within its limit, and
+// that owners and operators can revoke the authorisation.
 func TestOwnersAndOperatorsRevokeWhatMembersBound(t *testing.T) {
 	east, west := pair(t)
 	east.project(0)
@@ -138,7 +138,7 @@ func TestOwnersAndOperatorsRevokeWhatMembersBound(t *testing.T) {
 }
 
 // TestOnlyOwnersRemit checks that a member who is not an owner cannot pay another site from a project, even if a leader
-// lets the request pass.
+// allows it.
 func TestOnlyOwnersRemit(t *testing.T) {
 	east, _ := pair(t)
 	east.project(50 * messages.Credit)
@@ -150,8 +150,8 @@ func TestOnlyOwnersRemit(t *testing.T) {
 	east.must(remit("olga"))
 }
 
-// TestARebuiltPeerIsChargedUnderNumbersThatWereUsed: a rebuilt or restored peer uses numbers of authorisations again.
-// It must be possible to charge each of them.
+// TestARebuiltPeerIsChargedUnderNumbersThatWereUsed: a rebuilt peer uses numbers of authorisations again. It must be
+// possible to charge each of them.
 func TestARebuiltPeerIsChargedUnderNumbersThatWereUsed(t *testing.T) {
 	east, west := pair(t)
 	charged := func(from *side) {

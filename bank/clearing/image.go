@@ -14,8 +14,8 @@ import (
 // Magic begins every image. It changes when the format changes.
 const Magic = "candor-clearing-4\n"
 
-// Image is a clearing at one moment. Later changes do not alter it, and any goroutine may use it. The ledger is not in
-// it: capture both together.
+// Image is a clearing at one moment, without the ledger: capture both together. Later changes do not alter it, and any
+// goroutine may use it.
 type Image struct {
 	head     imageHead
 	peers    []relation
@@ -24,8 +24,8 @@ type Image struct {
 	accepted []accepted // by issuer and identifier
 }
 
-// imageHead is the first value of an image. Values are written in canonical msgpack. New fields are added at the end of
-// their types.
+// imageHead is the first value of an image. Values are in canonical msgpack. New fields are added at the end of their
+// types.
 type imageHead struct {
 	Site     messages.Name
 	Cycle    uint64
@@ -67,8 +67,7 @@ func (img *Image) sum() [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// WriteTo writes the parts of the image, each after its length, and then their SHA-256. Other data may follow, because
-// a reader recognises the end.
+// WriteTo writes the parts of the image, each after its length, and then their SHA-256. Other data may follow.
 func (img *Image) WriteTo(w io.Writer) (int64, error) { return parts.WriteHashed(w, img.parts) }
 
 func (img *Image) parts(w io.Writer) error {

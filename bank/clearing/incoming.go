@@ -36,8 +36,8 @@ func (in *incoming) receive(signed *clearing.SignedInstructions) (*clearing.Rece
 	return in.receipt(p, first, end(m)), nil
 }
 
-// admit stores what a message says about its sender, or returns a refusal of the whole message. It changes only the
-// state of the peer.
+// admit stores what a message says about its sender, or refuses the whole message. It changes only the state of the
+// peer.
 func (in *incoming) admit(p *peer, m *clearing.Instructions) *Rejected {
 	news := end(m) > p.In.Total.Number+1 || m.Known.Number > p.Known
 	if p.Standing == clearing.PeerParted && news {
@@ -57,8 +57,8 @@ func (in *incoming) admit(p *peer, m *clearing.Instructions) *Rejected {
 	return nil
 }
 
-// Answered returns the receipt or refusal of screened instructions that would change nothing, because they are repeated
-// or have no news. It returns false if Apply must carry out the message.
+// Answered returns the receipt or refusal of screened instructions that change nothing, because they are repeated or
+// have no news. It returns false if Apply must carry out the message.
 func (s *State) Answered(signed *clearing.SignedInstructions) (*clearing.Receipt, *Rejected, bool) {
 	m := &signed.Instructions
 	p := s.peers.byName[m.From]
@@ -78,8 +78,8 @@ func (s *State) Answered(signed *clearing.SignedInstructions) (*clearing.Receipt
 	return s.incoming.receipt(p, max(m.First, p.Known+1), end(m)), nil, true
 }
 
-// Idle reports which new instructions of a screened message are not worth a place in the log. These are payments of
-// less than the amount least, and the end of an authorisation that is not open.
+// Idle reports which new instructions of a screened message are not worth a place in the log: payments of less than the
+// amount least, and the end of an authorisation that is not open.
 func (s *State) Idle(m *clearing.Instructions, least messages.Credits) (idle []bool) {
 	p := s.peers.byName[m.From]
 	for n := max(m.First, p.In.Total.Number+1); n < end(m); n++ {
@@ -101,8 +101,8 @@ func (s *State) Idle(m *clearing.Instructions, least messages.Credits) (idle []b
 
 func end(m *clearing.Instructions) uint64 { return m.First + uint64(len(m.List)) }
 
-// agrees returns a refusal if the sender has outcomes that this book lacks, or if the sender's running total differs
-// from this book's total at the same number.
+// agrees returns a refusal if the sender has outcomes that this book lacks, or if its running total differs from this
+// book's.
 func (p *peer) agrees(m *clearing.Instructions) *Rejected {
 	if m.Known.Number > p.In.Total.Number {
 		return p.disputes(reject(Lost, messages.Conflict, "bank %q has our outcome of number %d, and this book ends at %d: this bank lost what it had answered; restore it from a replica or a snapshot that has it",
@@ -138,8 +138,8 @@ func (p *peer) follows(m *clearing.Instructions) *Rejected {
 	return nil
 }
 
-// sameNumber reports whether an instruction equals the first one with its number. The outcome may be forgotten; then
-// the line in the book has everything except the text of a refusal.
+// sameNumber reports whether an instruction equals the first one with its number. If the outcome was forgotten, the
+// line in the book has everything except the text of a refusal.
 func (p *peer) sameNumber(n uint64, i *clearing.Instruction) bool {
 	before, _ := p.In.at(n - 1)
 	is, _ := p.In.at(n)

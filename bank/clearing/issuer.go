@@ -30,8 +30,8 @@ func (i *issued) freed() messages.Time {
 	return i.Frees()
 }
 
-// Prefixes of the identifiers of holds that users' requests make. The ledger remembers the identifiers for ever, so no
-// key is used twice.
+// Prefixes of the identifiers of holds that users' requests make. The ledger never forgets an identifier, so no key is
+// used twice.
 const (
 	authorisationHold = clearing.AuthorisationHold
 	remittanceHold    = TransferPrefix + "remittance/"
@@ -77,9 +77,8 @@ func (is *issuer) authorise(by messages.Name, rank ledger.Rank, r *clearing.Auth
 	return &a, nil
 }
 
-// bounded returns a refusal if a member of a project has no limit that an owner set. Such an authorisation could bind
-// the project's credits for months. A service may ask for such a member, because a service's authorisation ends with
-// its job.
+// bounded returns a refusal if a member of a project has no limit: its authorisation could bind the project's credits
+// for months. A service may ask for such a member, because a service's authorisation ends with its job.
 func (is *issuer) bounded(by messages.Name, rank ledger.Rank, a *clearing.Authorisation) *Rejected {
 	if rank != ledger.User || !messages.ValidName(by) || is.money.books.Owns(a.Member, a.Account) || is.money.books.Limited(a.Member, a.Account) {
 		return nil
@@ -161,8 +160,8 @@ func (is *issuer) conclude(by messages.Name, a *issued) (*clearing.ClearingReply
 	return &clearing.ClearingReply{}, nil
 }
 
-// lapse removes an authorisation whose time is over. Normally the ledger frees the reserved credits itself. For an
-// authorisation that was concluded earlier, lapse frees them.
+// lapse removes an authorisation whose time is over. Normally the ledger frees its credits itself; if it was concluded,
+// lapse frees them.
 func (is *issuer) lapse(a *issued) {
 	if a.Frees() > is.money.books.Now() {
 		is.money.must(moneymsg.Transfer{Kind: moneymsg.Void, Pending: authorisationHold + a.ID,

@@ -21,7 +21,7 @@ const (
 )
 
 // victim is a bank with two peers: west, which sends anything that it can sign, and north, which is honest. The test
-// also adds up what west has cost the victim.
+// adds up what west has cost the victim.
 type victim struct {
 	*bank
 	careless bool // an inserted bug: all peers share one reserve, and a dispute has no effect
@@ -174,7 +174,7 @@ func twice(i *clearing.Instruction) moneymsg.TransferResult {
 func straight(*clearing.RunningTotal)  {}
 func twisted(t *clearing.RunningTotal) { t.Owed++ }
 
-// core has the moves that can give west credit. The other moves are lies about these, and anything else that can be
+// core has the moves that can give west credit. The other moves are lies about these, or anything else that can be
 // signed.
 var core = []move{
 	{"pay 3", saying(0, right, pays(3))},
@@ -281,8 +281,8 @@ func (v *victim) honest() error {
 	return nil
 }
 
-// try makes moves from the beginning. Its error names the moves. If the bank requires signatures, try also derives the
-// books at the end.
+// try makes moves from the beginning; its error names them. If the bank requires signatures, try also derives the books
+// at the end.
 func try(v *victim, moves []move) error {
 	for i, m := range moves {
 		err := v.step(m)
@@ -316,9 +316,8 @@ func exhaust(careless bool, from []move, depth int, so []move) error {
 	return nil
 }
 
-// TestALiarHasItsLimitAndShare: a peer may send anything that it can sign, in any order. The peer must get at most its
-// limit and its share. The test tries every sequence of three moves and of four core moves; with CANDOR_SEEDS, of five
-// core moves.
+// TestALiarHasItsLimitAndShare: a peer that sends anything that it can sign gets at most its limit and its share. The
+// test tries every sequence of three moves and of four core moves; with CANDOR_SEEDS, of five core moves.
 func TestALiarHasItsLimitAndShare(t *testing.T) {
 	if err := exhaust(false, slices.Concat(core, lies), 3, nil); err != nil {
 		t.Error(err)

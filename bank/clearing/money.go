@@ -17,8 +17,8 @@ import (
 const SettlementAccount messages.Name = clearing.PeerAccountPrefix + "-settlement"
 
 // SettledAccount returns the account for debts that a peer has settled, until the peer pays them outside the ledgers.
-// Its balance is -5 if the peer has settled 5 credits and not paid them yet. It is never below minus the peer's share
-// of the reserve. Names have at most 63 bytes.
+// If the peer settled 5 credits and has not paid them, the balance is -5. It is never below minus the peer's share of
+// the reserve. Names have at most 63 bytes.
 func SettledAccount(peer messages.Name) messages.Name {
 	name := clearing.PeerAccountPrefix + "-" + peer
 	return name[:min(len(name), 63)]

@@ -10,10 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// Net returns the payments outside the ledgers that settle a cycle, given one position for each site. For n sites there
-// are at most n-1 payments. Their sum is the smallest possible: the sum of the debtors' net debts. The caller checks
-// the signatures of the positions first. A position whose legs do not sum to its net is reported as a fault and left
-// out of the payments.
+// Net returns the payments outside the ledgers that settle a cycle, given one position for each of n sites. There are
+// at most n-1 payments. Their sum is the smallest possible: the sum of the debtors' net debts. The caller checks the
+// signatures first. A position whose legs do not sum to its net is reported as a fault and left out.
 func Net(cycle uint64, positions []clearing.Position) clearing.NettingReport {
 	n := netting{r: clearing.NettingReport{
 		Cycle: cycle, Positions: slices.Clone(positions), Payments: []clearing.NetPayment{}, Missing: []messages.Name{}, Faults: []string{},

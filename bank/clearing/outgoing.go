@@ -17,9 +17,8 @@ type outgoing struct {
 	cycles *cycles
 }
 
-// Outgoing returns the message for a peer: the first unanswered instructions. Their numbers never change. If there are
-// none, the message only tells the peer which outcomes this site has. Outgoing returns false if nothing may be sent to
-// the peer.
+// Outgoing returns the message for a peer: the first unanswered instructions or, if there are none, only the outcomes
+// that this site has. It returns false if nothing may be sent to the peer.
 func (s *State) Outgoing(name messages.Name, at messages.Time) (clearing.Instructions, bool) {
 	p := s.peers.byName[name]
 	if p == nil || p.Standing == clearing.PeerParted || s.peers.whole(p) != nil {
@@ -73,8 +72,8 @@ func (out *outgoing) remit(by messages.Name, rank ledger.Rank, r *clearing.Remit
 	return &clearing.ClearingReply{Number: number}, nil
 }
 
-// learn processes the outcomes of this site's instructions, in order and each once. It accepts them only if this book
-// then has the peer's running total.
+// learn processes the outcomes of this site's instructions, in order and each once, if they lead to the peer's running
+// total.
 func (out *outgoing) learn(signed *clearing.SignedReceipt) *Rejected {
 	p := out.peers.byName[signed.Receipt.From]
 	outcomes, err := out.news(p, &signed.Receipt)
@@ -89,8 +88,8 @@ func (out *outgoing) learn(signed *clearing.SignedReceipt) *Rejected {
 	return nil
 }
 
-// Learns returns how many new outcomes a screened receipt has, and whether it changes anything. A receipt that changes
-// nothing need not be in the log. The error says why the receipt is refused.
+// Learns returns how many new outcomes a screened receipt has, and whether it changes anything; otherwise it need not
+// be in the log. The error says why the receipt is refused.
 func (s *State) Learns(signed *clearing.SignedReceipt) (outcomes int, changes bool, err *Rejected) {
 	p := s.peers.byName[signed.Receipt.From]
 	is := *p // a copy, because only Apply may change the peer
@@ -121,7 +120,7 @@ func (out *outgoing) news(p *peer, m *clearing.Receipt) ([]moneymsg.TransferResu
 	return outcomes, nil
 }
 
-// repeats takes a receipt without new outcomes. It refuses a receipt that contradicts this book, or that repeats known
+// repeats takes a receipt without new outcomes. It refuses one that contradicts this book, or that repeats known
 // outcomes. The argument last is the last number of the receipt.
 func (out *outgoing) repeats(p *peer, m *clearing.Receipt, last uint64) *Rejected {
 	ours, known := p.Out.at(last)
@@ -153,8 +152,8 @@ func (p *peer) tallies(outcomes []moneymsg.TransferResult, theirs clearing.Runni
 	return nil
 }
 
-// plausible reports whether an outcome is possible for an instruction: it moves the whole amount or nothing. A
-// settlement may also move a part.
+// plausible reports whether an outcome is possible: an instruction moves the whole amount or nothing, and a settlement
+// may move a part.
 func plausible(i *clearing.Instruction, o *moneymsg.TransferResult) bool {
 	switch {
 	case o.Error != nil:
@@ -167,8 +166,8 @@ func plausible(i *clearing.Instruction, o *moneymsg.TransferResult) bool {
 	return o.Amount == i.Amount
 }
 
-// resolve ends the hold of an instruction by its outcome. If the instruction was carried out, the hold becomes a
-// transfer; if it was refused, the hold is freed. Nothing else ends the hold.
+// resolve ends the hold of an instruction by its outcome: it becomes a transfer if the instruction was carried out, and
+// is freed if it was refused. Nothing else ends the hold.
 func (out *outgoing) resolve(p *peer, it *item, o *moneymsg.TransferResult) {
 	i := &it.Instruction
 	switch {

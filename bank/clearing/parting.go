@@ -70,8 +70,8 @@ func (pt *partings) part(by messages.Name, r *clearing.PartRequest) (*clearing.P
 // authorised returns how many authorisations a peer may still charge.
 func (pt *partings) authorised(p *peer) int { return len(pt.issuer.issued.with[p.Name]) }
 
-// proceed advances agreed partings. When nothing is left between the two sites, this site tells the peer. The sites
-// have parted when each has told the other.
+// proceed advances agreed partings. When nothing is left between the two sites, this site tells the peer. They have
+// parted when each has told the other.
 func (pt *partings) proceed() {
 	for p := pt.next(); p != nil; p = pt.next() {
 		if p.Leaving {
@@ -116,8 +116,7 @@ func (pt *partings) owes(p *peer) messages.Credits {
 }
 
 // abandon parts from a peer that does not agree or no longer exists. It writes off the peer's debt, never trusts its
-// keys again, and frees the credits reserved for it. What this site owes the peer stays on the peer's SettledAccount,
-// until an operator pays and withdraws it.
+// keys again, and frees the credits reserved for it. What this site owes the peer stays on the peer's SettledAccount.
 func (pt *partings) abandon(p *peer, account messages.Name, r *clearing.PartRequest, reply *clearing.PartReply) *Rejected {
 	loss, settled := max(0, pt.owes(p)), pt.terms.settledAccount(p)
 	switch {
@@ -178,7 +177,7 @@ func (pt *partings) giveBack(p *peer, reply *clearing.PartReply, reason string) 
 }
 
 // rejoin makes a parted site a peer again. After an agreed parting the books continue. After a one-sided parting new
-// books begin. Then the keys of the peer must be new, so that messages that it signed earlier are refused.
+// books begin, and the peer's keys must be new: old signatures must not count.
 func (p *peer) rejoin(site messages.Name, now messages.Time) {
 	p.Standing, p.Since, p.Leaving, p.Left, p.Stated = clearing.PeerOpen, now, false, false, false
 	if len(p.Keys) > 0 {

@@ -29,8 +29,8 @@ func stands(t *testing.T, a, b *side, want clearing.PeerStanding) {
 	}
 }
 
-// TestAnAgreedParting: two sites agree to part. Until nothing is left between them, earlier agreements must continue
-// and nothing new may begin.
+// TestAnAgreedParting: two sites agree to part. Until nothing is left between them, earlier agreements continue and
+// nothing new begins.
 func TestAnAgreedParting(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -81,8 +81,8 @@ func TestAnAgreedParting(t *testing.T) {
 	west.has("ada", 120, 0)
 }
 
-// TestALostAnswerToAParting loses the answer to a peer's last instruction. When the peer repeats the instruction, it
-// must get the answer again, although this site has parted.
+// TestALostAnswerToAParting: a peer repeats its last instruction, because the answer was lost. It must get the answer,
+// although this site has parted.
 func TestALostAnswerToAParting(t *testing.T) {
 	east, west := pair(t)
 	east.must(parting("west"))
@@ -105,8 +105,8 @@ func TestALostAnswerToAParting(t *testing.T) {
 	stands(t, east, west, clearing.PeerParted)
 }
 
-// TestAOneSidedParting parts from a site that is gone. Its debt must be written off, users must get their credits back,
-// cycles must be complete without it, and its keys must be refused for ever.
+// TestAOneSidedParting parts from a site that is gone. Its debt is written off, users get their credits back, and its
+// keys are refused for ever.
 func TestAOneSidedParting(t *testing.T) {
 	sides := ring(t)
 	east, north, west := sides[0], sides[1], sides[2]
@@ -158,8 +158,8 @@ func TestAOneSidedParting(t *testing.T) {
 	}
 }
 
-// TestAPartingFromWhomWeOwe parts one-sided from a peer that this site owes credits. The debt must stay. A later
-// joining must use other keys and begin new books.
+// TestAPartingFromWhomWeOwe parts one-sided from a peer that this site owes credits. The debt must stay, and a later
+// joining must begin new books.
 func TestAPartingFromWhomWeOwe(t *testing.T) {
 	east, west := pair(t)
 	east.pay(west, "p", 30)
@@ -214,8 +214,7 @@ func TestASilentPeerIsSuspended(t *testing.T) {
 	}
 }
 
-// TestAPeerThatPartsOwesStill: a peer parts while it owes credits. It must get no more credit and keep its debt, even
-// after a restore.
+// TestAPeerThatPartsOwesStill: a peer that parts while it owes credits must keep its debt, even after a restore.
 func TestAPeerThatPartsOwesStill(t *testing.T) {
 	east, west := pair(t)
 	east.answer(west.forge(east, clearing.Instruction{Kind: clearing.InstructPay, Account: "ada", Amount: 90 * messages.Credit}))

@@ -119,8 +119,8 @@ const (
 	maxRetired  = 1024
 )
 
-// trusted returns the keys that a peer may sign with. A peer with several keys may have signed with the last one. Then
-// the other keys are trusted only for turnsWithin after that signature.
+// trusted returns the keys that a peer may sign with. Once a peer has signed with the last of several keys, the others
+// are trusted only for turnsWithin.
 func (p *peer) trusted(now messages.Time) []string {
 	if p.Turned != 0 && now > p.Turned.Add(turnsWithin) {
 		return p.Keys[len(p.Keys)-1:]
@@ -139,7 +139,7 @@ func (p *peer) trust(keys []string) {
 }
 
 // trustable returns a refusal of retired keys. It also refuses a list that would retire a key, unless the operator
-// asked for that.
+// asked to retire it.
 func (p *peer) trustable(r *clearing.PeerRequest) *Rejected {
 	for _, key := range r.Keys {
 		if slices.Contains(p.Retired, key) {
@@ -168,8 +168,7 @@ func (p *peer) answered(n int) {
 	}
 }
 
-// disputes stores the first disagreement with the peer's bank. It returns the refusal of the message that shows the
-// disagreement.
+// disputes stores the first disagreement with the peer's bank, and returns a refusal.
 func (p *peer) disputes(err *Rejected) *Rejected {
 	if p.Dispute == "" {
 		p.Dispute = clip(err.Err.Message)
@@ -200,8 +199,8 @@ func (ps *peers) add(p *peer) {
 	ps.order = slices.Insert(ps.order, i, p.Name)
 }
 
-// room returns a refusal if too many instructions are outstanding. Charges and releases always have room, which is
-// reserved when the authorisation is accepted.
+// room returns a refusal if too many instructions are outstanding. Charges and releases have room that was reserved
+// earlier.
 func (ps *peers) room(p *peer) *Rejected {
 	waiting := len(p.outbox) - p.charges
 	if waiting < MaxOutstanding {
@@ -210,8 +209,8 @@ func (ps *peers) room(p *peer) *Rejected {
 	return ordinary(messages.Errorf(messages.Exhausted, "%d instructions wait for the bank of %q to answer, the most there may be: try again later", waiting, p.Name))
 }
 
-// credible returns a refusal if the two banks disagree. Then neither bank may take on new debts or authorisations of
-// the other.
+// credible returns a refusal if the two banks disagree. Then neither may take on new debts or authorisations of the
+// other.
 func (ps *peers) credible(p *peer) *Rejected {
 	if p.Dispute == "" {
 		return nil
@@ -232,8 +231,8 @@ func (ps *peers) covers(p *peer, amount messages.Credits) *Rejected {
 // time.
 const heardEvery = messages.Duration(10 * 60e9)
 
-// hear stores the time of the peer's clock, but at most the time of this clock plus the allowed difference. So a peer's
-// clock that was once far ahead does no lasting harm. hear ends a suspension if the message has news, or if the peer
+// hear stores the time of the peer's clock, but at most the time of this clock plus the allowed difference: a peer's
+// clock that was once far ahead must do no lasting harm. hear ends a suspension if the message has news, or if the peer
 // owes no answers.
 func (ps *peers) hear(p *peer, at messages.Time, news bool) {
 	if p.Standing == clearing.PeerSuspended && (news || len(p.outbox) == 0) {

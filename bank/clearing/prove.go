@@ -8,7 +8,7 @@ import (
 
 // prove checks the signature of a command's caller, if the books require signatures, and returns the caller's proven
 // rank. It replaces the command by the signed content. A peer's message needs only the signature of the peer's bank. A
-// command that only sets the time needs no signature.
+// command that only sets the time needs none.
 func (s *State) prove(c *Command) (ledger.Rank, *Rejected) {
 	verb, _ := c.request()
 	if verb == "" || s.money.books.Proven() == 0 {
@@ -60,8 +60,8 @@ func (c *Command) request() (verb string, r any) {
 	return "", nil
 }
 
-// place sets the command's field for a verb to an empty request and returns it, for the decoder of the signed content.
-// It returns nil if the verb is unknown.
+// place sets the command's field for a verb to an empty request and returns it, for the decoder. It returns nil if the
+// verb is unknown.
 func (c *Command) place(verb string) any {
 	switch verb {
 	case clearing.VerbPeer:

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// Lines returns a page of this site's book of the instructions of one sender: this site or the peer. The caller signs
-// the page.
+// Lines returns a page of this site's book of one sender's instructions. The sender is this site or the peer. The
+// caller signs the page.
 func (s *State) Lines(name messages.Name, r clearing.LinesRequest) (clearing.Lines, error) {
 	p, refusal := s.peers.find(name)
 	if refusal != nil {
@@ -35,9 +35,8 @@ func (s *State) Lines(name messages.Name, r clearing.LinesRequest) (clearing.Lin
 	}, nil
 }
 
-// Compare returns the first number at which two books differ, or nil if there is none. It gets consecutive lines of
-// each book. Numbers that only one book has are on their way, and no difference. Each digest covers all lines before
-// it, so a binary search is enough.
+// Compare returns the first number at which two books differ, or nil. It gets consecutive lines of each book, and
+// compares the numbers that both have. Each digest covers all lines before it, so a binary search is enough.
 func Compare(ours, theirs []clearing.ClearingLine) *clearing.BookDifference {
 	ours, theirs = overlap(ours, theirs)
 	i := sort.Search(len(ours), func(i int) bool {
@@ -112,7 +111,7 @@ func (p *peer) had(l *clearing.ClearingLine, theirs bool) bool {
 }
 
 // Certain returns the last number of a sender's instructions that the peer has, as its own signed messages show. A
-// shorter book means that the peer lost a part of it.
+// shorter book has lost a part.
 func (s *State) Certain(name, sender messages.Name) uint64 {
 	switch p := s.peers.byName[name]; {
 	case p == nil:

@@ -78,8 +78,8 @@ func TestLinesArePagedAndBounded(t *testing.T) {
 	}
 }
 
-// TestBookIsBounded checks that a book keeps a limited number of lines, and knows its totals at each line and directly
-// before the first.
+// TestBookIsBounded checks that a book keeps a limited number of lines, and knows its totals at each line and before
+// the first.
 func TestBookIsBounded(t *testing.T) {
 	b := newBook("east", "west")
 	i := &clearing.Instruction{Kind: clearing.InstructPay, Account: "ada", Amount: 2}
@@ -101,8 +101,7 @@ func TestBookIsBounded(t *testing.T) {
 	}
 }
 
-// TestImage checks that an image restores the same state, byte for byte, and that the restored state continues in the
-// same way. An altered image must be refused.
+// TestImage checks that an image restores the same state, byte for byte, and that an altered image is refused.
 func TestImage(t *testing.T) {
 	east, west := pair(t)
 	east.pay(west, "a", 3)
@@ -191,8 +190,7 @@ func (s *side) backup() (restore func()) {
 	}
 }
 
-// lost returns two counts of lost instructions of one sender, such as "2 0": how many this side lost, and how many the
-// other side lost.
+// lost returns two counts of lost instructions of one sender, such as "2 0": of this side, and of the other side.
 func (s *side) lost(other *side, sender messages.Name) string {
 	s.Helper()
 	ours, theirs := s.lines(other, sender), other.lines(s, sender)
@@ -208,7 +206,7 @@ func (s *side) lost(other *side, sender messages.Name) string {
 }
 
 // TestARestoredBankLostNumbers restores a bank from an old backup. Both sides must find how many numbers it lost in
-// each direction. It must not be able to use a number again.
+// each direction.
 func TestARestoredBankLostNumbers(t *testing.T) {
 	east, west := pair(t)
 	trade := func(n int, keys string) {

@@ -13,8 +13,8 @@ import (
 // duplicate.
 type Refusal uint8
 
-// The reasons. Ordinary is for refusals without a reason, for example of a request that the account does not cover;
-// these are not counted. New reasons are added at the end, because the counts are part of the state.
+// The reasons. Ordinary means that there is none, as for a request that the account does not cover; these refusals are
+// not counted. New reasons are added at the end, because the counts are part of the state.
 const (
 	Ordinary     Refusal = iota
 	Malformed            // it cannot be decoded, or breaks a rule that needs no state
@@ -90,8 +90,8 @@ func malformed(err error) *Rejected {
 	return reject(reason, e.Kind, "%s", e.Message)
 }
 
-// final returns the outcome that is remembered for a refused instruction. Its text depends only on the kind, because
-// the digests of both banks' books cover the text.
+// final returns the remembered outcome of a refused instruction. Its text depends only on the kind, because it is in
+// the digests of both banks' books.
 func (r *Rejected) final() moneymsg.TransferResult {
 	return moneymsg.TransferResult{Error: &messages.Error{Kind: r.Err.Kind, Message: finalWords(r.Err.Kind)}}
 }

@@ -46,8 +46,8 @@ func (ps *peers) compared(name messages.Name, known uint64) *Rejected {
 	return err
 }
 
-// rise lets trade with a peer begin in the present incarnation. The peer may already know this or a later one, from a
-// restore with the clock ahead. Then this site signs a still later one for this peer.
+// rise lets trade with a peer begin in the present incarnation. If the peer already knows this or a later one, from a
+// restore with the clock ahead, this site signs a still later one for it.
 func (ps *peers) rise(p *peer, known uint64) {
 	p.Compared = ps.incarnation
 	if known >= ps.incarnation && known < math.MaxUint64 {
@@ -58,9 +58,9 @@ func (ps *peers) rise(p *peer, known uint64) {
 // incarnationFor returns the incarnation that this site signs for a peer.
 func (ps *peers) incarnationFor(p *peer) uint64 { return max(ps.incarnation, p.Above) }
 
-// renewed stores the incarnation of a peer. It refuses a message that the peer signed before its restore, because the
-// peer no longer knows this message. A dispute stays, because a restored peer and a liar look the same. The dispute
-// ends when the peer continues from totals that the operator here confirmed.
+// renewed stores the incarnation of a peer. It refuses messages that the peer signed before its restore, because the
+// peer no longer knows them. A dispute stays, because a restored peer and a liar look the same: it ends when the peer
+// continues from totals that the operator here confirmed.
 func (p *peer) renewed(m *clearing.Instructions) *Rejected {
 	if m.Incarnation < p.Incarnation {
 		return reject(Restored, messages.Expired, "it was signed before site %q was restored from a backup", p.Name)
@@ -230,9 +230,8 @@ func (rs *restored) correct(p *peer, amount messages.Credits) {
 	}
 }
 
-// goOn replaces this bank's totals by the peer's totals. Payments whose outcome was lost are voided, and their users
-// get the credits back. Every other waiting instruction is sent again under a new number; the peer carries it out only
-// once.
+// goOn replaces this bank's totals by the peer's totals. Payments whose outcome was lost are voided. Every other
+// waiting instruction is sent again under a new number; the peer carries it out only once.
 func (rs *restored) goOn(p *peer, t *clearing.Totals) {
 	if t.Sent.Number > p.In.Total.Number {
 		p.In, p.Known, p.Outcomes = bookFrom(t.Sent), t.Sent.Number, nil

@@ -92,9 +92,8 @@ func cycled(east, west *side, cycle uint64) {
 	}
 }
 
-// TestARestoredBankAdoptsTheTotalsOfItsPeer restores a bank from an old backup. Before the bank has adopted the other
-// side's totals, it must ask for nothing and carry out nothing. Then the two must agree, the correction account must
-// have the difference, and trade and settlement must continue.
+// TestARestoredBankAdoptsTheTotalsOfItsPeer restores a bank from an old backup. Until it has adopted the other side's
+// totals, it must ask for nothing and carry out nothing. Then the two must agree and trade again.
 func TestARestoredBankAdoptsTheTotalsOfItsPeer(t *testing.T) {
 	for _, aware := range []bool{true, false} {
 		t.Run(fmt.Sprint("aware ", aware), func(t *testing.T) {
@@ -157,8 +156,7 @@ func TestARestoredBankAdoptsTheTotalsOfItsPeer(t *testing.T) {
 	}
 }
 
-// TestAnAdoptionNeedsBothSides checks that an adoption needs the signatures of both sides on the same totals, and is
-// carried out once.
+// TestAnAdoptionNeedsBothSides checks that an adoption needs the signatures of both sides on the same totals.
 func TestAnAdoptionNeedsBothSides(t *testing.T) {
 	east, west := pair(t)
 	restore := west.backup()
@@ -352,8 +350,8 @@ func (g *gamble) ask(s, other *side, heard bool) {
 	s.do(Command{Receipt: &receipt})
 }
 
-// TestAnyRestorationIsAdopted backs up and restores banks at random times. After a restored bank has adopted the books
-// of its peer, both must have the same books, and authorisations must be paid.
+// TestAnyRestorationIsAdopted backs up and restores banks at random times. After each adoption both sides must have the
+// same books.
 func TestAnyRestorationIsAdopted(t *testing.T) {
 	adoptions := 0
 	for seed := range uint64(60) {
@@ -411,8 +409,8 @@ func TestAnyRestorationIsAdopted(t *testing.T) {
 	}
 }
 
-// TestABackupIsRestoredAgainWithTheClockBehind restores the same backup twice, the second time with the clock behind.
-// The site must get an incarnation above the one that its peer knows. Messages that it signed before must be refused.
+// TestABackupIsRestoredAgainWithTheClockBehind restores a backup twice, the second time with the clock behind. The
+// incarnation must be above the one that the peer knows.
 func TestABackupIsRestoredAgainWithTheClockBehind(t *testing.T) {
 	for name, second := range map[string]uint64{"behind": 3, "the same": 5} {
 		t.Run(name, func(t *testing.T) {

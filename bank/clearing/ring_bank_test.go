@@ -30,8 +30,8 @@ type bank struct {
 	site   messages.Name
 	offset messages.Time // error of its clock
 	bug    bug
-	// proves says that the bank requires signatures. Banks with an inserted bug do not require them, because nobody
-	// signed what the bug does.
+	// proves says that the bank requires signatures. Banks with an inserted bug do not, because nobody signed what the
+	// bug does.
 	proves bool
 
 	ledger *ledger.Ledger

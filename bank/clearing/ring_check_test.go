@@ -16,8 +16,8 @@ type checker struct {
 	holds func(*world) error
 }
 
-// checkers are all checkers. The ledger's own tests cover the first one. Each of the others finds inserted bugs without
-// the rest; TestRingFindsPlantedBugs checks this.
+// checkers are all checkers. The ledger's own tests cover the first one. Each of the others finds inserted bugs alone;
+// TestRingFindsPlantedBugs checks this.
 var checkers = []checker{
 	{"ledgers", each((*bank).checkLedger)},
 	{"holds", each((*bank).checkHolds)},
@@ -136,8 +136,7 @@ func (b *bank) checkAccounts() error {
 	return nil
 }
 
-// inFlight adds up the instructions that one bank carried out and whose outcome the other bank has not entered yet. It
-// compares the instructions in both books by their numbers.
+// inFlight adds up the instructions that one bank carried out and whose outcome the other bank has not entered yet.
 func (w *world) inFlight() (sum messages.Credits, err error) {
 	for _, x := range w.banks {
 		for _, y := range w.banks {
@@ -222,8 +221,7 @@ func alike(a, b moneymsg.TransferResult) bool {
 	return a.Amount == b.Amount && (a.Error == nil) == (b.Error == nil) && (a.Error == nil || *a.Error == *b.Error)
 }
 
-// expected returns the balance that a user should have: the granted credits, changed by the messages that the observer
-// saw.
+// expected returns the balance that a user should have, by the grants and the messages that the observer saw.
 func (w *world) expected(b *bank, user messages.Name) messages.Credits {
 	a, err := b.ledger.Account(user)
 	if err != nil {

@@ -28,8 +28,8 @@ func seeds(t *testing.T) uint64 {
 	return n
 }
 
-// TestRing: three banks in a ring keep their books. Messages are lost, repeated, reordered and delayed, banks crash,
-// and clocks differ by an hour. When all faults end, the books must agree to the last microcredit.
+// TestRing: three banks in a ring trade while messages are lost, repeated, reordered and delayed, banks crash, and
+// clocks differ by an hour. When all faults end, the books must agree to the last microcredit.
 func TestRing(t *testing.T) {
 	for seed := uint64(1); seed <= seeds(t); seed++ {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -40,8 +40,8 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// TestRingFindsPlantedBugs checks that each inserted bug is found with the seeds of TestRing. Each checker that the
-// test names for a bug must find it without the other checkers.
+// TestRingFindsPlantedBugs checks that TestRing finds each inserted bug. Each checker that the test names for a bug
+// must find it alone.
 func TestRingFindsPlantedBugs(t *testing.T) {
 	const within = 40
 	finders := map[string][]bug{
@@ -66,8 +66,8 @@ func TestRingFindsPlantedBugs(t *testing.T) {
 	}
 }
 
-// runRing runs one seed until a check fails. An inserted bug must be found while the network is bad, so only correct
-// banks run to the end.
+// runRing runs one seed until a check fails. Only correct banks run to the end, because an inserted bug must be found
+// while the network is bad.
 func runRing(seed uint64, planted bug, under ...checker) error {
 	w := newWorld(seed, planted, under...)
 	for step := range ringSteps {

@@ -33,8 +33,7 @@ type parcel struct {
 	statement    *clearing.SignedAuthorisation
 }
 
-// world is three banks in a ring whose users trade, and a network that loses, repeats, reorders and delays messages.
-// The seed determines everything.
+// world is three banks in a ring whose users trade, and a bad network between them. The seed determines everything.
 type world struct {
 	*rand.Rand
 	time    messages.Time

@@ -50,7 +50,7 @@ func TestAuthoriseOnBehalf(t *testing.T) {
 }
 
 // TestFirmAuthorisations checks that an authorisation for running work is not given up before it is charged, whoever
-// asks. An image must keep this.
+// asks.
 func TestFirmAuthorisations(t *testing.T) {
 	east, west := pair(t)
 	a := east.onBehalf(west, 10)

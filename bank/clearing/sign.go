@@ -9,7 +9,7 @@ import (
 )
 
 // A signature covers a domain, a zero byte, and the value in canonical msgpack, in which equal values have equal bytes.
-// The domain says what the value is. So a signature of one thing is never valid for another.
+// The domain says what the value is, so a signature of one thing is never valid for another.
 const (
 	domainAuthorisation = "candor clearing authorisation 1"
 	domainInstructions  = "candor clearing instructions 1"
@@ -25,8 +25,8 @@ type Signer interface {
 	Sign(data []byte) ([]byte, error)
 }
 
-// Verify reports whether data was signed with the private part of a public key, as proof.Verified does. It is a pure
-// function: all replicas get the same result.
+// Verify reports whether data was signed with the private part of a public key, as proof.Verified does. All replicas
+// must get the same result.
 type Verify func(key string, data, signature []byte) bool
 
 // signed returns the bytes to be signed. It returns nil if the value cannot be encoded; decoded values always can.

@@ -14,8 +14,8 @@ import (
 type Books interface {
 	// ApplyOwn carries out a command of the clearing itself.
 	ApplyOwn(command []byte) ledger.Result
-	// Proven returns the number of the record from which on requests need a signature, or 0 if none does. Asked checks
-	// a signature, and Finish ends what Asked or Hear began.
+	// Proven returns the number of the record from which on requests need a signature, or 0. Asked checks a signature,
+	// and Finish ends what Asked or Hear began.
 	Proven() uint64
 	Asked(verb string, by messages.Name, r *messages.SignedRequest, now messages.Time) (ledger.Rank, *messages.Error)
 	Finish(carriedOut bool)
@@ -46,8 +46,8 @@ type State struct {
 	restored *restored // continues after a restore of this bank
 }
 
-// New returns the clearing of a site without peers. Only this clearing may change the peers' accounts in the ledger, in
-// the order of the commands. Clearing and ledger are one replicated state.
+// New returns the clearing of a site without peers. Only this clearing may change the peers' accounts in the ledger:
+// the two are one replicated state.
 func New(site messages.Name, books Books, verify Verify) *State {
 	s := &State{money: &money{books: books}}
 	s.peers = &peers{site: site, byName: map[messages.Name]*peer{}, money: s.money}
@@ -119,8 +119,8 @@ func (s *State) Apply(command []byte) Result {
 	return r
 }
 
-// turn retires the other keys of a peer that signs with the last of several keys. First it stores the time of the
-// peer's first such signature. It then waits until no message signed with the other keys can arrive any more.
+// turn retires the other keys of a peer that signs with the last of several keys. First it waits, from the first such
+// signature on, until no message signed with the other keys can arrive any more.
 func (s *State) turn(c *Command) {
 	if !s.turns(c) {
 		return
@@ -191,8 +191,7 @@ func (s *State) carryOut(c *Command, rank ledger.Rank, r *Result) (err *Rejected
 	return err
 }
 
-// advance sets the time. Holds and authorisations then lapse. A parting advances after a change, or with a command that
-// only sets the time.
+// advance sets the time. Holds and authorisations then lapse, and partings may advance.
 func (s *State) advance(c *Command) {
 	expire := ledger.Command{Verb: ledger.Expire, At: c.At, Within: true}
 	s.money.books.ApplyOwn(expire.Encode())
@@ -275,6 +274,6 @@ func (s *State) Peers() clearing.PeersReply {
 	return r
 }
 
-// Fault returns the first transfer that the ledger refused although the clearing's rules guarantee it, or "". There can
-// be one only if another actor moved credits of the clearing.
+// Fault returns the first transfer that the ledger refused although the clearing's rules guarantee it, or "". It means
+// that another actor moved credits of the clearing.
 func (s *State) Fault() string { return s.money.fault }

@@ -16,8 +16,8 @@ type terms struct {
 	money *money
 }
 
-// setPeer opens a peer's account or changes its terms. This also ends a dispute with the peer, unless the change only
-// lowers the limit.
+// setPeer opens a peer's account or changes its terms. Unless it only lowers the limit, this also ends a dispute with
+// the peer.
 func (t *terms) setPeer(r *clearing.PeerRequest) (*clearing.PeerReply, *Rejected) {
 	p, account := t.peers.byName[r.Peer], PeerAccount(r.Peer)
 	before, _ := t.money.books.Brief(account) // an unknown account has credit 0
@@ -82,7 +82,6 @@ func (t *terms) describe(p *peer) clearing.PeerReply {
 const settlementTitle = "settlements with other sites"
 
 // setReserve sets the maximum that the other sites together may owe by settlements; 0 means the sum of their shares.
-// A lower reserve reduces every share.
 func (t *terms) setReserve(r *clearing.ReserveRequest) (*moneymsg.AccountReply, *Rejected) {
 	a, err := t.money.line(SettlementAccount, settlementTitle, r.Limit)
 	if err == nil {
@@ -92,7 +91,7 @@ func (t *terms) setReserve(r *clearing.ReserveRequest) (*moneymsg.AccountReply, 
 }
 
 // divide gives each peer its share of the reserve; by default its limit. The share is the credit of the peer's
-// SettledAccount, so the ledger refuses anything above it.
+// SettledAccount, so the ledger enforces it.
 func (t *terms) divide() {
 	reserve := t.bound()
 	var sum uint64
@@ -120,8 +119,7 @@ func (t *terms) bound() messages.Credits {
 }
 
 // wanted returns the share that a peer gets if the reserve is large enough: the share that an operator has set, or else
-// the limit of the peer. If the limit was lowered, the share still covers what the peer owes, but does not exceed its
-// present share.
+// the peer's limit. After a lower limit, the share still covers what the peer owes, but does not grow.
 func (t *terms) wanted(p *peer) messages.Credits {
 	if p.Stated {
 		return p.Share
@@ -151,8 +149,8 @@ func (t *terms) settledAccount(p *peer) messages.Name {
 	return account
 }
 
-// settlements returns the amount that this site owes all other sites by settlements, and the reserve that limits their
-// debts to this site.
+// settlements returns what this site owes all other sites by settlements, and the reserve that limits their debts to
+// this site.
 func (t *terms) settlements() (owed, reserve messages.Credits) {
 	if a, err := t.money.books.Brief(SettlementAccount); err == nil {
 		owed, reserve = a.Balance, a.Credit

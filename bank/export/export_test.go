@@ -103,8 +103,7 @@ func TestGolden(t *testing.T) {
 
 var postingLine = regexp.MustCompile(`(?m)^ +(\S+:\S+) +(-?[0-9.]+) CREDIT(?: = (-?[0-9.]+) CREDIT)?$`)
 
-// TestEveryTransactionBalances adds up the hledger file, with knowledge of its syntax only. Each transaction must sum
-// to zero, and the running and last balances must equal the asserted ones and the ledger's.
+// TestEveryTransactionBalances adds up the hledger file, with knowledge of its syntax only.
 func TestEveryTransactionBalances(t *testing.T) {
 	l, all := story(t)
 	balances, moved := map[string]messages.Credits{}, 0
@@ -144,7 +143,7 @@ func parse(t testing.TB, s string) messages.Credits {
 }
 
 // TestLinesOfNoTransferHaveNoKind: a signed request, a statement of keys and a change of an account are not transfers.
-// They must not be exported with the kind of transfer whose number is 0.
+// Their export must not have the kind of transfer whose number is 0.
 func TestLinesOfNoTransferHaveNoKind(t *testing.T) {
 	all := []ledger.Line{
 		{Number: 1, What: "trusted", Note: "the site says which keys are its own"},

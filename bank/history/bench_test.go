@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// BenchmarkHistory makes b.N transfers among 100,000 accounts, with the journal in files. Run it with -benchtime
-// 10000000x for ten million transfers. It reports the resident memory of the process, and the time of a restart.
+// BenchmarkHistory makes b.N transfers among 100,000 accounts, with the journal in files. It reports the resident
+// memory of the process, and the time of a restart. Run it with -benchtime 10000000x for ten million transfers.
 func BenchmarkHistory(b *testing.B) {
 	files, err := Directory(b.TempDir())
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 // of everything else, and the image.
 const checkedMagic = "candor-checked-1\n"
 
-// checkedNames are the two files. A new image replaces the older of the two. So if the process ends before the snapshot
-// with the new image is complete, the image of the snapshot before it is still there.
+// checkedNames are the two files. A new image replaces the older of the two, because the process may end before the
+// snapshot with the new image is complete.
 var checkedNames = [2]string{"checked-0", "checked-1"}
 
 // Checked keeps the last two images whose records this replica has checked. It is safe for concurrent use.
@@ -30,8 +30,8 @@ type Checked struct {
 	newest [sha256.Size]byte // digest of the image in the newest file
 }
 
-// NewChecked returns the checked images in a directory. They are sealed with a key, so a person who can write only the
-// disk cannot forge one.
+// NewChecked returns the checked images in a directory. They are sealed with a key, so write access to the disk is not
+// enough to forge one.
 func NewChecked(files Files, key func() ([]byte, error)) *Checked {
 	return &Checked{files: files, key: key}
 }

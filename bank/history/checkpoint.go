@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// Endorser is a signer whose key has been rotated. Another key, which the site's credentials name, signs that the
-// signer's key is valid.
+// Endorser is a signer whose key has been rotated. A key in the site's credentials signs that the signer's key is
+// valid.
 type Endorser interface {
 	AccountKey() string
 	Endorse(key string) ([]byte, error)
@@ -81,9 +81,8 @@ type Checkpoints struct {
 	damaged []int // numbers of the damaged lines when the file was read
 }
 
-// ReadCheckpoints reads the checkpoints in a directory. It skips a checkpoint that a crash or a full disk cut off, and
-// damaged lines. The checkpoint after a cut one may be on the same line. [Checkpoints.Damaged] reports damaged lines,
-// and the file keeps them until the next checkpoint.
+// ReadCheckpoints reads the checkpoints in a directory. It skips damaged lines, and a checkpoint that a crash or a full
+// disk cut off. [Checkpoints.Damaged] reports damaged lines, and the file keeps them until the next checkpoint.
 func ReadCheckpoints(files Files) (*Checkpoints, error) {
 	c := &Checkpoints{files: files}
 	if files == nil {
@@ -110,8 +109,8 @@ func ReadCheckpoints(files Files) (*Checkpoints, error) {
 	return c, nil
 }
 
-// readCheckpoints reads the checkpoints on a line. The result whole is false if the line also has anything else, for
-// example the beginning of a checkpoint that was cut off.
+// readCheckpoints reads the checkpoints on a line. The result whole is false if the line also has anything else, such
+// as a part of a checkpoint.
 func readCheckpoints(line []byte) (found []money.Checkpoint, whole bool) {
 	var one money.Checkpoint
 	if json.Unmarshal(line, &one) == nil {
@@ -145,8 +144,8 @@ func (c *Checkpoints) Last() (money.Checkpoint, bool) {
 	return c.list[len(c.list)-1], true
 }
 
-// In each block of blockRecords records, only the last checkpoint is needed, because it covers the earlier ones. When
-// mostCovered checkpoints are no longer needed, they are removed.
+// In each block of blockRecords records, only the last checkpoint is needed, because it covers the earlier ones.
+// Unneeded checkpoints are removed when there are mostCovered of them.
 const (
 	blockRecords = 10_000
 	mostCovered  = 1000

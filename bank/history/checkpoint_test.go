@@ -54,8 +54,7 @@ func add(t *testing.T, c *Checkpoints, one money.Checkpoint) {
 	}
 }
 
-// TestCutCheckpoints cuts the last line at every byte. Later starts must read the checkpoints before it and those that
-// are signed afterwards.
+// TestCutCheckpoints cuts the last line at every byte. Later starts must read all other checkpoints.
 func TestCutCheckpoints(t *testing.T) {
 	list := signed(t, 4)
 	files := NewVolatile()
@@ -78,7 +77,7 @@ func TestCutCheckpoints(t *testing.T) {
 }
 
 // TestJoinedCheckpoints reads a file in which a checkpoint is on the same line as one that was cut off, as an earlier
-// version wrote it. All complete checkpoints must be read. A line without a checkpoint must count as damage.
+// version wrote it. A line without a checkpoint must count as damage.
 func TestJoinedCheckpoints(t *testing.T) {
 	list := signed(t, 4)
 	files := NewVolatile()
@@ -126,8 +125,8 @@ func (f *full) Write(name string, parts ...[]byte) error {
 	return f.Volatile.Write(name, parts...)
 }
 
-// TestCheckpointsOnAFullDisk: a checkpoint does not fit on the disk. It must not be in the list, and must not damage
-// checkpoints that are written when there is room again.
+// TestCheckpointsOnAFullDisk: a checkpoint that does not fit on the disk must not be in the list, and must not damage
+// later ones.
 func TestCheckpointsOnAFullDisk(t *testing.T) {
 	list := signed(t, 4)
 	files := &full{Volatile: NewVolatile()}
@@ -177,8 +176,8 @@ func TestDamagedCheckpoints(t *testing.T) {
 	}
 }
 
-// TestCoveredCheckpointsGo: a checkpoint is signed each minute. When there are too many, only the last checkpoint of
-// each block and the latest checkpoints must stay, in memory and in the file.
+// TestCoveredCheckpointsGo: when there are too many checkpoints, only the last one of each block and the latest ones
+// must stay.
 func TestCoveredCheckpointsGo(t *testing.T) {
 	list := signed(t, 1)
 	files := NewVolatile()

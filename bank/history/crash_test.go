@@ -10,8 +10,7 @@ import (
 )
 
 // TestPowerLossAtEveryOperation loses power at each file operation of a run; unsynced data are lost, torn or kept. The
-// replica must come back with everything that was acknowledged, and end with the same bytes as a replica that never
-// failed.
+// replica must end with the same bytes as one that never failed.
 func TestPowerLossAtEveryOperation(t *testing.T) {
 	commands := script(130)
 	reference := NewVolatile()
@@ -83,8 +82,8 @@ func (c careless) Commit() error {
 	return c.Volatile.Commit()
 }
 
-// TestSkippedSyncIsCaught: a snapshot has an inserted bug, and does not sync the files that it depends on. After some
-// power losses the replica must refuse to start, with an error that says what to do.
+// TestSkippedSyncIsCaught: with an inserted bug, a snapshot does not sync the files that it depends on. After some
+// power losses the replica must refuse to start.
 func TestSkippedSyncIsCaught(t *testing.T) {
 	commands := script(60)
 	for _, bug := range []careless{{sync: true}, {commit: true}} {
@@ -175,8 +174,8 @@ func TestFetchIsChecked(t *testing.T) {
 	}
 }
 
-// TestRefusalsUntilAFileIsFetched: a file is lost. While other replicas may have the file, a reader of its records must
-// get an error that says to ask again. If no replica can have it, the error must say how to repair it by hand.
+// TestRefusalsUntilAFileIsFetched: a file is lost. The error must say to ask again while other replicas may have the
+// file, and otherwise how to repair it by hand.
 func TestRefusalsUntilAFileIsFetched(t *testing.T) {
 	r := whole(t, NewVolatile(), script(60))
 	names, _ := r.files.List()
@@ -196,8 +195,8 @@ func TestRefusalsUntilAFileIsFetched(t *testing.T) {
 	}
 }
 
-// TestInstalledSnapshotBuildsOnWhatLasts: a replica wrote a file itself and then gets a snapshot that depends on it.
-// After a power loss it must still have the file.
+// TestInstalledSnapshotBuildsOnWhatLasts: a replica gets a snapshot that depends on a file that it wrote itself. After
+// a power loss it must still have the file.
 func TestInstalledSnapshotBuildsOnWhatLasts(t *testing.T) {
 	commands := script(10)
 	leader, files := whole(t, NewVolatile(), commands), NewVolatile()

@@ -12,8 +12,7 @@ import (
 )
 
 // TestDamagedFiles flips a bit in each byte of a file, zeroes bytes, and cuts the file at each position. A reader of
-// the whole file must report the damage. A ledger must not start with the file, or else return right answers and errors
-// only.
+// the whole file must report the damage. A ledger that starts must return right answers and errors only.
 func TestDamagedFiles(t *testing.T) {
 	files := NewVolatile()
 	r := whole(t, files, script(40))
@@ -50,8 +49,8 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
-// TestDamagedFileIsFetchedWhenRead damages each file of a running ledger. The data that is read must be right, and the
-// file must be right afterwards.
+// TestDamagedFileIsFetchedWhenRead damages each file of a running ledger. Reads must return the right data, and repair
+// the file.
 func TestDamagedFileIsFetchedWhenRead(t *testing.T) {
 	files := NewVolatile()
 	r := whole(t, files, script(40))
@@ -123,8 +122,7 @@ func TestMissingFile(t *testing.T) {
 	}
 }
 
-// TestDirectory uses real files. With only the directory, it must be possible to verify all records and to restore a
-// ledger.
+// TestDirectory uses real files. The directory alone must be enough to verify all records and to restore a ledger.
 func TestDirectory(t *testing.T) {
 	files, err := Directory(t.TempDir())
 	if err != nil {

@@ -7,8 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestFileOfANewerRelease: a file has a newer format. It must not count as damaged, and the error must not say to
-// remove it.
+// TestFileOfANewerRelease: a file in a newer format must not count as damaged.
 func TestFileOfANewerRelease(t *testing.T) {
 	_, err := decode([]byte("candor-journal-2" + strings.Repeat("x", 64)))
 	if err = damaged("1.segment", err); messages.KindOf(err) != messages.Conflict || strings.Contains(err.Error(), "emove") {

@@ -31,8 +31,8 @@ func (s *sealed) rowAt(i int) int64 {
 	return s.tableAt() + ledger.TableHead + int64(ledger.TableRow*i)
 }
 
-// table returns the table of the file, after comparing the table and the file's length with the sum. Records are
-// checked only when they are read.
+// table returns the table of the file, after comparing the table and the file's length with the sum. It does not check
+// the records.
 func (s *sealed) table() ([]byte, error) {
 	table := make([]byte, s.tableLen())
 	err := s.store.with(s.name, func(f File) error {
@@ -53,8 +53,7 @@ func (s *sealed) table() ([]byte, error) {
 	return table, err
 }
 
-// otherwise returns why a file is not the expected one. It is damaged, or it has other records, because a version of
-// the program with a different segment size wrote it.
+// otherwise returns why a file is not the expected one: it is damaged, or a program with another segment size wrote it.
 func (s *sealed) otherwise(f File, size int64) error {
 	whole := make([]byte, size)
 	if err := readFull(f, whole, 0); err != nil {
@@ -85,8 +84,8 @@ func (s *sealed) Record(place int) ([]byte, error) {
 func (s *sealed) record(place int) ([]byte, error) {
 	var record []byte
 	err := s.store.with(s.name, func(f File) error {
-		// The row of the previous record has the end of that record, where this record begins. Directly before the
-		// first row, the table has the head after the segment.
+		// The row of the previous record ends where this record begins. Directly before the first row, the table has
+		// the head after the segment.
 		var rows [2 * ledger.TableRow]byte
 		if err := readFull(f, rows[:], s.rowAt(place-1)); err != nil {
 			return err

@@ -74,8 +74,8 @@ func (s *Store) write(name string, parts [][]byte) error {
 	return nil
 }
 
-// Open opens a segment's file. If the file is missing or damaged, Open first fetches it. A fetched file is synced at
-// once, because a durable snapshot already depends on it.
+// Open opens a segment's file. If the file is missing or damaged, Open first fetches it, and syncs it at once: a
+// durable snapshot already depends on it.
 func (s *Store) Open(sum ledger.Sum) (ledger.Sealed, error) {
 	found := &sealed{store: s, sum: sum, name: nameOf(sum.First)}
 	_, err := healed(found, found.table)
@@ -191,8 +191,8 @@ func (s *Store) retrieve(wanted *sealed) error {
 	return err
 }
 
-// Sync makes durable the data that was written since the last call. If another call is already syncing some files, this
-// call waits for it. If the other call fails, this call syncs these files.
+// Sync makes durable the data that was written since the last call. It waits for another call that is already syncing
+// some files, and syncs them itself if that call fails.
 func (s *Store) Sync() (bool, error) {
 	s.syncing <- struct{}{}
 	defer func() { <-s.syncing }()

@@ -22,8 +22,8 @@ func (c *crammed) Write(name string, parts ...[]byte) error {
 	return c.Files.Write(name, parts...)
 }
 
-// TestFullDiskStopsNoBooks: the disk has no room for segments. They must wait in memory, where they can be read. No
-// snapshot may be written before they are on the disk.
+// TestFullDiskStopsNoBooks: segments for which the disk has no room must be readable in memory. No snapshot may be
+// written before they are on the disk.
 func TestFullDiskStopsNoBooks(t *testing.T) {
 	directory, err := Directory(t.TempDir())
 	if err != nil {

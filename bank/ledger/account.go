@@ -81,8 +81,7 @@ func (a *account) copy() account {
 	return c
 }
 
-// freezer says whether an owner or an operator froze an account. An owner cannot unfreeze an account that an operator
-// froze.
+// freezer says who froze an account. An owner cannot unfreeze what an operator froze.
 type freezer uint8
 
 const (

@@ -48,7 +48,7 @@ func (as *accounts) open(name messages.Name) *account {
 	return a
 }
 
-// find returns an account. If there is no such account, it returns a NotFound error that says how to open one.
+// find returns an account. Its NotFound error says how to open one.
 func (as *accounts) find(name messages.Name) (*account, *messages.Error) {
 	if a := as.byName[name]; a != nil {
 		return a, nil

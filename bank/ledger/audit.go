@@ -18,8 +18,8 @@ type audit struct {
 	chain     chain
 }
 
-// Audit recomputes the books from the image's first record, and compares the result with the standings in the records
-// and with the accounts. It costs about a microsecond for each record.
+// Audit recomputes the books from the image's first record, and compares the result with the records and the accounts.
+// It costs about a microsecond for each record.
 func (img *Image) Audit() money.BooksReply {
 	a := newAudit()
 	err := img.journal.each(1, func(number uint64, raw []byte) error {
@@ -122,8 +122,8 @@ func (a *audit) resolve(number uint64, rec *record) {
 	}
 }
 
-// expect compares a computed standing with the standing in the record, and checks the account's limit. The account must
-// be within its limit after each step of a chain, not only at its end.
+// expect compares a computed standing with the standing in the record. It also checks the account's limit, after each
+// step of a chain.
 func (a *audit) expect(number uint64, name messages.Name, is, written standing) {
 	if is != written {
 		a.note("record %d leaves account %q with balance %v and %v reserved, and the record says %v and %v",
@@ -154,7 +154,7 @@ func (a *audit) compare(img *Image) {
 }
 
 // sums returns the totals of the records. Its Message names the first disagreement, or is "". The sums overflow only
-// after a fault that was already found: no balance is negative, and what was issued is within range.
+// after a fault: no balance is negative, and what was issued is within range.
 func (a *audit) sums() money.BooksReply {
 	r := money.BooksReply{
 		Issued: -a.accounts[money.IssuerAccount].balance, Holds: len(a.pending),

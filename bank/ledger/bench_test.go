@@ -88,7 +88,7 @@ func BenchmarkDecode(b *testing.B) {
 }
 
 // BenchmarkImage measures three things on 200,000 transfers: capture, which blocks the ledger; audit, which does not;
-// and restore, at a start.
+// and restore.
 func BenchmarkImage(b *testing.B) {
 	l, names := benchLedger(b, 10_000)
 	for i := range 200 {

@@ -6,7 +6,7 @@ import (
 )
 
 // Head is the hash of a journal; 32 zero bytes for no records. Each record sets it to the SHA-256 of the previous Head
-// and the record's bytes. So the last Head proves all records and their order.
+// and the record's bytes, so it proves all records and their order.
 type Head [sha256.Size]byte
 
 // chain computes heads without allocating memory.

@@ -16,8 +16,7 @@ const (
 	maxName   = 64 // in bytes: 63 of a messages.Name, and a '$' in front
 )
 
-// Check returns an error for a transfer that is malformed in any state of the ledger. The refusal of such a transfer is
-// not remembered.
+// Check returns an error for a transfer that is malformed in any state of the ledger. Its refusal is not remembered.
 func Check(t *money.Transfer) *messages.Error {
 	if why := checkTexts(t); why != "" {
 		return invalid(t, why)

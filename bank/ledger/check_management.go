@@ -12,8 +12,8 @@ const MaxOwners = 100
 // caller and the key.
 const maxKey = MaxID - len(withdrawPrefix) - maxName - 1
 
-// Check returns an error for a command that is malformed in any state of the ledger. It does not check the transfers:
-// the function Check checks each of them.
+// Check returns an error for a command that is malformed in any state of the ledger. The function Check checks its
+// transfers.
 func (c *Command) Check() *messages.Error {
 	switch c.Verb {
 	case Grant:

@@ -9,7 +9,7 @@ import (
 
 // codec writes or reads the encoding of commands, records and images: unsigned and zigzag varints, and texts after
 // their lengths. Each value has exactly one encoding, so equal states have equal bytes. Each structure has one method
-// for both directions: it writes the value that its argument points to, or sets the value to what it reads.
+// for both directions.
 //
 // The first error sets bad; every later read returns zero. Texts that are read share the memory of s.
 type codec struct {

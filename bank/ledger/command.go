@@ -15,7 +15,7 @@ const smallestTransfer = 11
 
 // The first byte of a command is its format; other formats are refused. A plain command has no proof of its maker. A
 // proven command carries the signed request, or the marks of a session. The third format is only used inside commands
-// of the clearing, never in a log.
+// of the clearing.
 const (
 	within = 0
 	plain  = 3
@@ -126,7 +126,7 @@ func Size(t *money.Transfer) int {
 	return numbersAndLengths + len(t.ID) + len(t.Debit) + len(t.Credit) + len(t.Pending) + len(t.Member) + len(t.Reason)
 }
 
-// decode decodes a command. The command's texts share one copy of b. decode stores the transfers in space if they fit.
+// decode decodes a command, whose texts share one copy of b. It stores the transfers in space if they fit.
 func (c *Command) decode(b []byte, space []money.Transfer) *messages.Error {
 	r := decoder(b)
 	var form byte

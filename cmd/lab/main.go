@@ -1,5 +1,5 @@
-// Command lab is for developers of Candor: it measures the program, tests it under faults, and
-// reproduces the papers behind the mechanisms. Operators do not need it.
+// Command lab is for developers of Candor: it measures the program, tests it under faults, and reproduces the papers
+// behind the mechanisms.
 package main
 
 import (

@@ -7,8 +7,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
-// TestCommands checks that the commands in the Makefile and of a measured site exist, and that unknown ones are
-// refused.
+// The commands in the Makefile and of a measured site exist, and unknown ones are refused.
 func TestCommands(t *testing.T) {
 	for _, line := range [][]string{{"bench", "processes"}, {"bench", "load"}, {"faults"}, {"net"}, {"study"}, {executor.Argument}} {
 		if c, rest, err := root().Find(line); err != nil || len(rest) > 0 || c.RunE == nil {

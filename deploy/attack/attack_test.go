@@ -29,8 +29,7 @@ func TestAttackOfOrdinaryUser(t *testing.T) {
 	attack(t, upAs(t, ordinary))
 }
 
-// everything reports whether to make all attacks. By default, the tests make fewer attacks, so that they can run for
-// every change of the code.
+// everything reports whether to make all attacks. By default, there are few enough to run for every change of the code.
 func everything() bool { return os.Getenv("CANDOR_ATTACKS") == "all" }
 
 // ordinary is a user without powers.
@@ -53,8 +52,7 @@ func (s *site) judge(attempts []attempt) {
 	s.sound()
 }
 
-// TestAttackersStartInTasksAlone checks that the attacks do not start outside of a task, where they would harm the
-// machine.
+// Outside of a task, the attacks would harm the machine, so they must not start there.
 func TestAttackersStartInTasksAlone(t *testing.T) {
 	spaces := map[string]string{"pid": "pid:[1]", "mnt": "mnt:[1]"}
 	whole := instructions{State: "/state", Pid: 1, Namespaces: spaces}
@@ -72,9 +70,9 @@ func TestAttackersStartInTasksAlone(t *testing.T) {
 	}
 }
 
-// TestAttackFindsOpenDoors is the control for the other tests. It removes two protections. Tasks run as the user of the
-// site, and the attacker from outside has an operator's credentials. The attempts must then have effects, in tasks and
-// from outside. If they had none, the other tests would prove nothing.
+// TestAttackFindsOpenDoors is the control for the other tests. Tasks run as the user of the site, and the attacker from
+// outside has an operator's credentials. The attempts must then have effects; otherwise the other tests would prove
+// nothing.
 func TestAttackFindsOpenDoors(t *testing.T) {
 	t.Parallel()
 	s := up(t, "--tasks-as-me")

@@ -12,10 +12,9 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// TestAttackOfContainer attacks a site that runs as in the container of deploy/container. The site has namespaces of
-// its own for processes, mounts, IPC and the host name. It has no control groups, and it runs as root with few
-// capabilities. Its processes can gain no privileges, so tasks have no namespaces. The site does not run in the image,
-// or behind the system call filter of a container runtime.
+// TestAttackOfContainer attacks a site that runs as in the container of deploy/container: with namespaces for
+// processes, mounts, IPC and the host name, without control groups, as root with few capabilities. Its processes can
+// gain no privileges, so tasks have no namespaces. There is no image, and no system call filter of a container runtime.
 func TestAttackOfContainer(t *testing.T) {
 	t.Parallel()
 	s := upContained(t)
@@ -29,7 +28,6 @@ func TestAttackOfContainer(t *testing.T) {
 	attack(t, s)
 }
 
-// upContained starts the site of TestAttackOfContainer, with further arguments of "candor up".
 func upContained(t *testing.T, arguments ...string) *site {
 	t.Helper()
 	return upContainedIn(t, stateDir(t, nil), arguments...)
@@ -55,8 +53,8 @@ func upContainedIn(t *testing.T, state string, arguments ...string) *site {
 	return s
 }
 
-// inner returns the ID of the site's process if a wrapper started it. It returns 0 without a wrapper, or if the process
-// does not exist yet.
+// inner returns the ID of the site's process if a wrapper started it. It returns 0 without a wrapper, or before the
+// process exists.
 func (s *site) inner() int {
 	if s.wrapper == nil {
 		return 0

@@ -25,11 +25,10 @@ import (
 // fuzzed is the number of requests that the fuzzer sends. CANDOR_REQUESTS sets another number.
 const fuzzed = 8000
 
-// atOnce is how many requests each caller has open at the same time.
 const atOnce = 32
 
 // mostResident is how much memory the site's process may have while the fuzzer runs, in MiB. perMillion is how much
-// more it may have for each million requests, in MiB, because requests leave jobs and records.
+// more it may have for each million requests, which leave jobs and records.
 const (
 	mostResident = 600
 	perMillion   = 1500
@@ -60,9 +59,9 @@ func (c *counts) note(v schema.Verb, kind string, fault string) {
 	}
 }
 
-// TestFuzzedRequests sends mutated requests of every verb to a running site, as a user, an operator, a node and a
-// peer. Each answer must be a reply, or an error whose kind says what is wrong. The site must log no panic and use
-// limited memory, and its books must balance.
+// TestFuzzedRequests sends mutated requests of every verb to a running site, as a user, an operator, a node and a peer.
+// Each answer must be a reply, or an error whose kind says what is wrong. The site must log no panic and use limited
+// memory, and its books must balance.
 func TestFuzzedRequests(t *testing.T) {
 	requests := int64(fuzzed)
 	if n, err := strconv.ParseInt(os.Getenv("CANDOR_REQUESTS"), 10, 64); err == nil {
@@ -115,7 +114,6 @@ func TestFuzzedRequests(t *testing.T) {
 	}
 }
 
-// connected returns a client with the credentials in a file.
 func (s *site) connected(name messages.Name, creds string) bus.Bus {
 	s.Helper()
 	b, err := bus.Connect(bus.Config{URL: s.url, Name: name, CredsFile: creds})
@@ -149,7 +147,7 @@ func (f *fuzzer) subject(site messages.Name, v schema.Verb) string {
 	return messages.Subject(site, v.Actor, v.Verb, f.name)
 }
 
-// The method one sends a single request and judges the answer.
+// This method sends a single request and judges the answer.
 func (f *fuzzer) one(t *testing.T, site messages.Name, r *rand.Rand) {
 	v := f.verbs[r.IntN(len(f.verbs))]
 	payload := mutated(t, r, v.Request)

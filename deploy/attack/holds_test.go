@@ -15,10 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The programs in this file are for tasks that together use more than one task may, or that leave something behind
-// after their end.
+// The programs in this file are for tasks that together use more than one may, or that leave something behind.
 
-// passing is the socket through which a task passes something to another task of its account.
+// Through this socket a task passes something to another task of its account.
 const passing = "@candor-attack-passing"
 
 // pass passes file descriptors to another task, and returns when that task has them.
@@ -34,8 +33,8 @@ func pass(fds ...int) error {
 	return err
 }
 
-// receive prints that it has begun. For each task that passes descriptors, it calls f with the descriptors after that
-// task has closed the connection.
+// receive prints that it has begun. For each task that passes descriptors, it calls f with them after that task has
+// closed the connection.
 func receive(f func(fds []int)) {
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: passing, Net: "unix"})
 	if err != nil {
@@ -64,11 +63,10 @@ func receive(f func(fds []int)) {
 	}
 }
 
-// keep keeps the descriptors that other tasks pass.
 func keep() { receive(func([]int) {}) }
 
 // writeOn writes as much as it can, up to a limit, to the log and the directory that another task passed. It prints how
-// much it writes.
+// much.
 func writeOn() {
 	receive(func(fds []int) {
 		wrote := [2]int{}
@@ -88,7 +86,6 @@ func writeOn() {
 	})
 }
 
-// passDir passes its log and its directory to another task.
 func passDir() {
 	dir, err := unix.Open(".", unix.O_RDONLY, 0)
 	if err == nil {
@@ -113,7 +110,6 @@ func passMemory() {
 	fmt.Println("begun", err)
 }
 
-// leaveSegment leaves a segment of System V shared memory, and prints its size.
 func leaveSegment() {
 	id, err := unix.SysvShmGet(unix.IPC_PRIVATE, mostMiB*3/4<<20, unix.IPC_CREAT|0o600)
 	if err == nil {
@@ -135,8 +131,8 @@ func leaveSegment() {
 	fmt.Println("begun", left>>20, err)
 }
 
-// fillBuffers fills buffers of the kernel with data that the task sends to itself. It uses as many connections as it
-// can open, until the kernel accepts no more data or some time has passed.
+// fillBuffers fills buffers of the kernel with data that the task sends to itself, over as many connections as it can
+// open, until the kernel accepts no more or some time has passed.
 func fillBuffers(mib int, then func(fds []int)) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -179,8 +175,8 @@ func fillBuffers(mib int, then func(fds []int)) {
 // opened are files that stay open.
 var opened []*os.File
 
-// multiply calls a function that makes a process or some threads. It stops when a call fails, or after the given number
-// of calls. Then multiply sleeps for a minute.
+// multiply calls a function that makes a process or some threads, until a call fails or at most the given number of
+// times. Then it sleeps for a minute.
 func multiply(most int, one func() error) {
 	n := 0
 	for ; n < most && one() == nil; n++ {
@@ -189,8 +185,8 @@ func multiply(most int, one func() error) {
 	time.Sleep(time.Minute)
 }
 
-// threads starts a process that makes 500 threads. The threads are in a separate process, because the Go runtime ends a
-// process that cannot make another thread.
+// threads makes 500 threads in a separate process, because the Go runtime ends a process that cannot make another
+// thread.
 func threads() error {
 	c := exec.Command("/proc/self/exe")
 	c.Env = append(os.Environ(), holdEnv+"=thread500")
@@ -227,7 +223,7 @@ func zombie() error {
 // daemonEnv marks a process that must outlive its task.
 const daemonEnv = "CANDOR_DAEMON"
 
-// daemons leaves processes behind. They are children of no process of the task, have their own sessions and ignore
+// daemons leaves processes behind. They are children of no process of the task, have separate sessions and ignore
 // signals.
 func daemons() {
 	for range 4 {
@@ -239,7 +235,6 @@ func daemons() {
 	fmt.Println("begun", os.Getenv("CANDOR_JOB"))
 }
 
-// makeEmpty makes empty files until no more can be made.
 func makeEmpty() {
 	for i := 0; ; i++ {
 		dir := "d" + strconv.Itoa(i)

@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestAttackOnThreeHosts attacks a site of three hosts on one machine. The hosts open all kinds of ports that hosts use
-// between each other. Each host has its own state directory, and its own system users for tasks.
+// TestAttackOnThreeHosts attacks a site of three hosts on one machine, with all ports that hosts use between each
+// other. Each host has a separate state directory, and separate system users for tasks.
 func TestAttackOnThreeHosts(t *testing.T) {
 	switch {
 	case os.Geteuid() != 0:
@@ -71,7 +71,6 @@ func upHosts(t *testing.T) *site {
 	return hosts[0]
 }
 
-// freeAddresses returns addresses on loopback with free ports.
 func freeAddresses(t *testing.T, count int) (addresses []string) {
 	t.Helper()
 	for range count {

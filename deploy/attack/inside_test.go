@@ -28,14 +28,14 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// insideEnv is the variable that makes this program attack from within a task.
+// With this variable, the program attacks from within a task.
 const insideEnv = "CANDOR_ATTACK"
 
 // instructions tell the program in a task where the site is.
 type instructions struct {
 	State  string   // the site's state directory
 	States []string // state directories of all its hosts
-	// Session is a socket of the session of the user who runs the site, or "" if there is none.
+	// Session is a socket of the session of the user who runs the site, or "".
 	Session string
 	Leases  []string // what other tasks are told about their leases
 	Pid     int      // process of the site
@@ -44,7 +44,7 @@ type instructions struct {
 	Victim  string   // a word that only another account's job knows
 	Mark    string   // a variable in the environment, by which the test finds what the attack leaves behind
 	// Namespaces are the namespaces of the process that started the site. In the control (TestAttackFindsOpenDoors), a
-	// task may share these namespaces. It then leaves out the attempts that would harm the machine.
+	// task may share them. It then leaves out the attempts that would harm the machine.
 	Namespaces map[string]string
 }
 
@@ -57,8 +57,8 @@ func (in *instructions) check() error {
 	return nil
 }
 
-// shares reports whether the task shares a namespace with the process that started the site. If the namespaces cannot
-// be read, it reports true.
+// shares reports whether the task shares a namespace with the process that started the site, or cannot read the
+// namespaces.
 func (in *instructions) shares(kind string) bool {
 	own := namespace(kind)
 	return own == "" || in.Namespaces[kind] == "" || own == in.Namespaces[kind]
@@ -90,8 +90,8 @@ func attackFromInside(text string) {
 	}
 }
 
-// insideAttempts are the attempts of a task. Attempts that could harm others come last. Each function returns the
-// effect of the attempt, or the error that refused it.
+// insideAttempts are the attempts of a task; those that could harm others come last. Each function returns the effect
+// of the attempt, or the error that refused it.
 var insideAttempts = []struct {
 	what  string
 	needs int
@@ -137,7 +137,6 @@ var insideAttempts = []struct {
 	{"leaves a process that outlives it", 1, leavesProcess},
 }
 
-// reads returns an attempt that reads every file below some paths of the state.
 func reads(paths ...string) func(*instructions) (string, error) {
 	return func(in *instructions) (effect string, refusal error) {
 		for _, p := range paths {
@@ -167,8 +166,8 @@ func reads(paths ...string) func(*instructions) (string, error) {
 	}
 }
 
-// asksAlive asks whether an attempt of a task is alive. It asks about the attempt that it runs in, as every task may,
-// and then about attempts of other tasks. It also tries to read the leases of other tasks.
+// asksAlive asks whether an attempt of a task is alive: its own, as every task may, and then others. It also tries to
+// read the leases of other tasks.
 func asksAlive(in *instructions) (effect string, refusal error) {
 	value := os.Getenv(lease.Variable)
 	if err := lease.Alive(value, boottime.Now(), 0); err != nil {
@@ -192,7 +191,7 @@ func asksAlive(in *instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// walk calls the function look for each file below path in the state directory of each host.
+// walk calls look for each file below path in the state directory of each host.
 func (in *instructions) walk(path string, look fs.WalkDirFunc) (err error) {
 	for _, state := range in.States {
 		err = errors.Join(err, filepath.WalkDir(filepath.Join(state, path), look))
@@ -200,8 +199,8 @@ func (in *instructions) walk(path string, look fs.WalkDirFunc) (err error) {
 	return err
 }
 
-// writesState writes files into directories of the site's state. In the task, a mounted file system may hide the state.
-// So the test looks from outside whether the files are in the state itself.
+// writesState writes files into directories of the site's state. A mounted file system may hide the state in the task,
+// so the test looks from outside whether the files are there.
 func writesState(in *instructions) (effect string, refusal error) {
 	for _, state := range in.States {
 		for _, dir := range []string{"", "creds", "keys", "nodes", "bank"} {
@@ -301,8 +300,8 @@ func findsInProcesses(in *instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// targets returns the processes to attack. If the task sees the processes of the machine, it returns only the site's
-// process and the task's parent.
+// targets returns the processes to attack. If the task sees the machine's processes, these are only the site's process
+// and the task's parent.
 func (in *instructions) targets() []int {
 	if in.shares("pid") {
 		return []int{in.Pid, os.Getppid()}
@@ -353,7 +352,6 @@ func signals(in *instructions) (effect string, refusal error) {
 	return "", refusal
 }
 
-// intruder is a Raft transport that does not belong to the group.
 type intruder struct{ net.Listener }
 
 func (intruder) Accept() (net.Conn, error) { return nil, net.ErrClosed }
@@ -605,7 +603,7 @@ func makesCalls(*instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// endsAll ends all processes that it sees except itself. If it sees a process of the machine, it ends none.
+// endsAll ends all processes that it sees except itself, or none if it sees a process of the machine.
 func endsAll(in *instructions) (string, error) {
 	if in.shares("pid") {
 		return "", fmt.Errorf("not tried where the machine's processes are")
@@ -613,8 +611,7 @@ func endsAll(in *instructions) (string, error) {
 	return "", unix.Kill(-1, unix.SIGKILL) // the test sees from outside whether another account's task has ended
 }
 
-// leavesProcess starts a process in its own session. The test sees from outside whether it lives longer than the
-// task.
+// leavesProcess starts a process in a separate session. The test sees from outside whether it outlives the task.
 func leavesProcess(in *instructions) (string, error) {
 	command := exec.Command("/bin/sh", "-c", "trap '' HUP TERM INT; sleep 600 & wait; sleep 600")
 	command.Env = append(os.Environ(), in.Mark+"=1")

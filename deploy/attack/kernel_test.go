@@ -16,8 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// This file has the attempts of a task against the machine's kernel, and against data that the kernel keeps for the
-// machine or for other users.
+// This file has the attempts of a task against the machine's kernel, and against data that the kernel keeps for others.
 
 // clonesAnew makes a user namespace with clone3. A filter of system calls cannot see the flags of clone3.
 func clonesAnew(*instructions) (string, error) {
@@ -92,8 +91,8 @@ func makesSockets(*instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// reachesSockets connects to Unix sockets of the site's processes, also to sockets without a file, and to sockets of
-// services that control a machine: control groups, containers and desktops.
+// reachesSockets connects to Unix sockets of the site's processes, also without a file, and of services that control a
+// machine: control groups, containers and desktops.
 func reachesSockets(in *instructions) (effect string, refusal error) {
 	table, err := os.ReadFile("/proc/net/unix")
 	if err != nil {
@@ -194,8 +193,7 @@ func rulesOthers(in *instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// plantsStarts looks for files that the task may write and that other programs run later: at a certain time, at a
-// login, or as root.
+// plantsStarts looks for writable files that other programs run later: at a certain time, at a login, or as root.
 func plantsStarts(in *instructions) (effect string, refusal error) {
 	for _, path := range []string{"/etc/crontab", "/etc/cron.d", "/var/spool/cron", "/var/spool/cron/crontabs", "/var/spool/at", "/var/spool/cron/atjobs",
 		"/etc/ld.so.preload", "/etc/ld.so.conf.d", "/etc/profile.d", "/etc/environment", "/etc/init.d", "/etc/systemd/system", "/run/systemd/system",

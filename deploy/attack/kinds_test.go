@@ -21,8 +21,8 @@ import (
 
 // The attempts in this file are of kinds that have succeeded against other systems.
 
-// traces makes the server send traces of messages to subjects of others, and to the attacker's own inbox. The server
-// itself publishes a trace, and the trace names the subscribers of the site.
+// traces makes the server send traces of messages to subjects of others, and to the attacker's inbox. The server itself
+// publishes a trace, which names the subscribers of the site.
 func (a *attacker) traces() (string, error) {
 	mark := "trace-of-" + string(a.name)
 	witness := a.conn("$bank", a.issued(identity.Service, "$bank"))
@@ -77,7 +77,7 @@ func (a *attacker) claimsByHeaders() (effect string, refusal error) {
 	return "", fmt.Errorf("%s", reply.Header.Get("Nats-Service-Error"))
 }
 
-// ownsProject acts as an owner of a project, who has more rights than a user. It tries to get an operator's rights, and
+// ownsProject acts as an owner of a project, who has more rights than a user, and tries to get an operator's rights and
 // to control other accounts.
 func (a *attacker) ownsProject() (string, error) {
 	project := messages.Name("team-" + string(a.name))
@@ -100,8 +100,8 @@ func (a *attacker) ownsProject() (string, error) {
 	return all(tries...)
 }
 
-// namesFiles names inputs and outputs outside of a task's directory. It also sets an environment that is larger than
-// a process can have.
+// namesFiles names inputs and outputs outside of a task's directory, and an environment that is larger than a process
+// can have.
 func (a *attacker) namesFiles() (effect string, refusal error) {
 	for i, spoil := range []func(*job.Stage){
 		func(s *job.Stage) { s.Outputs = []string{"../../../../creds/operator.creds"} },
@@ -135,8 +135,8 @@ func (a *attacker) namesFiles() (effect string, refusal error) {
 	return effect, refusal
 }
 
-// pipes runs a task that replaces its own output, its output files and its directory by pipes. A reader or writer of a
-// pipe may wait for ever.
+// pipes runs a task that replaces its output, its output files and its directory by pipes. A reader or writer of a pipe
+// may wait for ever.
 func (a *attacker) pipes() (string, error) {
 	script := `mkfifo out; mkdir dir; mkfifo dir/in; for log in ../*.out ../*.err ../lane*; do mv $log $log.old && mkfifo $log; done 2>/dev/null; mkfifo ../lane2.out ../lane2.alive ../lane3.out 2>/dev/null; exit 0`
 	j, err := a.run("pipes", job.JobSpec{Budget: messages.Credit, Stages: []job.Stage{{Name: "main", Tasks: 3, Script: script, Attempts: 1, Outputs: []string{"out", "dir/*"}}}})
@@ -199,7 +199,6 @@ func (a *attacker) beforeAuthentication() (string, error) {
 	return "", refusal
 }
 
-// resident returns the memory of the site's process, in KiB.
 func (a *attacker) resident() int {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.process.Pid))
 	if err != nil {

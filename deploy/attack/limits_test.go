@@ -38,11 +38,11 @@ files: {quota_mib: 256}
 `
 )
 
-// bombEnv is the variable that makes this program, within a task, use more than it may.
+// With this variable, the program uses more than it may, within a task.
 const bombEnv = "CANDOR_BOMB"
 
 // bombs are programs that use up what a machine has. Each prints how much it got beyond its limit. The node ends most
-// of them before they print anything.
+// of them earlier.
 var bombs = []struct {
 	short      bool // also tried if not everything is tried
 	name, what string
@@ -96,7 +96,6 @@ var bombs = []struct {
 	{false, "threads", "holds every file and lock that it can", "", nil, holdsFiles},
 }
 
-// bomb runs a bomb, and prints what it got.
 func bomb(name string) {
 	if os.Getenv("CANDOR_TASK") == "" {
 		panic("is started by a task of the attacked site, not by hand")
@@ -113,8 +112,8 @@ func bomb(name string) {
 	}
 }
 
-// stays waits 20 s, in which the node should end the task because it uses too much. If the task still runs after that,
-// stays returns what the task got. If err is not nil, the task did not get so much, and stays returns "" at once.
+// stays waits 20 s, in which the node should end the task. If the task still runs then, stays returns what it got. If
+// err is not nil, it got nothing, and stays returns "" at once.
 func stays(err error) string {
 	if err != nil {
 		return ""
@@ -161,8 +160,8 @@ func usesMemory() string {
 	return fmt.Sprintf("%d MiB of memory", len(kept))
 }
 
-// fillsShared writes three quarters of a task's limit into shared memory. If the shared memory then holds more data
-// than a task's limit, earlier tasks have left data there, and fillsShared returns the size.
+// fillsShared writes three quarters of a task's limit into shared memory. If this then holds more than a task's limit,
+// earlier tasks have left data there, and fillsShared returns the size.
 func fillsShared() string {
 	path := fmt.Sprintf("/dev/shm/%d", time.Now().UnixNano())
 	_ = fills(path, mostMiB*3/4)
@@ -176,7 +175,6 @@ func fillsShared() string {
 	return ""
 }
 
-// fillsCovers writes into each file system in memory except /dev/shm. It returns how much it could write.
 func fillsCovers() (got string) {
 	table, _ := os.ReadFile("/proc/self/mounts")
 	for _, row := range strings.Split(string(table), "\n") {
@@ -237,8 +235,8 @@ func holdsFiles() string {
 	return ""
 }
 
-// upLimited starts a site with the configuration in the constant limits, as the given user. If user is nil, it uses the
-// user of this process.
+// upLimited starts a site with the configuration in the constant limits, as the given user, or as the user of this
+// process if user is nil.
 func upLimited(t *testing.T, user *syscall.Credential) *site {
 	t.Helper()
 	file := filepath.Join(scratch, fmt.Sprintf("limits%d.yaml", time.Now().UnixNano()))
@@ -250,7 +248,7 @@ func upLimited(t *testing.T, user *syscall.Credential) *site {
 	return s
 }
 
-// usesTooMuch makes bob's tasks use more than they may. After that, a job of alice must run.
+// usesTooMuch makes bob's tasks use more than they may. A job of alice must run after that.
 func usesTooMuch(t *testing.T, s *site) (attempts []attempt) {
 	t.Helper()
 	self, err := os.Executable()
@@ -299,7 +297,6 @@ func usesTooMuch(t *testing.T, s *site) (attempts []attempt) {
 	return append(attempts, s.asksTooMuch(), s.goesOn())
 }
 
-// asksTooMuch submits a job that asks for more memory than a task may have.
 func (s *site) asksTooMuch() attempt {
 	a := attempt{What: "a user asks for more memory than the site gives"}
 	script := filepath.Join(s.TempDir(), "asks.sh")
@@ -314,7 +311,6 @@ func (s *site) asksTooMuch() attempt {
 	return a
 }
 
-// goesOn runs a job of alice after all attempts.
 func (s *site) goesOn() attempt {
 	a := attempt{What: "after all that, another's job runs"}
 	reply := ask[job.SubmitReply](s, "alice", messages.Auctioneer, messages.VerbSubmit, job.SubmitRequest{Key: "after",
@@ -325,7 +321,6 @@ func (s *site) goesOn() attempt {
 	return a
 }
 
-// kept returns the size of the site's state on the disk, in bytes.
 func (s *site) kept() (sum int64) {
 	_ = filepath.WalkDir(s.state, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -341,14 +336,11 @@ func (s *site) kept() (sum int64) {
 	return sum
 }
 
-// TestAttackOnLimits runs tasks that use more than they may.
 func TestAttackOnLimits(t *testing.T) {
 	t.Parallel()
 	attackLimits(t, upLimited(t, nil))
 }
 
-// TestAttackOnLimitsOfOrdinaryUser runs tasks that use more than they may, on a site that a user without powers
-// started.
 func TestAttackOnLimitsOfOrdinaryUser(t *testing.T) {
 	switch {
 	case os.Geteuid() != 0:

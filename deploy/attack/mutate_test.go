@@ -19,7 +19,6 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// requests are the types of all requests, by name.
 var requests = byName(
 	messages.Empty{}, job.SubmitRequest{}, job.JobRequest{}, job.CancelRequest{}, job.JobsRequest{}, job.TasksRequest{}, agent.RegisterRequest{},
 	agent.Exchange{}, agent.VectorRequest{}, job.ArchiveRequest{}, agent.LogsRequest{}, agent.StreamRequest{}, job.PutRequest{}, job.GetRequest{}, job.OutputsRequest{},
@@ -43,7 +42,6 @@ func byName(values ...any) map[string]reflect.Type {
 	return types
 }
 
-// TestEveryVerbIsFuzzed checks that the fuzzer knows the request of each verb.
 func TestEveryVerbIsFuzzed(t *testing.T) {
 	for _, v := range schema.Verbs() {
 		if requests[v.Request] == nil {
@@ -81,12 +79,10 @@ func mutated(t *testing.T, r *rand.Rand, request string) []byte {
 	return data
 }
 
-// oddBytes are bytes that begin lengths, numbers and nil in msgpack, and bytes that have a meaning in the syntax of
-// JSON.
+// oddBytes are bytes that begin lengths, numbers and nil in msgpack, or have a meaning in JSON.
 var oddBytes = []byte("\x00\x7f\x80\x90\xa0\xc0\xc1\xc4\xc6\xca\xcb\xcf\xd3\xd9\xdb\xdc\xdd\xde\xdf\xff{}[]\",:0-9e")
 
-// words are values for fields of type string. The values of an entry are for fields whose name contains the entry's
-// part. The case of letters does not matter.
+// words are values for string fields whose names contain an entry's part, in any case.
 var words = []struct {
 	part   string
 	values []string
@@ -147,7 +143,6 @@ func draw(r *rand.Rand, v reflect.Value, field string) {
 	}
 }
 
-// plausible returns a job that the site would run.
 func plausible(r *rand.Rand) job.JobSpec {
 	spec := job.JobSpec{Name: "fuzzed", Budget: messages.Credits(1 + r.Int64N(1000)), Stages: []job.Stage{{Name: "main", Script: "true"}}}
 	if r.IntN(2) == 0 {

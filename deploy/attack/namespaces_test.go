@@ -10,7 +10,6 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 )
 
-// allowed is the configuration of a site where tasks may make namespaces.
 const allowed = `site: west
 accounts: [{name: alice, grant: 1000}, {name: bob, grant: 1000}]
 operators: [operator]
@@ -19,8 +18,7 @@ nodes: [{name: node1, slots: {map: 3}}]
 tasks: {namespaces: allow}
 `
 
-// TestAttackWhereNamespacesAreAllowed attacks a site where tasks may make namespaces, from within a task. Of all
-// attempts, only making namespaces may have an effect.
+// Where tasks may make namespaces, no other attempt of a task may have an effect.
 func TestAttackWhereNamespacesAreAllowed(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")

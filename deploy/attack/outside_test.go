@@ -30,7 +30,6 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// attacker attacks from outside the site, with the credentials of a name.
 type attacker struct {
 	*site
 	name    messages.Name
@@ -41,7 +40,6 @@ type attacker struct {
 	victim  messages.JobID // job of alice
 }
 
-// fromOutside makes all attempts over NATS with the credentials of a name.
 func fromOutside(t *testing.T, s *site, name messages.Name) (attempts []attempt) {
 	t.Helper()
 	a := &attacker{site: s, name: name, creds: s.creds(name), refused: make(chan error, 10_000)}
@@ -97,8 +95,7 @@ var outsideAttempts = []struct {
 	{"floods the site with requests", (*attacker).floods},
 }
 
-// call sends a request that the site must refuse. It returns an effect if the site answered the request, and "" if the
-// site refused it.
+// call sends a request that the site must refuse. It returns an effect if the site answered, otherwise "".
 func (a *attacker) call(actor, verb string, as messages.Name, request any) (effect string, refusal error) {
 	ctx, cancel := context.WithTimeout(a.Context(), 5*time.Second)
 	defer cancel()
@@ -116,7 +113,7 @@ func (a *attacker) call(actor, verb string, as messages.Name, request any) (effe
 	return "", err
 }
 
-// The function all makes attempts until one has an effect.
+// This function makes attempts until one has an effect.
 func all(attempts ...func() (string, error)) (effect string, refusal error) {
 	for _, try := range attempts {
 		if effect, refusal = try(); effect != "" {
@@ -126,8 +123,8 @@ func all(attempts ...func() (string, error)) (effect string, refusal error) {
 	return "", refusal
 }
 
-// publishedWithout publishes a plain message on each subject. It returns an effect that lists the subjects for which
-// the server reported no refusal.
+// publishedWithout publishes a plain message on each subject. Its effect lists the subjects that the server did not
+// refuse.
 func (a *attacker) publishedWithout(subjects []string, reply string) (effect string, refusal error) {
 	for _, subject := range subjects {
 		before := a.nc.LastError()
@@ -322,8 +319,8 @@ func (a *attacker) publishes() (string, error) {
 	return a.publishedWithout(a.forgeable(), "")
 }
 
-// reflects sends requests whose reply subjects belong to others. A witness connection, which reads everything in the
-// site's account, reports where the answers went.
+// reflects sends requests whose reply subjects belong to others. A witness, which reads everything in the site's
+// account, reports where the answers went.
 func (a *attacker) reflects() (string, error) {
 	witness := a.conn("$bank", a.issued(identity.Service, "$bank"))
 	defer witness.Close()
@@ -339,7 +336,7 @@ func (a *attacker) reflects() (string, error) {
 	if err := witness.FlushTimeout(patience); err != nil {
 		return "", err
 	}
-	// An error answer repeats the name of an unknown field. So the witness can recognise the answers by this name.
+	// An error answer repeats the name of an unknown field, by which the witness recognises the answers.
 	payload := fmt.Sprintf(`{"mark-of-%s":1}`, a.name)
 	for _, target := range forged {
 		for _, v := range []clearing.PeerVerb{{Actor: messages.Bank, Verb: messages.VerbAccount}, {Actor: messages.Auctioneer, Verb: messages.VerbJobs},
@@ -465,7 +462,6 @@ func (a *attacker) subscribes() (string, error) {
 	}
 }
 
-// run runs a job of the attacker to its end, and returns it.
 func (a *attacker) run(key string, spec job.JobSpec) (job.JobDetail, error) {
 	reply, err := bus.Call[job.SubmitReply](a.within(), a.bus, messages.Subject(a.site.name, messages.Auctioneer, messages.VerbSubmit, a.name), job.SubmitRequest{Key: key, Spec: spec})
 	if err != nil {
@@ -488,8 +484,8 @@ func (a *attacker) worksInState() (effect string, refusal error) {
 }
 
 // worksInProcesses runs jobs in directories that it names through a process, such as /proc/1/cwd. The script looks for
-// files of the site's state. It does not look for the directory "nodes": every task can see that, because the task's
-// own files are below it.
+// files of the site's state, except the directory "nodes": every task sees that one, because its own files are below
+// it.
 func (a *attacker) worksInProcesses() (effect string, refusal error) {
 	paths := []string{"/proc/self/cwd", "/proc/self/root" + a.state, "/proc/1/cwd", "/proc/1/root" + a.state, fmt.Sprintf("/proc/%d/cwd", a.process.Pid), "/proc/thread-self/cwd"}
 	for fd := 3; fd < 12; fd++ {
@@ -554,8 +550,7 @@ func (a *attacker) submitsOdd(odd string) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// shown returns an effect that names the first control character that a text would send to a terminal, or "" if there
-// is none.
+// shown returns an effect that names the first control character that a text would send to a terminal, or "".
 func shown(what, text string) string {
 	for _, r := range text {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' || r == '\u202e' {
@@ -575,8 +570,8 @@ func (a *attacker) findsPorts() (effect string, refusal error) {
 	return effect, fmt.Errorf("the site listens at %s alone", strings.Join(append(a.addresses, a.url), " "))
 }
 
-// fetchesLinks runs a task that replaces its outputs and its log by links to files that it cannot read. The node
-// reads outputs and logs with its own rights.
+// fetchesLinks runs a task that replaces its outputs and its log by links to files that it cannot read. The node reads
+// outputs and logs with its own rights.
 func (a *attacker) fetchesLinks() (string, error) {
 	const secret = "BEGIN USER NKEY SEED"
 	script := fmt.Sprintf(`echo here; ln -s %[1]s/creds/operator.creds out; ln -s %[1]s/creds dir; ln %[1]s/creds/operator.creds hard
@@ -595,8 +590,8 @@ for log in ../0.out ../*.out; do rm -f $log; ln -s %[1]s/creds/operator.creds $l
 	return effect, fmt.Errorf("the job ended %v; %s %s %v", j.State, line(text), line(logs), refusal)
 }
 
-// fails runs a job that computes for a second and exits with 1, while tasks of alice wait. The attack has an effect if
-// the attacker pays nothing for the job.
+// fails runs a job that computes for a second and exits with 1, while tasks of alice wait. The attack succeeds if the
+// attacker pays nothing.
 func (a *attacker) fails() (string, error) {
 	competes := job.SubmitRequest{Key: "competes",
 		Spec: job.JobSpec{Budget: messages.Credit, Stages: []job.Stage{{Name: "main", Tasks: 30, Script: "sleep 1"}}}}

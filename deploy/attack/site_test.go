@@ -24,11 +24,9 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// patience is the longest wait for the site.
 const patience = time.Minute
 
-// binary returns the path of the operators' binary. It is built once. The variable CANDOR_BINARY names a binary to use
-// instead.
+// binary returns the path of the operators' binary, which is built once. CANDOR_BINARY names another one.
 var binary = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv("CANDOR_BINARY"); path != "" {
 		return path, nil
@@ -41,10 +39,9 @@ var binary = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// scratch is a directory for all tests of this package. It is removed at the end.
 var scratch string
 
-// TestMain runs the tests. Within a task of the attacked site, it makes the attempts.
+// Within a task of the attacked site, TestMain makes the attempts.
 func TestMain(m *testing.M) {
 	if instructions := os.Getenv(insideEnv); instructions != "" {
 		attackFromInside(instructions)
@@ -88,8 +85,8 @@ type site struct {
 
 func (s *site) hosts() []*site { return append([]*site{s}, s.others...) }
 
-// stateDir makes a directory below /var/lib, where services have their state, and returns the path for a state
-// directory in it. If this user may not write to /var/lib, the path is in the directory for temporary files.
+// stateDir returns the path for a state directory below /var/lib, where services have their state. If this user may not
+// write there, it is below the directory for temporary files.
 func stateDir(t *testing.T, owner *syscall.Credential) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/var/lib", "candor-attack-")
@@ -107,18 +104,16 @@ func stateDir(t *testing.T, owner *syscall.Credential) string {
 	return filepath.Join(dir, "state")
 }
 
-// The function up starts a site with "candor up" and further arguments.
 func up(t *testing.T, arguments ...string) *site {
 	t.Helper()
 	return upAs(t, nil, arguments...)
 }
 
-// plain is the configuration of the attacked sites. Its markets and nodes do not depend on this machine.
+// plain is the configuration of the attacked sites. It does not depend on this machine.
 const plain = `markets: [{name: main, mechanism: proportional, classes: [map, reduce]}]
 nodes: [{name: node1, slots: {map: 4, reduce: 2}}, {name: node2, slots: {map: 4, reduce: 2}}]
 `
 
-// plainFile writes the configuration plain to a file that every user can read.
 func plainFile(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(scratch, "plain.yaml")
@@ -128,7 +123,7 @@ func plainFile(t *testing.T) string {
 	return file
 }
 
-// upAs starts a site as the given user. If user is nil, it uses the user of this process.
+// upAs starts a site as the given user, or as the user of this process if user is nil.
 func upAs(t *testing.T, user *syscall.Credential, arguments ...string) *site {
 	t.Helper()
 	return upIn(t, stateDir(t, user), user, arguments...)
@@ -201,7 +196,6 @@ func (s *site) gone() bool {
 	}
 }
 
-// stop interrupts the site and waits for its end.
 func (s *site) stop() {
 	process := s.process
 	if inner := s.inner(); inner != 0 {
@@ -217,7 +211,7 @@ func (s *site) stop() {
 	}
 }
 
-// sound checks that the site's process still runs and has logged no panic.
+// The site's process must still run and have logged no panic.
 func (s *site) sound() {
 	s.Helper()
 	for _, other := range s.others {
@@ -255,7 +249,6 @@ func (s *site) creds(name messages.Name) string {
 	return filepath.Join(s.state, "creds", name+".creds")
 }
 
-// issued writes new credentials of a role, made with the site's keys.
 func (s *site) issued(role identity.Role, name messages.Name) string {
 	s.Helper()
 	authority, err := identity.Open(filepath.Join(s.state, "keys"))
@@ -273,7 +266,6 @@ func (s *site) issued(role identity.Role, name messages.Name) string {
 	return file
 }
 
-// conn returns a plain connection to NATS with credentials.
 func (s *site) conn(name messages.Name, creds string, options ...nats.Option) *nats.Conn {
 	s.Helper()
 	options = append([]nats.Option{nats.UserCredentials(creds), nats.CustomInboxPrefix(messages.InboxPrefix(name)),
@@ -309,12 +301,10 @@ func ask[Reply any](s *site, name messages.Name, actor, verb string, request any
 	return reply
 }
 
-// candor runs a command of the binary as an account, and returns its output.
 func (s *site) candor(account messages.Name, arguments ...string) (string, error) {
 	return s.plain(append(arguments, "--account", account)...)
 }
 
-// plain runs a command of the binary with the site's state directory.
 func (s *site) plain(arguments ...string) (string, error) {
 	return s.plainly(append(arguments, "--state", s.state)...)
 }

@@ -21,12 +21,10 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// In these attempts, several tasks use more than one task may, or leave something behind after their end. Another
-// account's task must start at most a second later than before. The replicas may refuse the submission of this task
-// only while they lack space. What an account leaves on a node is limited by the account's room (package room). Without
-// rooms, nothing limits it.
+// In these attempts, several tasks use more than one may, or leave something behind. Another account's task must start
+// at most a second later than before. Its submission may be refused only while the replicas lack space. What an account
+// leaves on a node is limited by the account's room (package room), and without rooms by nothing.
 
-// The disk of the attacked site, in MiB.
 const (
 	smallMiB    = 900
 	smallInodes = 60_000
@@ -43,7 +41,7 @@ type use struct {
 	stopped  sync.WaitGroup
 }
 
-// The method used starts to record the free space of the site's disk and the number of processes on the machine.
+// This method starts to record the free space of the site's disk and the number of processes on the machine.
 func (s *site) used() *use {
 	u := &use{free: math.MaxInt64, stop: make(chan struct{})}
 	u.stopped.Go(func() {
@@ -73,7 +71,7 @@ func (u *use) end() {
 	u.stopped.Wait()
 }
 
-// freeMiB returns the free space of a disk, in MiB. If a smaller part of the inodes is free than of the blocks, the
+// freeMiB returns the free space of a disk, in MiB. If fewer inodes are free than blocks, as a part of the whole, the
 // result is this part of the disk.
 func freeMiB(dir string) int64 {
 	var d unix.Statfs_t
@@ -87,7 +85,6 @@ func freeMiB(dir string) int64 {
 	return free >> 20
 }
 
-// entities returns the number of processes and threads on the machine.
 func entities() (n int) {
 	text, _ := os.ReadFile("/proc/loadavg") // 0.05 0.10 0.12 1/345 6789
 	if f := strings.Fields(string(text)); len(f) == 5 {
@@ -97,7 +94,6 @@ func entities() (n int) {
 	return n
 }
 
-// smallDisk returns a state directory on a small disk.
 func smallDisk(t *testing.T, owner *syscall.Credential) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -128,7 +124,7 @@ type sum struct {
 	needs []messages.Name // abilities of nodes that say that the site refuses it, and that the machine allows the attempt
 	// try makes the attempt with bob's tasks. It returns the jobs that still run.
 	try func(h *holder) []messages.JobID
-	// effect returns a further effect of the attack. The function may be nil. Every attempt is also checked for late
+	// effect returns a further effect of the attack; nil if there is none. Every attempt is also checked for late
 	// starts of other tasks and for a full disk.
 	effect func(h *holder, u *use) string
 }
@@ -218,7 +214,6 @@ var inMemory = []sum{
 	}},
 }
 
-// begin starts tasks of bob that run the programs with these names.
 func begin(names ...string) func(h *holder) []messages.JobID {
 	return func(h *holder) (jobs []messages.JobID) {
 		for _, name := range names {
@@ -229,8 +224,8 @@ func begin(names ...string) func(h *holder) []messages.JobID {
 	}
 }
 
-// fewProcesses checks that three tasks of one account had at most a quarter of the processes that the machine allows.
-// This is the limit of an account.
+// Three tasks of one account may have at most a quarter of the processes that the machine allows: the limit of an
+// account.
 func fewProcesses(h *holder, u *use) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -243,7 +238,6 @@ func fewProcesses(h *holder, u *use) string {
 	return ""
 }
 
-// fromSums makes some attempts with bob's tasks.
 func fromSums(s *site, sums []sum) (attempts []attempt) {
 	s.Helper()
 	h, abilities := s.holder(), s.abilities()
@@ -288,8 +282,8 @@ func (h *holder) tries(of sum) attempt {
 	return a
 }
 
-// TestAttackBySums fills the disk and the memory of the machine with several tasks, at the same time or one after the
-// other, on each form of a site.
+// TestAttackBySums fills the disk and the memory of the machine with several tasks, at once or one after the other, on
+// each form of a site.
 func TestAttackBySums(t *testing.T) {
 	if !everything() {
 		t.Skip("only in make attack: package runner has short tests of the same")

@@ -20,13 +20,11 @@ type attempt struct {
 // containment.
 const unprotected = 5
 
-// needsApart is a value of Needs for attempts that the site promises to refuse if tasks have namespaces, at any level
-// of containment.
+// needsApart is a value of Needs for attempts that the site promises to refuse if tasks have namespaces, at any level.
 const needsApart = -1
 
-// report prints the table of attempts. It returns the attempts that had an effect although the site promises to refuse
-// them at this level of containment. At a low level, the nodes say at their start and in "candor nodes" what tasks can
-// reach.
+// report prints the table of attempts. It returns those that had an effect although the site promises to refuse them at
+// this level of containment.
 func report(w io.Writer, attempts []attempt, containment int) (effects []attempt) {
 	for _, a := range attempts {
 		outcome, why := "refused", a.Refusal
@@ -42,7 +40,6 @@ func report(w io.Writer, attempts []attempt, containment int) (effects []attempt
 	return effects
 }
 
-// line shortens a text to one line.
 func line(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) > 110 {

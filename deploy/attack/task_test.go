@@ -30,13 +30,12 @@ func (s *site) abilities() (all []messages.Name) {
 	return all
 }
 
-// containment returns the level of containment of tasks that the site's nodes report.
 func (s *site) containment() int {
 	s.Helper()
 	return agent.Containment(s.abilities())
 }
 
-// job waits until the function wanted returns true for a job, and returns the job.
+// job waits until wanted returns true for a job, and returns the job.
 func (s *site) job(of messages.Name, id messages.JobID, wanted func(job.JobDetail) bool) (j job.JobDetail) {
 	s.Helper()
 	await.Until(s.T, fmt.Sprintf("job %d goes on", id), func() bool {
@@ -46,8 +45,8 @@ func (s *site) job(of messages.Name, id messages.JobID, wanted func(job.JobDetai
 	return j
 }
 
-// victim starts a job of alice that has a secret word in all places where a program may have one: files, output,
-// arguments and environment. It returns when the task runs.
+// victim starts a job of alice with a secret word wherever a program may have one: files, output, arguments and
+// environment. It returns when the task runs.
 func (s *site) victim(word string) messages.JobID {
 	s.Helper()
 	script := fmt.Sprintf(`umask 0; for d in . /dev/shm /tmp /var/tmp; do echo %[1]s > $d/%[1]s; done; echo %[1]s; touch started
@@ -134,8 +133,8 @@ func fromInside(t *testing.T, s *site) (attempts []attempt) {
 	return attempts
 }
 
-// session stands for the login session of the user who runs the site. It listens on the D-Bus socket of this user and
-// returns its path. It returns "" if the site runs as the user of this process, or if the socket cannot be made.
+// session listens on the D-Bus socket of the user who runs the site, in place of a login session, and returns its path.
+// It returns "" if this is the user of this process, or if the socket cannot be made.
 func (s *site) session() string {
 	s.Helper()
 	if s.user == nil {
@@ -161,7 +160,6 @@ func (s *site) session() string {
 	return path
 }
 
-// planted returns the files in the site's state that have the given name.
 func (s *site) planted(name string) string {
 	var all []string
 	for _, h := range s.hosts() {
@@ -186,8 +184,8 @@ func marked(variable string) int {
 	return 0
 }
 
-// ports returns the addresses on which the site's processes listen. If this user cannot see them, it returns the
-// address for users.
+// ports returns the addresses on which the site's processes listen, or the address for users if this user cannot see
+// them.
 func (s *site) ports() (addresses []string) {
 	mine := map[int]bool{}
 	for _, h := range s.hosts() {

@@ -28,7 +28,7 @@ import (
 	"github.com/candor-grid/candor/messages/schema"
 )
 
-// fromThieves makes the attempts of somebody who has found a join token, or credentials that were revoked.
+// fromThieves makes the attempts of somebody who has found a join token, or revoked credentials.
 func fromThieves(t *testing.T, s *site) (attempts []attempt) {
 	t.Helper()
 	for _, try := range []struct {
@@ -52,7 +52,6 @@ func fromThieves(t *testing.T, s *site) (attempts []attempt) {
 	return attempts
 }
 
-// token makes a join token as the operator.
 func (s *site) token(node messages.Name, life time.Duration) *admission.Token {
 	s.Helper()
 	reply := ask[messages.TokenReply](s, "operator", messages.Admission, messages.VerbToken, messages.TokenRequest{Node: node, Expires: messages.Duration(life)})
@@ -63,7 +62,6 @@ func (s *site) token(node messages.Name, life time.Duration) *admission.Token {
 	return token
 }
 
-// joins uses a token for a new key.
 func (s *site) joins(t *admission.Token) (file string, err error) {
 	file = filepath.Join(s.TempDir(), "joined.creds")
 	return file, admission.Join(s.within(), t, s.url, file)
@@ -160,7 +158,6 @@ func (s *site) isAnotherNode() (string, error) {
 	return "", err
 }
 
-// stolen returns a copy of carol's credentials.
 func (s *site) stolen() string {
 	text, err := os.ReadFile(s.creds("carol"))
 	file := filepath.Join(s.TempDir(), "stolen.creds")
@@ -191,7 +188,6 @@ func (s *site) staysConnected() (string, error) {
 	}
 }
 
-// revokes revokes all credentials of a name with the site's keys.
 func (s *site) revokes(name messages.Name) (string, error) {
 	path, err := binary()
 	if err != nil {
@@ -220,8 +216,8 @@ func (s *site) connectsRevoked() (string, error) {
 	return "", refusal
 }
 
-// TestAttackOfPeer publishes and listens on every subject as the owner of a peer site. Its servers obey no rules, and
-// have the credentials that the site gave to the peer.
+// TestAttackOfPeer publishes and listens on every subject as the owner of a peer site, whose servers obey no rules and
+// have the peer's credentials.
 func TestAttackOfPeer(t *testing.T) {
 	t.Parallel()
 	s := up(t, "--sites", "west,east")
@@ -264,8 +260,7 @@ func TestAttackOfPeer(t *testing.T) {
 	reply := ask[job.SubmitReply](s, "alice", messages.Auctioneer, messages.VerbSubmit, job.SubmitRequest{Key: "unheard",
 		Spec: job.JobSpec{Budget: messages.Credit, Stages: []job.Stage{{Name: "main", Script: "true"}}}})
 	s.job("alice", reply.Job, func(j job.JobDetail) bool { return j.State.Final() })
-	// The peer publishes on an allowed subject at the end. When this message arrives, all earlier ones have arrived
-	// too.
+	// The peer publishes on an allowed subject at the end. When this message arrives, all earlier ones have too.
 	await.Until(t, "the peer is heard", func() bool {
 		_ = peer.Publish(allowed[0], []byte(word))
 		s.flush(peer, witness)
@@ -298,8 +293,8 @@ func (s *site) flush(all ...*nats.Conn) {
 	}
 }
 
-// everySubject returns the subjects of all requests to the site, in the name of each possible sender, and of other
-// messages that are worth forging.
+// everySubject returns the subjects of all requests to the site, from each possible sender, and of other messages that
+// are worth forging.
 func (s *site) everySubject() []string {
 	all := (&attacker{site: s}).forgeable()
 	for _, v := range schema.Verbs() {
@@ -310,8 +305,7 @@ func (s *site) everySubject() []string {
 	return append(all, messages.LogsSubject(s.name, "node1", "alice"), agent.StreamSubject(s.name, "node1", "alice"), "$SRV.PING", "$SRV.STATS")
 }
 
-// peer returns a connection to a NATS server of the peer. The server is linked to the site with the credentials that
-// the site gave it.
+// peer returns a connection to a NATS server that is linked to the site with the peer's credentials.
 func (s *site) peer(name messages.Name) *nats.Conn {
 	s.Helper()
 	authority, err := identity.Open(filepath.Join(s.state, "keys"))

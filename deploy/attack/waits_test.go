@@ -24,13 +24,13 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// In these attempts, tasks slow down the node. Other accounts must not notice this: their tasks must start at most a
-// second later than without the attack.
+// In these attempts, tasks slow down the node. Other accounts' tasks must start at most a second later than without the
+// attack.
 
 // heldUp is the longest time by which an attacker may delay the start of another account's task.
 const heldUp = time.Second
 
-// holdEnv is the variable that makes this program, within a task, slow down the node.
+// With this variable, the program slows down the node, within a task.
 const holdEnv = "CANDOR_HOLD"
 
 // held is the configuration of a site with slots for all tasks on one node.
@@ -41,8 +41,8 @@ markets: [{name: main, mechanism: proportional, classes: [map]}]
 nodes: [{name: node1, slots: {map: 12}}]
 `
 
-// leased is a file on which a task takes a file lease (F_SETLEASE) of the kernel. The task sees the file in the
-// namespaces of its account.
+// On this file a task takes a file lease (F_SETLEASE) of the kernel. The task sees the file in the namespaces of its
+// account.
 const leased = "/tmp/candor-attack-leased"
 
 // holds are programs of tasks that slow down the node. Each prints when it has begun.

@@ -31,8 +31,7 @@ func (r Rule) Check() error {
 }
 
 // Bandwidth returns the bandwidth matrix H, the covariance of each kernel, by a rule. H is singular if the samples lie
-// in a plane; Regular repairs such a matrix. If the total weight is 1 or less, the samples have no spread, and
-// Bandwidth returns an error.
+// in a plane; Regular repairs it. A total weight of 1 or less has no spread, and is an error.
 func Bandwidth(d *Data, r Rule) (*mat.SymDense, error) {
 	if err := d.Check(); err != nil {
 		return nil, err
@@ -66,21 +65,20 @@ func (r Rule) of(c *mat.SymDense, n float64) *mat.SymDense {
 }
 
 const (
-	// leastPivot is the smallest allowed squared pivot of the Cholesky factor of a correlation matrix. A squared pivot
-	// is the part of a coordinate's variance that the coordinates before it do not explain. With a smaller squared
-	// pivot the matrix counts as singular.
+	// leastPivot is the smallest allowed squared pivot of the Cholesky factor of a correlation matrix: the part of a
+	// coordinate's variance that the coordinates before it do not explain. Below it, the matrix counts as singular.
 	leastPivot = 1e-10
-	// leastWidth is a bandwidth as a part of a coordinate's scale. A smaller bandwidth counts as 0.
+	// leastWidth is a bandwidth as a part of a coordinate's scale. Smaller ones count as 0.
 	leastWidth = 1e-9
-	// floorWidth is also a part of the scale. A bandwidth that counts as 0 is replaced with it.
+	// floorWidth, also a part of the scale, replaces a bandwidth that counts as 0.
 	floorWidth = 1e-3
-	// shrink is the fraction of their size by which the correlations of a singular matrix are reduced.
+	// shrink is the part by which the correlations of a singular matrix are reduced.
 	shrink = 0.01
 )
 
-// Regular repairs a singular bandwidth matrix, and reports whether the matrix was singular. A coordinate without width
-// gets 1/1000 of its scale, for example of the distance of its bounds. If the matrix is still singular, Regular reduces
-// all correlations by 1 %, so that it is no longer singular. If scale is nil, a coordinate without width is an error.
+// Regular repairs a singular bandwidth matrix, and reports whether it was singular. A coordinate without width gets
+// 1/1000 of its scale, for example of the distance of its bounds. If the matrix is still singular, all correlations are
+// reduced by 1 %. With a nil scale, a coordinate without width is an error.
 func Regular(h *mat.SymDense, scale []float64) (regular *mat.SymDense, mended bool, err error) {
 	l := h.SymmetricDim()
 	regular = mat.NewSymDense(l, nil)
@@ -120,8 +118,8 @@ func correlations(h mat.Symmetric) *mat.SymDense {
 	return r
 }
 
-// pivot returns the smallest squared pivot of the Cholesky factor of h's correlation matrix, or 0 if h is not
-// positive definite.
+// pivot returns the smallest squared pivot of the Cholesky factor of h's correlation matrix, or 0 if h is not positive
+// definite.
 func pivot(h mat.Symmetric) float64 {
 	_, least := factor(h)
 	return least

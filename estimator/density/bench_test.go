@@ -28,7 +28,6 @@ func must[T any](tb testing.TB) func(T, error) T {
 	}
 }
 
-// estimate returns the density of data, with the bandwidth of a rule.
 func estimate(tb testing.TB, d *Data, rule Rule) *Density {
 	tb.Helper()
 	return must[*Density](tb)(New(d, must[*mat.SymDense](tb)(Bandwidth(d, rule))))

@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Class learns the distribution of the types of one job profile class, as they are submitted, in bounded memory. It
-// is not safe for concurrent use, but the densities that it returns are.
+// Class learns the distribution of the submitted types of one job profile class, in bounded memory. It is not safe for
+// concurrent use, but its densities are.
 type Class struct {
 	config Config
 	store  store
@@ -25,9 +25,8 @@ func NewClass(c Config) (*Class, error) {
 	return k, k.build()
 }
 
-// Add adds the type that an account submitted, if it is within the template, and reports whether it is. If there are
-// more than Kernels/2 accounts, all later accounts, and the account "", count together as one account. Add takes
-// O(Kernels·L).
+// Add adds the type that an account submitted, if it is within the template, and reports whether it is. With more than
+// Kernels/2 accounts, all later accounts, and the account "", count as one. Add takes O(Kernels·L).
 func (c *Class) Add(account messages.Name, x []float64) (within bool) {
 	if within = c.config.Bounds.Contains(x); within {
 		c.store.add(account, x)
@@ -38,8 +37,8 @@ func (c *Class) Add(account messages.Name, x []float64) (within bool) {
 // Refresh is the relative growth of the number of samples after which Estimate computes a new estimate.
 const Refresh = 1.0 / 32
 
-// Estimate returns the density of the samples. It computes a new density if there are 1/32 more samples than in the
-// present one; this takes up to O(Kernels²·L). Otherwise it returns the present density.
+// Estimate returns the density of the samples. With 1/32 more samples than in the present density, it computes a new
+// one, which takes up to O(Kernels²·L).
 func (c *Class) Estimate() (*Density, error) {
 	if c.store.Count-c.builtAt >= max(1, Refresh*c.builtAt) {
 		if err := c.build(); err != nil {
@@ -59,8 +58,8 @@ func (c *Class) Draws(seed uint64, n int) ([]float64, error) {
 	return values, nil
 }
 
-// Sufficient is the number of samples that replace the prior. With fewer samples, the prior has the weight of the
-// missing ones. With at least this number, the variance of the estimate is small (Huang et al., figure 7).
+// Sufficient is the number of samples that replace the prior. With fewer, the prior has the weight of the missing ones.
+// With as many, the variance of the estimate is small (Huang et al., figure 7).
 const Sufficient = 20
 
 func (c *Class) build() error {
@@ -127,8 +126,7 @@ func (c *Class) bandwidth(d *Data) (*mat.SymDense, error) {
 // Samples returns the number of samples added.
 func (c *Class) Samples() float64 { return c.store.Count }
 
-// Effective returns the effective number of samples after capping and screening, in the last
-// estimate.
+// Effective returns the effective number of samples after capping and screening, in the last estimate.
 func (c *Class) Effective() float64 { return c.effective }
 
 // Summary describes a class at its last estimate.
@@ -147,7 +145,7 @@ type Summary struct {
 // movedDraws is the number of draws from which Moved is estimated.
 const movedDraws = 1000
 
-// Summary describes the class. The call costs a thousand times O(Kernels·L).
+// Summary describes the class. It takes a thousand times O(Kernels·L).
 func (c *Class) Summary() (*Summary, error) {
 	f, err := c.Estimate()
 	if err != nil {

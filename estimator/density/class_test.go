@@ -34,8 +34,8 @@ var lies = map[string]func(r *rand.Rand) []float64{
 	},
 }
 
-// poisoned lets 40 accounts submit types in n turns. If lie is not nil, two of the accounts lie, and submit five times
-// in each turn. poisoned returns the estimate with capping and screening, and the estimate without them.
+// poisoned lets 40 accounts submit types in n turns. If lie is not nil, two accounts lie, and submit five times in each
+// turn. It returns the estimate with capping and screening, and the one without.
 func poisoned(t *testing.T, n int, lie func(*rand.Rand) []float64) (screened, raw *Density) {
 	t.Helper()
 	truth, r := truthful(t), rand.New(rand.NewPCG(5, 5))
@@ -61,9 +61,9 @@ func poisoned(t *testing.T, n int, lie func(*rand.Rand) []float64) (screened, ra
 	return must[*Density](t)(c.Estimate()), estimate(t, all, ScottFull)
 }
 
-// TestPoisoning: 5 % of the accounts lie, and submit a fifth of the types. Lies far from all honest types must not move
-// the estimate. Lies at the edge of the honest types may move it by at most three quarters of the distance by which
-// they move it without the cap.
+// 5 % of the accounts lie, and submit a fifth of the types. Lies far from all honest types must not move the estimate.
+// Lies at the edge of the honest types may move it by at most three quarters of the distance by which they move it
+// without the cap.
 func TestPoisoning(t *testing.T) {
 	truth := truthful(t)
 	from := func(f *Density) float64 {
@@ -87,8 +87,8 @@ func TestPoisoning(t *testing.T) {
 	}
 }
 
-// TestMinoritiesStay draws samples around two modes that are far apart. If a fifth of the accounts is at the second
-// mode, only its outer samples may be removed. If a tenth of the accounts is there, all of its samples must be removed.
+// Two modes are far apart. With a fifth of the accounts at the second mode, only its outer samples may be removed. With
+// a tenth, all of its samples must be removed.
 func TestMinoritiesStay(t *testing.T) {
 	for minority, atLeast := range map[int]float64{30: 0.98, 20: 0.9, 10: 0} {
 		d, accounts := normal(1000, 2, 3), make([]messages.Name, 1000)
@@ -113,8 +113,7 @@ func TestMinoritiesStay(t *testing.T) {
 	}
 }
 
-// TestFalseAlarms: about one in a thousand of honest normal samples must be screened out, in any number of
-// dimensions.
+// In any number of dimensions, about one in a thousand of honest normal samples must be screened out.
 func TestFalseAlarms(t *testing.T) {
 	for _, l := range []int{1, 2, 3, 5} {
 		lost := 0
@@ -144,8 +143,8 @@ func TestFewSamplesAreNotScreened(t *testing.T) {
 	}
 }
 
-// TestInfluence: no account may be above the ceiling, accounts below it must keep their weights, and the accounts
-// above must have exactly the ceiling.
+// No account may be above the ceiling, accounts below it must keep their weights, and those above must have exactly the
+// ceiling.
 func TestInfluence(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -174,7 +173,7 @@ func TestInfluence(t *testing.T) {
 	}
 }
 
-// TestClassBeginsWithThePrior: without samples the estimate must be the prior, and 20 samples must replace it.
+// Without samples the estimate must be the prior, and 20 samples must replace it.
 func TestClassBeginsWithThePrior(t *testing.T) {
 	c := must[*Class](t)(NewClass(Config{Bounds: Bounds{Low: []float64{0}, High: []float64{100}}, Prior: []float64{70, 80, 90}}))
 	last := 2.0
@@ -204,7 +203,7 @@ func TestClassBeginsWithThePrior(t *testing.T) {
 	}
 }
 
-// TestConstantClass adds the same type a thousand times. The density must be a narrow peak at this type.
+// After a thousand samples of the same type, the density must be a narrow peak.
 func TestConstantClass(t *testing.T) {
 	for _, rule := range []Rule{"", SilvermanDiag} {
 		c := must[*Class](t)(NewClass(Config{Bounds: Bounds{Low: []float64{0, 0}, High: []float64{1, 1000}}, Rule: rule}))
@@ -221,8 +220,8 @@ func TestConstantClass(t *testing.T) {
 	}
 }
 
-// TestCompactFormIsBounded: with any accounts, the number of kernels must stay bounded, all samples must be counted,
-// and the estimate must be about as good as an estimate in which each kernel is one sample.
+// With any accounts, the number of kernels must stay bounded, all samples must be counted, and the estimate must be
+// about as good as one in which each kernel is one sample.
 func TestCompactFormIsBounded(t *testing.T) {
 	truth := must[*Density](t)(New(&Data{Dimensions: 2, Values: []float64{0, 0, 6, 3}}, mat.NewSymDense(2, []float64{1, 0.5, 0.5, 1})))
 	for _, accounts := range []int{1, 30, 3000} {
@@ -253,7 +252,7 @@ func TestCompactFormIsBounded(t *testing.T) {
 	}
 }
 
-// TestSnapshot: a restored class must continue like the class that was saved.
+// A restored class must continue like the saved one.
 func TestSnapshot(t *testing.T) {
 	config := Config{Bounds: Bounds{Low: []float64{-10, -10, -10}, High: []float64{10, 10, 10}}, Kernels: 64}
 	c := must[*Class](t)(NewClass(config))
@@ -311,7 +310,6 @@ func TestSnapshotRefuses(t *testing.T) {
 
 func ones(n int) []float64 { return slices.Repeat([]float64{1}, n) }
 
-// TestClassRefuses checks that types outside of the template are refused.
 func TestClassRefuses(t *testing.T) {
 	c := must[*Class](t)(NewClass(Config{Bounds: Bounds{Low: []float64{0}, High: []float64{1}}}))
 	for _, x := range [][]float64{{0.5, 0.5}, {math.NaN()}, {-1}, {math.Inf(1)}, nil} {

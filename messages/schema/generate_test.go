@@ -37,7 +37,7 @@ type node struct {
 	Defs        map[string]*node `json:"$defs,omitempty"`
 }
 
-// extra says which other properties an object may have: properties that match a schema, or none.
+// extra says which other properties an object may have: those that match a schema, or none.
 type extra struct{ of *node }
 
 func (e *extra) MarshalJSON() ([]byte, error) {
@@ -54,7 +54,6 @@ func (e *extra) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, &e.of)
 }
 
-// roots are the types with a schema of their own.
 var roots = []any{
 	messages.Empty{}, messages.Error{}, job.JobSpec{}, market.Market{},
 	job.SubmitRequest{}, job.SubmitReply{}, job.JobRequest{}, job.CancelRequest{}, job.CancelReply{},
@@ -104,7 +103,7 @@ func generate(t reflect.Type) *node {
 	return n
 }
 
-// special are types with an encoding of their own, and their schemas.
+// special are types with a separate encoding, and their schemas.
 var special = map[reflect.Type]*node{
 	reflect.TypeFor[messages.Credits](): {Description: "credits, with at most six decimal places", AnyOf: []*node{
 		{Type: "number", Minimum: "-1000000000000", Maximum: "1000000000000"}, {Type: "string", Pattern: `^-?[0-9]+(\.[0-9]{1,6})?$`}}},

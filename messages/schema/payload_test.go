@@ -10,7 +10,6 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// filled returns a random value of the same type as the argument zero.
 func filled(r *rand.Rand, zero any) reflect.Value {
 	p := reflect.New(reflect.TypeOf(zero))
 	fill(r, p.Elem())

@@ -51,8 +51,8 @@ type Verb struct {
 	Callers        Callers
 }
 
-// Callers says who can send a request: NATS refuses it from all others, except the services of the site. The actor
-// then decides, by who the caller is, whether it carries the request out.
+// Callers says who can send a request: NATS refuses all others, except the services of the site. The actor then decides
+// whether it carries the request out.
 type Callers string
 
 // The callers of verbs.

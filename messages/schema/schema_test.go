@@ -60,7 +60,7 @@ func TestVerbsHaveSchemas(t *testing.T) {
 	}
 }
 
-// TestPayloadsFitTheirSchemas checks that what Marshal writes fits the schemas, for zero values and for filled ones.
+// What Marshal writes must fit the schemas, for zero values and for filled ones.
 func TestPayloadsFitTheirSchemas(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, zero := range roots {
@@ -101,8 +101,7 @@ func TestCheckRefusesWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// TestSeveralJobsFitTheSchema checks the example of a request for several jobs in the documentation for other clients.
-// The example has no key and no spec.
+// The documented example of a request for several jobs, without key and spec, must fit the schema.
 func TestSeveralJobsFitTheSchema(t *testing.T) {
 	several := `{"jobs":[{"key":"a","spec":{"budget":1,"stages":[{"name":"main","command":["hostname"]}]}}]}`
 	schema := load(t, "SubmitRequest")
@@ -138,7 +137,7 @@ func parse(t *testing.T, data []byte) (v any) {
 	return v
 }
 
-// check returns an error if a value does not fit a schema. It knows the keywords that generate uses.
+// check returns an error if a value does not fit a schema.
 func (n *node) check(v any, defs map[string]*node) error {
 	if n.Ref != "" {
 		n = defs[strings.TrimPrefix(n.Ref, "#/$defs/")]

@@ -30,10 +30,9 @@ func newBench(n int) *bench {
 	return b
 }
 
-// now returns the true time.
 func (b *bench) now() messages.Time { return epoch.Add(b.mono) }
 
-// pass lets time pass. The hosts exchange readings, except hosts that are cut off.
+// pass lets time pass. The hosts exchange readings, except those that are cut off.
 func (b *bench) pass(d messages.Duration, cut ...int) {
 	for end := b.mono + d; b.mono < end; {
 		b.mono = min(end, b.mono+ReadEvery)
@@ -60,8 +59,8 @@ func contains(list []int, i int) bool {
 // off returns the time of a host minus the true time.
 func (b *bench) off(host int) messages.Duration { return b.hosts[host].Now().Sub(b.now()) }
 
-// TestOneWrongClockChangesNothing sets the clock of one of three hosts by up to an hour, for ever or for a while. The
-// time of each host must stay right, even if the host is cut off meanwhile.
+// When the clock of one of three hosts is set by up to an hour, the time of each host must stay right, even of a host
+// that is cut off meanwhile.
 func TestOneWrongClockChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBench(3)
@@ -82,7 +81,7 @@ func TestOneWrongClockChangesNothing(t *testing.T) {
 	})
 }
 
-// TestMajorityIsBelieved sets the clocks of two of three hosts. The third must follow at once.
+// When the clocks of two of three hosts are set, the third must follow at once.
 func TestMajorityIsBelieved(t *testing.T) {
 	b := newBench(3)
 	b.pass(5 * second)
@@ -95,8 +94,8 @@ func TestMajorityIsBelieved(t *testing.T) {
 	}
 }
 
-// TestOneHostHasPatience checks a site of one host: a clock that is set for a while changes nothing, a clock that
-// stays set is believed, and small changes are followed at once.
+// On a site of one host, a clock that is set for a while must change nothing, a clock that stays set must be believed,
+// and small changes followed at once.
 func TestOneHostHasPatience(t *testing.T) {
 	b := newBench(1)
 	b.hosts[0].Now()
@@ -121,8 +120,7 @@ func TestOneHostHasPatience(t *testing.T) {
 	}
 }
 
-// TestWrongClockAtTheStart starts a host with a wrong clock. The host must have the right time as soon as it has the
-// readings of the other hosts.
+// A host that starts with a wrong clock must have the right time as soon as it has the readings of the others.
 func TestWrongClockAtTheStart(t *testing.T) {
 	b := newBench(3)
 	b.set[2] = hour
@@ -138,9 +136,8 @@ func TestWrongClockAtTheStart(t *testing.T) {
 	}
 }
 
-// TestUncomparedClockLeadsNoState starts a host with a wrong clock. The host leads before it has the readings of the
-// other hosts. Then it must not move the time of the state ahead. If nobody answers the host, its clock must be
-// believed after a while.
+// A host with a wrong clock that leads before it has the readings of the others must not move the time of the state
+// ahead. If nobody answers, its clock must be believed after a while.
 func TestUncomparedClockLeadsNoState(t *testing.T) {
 	b := newBench(3)
 	b.set[0] = hour
@@ -166,8 +163,8 @@ func TestUncomparedClockLeadsNoState(t *testing.T) {
 	}
 }
 
-// TestANewStateWaitsForTheTime starts a new state on a host with a wrong clock. Its leader must wait until the host has
-// compared its clock. The leader of a state that has a time must not wait.
+// The leader of a new state must wait until its host has compared its clock. The leader of a state that has a time must
+// not wait.
 func TestANewStateWaitsForTheTime(t *testing.T) {
 	b := newBench(3)
 	b.set[0] = hour
@@ -187,8 +184,8 @@ func TestANewStateWaitsForTheTime(t *testing.T) {
 	}
 }
 
-// TestAClockIsSetBetweenTwoStarts sets a clock between two starts of a host. The host must treat this as if the clock
-// had been set while it ran, and the time of the state must report the size of the step.
+// A clock that is set between two starts of a host must count as set while the host ran, and the time of the state must
+// report the size of the step.
 func TestAClockIsSetBetweenTwoStarts(t *testing.T) {
 	for hosts, wait := range map[int]messages.Duration{1: Patience, 3: 2 * second} {
 		b := newBench(hosts)
@@ -220,8 +217,8 @@ func TestAClockIsSetBetweenTwoStarts(t *testing.T) {
 	}
 }
 
-// TestTimeOfAStateIsSteady checks the time of a state while its clock shows anything. The time must never go back
-// behind a committed time, and must pass at 15/16 of the usual pace or more.
+// While its clock shows anything, the time of a state must never go back behind a committed time, and must pass at
+// 15/16 of the usual pace or more.
 func TestTimeOfAStateIsSteady(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mono, set := second, messages.Duration(0)
@@ -242,8 +239,7 @@ func TestTimeOfAStateIsSteady(t *testing.T) {
 	})
 }
 
-// TestTimeAheadIsCaughtUpWith has a state that is ten minutes ahead of the clock. Its time must go on, and must agree
-// with the clock after sixteen times ten minutes.
+// A time that is ten minutes ahead of the clock must go on, and agree with the clock after sixteen times ten minutes.
 func TestTimeAheadIsCaughtUpWith(t *testing.T) {
 	mono := second
 	s := NewSteady(func() messages.Time { return epoch.Add(mono) }, nil, func() messages.Duration { return mono })
@@ -261,8 +257,8 @@ func TestTimeAheadIsCaughtUpWith(t *testing.T) {
 	}
 }
 
-// TestALeapIsSaid checks that setting a clock ahead counts as a leap until a commit reports the leap, whoever leads.
-// Time that really passed must not count as a leap.
+// A clock that is set ahead must count as a leap until a commit reports it, whoever leads. Time that really passed must
+// not count.
 func TestALeapIsSaid(t *testing.T) {
 	mono, set := second, messages.Duration(0)
 	clock := func() messages.Time { return epoch.Add(mono + set) }
@@ -312,8 +308,8 @@ func TestALeapIsSaid(t *testing.T) {
 }
 
 // TestALeapAfterAStartIsSaid starts a site after an outage, with a leader that does not know the time. Clients must not
-// pay for the outage, either if this leader learns the time or if another leader that knows the time takes over. A log
-// that is read again, a slow disk, or a host that was cut off must not count as a leap.
+// pay for the outage, whichever leader learns the time. A log that is read again, a slow disk, or a host that was cut
+// off must not count as a leap.
 func TestALeapAfterAStartIsSaid(t *testing.T) {
 	const outage = 10 * minute
 	mono, known := minute, false

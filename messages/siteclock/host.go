@@ -12,7 +12,7 @@ import (
 const (
 	// Bound is the largest difference between two clocks that still agree.
 	Bound = messages.Duration(500e6)
-	// Patience is how long a new time must last until a host believes it without the agreement of a majority.
+	// Patience is how long a new time must last until a host believes it without a majority.
 	Patience = messages.Duration(60e9)
 	// ReadEvery is the time between two readings that a host sends to the others.
 	ReadEvery = messages.Duration(1e9)
@@ -20,8 +20,8 @@ const (
 	freshFor = 5 * ReadEvery
 )
 
-// Host is the time of a site according to one of its hosts. An offset is a wall clock minus the monotonic clock of
-// this host. It is safe for concurrent use.
+// Host is the time of a site according to one of its hosts. An offset is a wall clock minus the monotonic clock of this
+// host. It is safe for concurrent use.
 type Host struct {
 	hosts int // number of hosts of the site
 	wall  func() messages.Time
@@ -42,22 +42,21 @@ type reading struct {
 	at     messages.Duration // time of the reading, by this host's monotonic clock
 }
 
-// NewHost returns the time of a host. The function wall is its wall clock, which somebody may set. The function mono is
-// its monotonic clock, which begins above 0.
+// NewHost returns the time of a host. wall is its wall clock, which somebody may set. mono is its monotonic clock,
+// which begins above 0.
 func NewHost(hosts int, wall func() messages.Time, mono func() messages.Duration) *Host {
 	return &Host{hosts: hosts, wall: wall, mono: mono, heard: map[messages.Name]reading{}}
 }
 
-// Resume continues from the [Host.Offset] of an earlier process on the same machine with the same monotonic clock. If
-// the wall clock was set in between, this counts as if it had been set while the host ran. Call it before all other
-// methods.
+// Resume continues from the [Host.Offset] of an earlier process on the same machine with the same monotonic clock. A
+// wall clock that was set in between counts as set while the host ran. Resume must be called before all other methods.
 func (h *Host) Resume(offset messages.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.began, h.compared, h.first, h.offset = true, true, h.mono(), offset
 }
 
-// Offset returns the time minus the monotonic clock. The result known is what [Host.Known] returns.
+// Offset returns the time minus the monotonic clock, and whether the time is known; see [Host.Known].
 func (h *Host) Offset() (offset messages.Duration, known bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -85,8 +84,8 @@ func (h *Host) Now() messages.Time {
 	return messages.Time(0).Add(now + h.offset)
 }
 
-// Known reports whether the host has compared its clock with the clocks of a majority since the start, or nobody has
-// answered for [Patience]. Until then the time is the time of this host's wall clock.
+// Known reports whether the host has compared its clock with a majority since the start, or nobody has answered for
+// [Patience]. Until then the time is this host's wall clock.
 func (h *Host) Known() bool {
 	_, known := h.Offset()
 	return known
@@ -105,7 +104,7 @@ func (h *Host) read() (now messages.Duration) {
 	return now
 }
 
-// believe updates the offset. A host that has no readings of a majority keeps its offset.
+// believe updates the offset. A host without readings of a majority keeps its offset.
 func (h *Host) believe(own, now messages.Duration) {
 	median, heard, sure := h.median(own, now)
 	apart := max(median-h.offset, h.offset-median)
@@ -125,10 +124,9 @@ func (h *Host) believe(own, now messages.Duration) {
 	}
 }
 
-// median returns the median of the offsets of this host and of the hosts that it heard lately. If this host's own
-// offset agrees with the median, median returns the own offset instead. The result heard is the number of offsets. The
-// last result says whether a majority of all hosts, and more than one host, agree. Readings of others are late by their
-// delay on the network.
+// median returns the median of the offsets of this host and of the hosts that it heard lately, or this host's own
+// offset if the two agree. heard is the number of offsets. The last result says whether a majority of all hosts, and
+// more than one, agree. Readings of others are late by their delay on the network.
 func (h *Host) median(own, now messages.Duration) (median messages.Duration, heard int, sure bool) {
 	all := []messages.Duration{own}
 	for _, r := range h.heard {

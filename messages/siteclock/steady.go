@@ -10,8 +10,7 @@ import (
 // While the time is ahead of the clock, it passes more slowly by 1/slower.
 const slower = 16
 
-// leastLeap is the least step that counts as a leap. It is more than the small differences between the clocks of
-// hosts.
+// leastLeap is the least step that counts as a leap, more than the small differences between the clocks of hosts.
 const leastLeap = 2 * Bound
 
 // Steady is the time of one replicated state. It is safe for concurrent use.
@@ -23,16 +22,15 @@ type Steady struct {
 	mu      sync.Mutex
 	reached messages.Time     // latest committed time
 	at      messages.Duration // when it was committed, by the monotonic clock
-	// A leap is measured from the moment when the time of the site was even and the monotonic clock showed evenAt. 0
-	// means that no leap can be measured.
+	// A leap is measured from the moment when the site's time was even and the monotonic clock showed evenAt. 0 means
+	// that no leap can be measured.
 	even    messages.Time
 	evenAt  messages.Duration
 	carried bool // even was set by a leader that did not know the time
 }
 
 // NewSteady returns the time of a state. The function clock may go back. The function known reports whether clock is
-// known to be right (nil means that it always is). The function mono is a monotonic clock (nil means the clock of the
-// process).
+// right; nil means always. The function mono is a monotonic clock; nil means the clock of the process.
 func NewSteady(clock func() messages.Time, known func() bool, mono func() messages.Duration) *Steady {
 	if known == nil {
 		known = func() bool { return true }
@@ -45,25 +43,23 @@ func NewSteady(clock func() messages.Time, known func() bool, mono func() messag
 }
 
 // Ready reports whether commands can have a time: one was committed before, or the clock is known to be right. A leader
-// of a new state waits for this. Otherwise the state would begin with the time of its clock, which may be an hour
-// ahead, and the time of a state never goes back.
+// of a new state waits for this: its clock may be an hour ahead, and the time of a state never goes back.
 func (s *Steady) Ready() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.reached != 0 || s.known()
 }
 
-// Now returns the time for a command that is proposed now. While the clock is not known to be right, the time
-// continues from the latest commit.
+// Now returns the time for a command that is proposed now. While the clock may be wrong, the time continues from the
+// latest commit.
 func (s *Steady) Now() messages.Time {
 	now, _, _ := s.Stamp()
 	return now
 }
 
-// Stamp returns Now. It also returns the leap since the latest commit, which is how far the clock was set ahead without
-// time having passed. The leap is 0 or more than [leastLeap]. The result carried is true if the result now only
-// continues the time of the latest commit, because the clock is not known to be right or is behind by more than
-// [leastLeap].
+// Stamp returns Now, and the leap since the latest commit: how far the clock was set ahead without time having passed,
+// 0 or more than [leastLeap]. carried is true if now only continues the time of the latest commit, because the clock is
+// not known to be right or is behind by more than [leastLeap].
 func (s *Steady) Stamp() (now messages.Time, leap messages.Duration, carried bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,8 +71,8 @@ func (s *Steady) Stamp() (now messages.Time, leap messages.Duration, carried boo
 	return now, leap, carried
 }
 
-// Reached takes the latest time in the applied commands. The argument leapt says that one of the commands reports a
-// leap. The argument carried says that the last command only continues an earlier time.
+// Reached takes the latest time in the applied commands. The argument leapt says that a command reports a leap. The
+// argument carried says that the last command only continues an earlier time.
 func (s *Steady) Reached(t messages.Time, leapt, carried bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

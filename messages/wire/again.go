@@ -2,21 +2,19 @@ package wire
 
 import "reflect"
 
-// Decoder decodes msgpack payloads, one after the other, into the same memory. It is for a reader of very many records
-// that needs each record only for a moment. Its zero value is ready.
+// Decoder decodes msgpack payloads, one after the other, into the same memory. It is for readers of very many records
+// that need each only for a moment. Its zero value is ready.
 type Decoder struct {
 	parts map[reflect.Type]*parts
 }
 
-// parts are the values of one type that the Decoder has allocated.
 type parts struct {
 	all  []reflect.Value // addressable
 	used int             // how many of them the present payload uses
 }
 
-// Decode does the same as [Unmarshal], but reuses memory. Texts and byte strings in the value share the memory of the
-// argument data. Lists, and values behind pointers, belong to the decoder: they are valid until the next call, if data
-// does not change.
+// Decode is [Unmarshal], but reuses memory. Texts and byte strings in the value share the memory of data. Lists, and
+// values behind pointers, are valid until the next call, if data does not change.
 func (d *Decoder) Decode(data []byte, v any) error {
 	for _, p := range d.parts {
 		p.used = 0
@@ -25,7 +23,7 @@ func (d *Decoder) Decode(data []byte, v any) error {
 	return err
 }
 
-// next returns a value of a type from the decoder's memory. The present payload does not use this value yet.
+// next returns a value of a type from the decoder's memory that the present payload does not use yet.
 func (d *Decoder) next(t reflect.Type) reflect.Value {
 	p := d.parts[t]
 	if p == nil {

@@ -17,7 +17,7 @@ const (
 	JSON
 )
 
-// MaxPayload is the largest payload, in bytes. A larger one is neither written nor read: the error is TooLarge.
+// MaxPayload is the largest payload, in bytes, to write or read. The error for a larger one is TooLarge.
 const MaxPayload = 8 << 20
 
 // ContentType returns the format's media type, for a Content-Type header.
@@ -28,9 +28,8 @@ func (f Format) ContentType() string {
 	return "application/msgpack"
 }
 
-// Detect finds out the format of a payload from its Content-Type header, which may be empty, or
-// else from its first byte: '{' or '[' means JSON. An empty payload is JSON too. Msgpack payloads
-// are arrays and begin with 0x90 or above.
+// Detect finds out the format of a payload from its Content-Type header, which may be empty, or else from its first
+// byte: '{' or '[' means JSON, and so does an empty payload. Msgpack payloads are arrays and begin with 0x90 or above.
 func Detect(data []byte, contentType string) Format {
 	media, _, _ := strings.Cut(contentType, ";")
 	switch strings.ToLower(strings.TrimSpace(media)) {
@@ -45,10 +44,9 @@ func Detect(data []byte, contentType string) Format {
 	return Msgpack
 }
 
-// Marshal encodes a value. In msgpack a struct is the array of its exported fields in order, and an embedded struct
-// is one element of it. Numbers take their shortest form. A nil list or byte string is encoded as an empty one. Equal
-// values give equal bytes. In JSON, the fields of an embedded struct stand among the outer fields, and an empty list
-// is [], never null.
+// Marshal encodes a value. In msgpack a struct is the array of its exported fields in order; an embedded struct is one
+// element. Numbers take their shortest form, and a nil list is an empty one, so equal values give equal bytes. In JSON,
+// the fields of an embedded struct stand among the outer fields, and an empty list is [], never null.
 //
 // Types may contain booleans, integers, floats, strings, structs, slices, arrays and pointers. Maps, interfaces and
 // types that contain themselves give an error of kind Internal.
@@ -65,7 +63,7 @@ func Marshal(v any, f Format) ([]byte, error) {
 
 var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
-// Encode does the same as Marshal, without a bound on the size.
+// Encode is Marshal without a bound on the size.
 func Encode(v any, f Format) ([]byte, error) {
 	rv := reflect.ValueOf(v)
 	for rv.Kind() == reflect.Pointer && !rv.IsNil() {
@@ -93,24 +91,23 @@ func Encode(v any, f Format) ([]byte, error) {
 // maxScratch bounds the buffer that is kept for the next call, in bytes. The buffer of a rare large message is freed.
 const maxScratch = 64 << 10
 
-// Unmarshal decodes a payload into the value that v points to. The value is replaced completely; after an error it is
-// zero. An empty payload gives the zero value. Payloads are not trusted: their size, depth and expanded size are
-// bounded. Wrong counts, lengths or integers, extra fields or elements, repeated keys and trailing bytes give an
-// error of kind Invalid or TooLarge that names the field. Unmarshal does not check whether a value makes sense: it
-// accepts not-a-number, and, in msgpack, text that is not UTF-8.
+// Unmarshal decodes a payload into the value that v points to, which is replaced completely; after an error it is zero.
+// An empty payload gives the zero value. Payloads are not trusted: their size, depth and expanded size are bounded.
+// Wrong counts, lengths or integers, extra fields or elements, repeated keys and trailing bytes give an error of kind
+// Invalid or TooLarge that names the field. Unmarshal accepts not-a-number, and, in msgpack, text that is not UTF-8.
 func Unmarshal(data []byte, f Format, v any) error {
 	_, err := unmarshal(data, f, v, &reader{})
 	return err
 }
 
-// UnmarshalLevel does the same as Unmarshal. It also returns the level that a reader needs for the fields in the
-// payload: the highest level in their tags, or 1.
+// UnmarshalLevel is Unmarshal, and also returns the level that a reader needs for the payload: the highest level in the
+// tags of its fields, or 1.
 func UnmarshalLevel(data []byte, f Format, v any) (level int, err error) {
 	return unmarshal(data, f, v, &reader{})
 }
 
-// UnmarshalReply does the same as Unmarshal, for replies and for published messages. It detects the format, and skips
-// fields that this release does not know: the sender may already run the next release.
+// UnmarshalReply is Unmarshal for replies and published messages. It detects the format, and skips unknown fields: the
+// sender may run the next release.
 func UnmarshalReply(data []byte, v any) error {
 	_, err := unmarshal(data, Detect(data, ""), v, &reader{lenient: true})
 	return err

@@ -20,8 +20,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestBytesAreThoseOfTheLibrary encodes values of each width. The bytes must equal the bytes of the msgpack library
-// with structs as arrays, which is an independent implementation.
+// The bytes of values of each width must equal those of the msgpack library with structs as arrays, an independent
+// implementation.
 func TestBytesAreThoseOfTheLibrary(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		want := sorts{
@@ -277,7 +277,7 @@ func TestTooLargeToSend(t *testing.T) {
 	}
 }
 
-// TestAllocationIsBounded decodes hostile payloads. Each must allocate at most a small multiple of its size.
+// Each hostile payload must allocate at most a small multiple of its size.
 func TestAllocationIsBounded(t *testing.T) {
 	const n = 1 << 20
 	list := string(length(0xdd, 4, n, strings.Repeat("\x90", n)))
@@ -302,8 +302,7 @@ func TestAllocationIsBounded(t *testing.T) {
 	}
 }
 
-// TestDecoder decodes many payloads with one decoder. Each result and each error must be the same as with Unmarshal,
-// whatever was decoded before.
+// Many payloads with one decoder must give the results and errors of Unmarshal, whatever was decoded before.
 func TestDecoder(t *testing.T) {
 	var d wire.Decoder
 	long := sampleExchange()

@@ -37,7 +37,7 @@ func encodeJSON(v any) ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }
 
-// withLists returns v with every nil list in it replaced by an empty one.
+// withLists returns v with an empty list in place of every nil list.
 func withLists(v reflect.Value) reflect.Value {
 	t := v.Type()
 	if ownJSON(t) {
@@ -84,9 +84,9 @@ func ownJSON(t reflect.Type) bool {
 	return t.Implements(jsonMarshaler) || p.Implements(jsonUnmarshaler) || p.Implements(textUnmarshaler)
 }
 
-// unmarshalJSON walks through the payload and the type together. So errors name the path of a field. It refuses
-// unknown fields, fields in another spelling, and repeated fields; encoding/json accepts all three. The walk is at
-// most as deep as the type. encoding/json bounds the depth of the values that it reads itself.
+// unmarshalJSON walks through the payload and the type together, so that errors name the path of a field. It refuses
+// unknown fields, fields in another spelling, and repeated fields, which encoding/json accepts. The walk is at most as
+// deep as the type; encoding/json bounds the depth of the values that it reads itself.
 func unmarshalJSON(data []byte, v reflect.Value, of *reader) error {
 	if !utf8.Valid(data) {
 		return messages.Errorf(messages.Invalid, "%s: payload is not valid UTF-8", v.Type().Name())
@@ -102,9 +102,9 @@ func unmarshalJSON(data []byte, v reflect.Value, of *reader) error {
 }
 
 // ReadDocument reads a JSON document that a person wrote into the value that v points to. It is as strict as
-// [Unmarshal], with three differences. A field must be present unless its tag says omitempty. Only pointers and lists
-// can be null. 3.0 and 3e0 are whole numbers. The error begins with the place in the document. After an error v may
-// be partly written.
+// [Unmarshal], except that a field must be present unless its tag says omitempty, only pointers and lists can be null,
+// and 3.0 and 3e0 are whole numbers. The error begins with the place in the document. After an error v may be partly
+// written.
 func ReadDocument(data []byte, v any) error {
 	r := jsonReader{Decoder: json.NewDecoder(bytes.NewReader(data)), budget: budgetFor(data), document: true, of: &reader{}}
 	r.UseNumber()
@@ -140,8 +140,7 @@ func (r *jsonReader) value(v reflect.Value) error {
 	return jsonMisfit(r.Decode(v.Addr().Interface()))
 }
 
-// written reads a value of a document: a text, a number or a boolean, or a pointer, which may also point to a struct or
-// a list.
+// written reads a value of a document: a text, a number or a boolean, or a pointer, also to a struct or a list.
 func (r *jsonReader) written(v reflect.Value) error {
 	first, err := r.Token()
 	if err != nil || first == nil && v.Kind() == reflect.Pointer {
@@ -184,8 +183,8 @@ func writtenScalar(v reflect.Value, t json.Token) error {
 	return nil
 }
 
-// writtenWhole accepts 3, 3.0 and 3e0, but no fraction. A number with a point or an exponent must be one that a double
-// holds exactly.
+// writtenWhole accepts 3, 3.0 and 3e0, but no fraction. A double must hold a number with a point or an exponent
+// exactly.
 func writtenWhole(v reflect.Value, n json.Number) error {
 	i, err := n.Int64()
 	if err != nil {
@@ -206,7 +205,6 @@ func writtenWhole(v reflect.Value, n json.Number) error {
 	return nil
 }
 
-// pointer reads an object or null.
 func (r *jsonReader) pointer(v reflect.Value) error {
 	first, err := r.Token()
 	if err != nil || first == nil {
@@ -290,7 +288,7 @@ func (r *jsonReader) object(v reflect.Value, first json.Token) (err error) {
 	return err
 }
 
-// jsonFields maps the JSON names of a struct's fields to the fields. It includes the fields of embedded structs.
+// jsonFields maps the JSON names of a struct's fields, with those of embedded structs, to the fields.
 type jsonFields struct {
 	at       map[string][]int // argument for reflect.Value.FieldByIndex
 	names    []string
@@ -343,7 +341,7 @@ func jsonSort(t json.Token) string {
 	return "a number"
 }
 
-// jsonMisfit turns an error of encoding/json, or of a type's own decoding method, into a misfit.
+// jsonMisfit turns an error of encoding/json, or of a type's decoding method, into a misfit.
 func jsonMisfit(err error) error {
 	var m *misfit
 	var e *messages.Error

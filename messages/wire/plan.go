@@ -12,8 +12,8 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
 
-// plan says how values of a type are written and read. It is computed once for each type, so that messages are encoded
-// without reflection on types.
+// plan says how values of a type are written and read. It is computed once for each type, to avoid reflection on types
+// for each message.
 type plan struct {
 	write func(b []byte, v reflect.Value) []byte
 	// read reads a value from a payload that scan has checked.
@@ -24,7 +24,7 @@ type field struct {
 	plan
 	index int
 	name  string // its name in JSON
-	// zero is the encoding of the field's zero value if that is one byte. Otherwise it is 0xc1, which begins no value.
+	// zero is the encoding of the field's zero value if that is one byte, otherwise 0xc1, which begins no value.
 	zero byte
 	// since is the level of the first release that knows the field; see [messages.Level]. 0 means that every release
 	// does.
@@ -140,7 +140,7 @@ func sinceOf(f reflect.StructField) (int, error) {
 	return level, nil
 }
 
-// zeroOf returns the encoding of a type's zero value if that is one byte, and otherwise 0xc1.
+// zeroOf returns the encoding of a type's zero value if that is one byte, otherwise 0xc1.
 func zeroOf(t reflect.Type) byte {
 	switch {
 	case t.Kind() == reflect.Bool:
@@ -157,7 +157,7 @@ func zeroOf(t reflect.Type) byte {
 	return 0xc1
 }
 
-// jsonName returns the name of a field in JSON; empty if the field is not encoded.
+// jsonName returns the name of a field in JSON, or "" if the field is not encoded.
 func jsonName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	switch {

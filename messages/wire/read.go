@@ -22,15 +22,14 @@ type reader struct {
 	budget int // bytes that may still be allocated for lists and for values behind pointers
 	recent [8]string
 	again  *Decoder // allocates the values; nil means to use new memory
-	// level is the highest level of the fields that were read. If lenient is true, fields that this release does not
-	// know are skipped.
+	// level is the highest level of the fields that were read. If lenient is true, unknown fields are skipped.
 	level   int
 	lenient bool
 }
 
-// budgetFor bounds the memory that a payload may take, in bytes. If all fields of a value are written, it takes at
-// most 24 bytes of memory for each byte of payload (an empty list in a struct). But a payload whose structs leave out
-// fields could take a hundred times its size.
+// budgetFor bounds the memory that a payload may take, in bytes. With all fields written, a byte of payload takes at
+// most 24 bytes of memory (an empty list in a struct). A payload that leaves out fields could take a hundred times its
+// size.
 func budgetFor(data []byte) int { return 32*len(data) + 4096 }
 
 // misfit is the error for a value that does not fit its type, with the path of the value.
@@ -65,7 +64,6 @@ func unfit(format string, args ...any) error {
 	return &misfit{kind: messages.Invalid, why: fmt.Sprintf(format, args...)}
 }
 
-// wrong returns the error for a value whose kind does not fit its type.
 func (r *reader) wrong(want string) error {
 	found := "a number"
 	switch c := codes[r.data[r.at]]; {
@@ -90,7 +88,7 @@ func (r *reader) spend(bytes int) error {
 	return nil
 }
 
-// head reads the first byte of a value, whose class must be want, and the count that follows from it.
+// head reads the first byte of a value, whose class must be want, and the count.
 func (r *reader) head(want class) (count int, ok bool) {
 	c := codes[r.data[r.at]]
 	if c.class != want {
@@ -233,7 +231,7 @@ func readString(r *reader, v reflect.Value) error {
 	return nil
 }
 
-// share returns b as a string. It may return a string that it made before, because names often repeat in a list.
+// share returns b as a string, perhaps one that it made before, because names often repeat in a list.
 func (r *reader) share(b []byte) string {
 	switch {
 	case r.again != nil:

@@ -19,7 +19,7 @@ const (
 	table                // a count of width bytes and twice that number of values follow
 )
 
-// code describes what the first byte of a value means. If width is 0, the byte itself contains the count.
+// code is the meaning of a value's first byte. If width is 0, the byte itself contains the count.
 type code struct {
 	class class
 	width uint8
@@ -53,9 +53,9 @@ func makeCodes() (c [256]code) {
 	return c
 }
 
-// scan checks, without allocating, that data is exactly one well-formed value: not nested deeper than maxDepth, every
-// count and length fits into the remaining bytes, there are no extension types, and no bytes follow. A reader of
-// checked data needs no further checks of lengths.
+// scan checks, without allocating, that data is exactly one well-formed value: not nested deeper than maxDepth, with
+// counts and lengths that fit into the remaining bytes, and without extension types. A reader of checked data needs no
+// further checks of lengths.
 func scan(data []byte) error {
 	var open [maxDepth + 1]int // values still to come at each depth
 	depth, at := 0, 0
@@ -106,7 +106,7 @@ func scan(data []byte) error {
 	}
 }
 
-// counted returns the count of a value. The count is in the first byte, or in the bytes after it.
+// The count of a value is in the first byte, or in the bytes after it.
 func (c *code) counted(after []byte) int {
 	count := int(c.count)
 	for _, b := range after[:c.width] {

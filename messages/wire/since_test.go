@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// The type before is a struct of the first release. The type after is the same struct two releases later.
+// The type before is a struct of the first release, and after is the same struct two releases later.
 type before struct {
 	A int      `json:"a"`
 	L []string `json:"l"`
@@ -32,8 +32,8 @@ func encoded(t *testing.T, v any, f wire.Format) []byte {
 	return data
 }
 
-// TestANewFieldThatIsEmptyIsLeftOut writes a struct that has grown. While the new fields are empty, its bytes must
-// equal the bytes that the release before writes, so that this release can read them.
+// While the new fields of a struct are empty, its bytes must equal those of the release before, which can then read
+// them.
 func TestANewFieldThatIsEmptyIsLeftOut(t *testing.T) {
 	old := encoded(t, before{A: 7, L: []string{"x"}}, wire.Msgpack)
 	for _, grown := range []after{{A: 7, L: []string{"x"}}, {A: 7, L: []string{"x"}, M: []string{}}} {
@@ -46,8 +46,7 @@ func TestANewFieldThatIsEmptyIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestTheLevelOfAPayload reads structs with new fields, in both formats. The level of a payload must be the highest
-// level of the fields that it has.
+// The level of a payload must be the highest level of the fields that it has, in both formats.
 func TestTheLevelOfAPayload(t *testing.T) {
 	for want, v := range map[int]after{1: {A: 7}, 2: {B: "x"}, 3: {C: &before{}}} {
 		for _, f := range []wire.Format{wire.Msgpack, wire.JSON} {
@@ -64,9 +63,8 @@ func TestTheLevelOfAPayload(t *testing.T) {
 	}
 }
 
-// TestRepliesMayHaveMoreFields reads what a newer release wrote. A request with an unknown field must be refused,
-// because this release would not do what the sender asked. A reply with an unknown field must be read without that
-// field.
+// A request with an unknown field must be refused, because this release would not do what the sender asked. A reply
+// must be read without the field.
 func TestRepliesMayHaveMoreFields(t *testing.T) {
 	type list[T any] struct {
 		All []T `json:"all"`
@@ -91,8 +89,7 @@ func TestRepliesMayHaveMoreFields(t *testing.T) {
 	}
 }
 
-// TestTagsOfLevels checks that wrong tags are refused: the levels of a struct's fields may only rise from field to
-// field.
+// The levels of a struct's fields may only rise from field to field.
 func TestTagsOfLevels(t *testing.T) {
 	type falls struct {
 		A int `since:"3"`

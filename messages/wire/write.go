@@ -8,7 +8,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
 
-// The writers append a value in its shortest form. The library of package msgpcode writes the same bytes, but to an
+// The writers append a value in its shortest form. Package msgpcode's library writes the same bytes, but to an
 // io.Writer, value by value.
 
 func writeBool(b []byte, v reflect.Value) []byte {
@@ -102,8 +102,8 @@ func writeList(elem *plan) func([]byte, reflect.Value) []byte {
 	}
 }
 
-// writeStruct leaves out the empty fields at the end that older releases do not know. So a struct without them has
-// the bytes that those releases write and read.
+// writeStruct leaves out the empty fields at the end that older releases do not know, so that those releases can read
+// the bytes.
 func writeStruct(fields []field) func([]byte, reflect.Value) []byte {
 	return func(b []byte, v reflect.Value) []byte {
 		n := len(fields)

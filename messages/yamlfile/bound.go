@@ -9,9 +9,9 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Bounds of a text. No file that people write reaches them. For each value the YAML library keeps the keys that lead
-// to it. So the memory that it needs grows with the product of the number of values, the depth and the length of keys.
-// It decodes an alias again at each place where the text uses the alias.
+// These bounds are above all files that people write. For each value the YAML library keeps the keys that lead to it,
+// so its memory grows with the product of the number of values, the depth and the length of keys. It decodes an alias
+// again at each place that uses it.
 const (
 	maxBytes     = 8 << 20
 	maxTokens    = 300_000
@@ -104,8 +104,8 @@ func expanded(file *ast.File) error {
 	return nil
 }
 
-// expansion counts the nodes of documents. While the nodes of an anchor are being counted, its size counts as too
-// large. So an alias inside of its own anchor is refused.
+// expansion counts the nodes of documents. An anchor counts as too large while its nodes are being counted, so an alias
+// inside of its own anchor is refused.
 type expansion struct{ sizes map[string]int }
 
 func (e *expansion) nodes(n ast.Node) int {

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/yamlfile"
 )
 
-// TestSmallTextsTakeLittleMemory reads hostile texts of 20 kB with every function. None may take more than 50 MB.
+// Hostile texts of 20 kB may take at most 50 MB with every function.
 func TestSmallTextsTakeLittleMemory(t *testing.T) {
 	laughs := "a0: &a0 [1,1,1,1,1,1,1,1,1,1]\n"
 	for i := range 9 {
@@ -45,7 +45,7 @@ func TestSmallTextsTakeLittleMemory(t *testing.T) {
 	}
 }
 
-// TestLargeFilesAreRead checks that the largest files that people may write are within the bounds.
+// The largest files that people may write must be within the bounds.
 func TestLargeFilesAreRead(t *testing.T) {
 	var accounts strings.Builder
 	accounts.WriteString("accounts:\n")

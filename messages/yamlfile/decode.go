@@ -28,8 +28,8 @@ type finding struct {
 	text         string
 }
 
-// Described is a type that decodes itself. Its method returns what a file must contain where a value of this type
-// stands, and whether only whole numbers are allowed.
+// Described is a type that decodes itself. Its method returns what a file must contain for a value of this type, and
+// whether only whole numbers are allowed.
 type Described interface {
 	Described() (must string, whole bool)
 }
@@ -174,7 +174,7 @@ func whole(v reflect.Value) bool {
 	return !custom(v) && (v.CanInt() || v.CanUint())
 }
 
-// refuseFractions returns an error for numbers with a fraction. The YAML library would cut the fraction off silently.
+// refuseFractions returns an error for numbers with a fraction, which the YAML library would cut off silently.
 func refuseFractions(n ast.Node) error {
 	for _, pair := range Pairs(n) {
 		if err := refuseFractions(pair.Value); err != nil {

@@ -1,6 +1,5 @@
-// Package yamlfile reads files that people write in YAML or JSON (JSON is also valid YAML), and tells the place of
-// each value in the file. A file has one document. The caller decides what the document may contain, and writes the
-// errors.
+// Package yamlfile reads files that people write in YAML or JSON (which is valid YAML), and tells the place of each
+// value. A file has one document. The caller decides what the document may contain, and writes the errors.
 //
 // The YAML library panics on some documents, such as "stages: ! &a {b: {c}}", and takes memory without bound for
 // others, such as 20,000 opening brackets. All calls of the library for untrusted text are in this package, which
@@ -64,8 +63,8 @@ func (f *File) Misread(err error) error {
 	return f.at(p.Line, p.Column, at.GetMessage())
 }
 
-// Find returns the node at a path such as "markets[0].name". If the file does not have all of the path, it returns
-// the nearest node above and false.
+// Find returns the node at a path such as "markets[0].name". If the file does not have all of the path, it returns the
+// nearest node above, and false.
 func (f *File) Find(path string) (ast.Node, bool) {
 	n := f.Root
 	for _, step := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
@@ -78,8 +77,7 @@ func (f *File) Find(path string) (ast.Node, bool) {
 	return n, n != nil
 }
 
-// Only returns a file with a single key of this file, and with the anchors of the whole file. If this file lacks the
-// key, Root is nil.
+// Only returns a file with a single key of this file, and with all anchors. Without this key, Root is nil.
 func (f *File) Only(key string) *File {
 	only := &File{Name: f.Name, Documents: f.Documents, anchors: f.anchors}
 	for _, pair := range Pairs(f.Root) {
@@ -115,8 +113,7 @@ func child(n ast.Node, step string) ast.Node {
 	return nil
 }
 
-// Plain returns the node behind anchors, aliases and tags. It returns an alias unchanged if no anchor comes before
-// it.
+// Plain returns the node behind anchors, aliases and tags. An alias without an anchor before it stays.
 func (f *File) Plain(n ast.Node) ast.Node {
 	for {
 		switch v := n.(type) {

@@ -62,7 +62,7 @@ func TestErrorsSayWhere(t *testing.T) {
 	}
 }
 
-// TestPanicsAreErrors checks that a document on which the YAML library panics is refused with an error.
+// A document on which the YAML library panics must be refused with an error.
 func TestPanicsAreErrors(t *testing.T) {
 	var v struct {
 		Stages []struct{ B string }

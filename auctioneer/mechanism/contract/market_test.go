@@ -91,8 +91,8 @@ func TestTheLifeOfAContract(t *testing.T) {
 	}
 }
 
-// TestSettlement checks amounts computed by hand. The price of 6 credits was agreed for completing within 100 s,
-// worth 8 of 10 credits (linear from 80 s to 180 s).
+// The amounts were computed by hand. The price of 6 credits was agreed for completing within 100 s, worth 8 of 10
+// credits (linear from 80 s to 180 s).
 func TestSettlement(t *testing.T) {
 	falls := jobmsg.Valuation{Class: jobmsg.LinearDecay, Max: 10, Mu: 80, Delta: 100}
 	c := &jobmsg.Contract{Completion: 1100 * second, Price: 6 * messages.Credit, Promised: 8, Replica: falls, Surrogate: falls}
@@ -133,8 +133,8 @@ func TestSettlement(t *testing.T) {
 	}
 }
 
-// TestAQuoteThatWasTakenLate: a job completes at the promised instant, but was submitted some time after its
-// quote. So it waited less than was promised and pays more, and the reason must say why.
+// A job completes at the promised instant, but was submitted some time after its quote. So it waited less and pays
+// more, and the reason must say why.
 func TestAQuoteThatWasTakenLate(t *testing.T) {
 	m := market(t, marketmsg.Market{Replicas: 2})
 	const told = "counts from the quote"
@@ -150,8 +150,8 @@ func TestAQuoteThatWasTakenLate(t *testing.T) {
 	}
 }
 
-// TestExPostRationalityOnTheMarket draws a menu, a contract on it and a completion time. The job must owe no more
-// than the value by the contract's replica, except for rounding, and no more than the budget that Admit demands.
+// The job must owe no more than the value by the contract's replica, up to rounding, and no more than the budget that
+// Admit demands.
 func TestExPostRationalityOnTheMarket(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		lateOnly := rapid.Bool().Draw(r, "late only")
@@ -182,8 +182,8 @@ func TestExPostRationalityOnTheMarket(t *testing.T) {
 	})
 }
 
-// TestAllocationsOfAContractMarket: if a job has tasks to start, the shares must sum to 1. Idle slots must go to jobs
-// in the order of the scheduler, to each as many as it has tasks for.
+// If a job has tasks to start, the shares must sum to 1. Idle slots must go to jobs in the order of the scheduler, up
+// to the number of their tasks.
 func TestAllocationsOfAContractMarket(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		m, view := market(t, marketmsg.Market{Replicas: 5}), grid(rapid.IntRange(0, 5).Draw(r, "slots"), rapid.IntRange(0, 9).Draw(r, "idle"))
@@ -219,8 +219,7 @@ func TestAllocationsOfAContractMarket(t *testing.T) {
 	})
 }
 
-// TestMoreJobsThanCanBePlanned checks that too many jobs for the scheduler are served in the order of their promised
-// completion.
+// Too many jobs for the scheduler are served in the order of their promised completion.
 func TestMoreJobsThanCanBePlanned(t *testing.T) {
 	m, view := market(t, marketmsg.Market{}), grid(1, 1)
 	for id := range messages.JobID(deadlineaware.MostJobs + 1) {
@@ -264,8 +263,7 @@ func TestExplanationsOfAContractMarket(t *testing.T) {
 	check(stranger, mechanism.WaitingForTurn, "no contract")
 }
 
-// TestANewLeaderDecidesAlike gives a new mechanism the same view. The new mechanism must return the same quotes and
-// shares, whatever the old mechanism was asked before.
+// A new mechanism with the same view must return the same quotes and shares, whatever the old one was asked.
 func TestANewLeaderDecidesAlike(t *testing.T) {
 	old, view := market(t, marketmsg.Market{Replicas: 40}), grid(3, 2)
 	for id := range messages.JobID(8) {

@@ -12,8 +12,8 @@ import (
 )
 
 // Contract is an entry of a menu: a completion time and its price. A job with this contract is scheduled as if it had
-// declared the surrogate. The job owes the price. After completion the price is adjusted by the value that the
-// replica's valuation gives to the actual completion time.
+// declared the surrogate, and owes the price. After completion the price is adjusted by the value that the replica's
+// valuation gives to the actual time.
 type Contract struct {
 	Completion float64 `json:"completion"` // X_k, in seconds after submission
 	Price      float64 `json:"price"`      // in credits
@@ -24,9 +24,8 @@ type Contract struct {
 	Declared   bool    `json:"declared"`   // the replica is the declared type
 }
 
-// Menu returns the contracts of a matching in the order of their completion times, then of their surrogates. If the
-// weights do not rise with the completion time, at least one contract is free, and a later completion never costs
-// more.
+// Menu returns the contracts of a matching by completion time, then by surrogate. If the weights do not rise with the
+// completion time, at least one contract is free, and a later completion never costs more.
 func Menu(matching *Matching, weights, completion []float64, declared int) []Contract {
 	m := len(completion)
 	menu := make([]Contract, m)
@@ -40,10 +39,9 @@ func Menu(matching *Matching, weights, completion []float64, declared int) []Con
 	return menu
 }
 
-// Sample returns n contracts of a longer menu, in the order of the menu: the declared contract, the earliest free
-// contract, and other contracts chosen uniformly at random. It returns all contracts if n is not positive, or at least
-// the length of the menu. The choice of the others depends only on the seed and the length of the menu, not on the
-// declared type.
+// Sample returns n contracts of a longer menu, in its order: the declared contract, the earliest free contract, and
+// others chosen uniformly at random. It returns all if n is not positive, or not below the length of the menu. The
+// choice of the others depends only on the seed and the length of the menu, not on the declared type.
 func Sample(menu []Contract, n int, seed uint64) []Contract {
 	if n <= 0 || n >= len(menu) {
 		return slices.Clone(menu)
@@ -75,10 +73,9 @@ func Sample(menu []Contract, n int, seed uint64) []Contract {
 	return out
 }
 
-// Adjust returns the price owed for a contract after its job has completed: the agreed price, multiplied by
-// the value received and divided by the value promised. The caller computes both values with the replica's
-// valuation. The result is 0 if the promised value was 0. If the agreed price is at most the promised value,
-// the result is at most the received value.
+// Adjust returns the price owed for a contract after its job has completed: the agreed price, multiplied by the value
+// received and divided by the value promised, both by the replica's valuation. It is 0 if the promised value was 0. If
+// the agreed price is at most the promised value, the result is at most the received value.
 func Adjust(price, promised, received float64) float64 {
 	if promised <= 0 {
 		return 0
@@ -90,7 +87,7 @@ func Adjust(price, promised, received float64) float64 {
 	return owed
 }
 
-// AdjustLate adjusts the price only if the job completed late. A job that is not late pays the agreed price.
+// AdjustLate is Adjust for a late job. A job that is not late pays the agreed price.
 func AdjustLate(price, promised, received float64, late bool) float64 {
 	if late || promised <= 0 {
 		return Adjust(price, promised, received)
@@ -98,8 +95,8 @@ func AdjustLate(price, promised, received float64, late bool) float64 {
 	return price
 }
 
-// Settle returns the price owed for a contract. The argument completed is the completion time of the job, in seconds
-// after submission, and replica is the valuation of the contract's replica.
+// Settle returns the price owed for a contract. The argument completed is the completion time in seconds after
+// submission, and replica is the valuation of the contract's replica.
 func (c *Contract) Settle(replica *valuation.Curve, completed float64, lateOnly bool) float64 {
 	received := replica.At(completed)
 	if lateOnly {
@@ -108,8 +105,8 @@ func (c *Contract) Settle(replica *valuation.Curve, completed float64, lateOnly 
 	return Adjust(c.Price, c.Value, received)
 }
 
-// Scheduler is the black box. For each type it returns when the job is expected to complete, in seconds after
-// submission, if the job declares this type and all other jobs stay unchanged.
+// Scheduler is the black box. It returns, for each type, when the job is expected to complete if it declares this type
+// and all other jobs stay unchanged, in seconds after submission.
 type Scheduler func(types []job.Valuation) ([]float64, error)
 
 // Offer is a menu and all data from which it was made.
@@ -120,9 +117,8 @@ type Offer struct {
 	Menu     []Contract
 }
 
-// NewOffer makes the menu of contracts of one job, from its draw and the scheduler: it computes the completion time
-// with each surrogate, the matching and its prices. The result uses the solver's memory and is valid until the
-// solver's next call.
+// NewOffer makes the menu of contracts of one job, from its draw and the scheduler. The result uses the solver's memory
+// and is valid until the solver's next call.
 func NewOffer(s *Solver, d *Draw, schedule Scheduler) (*Offer, error) {
 	curves, err := d.Curves()
 	if err != nil {

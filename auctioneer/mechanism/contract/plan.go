@@ -31,9 +31,9 @@ func problem(view *mechanism.View) *deadlineaware.Problem {
 	return p
 }
 
-// planned returns the remaining work of a job, as a job for the scheduler. A task of several slots becomes as many
-// tasks of one slot. The start times of running tasks are not known. They are assumed to have started together, at
-// the latest time that is possible if all earlier tasks took as long as planned.
+// planned returns the remaining work of a job, for the scheduler. A task of several slots becomes as many tasks of one
+// slot. Running tasks are assumed to have started together, at the latest time that is possible if all earlier tasks
+// took as long as planned.
 func planned(now messages.Time, job *mechanism.Job) deadlineaware.Job {
 	running := mechanism.Sum(job.Running)
 	each, _ := planning(job.Bid)
@@ -55,7 +55,7 @@ func limit(bid *mechanism.Bid) float64 {
 	return bid.Limit.Seconds()
 }
 
-// ageOf returns how long the running tasks of a job are assumed to have run, in seconds. The argument each is the
+// ageOf returns for how long the running tasks of a job are assumed to have run, in seconds. The argument each is the
 // planned length of a task.
 func ageOf(now messages.Time, job *mechanism.Job, each float64) float64 {
 	if job.Started == 0 || each <= 0 {
@@ -64,7 +64,7 @@ func ageOf(now messages.Time, job *mechanism.Job, each float64) float64 {
 	return math.Mod(max(0, now.Sub(job.Started).Seconds()), each)
 }
 
-// The function free returns the time until the next slot is planned to be free, or 0 if a slot is free now.
+// The function free returns the time until the next slot is planned to be free, or 0.
 func free(view *mechanism.View) messages.Duration {
 	if view.Classes[0].Idle > 0 {
 		return 0
@@ -90,11 +90,10 @@ func width(bid *mechanism.Bid) int {
 	return max(bid.Alone, 1)
 }
 
-// fewestRuns is how many runs, of the same weight, must have been seen to plan with them. Fewer runs would say too
-// little.
+// fewestRuns is how many runs, of the same weight, must have been seen to plan with them.
 const fewestRuns = 3
 
-// planning returns the planned length of a task, in seconds, and whether it comes from observed runs. Otherwise it is
+// planning returns the planned length of a task in seconds, and whether it comes from observed runs. Otherwise it is
 // the declared length.
 func planning(bid *mechanism.Bid) (seconds float64, seen bool) {
 	if r := bid.Runtimes; r != nil && r.Runs >= fewestRuns {
@@ -105,7 +104,7 @@ func planning(bid *mechanism.Bid) (seconds float64, seen bool) {
 	return max(0, bid.Length.Seconds()), false
 }
 
-// basis returns words that say how long a task is planned to take, and why.
+// basis says how long a task is planned to take, and why.
 func basis(bid *mechanism.Bid) string {
 	seconds, seen := planning(bid)
 	switch r := bid.Runtimes; {
@@ -118,8 +117,8 @@ func basis(bid *mechanism.Bid) string {
 	}
 }
 
-// curveOf returns the valuation with which a job is scheduled. A job without a contract gets a valuation of 0, so it
-// comes after all others.
+// curveOf returns the valuation with which a job is scheduled. Without a contract it is 0: the job comes after all
+// others.
 func curveOf(bid *mechanism.Bid) valuation.Curve {
 	if bid.Contract == nil {
 		return valuation.Curve{}
@@ -131,9 +130,9 @@ func curveOf(bid *mechanism.Bid) valuation.Curve {
 	return c
 }
 
-// order returns the positions of the view's jobs in the order in which they are served. This is the scheduler's order,
-// or the order of the promises if that order breaks fewer promises. If there are more jobs than the scheduler accepts,
-// they are served in the order of the promised completion.
+// order returns the positions of the view's jobs in the order in which they are served: the scheduler's order, or the
+// order of the promises if that breaks fewer promises. Too many jobs for the scheduler are served in the order of the
+// promised completion.
 func order(view *mechanism.View) []int {
 	p := problem(view)
 	if order, err := deadlineaware.Order(p); err == nil {

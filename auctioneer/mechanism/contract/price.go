@@ -2,8 +2,8 @@ package contract
 
 import "math"
 
-// lower finds the lowest competitive prices, from an optimal matching and any prices that support it. It is one search
-// for longest paths. It visits columns in the order of the fall of their price, the smallest fall first.
+// lower finds the lowest competitive prices, from an optimal matching and any prices that support it, in one search for
+// longest paths. It visits columns in the order of the fall of their price, the smallest fall first.
 func (s *Solver) lower() {
 	low, done := s.lowest, s.path.done
 	clear(low)
@@ -20,9 +20,9 @@ func (s *Solver) lower() {
 	}
 }
 
-// outbid takes the lowest price of column c, which is already known. The row of c must not prefer another column, so
-// the prices of the other columns are raised where needed. New prices are sums of weights only. They do not contain the
-// old prices, which only determine the order of the columns. So if weights are whole numbers, prices are whole numbers.
+// outbid takes the lowest price of column c. The row of c must not prefer another column, so other prices are raised
+// where needed. New prices are sums of weights only; the old prices only determine the order of the columns. So whole
+// weights give whole prices.
 func (s *Solver) outbid(c int) {
 	row := s.row(int(s.rowOf[c]))
 	low, done := s.lowest[:len(row)], s.path.done[:len(row)]
@@ -44,9 +44,9 @@ func (s *Solver) Unique() bool {
 	if !s.integral {
 		tolerance = 1e-14 * s.largest
 	}
-	// Draw an arrow from each column to the other columns that its row likes as much. Another optimal matching exists
-	// if and only if the arrows form a circle. There is no circle if and only if the columns can be put in an order
-	// that follows all arrows.
+	// Draw an arrow from each column to the others that its row likes as much. Another optimal matching exists if and
+	// only if the arrows form a circle. There is no circle if and only if the columns can be put in an order that
+	// follows all arrows.
 	likes := s.path.visited[:s.m] // by column: number of arrows to it from columns that are not in order yet
 	ready := make([]int, 0, s.m)
 	clear(likes)

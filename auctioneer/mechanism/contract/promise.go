@@ -14,11 +14,11 @@ import (
 )
 
 // mostPlaced bounds the number of jobs times the number of slots. Above it, the mechanism does not compute whether
-// promises are kept, because this would take too long.
+// promises are kept: that would take too long.
 const mostPlaced = 1 << 24
 
-// due returns the latest completion time that keeps a job's promise, or 0 if nothing was promised. It is the later of
-// two times: the promised time plus its grace, and the last time at which completion is worth nearly as much as was
+// due returns the latest completion time that keeps a job's promise, or 0 without a promise. It is the later of two
+// times: the promised time plus its grace, and the last time at which completion is worth nearly as much as was
 // promised and no less than the price.
 func due(job *mechanism.Job) messages.Time {
 	const nearly = 0.99
@@ -41,8 +41,8 @@ func grace(job *mechanism.Job) messages.Duration {
 }
 
 // Kept reports whether a job that has ended completed as its contract promised. Time that its tasks took beyond the
-// plan is not counted as lateness. The result known is false if nothing was promised, or if the job was ended before
-// its promised time and had not completed.
+// plan is not lateness. The result known is false without a promise, or if the job ended before its promised time
+// without completing.
 func (*Mechanism) Kept(job *mechanism.Job, end mechanism.End) (kept, known bool) {
 	by := due(job)
 	if by == 0 {
@@ -55,7 +55,7 @@ func (*Mechanism) Kept(job *mechanism.Job, end mechanism.End) (kept, known bool)
 	return at <= by, true
 }
 
-// prospect is what is expected to happen to the promises of a view. Running tasks keep their slots.
+// prospect is what is expected to happen to the promises of a view, with the running tasks on their slots.
 type prospect struct {
 	now     messages.Time
 	pending *deadlineaware.Problem // the tasks that do not run yet
@@ -64,8 +64,8 @@ type prospect struct {
 	due     []messages.Time        // by job: when its promise must be kept, with half of the grace, or 0 without a promise
 }
 
-// look makes the prospect of a view and its problem. The problem may have one new job more than the view. It returns
-// nil if the view and the problem are too large.
+// look makes the prospect of a view and its problem, which may have one new job more. It returns nil if they are too
+// large.
 func look(view *mechanism.View, p *deadlineaware.Problem) *prospect {
 	n := len(p.Jobs)
 	if n*p.Slots > mostPlaced {
@@ -93,8 +93,8 @@ func look(view *mechanism.View, p *deadlineaware.Problem) *prospect {
 	return x
 }
 
-// The method in computes the completion time of each job, in seconds from now, if jobs are served in the given order.
-// The result broken is the number of promises that this order breaks.
+// The method in computes the completion time of each job in the given order, in seconds from now. The result broken is
+// how many promises this order breaks.
 func (x *prospect) in(order []int) (completion []float64, broken int) {
 	completion = deadlineaware.InOrder(x.pending, order, x.busy)
 	for _, i := range order {
@@ -109,8 +109,8 @@ func (x *prospect) in(order []int) (completion []float64, broken int) {
 	return completion, broken
 }
 
-// byPromise sorts the jobs by their promised times, the earliest first. Jobs whose promises cannot be kept any more
-// come last, so that they do not delay others.
+// byPromise sorts the jobs by their promised times. Jobs whose promises cannot be kept any more come last, to delay no
+// others.
 func (x *prospect) byPromise(order []int) []int {
 	key := func(i int) messages.Time {
 		least := x.ends[i]
@@ -127,7 +127,7 @@ func (x *prospect) byPromise(order []int) []int {
 	return out
 }
 
-// best returns the given order, or the order of the promises if that order breaks fewer promises.
+// best returns the given order, or the order of the promises if that breaks fewer promises.
 func (x *prospect) best(order []int) []int {
 	_, broken := x.in(order)
 	if broken > 0 {
@@ -139,9 +139,9 @@ func (x *prospect) best(order []int) []int {
 	return order
 }
 
-// room returns the earliest completion times of a job, in seconds from now. The result alone is the time if the job is
-// served first. The result among is the time at the earliest place in the order of promises where the job breaks no
-// promise. room assumes that a later place breaks no more promises than an earlier one.
+// room returns the earliest completion times of a job, in seconds from now. The result alone is for a job that is
+// served first. The result among is for the earliest place in the order of promises where the job breaks no promise.
+// room assumes that a later place breaks no more promises than an earlier one.
 func (x *prospect) room(at int) (alone, among float64) {
 	x.due[at] = 0
 	var others []int
@@ -164,8 +164,8 @@ func (x *prospect) room(at int) (alone, among float64) {
 	return alone, among
 }
 
-// committed returns a scheduler that does not break earlier promises. Whatever type a job declares, it does not
-// complete before the earliest time at which there is room for the job.
+// committed returns a scheduler that does not break earlier promises: a job of any type completes only when there is
+// room for it.
 func (x *prospect) committed(at int, box Scheduler) Scheduler {
 	return func(types []job.Valuation) ([]float64, error) {
 		times, err := box(types)
@@ -178,8 +178,8 @@ func (x *prospect) committed(at int, box Scheduler) Scheduler {
 }
 
 // sold refuses a contract if others have bought its time since the quote, or if maintenance takes this time. It accepts
-// contracts that were quoted to users of other sites: these users chose the site by the quote, and are not to blame if
-// the sites were disconnected since then.
+// contracts of users of other sites: these users chose the site by the quote, and are not to blame if the sites were
+// disconnected since.
 func sold(view *mechanism.View, bid *mechanism.Bid) error {
 	if messages.IsVisitor(bid.Account) {
 		return nil

@@ -12,9 +12,9 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// TestKept: a promise is kept if the job is late by at most a second or a hundredth of the time, or completes when
-// completion is still worth as much as promised. Extra time of the job's own tasks does not count as late. If the owner
-// ended the job before the promised time, it is not known whether the promise would have been kept.
+// A promise is kept if the job is late by at most a second or a hundredth of the time, or completes when completion is
+// still worth as much as promised. Extra time of its own tasks does not count as late. If the owner ended the job
+// before the promised time, nobody knows.
 func TestKept(t *testing.T) {
 	const arrived, promised = 1000 * second, 1400 * second
 	falls := job.Valuation{Class: job.LinearDecay, Max: 20, Mu: 100, Delta: 1000}
@@ -42,9 +42,9 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestNoPromiseIsSoldTwice uses three jobs of 40 s on one slot, each more urgent than the one before. A scheduler that
-// ignores promises would promise 40 s to all three, and two would be late. Each job must be promised a different time,
-// and all three promises must be kept. This also holds if all three ask for quotes before the first is submitted.
+// Three jobs of 40 s want one slot, each more urgent than the last one. A scheduler that ignores promises would promise
+// 40 s to all three. Each must be promised a different time, and all promises must be kept, even if all quotes come
+// before the first submission.
 func TestNoPromiseIsSoldTwice(t *testing.T) {
 	m := market(t, marketmsg.Market{})
 	urgent := func(id messages.JobID) *mechanism.Bid {
@@ -134,8 +134,7 @@ func TestNoPromiseIsSoldTwice(t *testing.T) {
 	}
 }
 
-// TestSlackIsSold uses a job with a promise, and an urgent second job. If the promise leaves enough slack, the second
-// job may go first. If not, it must come after the first.
+// If a promise leaves enough slack, an urgent second job may go first. If not, it must come after the first.
 func TestSlackIsSold(t *testing.T) {
 	m := market(t, marketmsg.Market{})
 	for slack, want := range map[messages.Time]float64{0: 80, 39: 80, 45: 40} {
@@ -153,8 +152,8 @@ func TestSlackIsSold(t *testing.T) {
 	}
 }
 
-// TestMaintenanceIsNotPromised uses two slots. Maintenance closes both slots, or one of them, from second 30 to second
-// 100 from now. A job of 40 s on one slot has four tasks of 10 s. No promised time may need slots that are closed.
+// Maintenance closes both slots, or one of them, from second 30 to second 100 from now. A job of 40 s on one slot has
+// four tasks of 10 s. No promised time may need slots that are closed.
 func TestMaintenanceIsNotPromised(t *testing.T) {
 	m := market(t, marketmsg.Market{})
 	closing := func(slots int) *mechanism.View {

@@ -11,9 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Quote makes the menu of a job that declares a valuation. For each drawn surrogate, the menu has the price, and the
-// completion time among the jobs of the view. Equal contracts are shown as one contract. A long menu is shown as a
-// uniform sample.
+// Quote makes the menu of a job that declares a valuation: for each drawn surrogate, the price and the completion time
+// among the jobs of the view. Equal contracts are shown once. A long menu is shown as a uniform sample.
 func (m *Mechanism) Quote(view *mechanism.View, bid *mechanism.Bid, class []job.Valuation, seed uint64) (*mechanism.Quote, error) {
 	if bid.Valuation == nil {
 		return nil, messages.Errorf(messages.Invalid, "valuation: is missing: say what the job's completion is worth at each time")
@@ -50,7 +49,7 @@ func (m *Mechanism) Quote(view *mechanism.View, bid *mechanism.Bid, class []job.
 	return q, nil
 }
 
-// sampler returns a sampler of the types seen in a class, or of the market's prior types if none were seen.
+// sampler returns a sampler of the types seen in a class, or else of the market's prior types.
 func (m *Mechanism) sampler(class job.ValuationClass, samples []job.Valuation) (Sampler, error) {
 	for i := range samples {
 		if samples[i].Class != class {
@@ -67,7 +66,7 @@ func (m *Mechanism) sampler(class job.ValuationClass, samples []job.Valuation) (
 	return FromSamples(prior)
 }
 
-// The function with adds the job of a bid to the problem of a view. It returns the problem and the index of this job.
+// The function with adds the job of a bid to the problem of a view, and returns its index.
 func with(view *mechanism.View, bid *mechanism.Bid) (*deadlineaware.Problem, int) {
 	p := problem(view)
 	if at := slices.IndexFunc(view.Jobs, func(job *mechanism.Job) bool { return job.Job == bid.Job }); at >= 0 {
@@ -99,8 +98,7 @@ func (o *Offer) quote(now messages.Time, elapsed float64, shown []Contract) *mec
 	return q
 }
 
-// terms are the properties of a contract that matter to a bidder. In contracts with a price of 0, the promised value
-// does not matter.
+// terms are what matters to a bidder in a contract. If the price is 0, the promised value does not matter.
 type terms struct {
 	completion messages.Time
 	price      messages.Credits
@@ -115,8 +113,8 @@ func (c *Contract) terms() terms {
 	return t
 }
 
-// distinct returns a menu in which contracts with equal terms are one contract: the declared contract if it
-// is among them, otherwise the first.
+// distinct returns a menu in which contracts with equal terms are one: the declared contract if it is among them,
+// otherwise the first.
 func distinct(menu []Contract) []Contract {
 	seen := make(map[terms]int, len(menu))
 	var out []Contract

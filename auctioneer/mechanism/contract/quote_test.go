@@ -14,9 +14,8 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// TestQuoteIsTheOffer compares a quote with NewOffer for the same draw. The completion times come from
-// deadlineaware.New, which is run once for each surrogate, with the job declaring this surrogate. Both menus must be
-// equal.
+// A quote must equal NewOffer for the same draw. The completion times come from deadlineaware.New, once for each
+// surrogate.
 func TestQuoteIsTheOffer(t *testing.T) {
 	m := market(t, marketmsg.Market{Replicas: 30})
 	view := grid(3, 0)
@@ -64,8 +63,8 @@ func TestQuoteIsTheOffer(t *testing.T) {
 	}
 }
 
-// TestPlannedWork: the remaining work of a job is its tasks that are not done, times the robust run time, less what
-// the running tasks have done.
+// The remaining work of a job is its tasks that are not done, times the robust run time, less what the running tasks
+// have done.
 func TestPlannedWork(t *testing.T) {
 	now := 1000 * second
 	bid := &mechanism.Bid{Arrived: now - 100*second, Length: messages.Duration(10e9), Tasks: 9}
@@ -86,8 +85,7 @@ func TestPlannedWork(t *testing.T) {
 	}
 }
 
-// TestDeadlineAwareBox checks that the times equal the times of a new schedule, counted from submission, and that
-// errors name the surrogate.
+// The times must be those of a new schedule, counted from submission. Errors name the surrogate.
 func TestDeadlineAwareBox(t *testing.T) {
 	late := curve(t, sigmoid(5, 300, 50))
 	p := &deadlineaware.Problem{Slots: 1, Jobs: []deadlineaware.Job{
@@ -107,8 +105,8 @@ func TestDeadlineAwareBox(t *testing.T) {
 	}
 }
 
-// TestMenuMergesEqualOffers: on an idle grid all surrogates complete at the same instant at a price of 0, so the menu
-// must have the declared contract alone. On a busy grid no two contracts may have the same completion and price.
+// On an idle grid all surrogates complete at the same instant at a price of 0, so the menu must have only the declared
+// contract. On a busy grid no two contracts may have the same completion and price.
 func TestMenuMergesEqualOffers(t *testing.T) {
 	m := market(t, marketmsg.Market{})
 	view := grid(4, 4)

@@ -2,15 +2,15 @@ package contract
 
 import "math"
 
-// If the weights of a surrogate are similar for all replicas, a few rows have the largest weights of all columns, and
-// an auction must spread the other rows. For random weights, 37 % of the rows have the largest weight of no column. If
-// the fraction of such rows is above this constant, the weights are not random, and the auction is used.
+// If a surrogate's weights are similar for all replicas, a few rows have the largest weights of all columns, and an
+// auction must spread the other rows. For random weights, 37 % of the rows have the largest weight of no column. Above
+// this fraction of such rows, the auction is used.
 const crowded = 1. / 2 // a fraction of the rows
 
 // reduce finds start prices and a matching of most rows, as Jonker and Volgenant do (1987). First each column goes to
-// the row with its largest weight, and this weight is its price. Then each row without a column takes its favourite
-// column from the row that has it, and raises the price until its second choice is as good. If too many rows have no
-// column after the first step, reduce returns false, and the auction starts from zero prices.
+// the row with its largest weight, which is its price. Then each row without a column takes its favourite column from
+// the row that has it, and raises the price until its second choice is as good. reduce returns false if too many rows
+// have no column after the first step.
 func (s *Solver) reduce() bool {
 	s.unmatch()
 	free := s.m - s.giveColumns()
@@ -34,8 +34,8 @@ func (s *Solver) reduce() bool {
 	return true
 }
 
-// giveColumns sets each column's price to its largest weight, and matches the column to the row with this weight if
-// the row has no column yet. It returns the number of matched columns.
+// giveColumns sets each column's price to its largest weight, and matches the column to that row if the row is free. It
+// returns the number of matched columns.
 func (s *Solver) giveColumns() (matched int) {
 	owner := s.path.before // the slice has no other use yet
 	clear(owner)
@@ -56,8 +56,8 @@ func (s *Solver) giveColumns() (matched int) {
 	return matched
 }
 
-// outbidAs changes the price of the row's favourite column so that the row's second choice is as good. It returns the
-// column, and whether the price changed.
+// outbidAs changes the price of the row's favourite column so that its second choice is as good. It returns the column,
+// and whether the price changed.
 func (s *Solver) outbidAs(row int) (column int, more bool) {
 	column, best, second := better(s.row(row), s.prices, 0, 0, math.Inf(-1), math.Inf(-1))
 	if s.m > 1 { // with a single column there is no second choice
@@ -67,7 +67,7 @@ func (s *Solver) outbidAs(row int) (column int, more bool) {
 }
 
 // displace lets a row take its favourite column from another row. That row then takes its favourite, and so on, at most
-// m times. It ends when a row takes a free column, or when a price does not change.
+// m times, until a row takes a free column or a price does not change.
 func (s *Solver) displace(row int) {
 	for range s.m {
 		c, more := s.outbidAs(row)

@@ -9,8 +9,8 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// TestPlansWithWhatWasSeen: with enough runs seen, a task is planned with the robust quantile of these runs. With fewer
-// runs, it is planned with the declared length. Explain must say which of the two was used.
+// With enough runs seen, a task is planned with their robust quantile, otherwise with the declared length. Explain must
+// say which.
 func TestPlansWithWhatWasSeen(t *testing.T) {
 	samples := []float64{20, 30, 40, 50}
 	robust, err := deadlineaware.RobustQuantile(samples, 0.1, deadlineaware.DefaultQuantile)
@@ -42,8 +42,7 @@ func TestPlansWithWhatWasSeen(t *testing.T) {
 	}
 }
 
-// TestQuotesFollowWhatWasSeen: if tasks are known to take longer than declared, quotes must have later completion
-// times.
+// If tasks are known to take longer than declared, quotes must have later completion times.
 func TestQuotesFollowWhatWasSeen(t *testing.T) {
 	m, view := market(t, marketmsg.Market{}), grid(1, 1)
 	first := func(seen *mechanism.Runtimes) float64 {

@@ -15,9 +15,9 @@ type Other struct {
 	Demand   float64 `json:"demand"`   // slot-seconds
 }
 
-// EarliestDeadline is a simple black box, for what-if questions and tests: all slots work on the job with the
-// earliest deadline. The deadline of a declared type is the last time at which it has half of its largest value. The
-// job completes when its own work and all work with the same or an earlier deadline is done.
+// EarliestDeadline is a simple black box for what-if questions and tests: all slots work on the job with the earliest
+// deadline. The deadline of a declared type is the last time at which it has half of its largest value. The job
+// completes when its own work and all work with the same or an earlier deadline is done.
 func EarliestDeadline(slots, demand float64, others []Other) (Scheduler, error) {
 	if !(slots > 0 && slots <= job.MaxValuationTime) {
 		return nil, casefile.Invalid("schedule.slots", "must be positive, is %v", slots)

@@ -10,11 +10,11 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// Settle charges a completed job. The job owes the agreed price, multiplied by the value received and divided by the
-// value promised, rounded half to even to the microcredit. The replica's valuation gives the values. Time that the
-// job's tasks took beyond the plan does not count as late: a user cannot lower the price by letting the job take
-// longer. A task completes when its program ends for the first time, with any exit code, or when its owner first ends
-// an attempt. Later attempts do not lower the price.
+// Settle charges a completed job the agreed price, multiplied by the value received and divided by the value promised,
+// by the replica's valuation. The amount is rounded half to even to the microcredit. Time that the job's tasks took
+// beyond the plan does not count as late: a user cannot lower the price by taking longer. A task completes when its
+// program first ends, with any exit code, or when its owner first ends an attempt. Later attempts do not lower the
+// price.
 func (m *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	p := mechanism.Payment{From: job.Job}
 	switch c := job.Contract; {
@@ -38,8 +38,7 @@ func (m *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 	return []mechanism.Payment{p}
 }
 
-// charged returns the completion time for which a job pays, and the time that its tasks took beyond the plan. This
-// extra time does not count as late.
+// charged returns the completion time for which a job pays, and the time that its tasks took beyond the plan.
 func charged(job *mechanism.Job, end mechanism.End) (at messages.Time, own messages.Duration) {
 	completed, c, each := end.Completed, job.Contract, cmp.Or(job.Contract.Planned, job.Length)
 	if c.Completion >= completed || each <= 0 || end.Began == 0 {
@@ -49,7 +48,7 @@ func charged(job *mechanism.Job, end mechanism.End) (at messages.Time, own messa
 	return min(completed, max(c.Completion, completed.Add(-own))), own
 }
 
-// owed returns the amount owed for a contract, and words that say how it was computed.
+// owed returns the amount owed for a contract, and says how it was computed.
 func (m *Mechanism) owed(c *jobmsg.Contract, arrived, completed messages.Time) (messages.Credits, string) {
 	replica, err := valuation.New(c.Replica)
 	if err != nil { // Admit refuses such a contract
@@ -70,7 +69,7 @@ func (m *Mechanism) owed(c *jobmsg.Contract, arrived, completed messages.Time) (
 	return amount, reason
 }
 
-// Most returns the highest amount that can be owed for a contract, over all completion times.
+// Most returns the highest amount that can be owed for a contract.
 func Most(c *jobmsg.Contract, lateOnly bool) messages.Credits {
 	replica, err := valuation.New(c.Replica)
 	if lateOnly || err != nil {

@@ -11,8 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// enumerate is a simple oracle. It tries all ways to match the given rows to different given columns, and returns the
-// largest weight.
+// enumerate tries all ways to match the given rows to different given columns, and returns the largest weight.
 func enumerate(m int, weights []float64, rows, columns []int) float64 {
 	if len(rows) == 0 {
 		return 0
@@ -36,8 +35,7 @@ func equationOne(m int, weights []float64, j, k int) float64 {
 	return enumerate(m, weights, rows, all) - enumerate(m, weights, rows, without(all, k))
 }
 
-// hungarian is the O(m³) method of textbooks, without the solver's shortcuts: successive shortest paths with
-// potentials.
+// hungarian is the O(m³) method of textbooks: successive shortest paths with potentials.
 func hungarian(m int, weights []float64) (total float64, surrogate []int) {
 	u, v := make([]float64, m+1), make([]float64, m+1)
 	match, way := make([]int, m+1), make([]int, m+1)
@@ -110,7 +108,7 @@ func uniform(r *rand.Rand, m int, most float64) []float64 {
 	return w
 }
 
-// whole draws weights that are whole numbers from 0 to most.
+// whole draws whole numbers from 0 to most as weights.
 func whole(r *rand.Rand, m, most int) []float64 {
 	w := make([]float64, m*m)
 	for i := range w {
@@ -124,9 +122,9 @@ func paperType(r *rand.Rand) job.Valuation {
 	return job.Valuation{Class: job.Sigmoidal, Max: 100, Mu: 2000 + 1000*r.NormFloat64(), Delta: 1000 + 500*r.NormFloat64()}
 }
 
-// sigmoids draws weights from valuations, with one completion time for each surrogate. The argument times says how the
-// completion times are distributed: "near" the surrogate's deadline, "spread" evenly, "late" for many replicas, or on a
-// "grid" so coarse that many times are equal.
+// sigmoids draws weights from valuations and one completion time for each surrogate. The argument times says how these
+// are distributed: "near" the surrogate's deadline, "spread" evenly, "late" for many replicas, or on a "grid" with many
+// equal times.
 func sigmoids(r *rand.Rand, m int, times string) []float64 {
 	draw := Valid(paperType)
 	x := make([]float64, m)

@@ -14,7 +14,7 @@ const MaxM = 10_000
 // MaxWeight bounds a weight, so that sums along a path of any length stay finite.
 const MaxWeight = 1e100
 
-// Matching is an optimal assignment of surrogates to replicas, with the prices of the surrogates.
+// Matching is an optimal assignment of surrogates to replicas, with the prices.
 type Matching struct {
 	Weight    float64   // the sum of the weights of the matched pairs
 	Surrogate []int     // by replica: its surrogate
@@ -27,9 +27,8 @@ type Matching struct {
 //
 // Internally, surrogates are columns in descending order of the sum of their weights. If weights come from valuations
 // and one completion time for each surrogate, this is the order of the times, so neighbouring columns are similar.
-// Columns are in blocks of 2^shift. The solver keeps the largest weight of each row in each block, and the lowest price
-// of each block. A block is skipped if the difference of these two numbers is too small to matter. The result is exact
-// for any weights.
+// Columns are in blocks of 2^shift. A block is skipped if the largest weight of a row in it, less the lowest price in
+// it, is too small to matter. The result is exact for any weights.
 type Solver struct {
 	m, blocks int
 	shift     int // a block has 2^shift columns
@@ -49,15 +48,15 @@ type Solver struct {
 	result    Matching
 }
 
-// The constant few is the largest number of replicas that counts as few. With few replicas, Solve uses other steps,
-// which are faster then, because looking through all columns takes no longer than the other work.
+// The constant few is the largest number of replicas for which Solve uses other steps: then looking through all columns
+// takes no longer than the other work.
 const few = 256
 
 // none means that there is no row or no column.
 const none = -1
 
 // Solve finds a matching of the largest weight between m replicas and m surrogates, and the lowest competitive price of
-// every surrogate. The matrix weights is m×m, with a row for each replica; Solve does not change it. The matching stays
+// every surrogate. The matrix weights is m×m, with a row for each replica; Solve does not change it. The result is
 // valid until the next call.
 func (s *Solver) Solve(m int, weights []float64) (*Matching, error) {
 	var err error
@@ -81,8 +80,8 @@ func (s *Solver) Solve(m int, weights []float64) (*Matching, error) {
 	return &s.result, nil
 }
 
-// check refuses weights that are invalid or whose number is not m×m. It returns the largest weight. The result integral
-// is true if sums of the weights are exact: all weights are whole numbers that are small enough.
+// check refuses invalid weights, or another number than m×m. It returns the largest weight. The result integral is true
+// if sums of the weights are exact: all are small enough whole numbers.
 func check(m int, weights []float64) (largest float64, integral bool, err error) {
 	if err := sized(m); err != nil {
 		return 0, false, err
@@ -105,7 +104,6 @@ func check(m int, weights []float64) (largest float64, integral bool, err error)
 	return largest, integral && largest*float64(m) < 1<<52, nil
 }
 
-// sized returns an error if the number of replicas is out of range.
 func sized(m int) error {
 	if m < 1 {
 		return messages.Errorf(messages.Invalid, "M: is %d: give at least one replica", m)
@@ -140,7 +138,7 @@ func (s *Solver) reset(m int) {
 	clear(s.block)
 }
 
-// resize returns a slice of length n with unspecified content. It uses the memory of v if there is room.
+// resize returns a slice of length n with unspecified content, in the memory of v if there is room.
 func resize[T any](v []T, n int) []T {
 	return slices.Grow(v[:0], n)[:n]
 }
@@ -189,7 +187,6 @@ func (s *Solver) columnsOf(block int) (from, to int) {
 	return block << s.shift, min(s.m, (block+1)<<s.shift)
 }
 
-// settleFloor computes the lowest price of a block again.
 func (s *Solver) settleFloor(block int) {
 	from, to := s.columnsOf(block)
 	floor := math.Inf(1)
@@ -205,7 +202,7 @@ func (s *Solver) match(row, column int) {
 	s.rowOf[column], s.colOf[row] = int32(row), int32(column)
 }
 
-// report writes the matching, with the numbers of the surrogates instead of the columns, into the result.
+// report writes the matching into the result, with the numbers of the surrogates.
 func (s *Solver) report() {
 	r := &s.result
 	r.Weight = 0

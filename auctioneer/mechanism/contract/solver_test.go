@@ -12,8 +12,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 )
 
-// TestAgainstEnumeration compares the prices with equation 1, for every pair. Weights are whole numbers, with and
-// without ties and zeros, so all results must be exact.
+// Each price must equal equation 1, exactly: weights are whole numbers, with and without ties and zeros.
 func TestAgainstEnumeration(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var s Solver
@@ -72,7 +71,7 @@ func worth(m int, w []float64, surrogate []int) (sum float64) {
 	return sum
 }
 
-// TestPricesAreThoseOfEveryOptimalMatching: if several matchings are optimal, all of them must have the same prices.
+// If several matchings are optimal, all must have the same prices.
 func TestPricesAreThoseOfEveryOptimalMatching(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	var s Solver
@@ -100,8 +99,7 @@ func TestPricesAreThoseOfEveryOptimalMatching(t *testing.T) {
 	}
 }
 
-// TestAgainstTheTextbook compares the solver with the method of textbooks, on sizes with many blocks. There is a kind
-// of weights for each shortcut of the solver.
+// The sizes have many blocks. There is a kind of weights for each shortcut of the solver.
 func TestAgainstTheTextbook(t *testing.T) {
 	var s Solver
 	for _, m := range []int{2, 31, 32, 33, 64, 97, 200} {
@@ -149,8 +147,7 @@ func instance(m int, kind string, seed uint64) []float64 {
 	}
 }
 
-// TestMoneyIsNotLostInLargeNumbers uses whole weights near the largest numbers that float64 adds exactly. Results
-// must be exact.
+// Whole weights are near the largest numbers that float64 adds exactly. Results must be exact.
 func TestMoneyIsNotLostInLargeNumbers(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	var s Solver
@@ -188,8 +185,8 @@ func solved(t *rapid.T, m int, w []float64) *Matching {
 	return got
 }
 
-// TestPricesAreCompetitive checks that 0 ≤ price ≤ weight, that the lowest price is 0, and that no replica prefers
-// another replica's surrogate at its price. TestAgainstEnumeration shows that no lower prices exist.
+// It must hold that 0 ≤ price ≤ weight, that the lowest price is 0, and that no replica prefers another's surrogate at
+// its price. TestAgainstEnumeration shows that no lower prices exist.
 func TestPricesAreCompetitive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, w := drawn(t)
@@ -249,8 +246,8 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	})
 }
 
-// TestContrivedWeightsEnd: a few columns matter far more than all others, so an auction would never end. The solver
-// must end it early, and its result must be exact.
+// A few columns matter far more than all others, so an auction would never end. The solver must end it early, and its
+// result must be exact.
 func TestContrivedWeightsEnd(t *testing.T) {
 	const m = 200
 	w := make([]float64, m*m)
@@ -282,7 +279,7 @@ func TestSolvingAgainTakesNoMemory(t *testing.T) {
 	}
 }
 
-// TestSmallerAfterLarger: a solver that solved larger problems before must return the same as a new solver.
+// A solver that solved larger problems before must return the same as a new one.
 func TestSmallerAfterLarger(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 1))
 	var used Solver

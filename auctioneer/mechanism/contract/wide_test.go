@@ -10,9 +10,8 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// TestATaskOfSeveralSlotsIsPlannedAsSoManyTasks compares a job of 2 tasks of 3 slots, and an allocation of 2 nodes with 3
-// slots each, with a job of 6 tasks of one slot, among other jobs. All must have the same menu, get the same slots, and
-// owe the same for the same slot time.
+// A job of 2 tasks of 3 slots, an allocation of 2 nodes with 3 slots each, and a job of 6 tasks of one slot must have
+// the same menu, get the same slots, and owe the same for the same slot time.
 func TestATaskOfSeveralSlotsIsPlannedAsSoManyTasks(t *testing.T) {
 	wide, gang := bidOf(50, 990*second, 2), bidOf(50, 990*second, 2)
 	wide.Width, wide.Alone = 3, 3
@@ -47,7 +46,7 @@ func samePlan(t *testing.T, wide *mechanism.Bid) {
 	at := len(among.Jobs) - 1
 	among.Jobs[at].Contract.Price, alike.Jobs[at].Contract.Price = messages.Credit, messages.Credit
 	late := among.Jobs[at].Contract.Completion + 40*second
-	// Each of the 6 slots was used 3 s more than planned. The wide job has begun 2 tasks, the other job 6.
+	// Each of the 6 slots was used 3 s longer than planned. The wide job has begun 2 tasks, the other job 6.
 	delivered := 6 * (among.Jobs[at].Contract.Planned + 3e9)
 	a := m.Settle(among, among.Jobs[at], mechanism.End{State: job.Completed, Completed: late, Began: 2, Delivered: delivered})
 	b := m.Settle(alike, alike.Jobs[at], mechanism.End{State: job.Completed, Completed: late, Began: 6, Delivered: delivered})

@@ -5,8 +5,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// calendar divides time into units. Its value is the length of a unit in microseconds, the
-// resolution of messages.Time.
+// calendar is the length of a unit of time, in microseconds, the resolution of messages.Time.
 type calendar int64
 
 func (c calendar) starts(unit int) messages.Time { return messages.Time(unit) * messages.Time(c) }
@@ -26,8 +25,8 @@ func (c calendar) whole(span messages.Duration) (down, up int) {
 	return int(micros / int64(c)), int((micros + int64(c) - 1) / int64(c))
 }
 
-// closed returns the number of units, between a task's arrival and deadline, in which a single closing leaves fewer
-// slots than the task needs. It does not add up several closings at the same time.
+// closed returns in how many units, between a task's arrival and deadline, a single closing leaves fewer slots than the
+// task needs. It does not add up closings at the same time.
 func (c calendar) closed(view *mechanism.View, t *Task) (units int) {
 	if len(view.Classes) == 0 {
 		return 0
@@ -43,14 +42,13 @@ func (c calendar) closed(view *mechanism.View, t *Task) (units int) {
 	return units
 }
 
-// The method had converts the slot time that a job received to the number of units in which the job ran, rounded down
-// and rounded up.
+// The method had converts the slot time of a job to the number of units in which it ran, rounded down and up.
 func (c calendar) had(bid *mechanism.Bid, received messages.Duration) (down, up int) {
 	return c.whole(received / messages.Duration(max(bid.Alone, 1)))
 }
 
-// taskOf converts a bid to units. The task's time is from the first whole unit after its arrival to the last
-// unit that ends by its deadline; its length is rounded up.
+// taskOf converts a bid to units: from the first whole unit after its arrival to the last unit that ends by its
+// deadline, with the length rounded up.
 func (c calendar) taskOf(bid *mechanism.Bid) Task {
 	_, length := c.whole(bid.Length)
 	return Task{

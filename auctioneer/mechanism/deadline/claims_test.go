@@ -11,16 +11,16 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 )
 
-// counterexample refutes the paper's theorem 1 at λ = 1, with one slot. The values of the other tasks are fixed. The
-// third task is completed with a value v if 8 < v < 16 or v > 17, but not between 16 and 17.
+// counterexample refutes the paper's theorem 1 at λ = 1, with one slot. The third task is completed with a value v if 8
+// < v < 16 or v > 17, but not between 16 and 17.
 func counterexample(v float64) *Problem {
 	return &Problem{Capacity: 1, Lambda: 1, Tasks: []Task{
 		{Arrival: 2, Deadline: 7, Length: 3, Value: 6}, {Arrival: 2, Deadline: 4, Length: 2, Value: 8},
 		{Arrival: 2, Deadline: 7, Length: 4, Value: v}, {Arrival: 3, Deadline: 5, Length: 3, Value: 17}}}
 }
 
-// TestTheorem1FailsAboveZero shows that the paper's rule is not monotone for λ > 0, so an owner gains by reporting
-// less. Rule Monotone must be monotone on the same tasks.
+// The paper's rule is not monotone for λ > 0, so an owner gains by reporting less. Rule Monotone must be monotone on
+// the same tasks.
 func TestTheorem1FailsAboveZero(t *testing.T) {
 	for v, want := range map[float64]bool{7: false, 8.1: true, 15.9: true, 16.1: false, 16.9: false, 17.1: true} {
 		o, err := Run(counterexample(v))
@@ -48,8 +48,8 @@ func TestTheorem1FailsAboveZero(t *testing.T) {
 	}
 }
 
-// nonMonotone looks for a task that is completed at a low value but not at a higher value. It returns −1 if there is no
-// such task.
+// nonMonotone looks for a task that is completed at a low value but not at a higher one. It returns −1 if there is
+// none.
 func nonMonotone(p *Problem, values []float64) (task int, low, high float64) {
 	for i := range p.Tasks {
 		low := math.NaN()
@@ -66,7 +66,7 @@ func nonMonotone(p *Problem, values []float64) (task int, low, high float64) {
 	return -1, 0, 0
 }
 
-// shapes returns all tasks of up to `most` units that fit into a number of units, with a slack of up to 2 units.
+// shapes returns all tasks of up to `most` units that fit into some units, with a slack of up to 2 units.
 func shapes(units, most int) []Task {
 	var all []Task
 	for a := range units {
@@ -79,8 +79,8 @@ func shapes(units, most int) []Task {
 	return all
 }
 
-// everyProblem calls f for every problem of three tasks of the shapes, with every order of three values, with one and
-// two slots. It stops when f returns false.
+// everyProblem calls f for every problem of three of the shapes, with every order of three values, on one and two
+// slots, until f returns false.
 func everyProblem(rule Rule, lambda float64, f func(p *Problem) bool) {
 	all := shapes(5, 4)
 	values := [][]float64{{3, 5, 8}, {3, 8, 5}, {5, 3, 8}, {5, 8, 3}, {8, 3, 5}, {8, 5, 3}}
@@ -101,11 +101,11 @@ func everyProblem(rule Rule, lambda float64, f func(p *Problem) bool) {
 	}
 }
 
-// grid has values at which tasks of everyProblem tie, and values between these values.
+// grid has values at which tasks of everyProblem tie, and values between them.
 var grid = []float64{0.7, 1.5, 2.6, 3.4, 4.5, 5.7, 7.1, 9.3, 13, 20, 40}
 
-// TestMonotoneByEnumeration checks the paper's rule at λ = 0 and rule Monotone at λ = 1 on every small problem: a
-// task that is completed must still be completed with a larger value.
+// Under the paper's rule at λ = 0 and rule Monotone at λ = 1, a completed task must still be completed with a larger
+// value.
 func TestMonotoneByEnumeration(t *testing.T) {
 	for _, c := range []struct {
 		rule   Rule
@@ -139,9 +139,8 @@ func crowd(r *rand.Rand, rule Rule, lambda float64) *Problem {
 	return p
 }
 
-// TestMonotoneInCrowds searches thousands of larger problems for a task that is completed with some value, but not with
-// a larger one. It must find none for rule Monotone. It must find some for the paper's rule, which shows that the
-// search works.
+// Thousands of larger problems are searched for a task that is completed with some value, but not with a larger one.
+// There must be none under rule Monotone. There must be some under the paper's rule, to show that the search works.
 func TestMonotoneInCrowds(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	found := map[Rule]int{}
@@ -168,8 +167,7 @@ func TestMonotoneInCrowds(t *testing.T) {
 	}
 }
 
-// TestNoProfitableMisreport draws a false report of a task: a later arrival, an earlier deadline, a longer length or
-// another value. The task must not gain by the false report.
+// A task must not gain by a later arrival, an earlier deadline, a longer length or another value.
 func TestNoProfitableMisreport(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t, Monotone, []float64{0, 0.6, 1})
@@ -204,8 +202,8 @@ func utility(t *rapid.T, p *Problem, i int, worth float64) float64 {
 	return worth - o.criticalValue(i)
 }
 
-// TestOutcomeIsFeasible checks that no unit has more than C tasks, that tasks are served only within their time, that
-// no task pays more than its report, and that a task that is not completed pays nothing.
+// No unit has more than C tasks, tasks are served only within their time, no task pays more than its report, and a task
+// that is not completed pays nothing.
 func TestOutcomeIsFeasible(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t, rapid.SampledFrom([]Rule{Paper, Monotone}).Draw(t, "rule"), []float64{0, 0.3, 1})
@@ -228,8 +226,8 @@ func TestOutcomeIsFeasible(t *testing.T) {
 	})
 }
 
-// TestScaleAndOrder changes the unit of money and the order of the tasks, and adds a task with a value of 0. Without
-// ties, the outcome must stay the same, and payments only change their unit.
+// The test changes the unit of money and the order of the tasks, and adds a task with a value of 0. Without ties, the
+// outcome must stay the same, and payments only change their unit.
 func TestScaleAndOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t, rapid.SampledFrom([]Rule{Paper, Monotone}).Draw(t, "rule"), []float64{0, 0.3, 1})
@@ -266,7 +264,7 @@ func mustRun(t *rapid.T, p *Problem) *Outcome {
 	return o
 }
 
-// TestRoomForAll: with a slot for each task, every task must run at once and pay nothing.
+// With a slot for each task, every task must run at once and pay nothing.
 func TestRoomForAll(t *testing.T) {
 	p := crowd(rand.New(rand.NewPCG(3, 4)), Monotone, 1)
 	p.Capacity = len(p.Tasks) + 5
@@ -281,7 +279,6 @@ func TestRoomForAll(t *testing.T) {
 	}
 }
 
-// TestExtremes runs problems with the largest and smallest numbers that are allowed.
 func TestExtremes(t *testing.T) {
 	for _, rule := range []Rule{Paper, Monotone} {
 		p := &Problem{Capacity: 1, Lambda: 1, Rule: rule, Tasks: []Task{
@@ -308,7 +305,7 @@ func TestExtremes(t *testing.T) {
 	}
 }
 
-// criticalValue is what task i owes, computed for this task alone, or 0 if the task was not completed.
+// criticalValue is what task i owes, or 0 if it was not completed.
 func (o *Outcome) criticalValue(i int) float64 {
 	if !o.Completed[i] {
 		return 0
@@ -316,8 +313,8 @@ func (o *Outcome) criticalValue(i int) float64 {
 	return o.threshold(i)
 }
 
-// TestCorollary1: at λ = 0 a short task takes a unit that a long task needs, because the value of the short task for
-// each unit is a little larger. With the two tasks of the paper's proof, the total value is only v/T + ε instead of v.
+// At λ = 0 a short task takes a unit that a long task needs, because its value per unit is a little larger. With the
+// two tasks of the paper's proof, the total value is only v/T + ε instead of v.
 func TestCorollary1(t *testing.T) {
 	const length, value, more = 10, 100., 0.5
 	for at := range length {

@@ -8,8 +8,7 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// Defaults and limits of a market's parameters. mostHistory is the number of ended jobs that are remembered: the prices
-// of jobs that competed with an ended job depend on it.
+// mostHistory is how many ended jobs are remembered: the prices of jobs that competed with them depend on them.
 const (
 	defaultSlot   = messages.Duration(10 * time.Second)
 	defaultLambda = 0.6

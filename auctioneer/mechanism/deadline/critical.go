@@ -14,8 +14,8 @@ type Outcome struct {
 	schedule   *schedule
 }
 
-// The schedule keeps this number of ranks above and below the last slot, for the critical values. If they are not
-// enough, the run is repeated with the larger number.
+// The schedule keeps this many ranks above and below the last slot, for the critical values. If these are too few, the
+// run is repeated with the larger number.
 const (
 	firstMargin = 64
 	moreMargin  = 16
@@ -47,8 +47,7 @@ func (o *Outcome) Units(i int) []int {
 	return units
 }
 
-// Payments returns what each task owes: its critical value if it was completed, else 0. It uses all
-// processors; the result does not depend on their number.
+// Payments returns what each task owes: its critical value if it was completed, else 0. It uses all processors.
 func (o *Outcome) Payments() []float64 {
 	asked := func(i int) bool { return o.schedule.p.Asked == nil || o.schedule.p.Asked(i) }
 	payments := make([]float64, len(o.Completed))
@@ -72,8 +71,8 @@ func (o *Outcome) Payments() []float64 {
 	return payments
 }
 
-// threshold returns the critical value of task i, at most its value. Under a monotone rule it also works for
-// a task that was not completed.
+// threshold returns the critical value of task i, at most its value. Under a monotone rule the task need not be
+// completed.
 func (o *Outcome) threshold(i int) float64 {
 	for s := o.schedule; ; s = newSchedule(s.p, s.margin*moreMargin) {
 		if v, ok := newReplay(s).price(int32(i)); ok {
@@ -83,7 +82,7 @@ func (o *Outcome) threshold(i int) float64 {
 }
 
 // twin reports whether task i equals the task before it, so that both owe the same. Under a monotone rule a critical
-// value depends only on the other tasks, and these are the same for equal tasks.
+// value depends only on the other tasks.
 func (o *Outcome) twin(i int) bool {
 	p := o.schedule.p
 	return i > 0 && o.Completed[i-1] && p.Tasks[i] == p.Tasks[i-1] && p.monotone()
@@ -91,8 +90,8 @@ func (o *Outcome) twin(i int) bool {
 
 func (p *Problem) monotone() bool { return p.Rule == Monotone || p.Lambda == 0 }
 
-// priceAll computes the payments of the tasks in the list todo. If the schedule kept too few ranks for some tasks, it
-// returns these tasks.
+// priceAll computes the payments of the tasks in the list todo. It returns those for which the schedule kept too few
+// ranks.
 func priceAll(s *schedule, todo []int32, payments []float64) []int32 {
 	const block = 64
 	failed := make([]bool, len(todo))
@@ -148,8 +147,8 @@ func (r *replay) price(i int32) (float64, bool) {
 	return min(ladder.least(top)*task.area(), task.Value), true
 }
 
-// The function without computes the schedule of all tasks except task i. It returns the levels that task i would have
-// to exceed in each unit from its arrival to its deadline.
+// The function without computes the schedule without task i. It returns the levels that task i must exceed in each unit
+// from its arrival to its deadline.
 func without(p *Problem, i int32) []bar {
 	m := newSimulation(p, 0)
 	m.absent = i
@@ -157,9 +156,9 @@ func without(p *Problem, i int32) []bar {
 	return m.bars
 }
 
-// descend is the paper's search for a critical value. It starts at the reported value. In each step
-// it goes down to the largest value at which the task would lose a unit, as long as the task is
-// still completed at that value. The task loses ties.
+// descend is the paper's search for a critical value. It starts at the reported value. Each step goes down to the
+// largest value at which the task would lose a unit, as long as the task is completed at that value. The task loses
+// ties.
 func (r *replay) descend(i int32) (float64, bool) {
 	value, served := r.given(i)
 	for last := math.Inf(1); served && value > 0 && value < last; {
@@ -183,8 +182,8 @@ func (r *replay) descend(i int32) (float64, bool) {
 	return value, served
 }
 
-// The method given returns the largest value with which the task would lose a unit that the schedule gave it. It
-// returns false if the schedule kept too few ranks.
+// The method given returns the largest value with which the task would lose a unit that it got. It returns false if the
+// schedule kept too few ranks.
 func (r *replay) given(i int32) (float64, bool) {
 	value, done := 0.0, int32(0)
 	for _, s := range r.spans[i] {
@@ -203,7 +202,7 @@ func (r *replay) given(i int32) (float64, bool) {
 	return min(value, r.p.Tasks[i].Value), true
 }
 
-// ladder has the levels that a task must exceed, one for each unit of its time.
+// ladder has the levels that a task must exceed, by unit.
 type ladder struct {
 	levels []float64 // to be served; −1 if a slot is free
 	raises []float64 // for its own level to rise; nil if the same as levels
@@ -213,7 +212,7 @@ type ladder struct {
 }
 
 // climb reports whether the task is completed if it starts at the level `from` and loses ties. It also returns the
-// largest starting level below `from` at which the task would lose a unit that it gets, or a rise of its level.
+// largest starting level below that at which the task would lose a unit, or a rise of its level.
 func (l *ladder) climb(from float64) (bool, float64) {
 	level, done, next := from, 0, 0.0
 	for t, rival := range l.levels {
@@ -242,8 +241,7 @@ func (l *ladder) climb(from float64) (bool, float64) {
 	return false, 0
 }
 
-// least returns the smallest starting level with which the task is completed. The result is at most top, the level with
-// which the task was completed.
+// least returns the smallest starting level with which the task is completed, at most top, with which it was completed.
 func (l *ladder) least(top float64) float64 {
 	if l.length > len(l.levels) {
 		return top

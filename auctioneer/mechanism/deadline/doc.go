@@ -166,8 +166,8 @@
 // Maintenance windows: Admit refuses a job that cannot meet its deadline in the units in which maintenance leaves
 // enough slots. Decisions do not look ahead: in each unit they share the slots of all nodes that take tasks. So a job
 // that ranks high, but would run into a window on every node with a free slot, keeps its rank, and a slot stays idle
-// until the window is over. A job that is suspended on a node waits there until the window is over. A job that misses
-// its deadline for these reasons owes nothing.
+// until the window is over. So does a suspended job of such a node. A job that misses its deadline for these reasons
+// owes nothing.
 //
 // # Disclosure
 //
@@ -177,8 +177,7 @@
 //	the own rank, and what value would be enough, to the job's owner  the value unless one other account alone competes  the own price
 //
 // Owners see everything about their own jobs, operators about all jobs. The truth is the best report whatever the
-// others report, so nobody needs to know other reports; a rival who knew them could only do harm. The price that a job
-// pays reveals something about other reports; this cannot be avoided.
+// others report. A price reveals something about other reports; this cannot be avoided.
 //
 // # Changes of a bid
 //

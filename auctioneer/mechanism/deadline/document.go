@@ -6,8 +6,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
-// input is the document of `candor solve deadline`. It has one pool of C slots, or groups with capacities and
-// group_of.
+// input is the document of `candor solve deadline`: one pool of C slots, or groups with capacities and group_of.
 type input struct {
 	C          *int        `json:"C,omitempty"`
 	Capacities *[]int      `json:"capacities,omitempty"`
@@ -23,7 +22,7 @@ type inputTask struct {
 	ID string `json:"id,omitempty"`
 }
 
-// output is the answer that `candor solve deadline` prints. Tasks are given by their positions in the input.
+// output is the answer that `candor solve deadline` prints. Tasks are positions in the input.
 type output struct {
 	Rule         string    `json:"rule"`
 	Allocation   [][2]any  `json:"allocation"` // [unit, [tasks, ascending]], from the first arrival to the last deadline
@@ -131,7 +130,7 @@ func present(p *Problem, o *Grouped) *output {
 	return out
 }
 
-// check returns an error that names the wrong field if the groups are invalid.
+// check returns an error about the wrong field if the groups are invalid.
 func (g *Groups) check(tasks int) error {
 	for k, c := range g.Capacities {
 		if c < 0 || c > mostSlots {

@@ -14,8 +14,8 @@ var settings = []Problem{
 	{Rule: Paper, Lambda: 0.6},
 }
 
-// optimum returns the largest total value that could have been completed if all tasks had been known at the start. It
-// tries every set of tasks.
+// optimum returns the largest total value that could be completed if all tasks were known at the start. It tries every
+// set of tasks.
 func optimum(p *Problem) float64 {
 	best := 0.0
 	for set := range 1 << len(p.Tasks) {
@@ -76,8 +76,8 @@ func (m *matching) has(t, i int) bool {
 	return slices.Contains(m.users[t], i)
 }
 
-// workload draws n tasks with the distributions of the paper. The tasks arrive within a number of units, and have up to
-// `most` units each.
+// workload draws n tasks with the distributions of the paper. They arrive within some units, and have up to `most`
+// units each.
 func workload(r *rand.Rand, n, units, most int, slack float64, narrow bool) []Task {
 	var tasks []Task
 	for range n {
@@ -91,8 +91,8 @@ func workload(r *rand.Rand, n, units, most int, slack float64, narrow bool) []Ta
 	return tasks
 }
 
-// values returns the total value with each of the settings, over many drawn problems. It also calls the function each
-// with every drawn problem.
+// values returns the total value with each of the settings, over many drawn problems, and calls the function each with
+// them.
 func values(repeats int, draw func(r *rand.Rand) *Problem, each func(p *Problem)) []float64 {
 	r := rand.New(rand.NewPCG(3, 4))
 	totals := make([]float64, len(settings))
@@ -112,8 +112,8 @@ func values(repeats int, draw func(r *rand.Rand) *Problem, each func(p *Problem)
 	return totals
 }
 
-// TestEfficiency: compared with the paper's rule at λ = 0, rule Monotone must gain at least four fifths of what the
-// paper's rule gains at λ = 0.6, on small crowds with similar densities. No rule may be above the optimum.
+// On small crowds with similar densities, rule Monotone must gain at least four fifths of what the paper's rule gains
+// at λ = 0.6, compared with λ = 0. No rule may be above the optimum.
 func TestEfficiency(t *testing.T) {
 	best := 0.0
 	for _, narrow := range []bool{false, true} {
@@ -132,7 +132,7 @@ func TestEfficiency(t *testing.T) {
 	}
 }
 
-// BenchmarkEfficiency reports the total value by rule. It is relative to the offline optimum if that can be computed,
+// BenchmarkEfficiency reports the total value by rule, relative to the offline optimum if that can be computed,
 // otherwise to λ = 0.
 func BenchmarkEfficiency(b *testing.B) {
 	report := func(b *testing.B, totals []float64, by float64) {

@@ -1,7 +1,7 @@
 package deadline
 
-// Groups divides the slots into pools. Each pool runs the mechanism independently. Payments can be larger than with a
-// single pool.
+// Groups divides the slots into pools. Each runs the mechanism independently. Payments can be larger than with one
+// pool.
 type Groups struct {
 	Capacities []int // by group: its slots
 	Of         []int // by task: its group; the market's operator draws it, so that the task cannot choose it
@@ -16,10 +16,10 @@ type Grouped struct {
 	outcomes   []*Outcome
 }
 
-// place is a task's group, and the task's index in the group.
+// place is a task's group, and its index there.
 type place struct{ group, index int }
 
-// RunGroups runs each group of a problem on its own and computes the payments. It ignores p.Capacity.
+// RunGroups runs each group of a problem and computes the payments. It ignores p.Capacity.
 func RunGroups(p *Problem, g *Groups) (*Grouped, error) {
 	if err := g.check(len(p.Tasks)); err != nil {
 		return nil, err

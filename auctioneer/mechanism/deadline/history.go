@@ -30,8 +30,7 @@ func newHistory() history {
 	return history{index: map[messages.JobID]int{}, failed: map[messages.JobID]bool{}, served: map[messages.JobID]bool{}}
 }
 
-// linger is the number of units after the last deadline for which the history is kept, for jobs that
-// are settled late.
+// linger is how many units after the last deadline the history is kept, for jobs that are settled late.
 const linger = 8
 
 // knows returns how many of the jobs are in the history.
@@ -44,7 +43,7 @@ func (h *history) knows(jobs []*mechanism.Job) (n int) {
 	return n
 }
 
-// restart forgets everything except the numbers of slots since the arrival of the first job of the view.
+// restart forgets all but the numbers of slots since the arrival of the view's first job.
 func (h *history) restart(m *Mechanism, view *mechanism.View, unit int) {
 	from := unit
 	for _, job := range view.Jobs {
@@ -59,7 +58,6 @@ func (h *history) restart(m *Mechanism, view *mechanism.View, unit int) {
 	m.forget()
 }
 
-// record adds the bids of a view and the number of slots of a unit to the history.
 func (h *history) record(m *Mechanism, view *mechanism.View, unit int) {
 	if unit > h.last+linger && h.knows(view.Jobs) == 0 || len(h.tasks) >= mostHistory+len(view.Jobs) {
 		h.restart(m, view, unit)
@@ -80,9 +78,8 @@ func (h *history) record(m *Mechanism, view *mechanism.View, unit int) {
 	h.ranked = len(h.tasks)
 }
 
-// skipped handles units before the given one in which no decision was made, or whose decision was lost with the leader.
-// If the tasks of that time wanted more slots than there were, skipped assumes that all these tasks competed with each
-// other.
+// skipped handles earlier units in which no decision was made, or whose decision was lost with the leader. If the tasks
+// of that time wanted more slots than there were, it assumes that all of them competed with each other.
 func (h *history) skipped(until, slots int) {
 	from := until
 	if n := len(h.slots); n > 0 {
@@ -108,8 +105,8 @@ func (h *history) skipped(until, slots int) {
 	}
 }
 
-// note records the number of slots in a unit. For skipped units the number is not known. They get the larger number
-// of the unit before and the unit after. If each task has one slot, more slots never mean a higher price.
+// note records the number of slots in a unit. A skipped unit gets the larger number of the units before and after it.
+// If each task has one slot, more slots never mean a higher price.
 func (h *history) note(unit, slots int) {
 	if len(h.slots) == 0 {
 		h.first = unit
@@ -124,7 +121,7 @@ func (h *history) note(unit, slots int) {
 	}
 }
 
-// lastSlots returns the number of slots in the last decided unit, or 0 if no unit was decided.
+// lastSlots returns the number of slots in the last decided unit, or 0.
 func (h *history) lastSlots() int {
 	if len(h.slots) == 0 {
 		return 0
@@ -138,8 +135,8 @@ func (h *history) add(id messages.JobID, t Task) {
 	h.last = max(h.last, t.Deadline)
 }
 
-// critical returns the smallest value, in credits, with which a job would have been completed while the other bids
-// stayed unchanged. It is at most the job's own value.
+// critical returns the smallest value, in credits, with which a job would have been completed, at most its own value.
+// The other bids stay unchanged.
 func (h *history) critical(m *Mechanism, id messages.JobID) float64 {
 	i, known := h.index[id]
 	if !known {
@@ -154,8 +151,8 @@ func (h *history) critical(m *Mechanism, id messages.JobID) float64 {
 	return h.outcome.threshold(h.row[i])
 }
 
-// replay runs the mechanism on the history. The history must know the slots of at least one unit. replay orders the
-// tasks by the numbers of their jobs, because job numbers break ties between equal arrivals.
+// replay runs the mechanism on the history, which must know the slots of at least one unit. Tasks are ordered by job
+// numbers, which break ties between equal arrivals.
 func (h *history) replay(m *Mechanism) *Outcome {
 	p := &Problem{Lambda: *m.config.Lambda, Rule: Monotone, Scale: m.config.Scale, Tasks: make([]Task, len(h.tasks))}
 	order := make([]int, len(h.tasks))
@@ -181,7 +178,7 @@ func (h *history) replay(m *Mechanism) *Outcome {
 
 // The method left records that a job had left before a unit, after it ran for the given number of units.
 //
-//   - A job that ran counts as completed, unless withdrawn is called for it, before this call or after it.
+//   - A job that ran counts as completed, unless withdrawn is called for it.
 //   - A hopeless job, which could no longer meet its deadline, counts as if it had stayed: with fewer competitors it
 //     might have met its deadline. A job that is complete for prices is not hopeless.
 //   - Any other job counts as withdrawn.
@@ -213,8 +210,8 @@ func (h *history) withdrawn(id messages.JobID) {
 	}
 }
 
-// unmet reports whether all competing jobs had slots in every unit of a job's time. Then any value of the job
-// would have been enough, and later jobs cannot change that.
+// unmet reports whether all competing jobs had slots in every unit of a job's time. Then any value would have been
+// enough, and later jobs cannot change that.
 func (h *history) unmet(id messages.JobID) bool {
 	i, known := h.index[id]
 	return known && !h.met[i]

@@ -14,7 +14,7 @@ type contender struct {
 }
 
 // slack is the relative difference up to which two levels tie, in the search for a critical value. The payer loses
-// ties. An exact comparison would not work, because rounding changes the tried value by a few units in the last place.
+// ties. An exact comparison would not work, because rounding changes the tried value in its last digits.
 const slack = 1e-12
 
 // initial returns the first level of a task that reports a value.
@@ -23,8 +23,7 @@ func (p *Problem) initial(i int32, value float64) float64 { return value / p.Tas
 // area returns the slot units that a task asks for: its length times its width.
 func (t *Task) area() float64 { return float64(t.Length) * float64(t.slots()) }
 
-// raised returns the state of a contender after it was served in a unit. The argument value is the value that it
-// reported.
+// raised returns the state of a contender, which reported the argument value, after it was served in a unit.
 func (s *schedule) raised(c contender, value float64, unit int) contender {
 	c.done++
 	if s.p.Rule == Monotone {
@@ -37,13 +36,13 @@ func (s *schedule) raised(c contender, value float64, unit int) contender {
 	return c
 }
 
-// remaining returns l − λe. The paper's priority is the value divided by this number.
+// remaining returns l − λe, by which the paper's priority divides the value.
 func (p *Problem) remaining(c contender) float64 {
 	return float64(p.Tasks[c.task].Length) - p.Lambda*float64(c.done)
 }
 
 // before reports whether contender a ranks before contender b: by level, then by earlier arrival, then by smaller
-// index. If the quotients are equal as float64, their exact cross products are compared.
+// index. If the quotients are equal as float64, it compares their exact cross products.
 func (p *Problem) before(a, b contender) bool {
 	if a.level != b.level {
 		return a.level > b.level
@@ -86,9 +85,9 @@ const (
 	priorWeight = 16
 )
 
-// growths returns the factor by which the level of a served task rises, 1 + λ/S, for each unit from the
-// first. Unless the problem fixes S, S is the mean length of the tasks whose deadlines have passed, weighted
-// by the squares of their lengths. So a task cannot change the growth while it still competes.
+// growths returns, for each unit from the first, the factor by which the level of a served task rises: 1 + λ/S. Unless
+// the problem fixes S, S is the mean length of the tasks whose deadlines have passed, weighted by the squares of their
+// lengths. So a task cannot change the growth while it competes.
 func (p *Problem) growths() []float64 {
 	if p.Rule != Monotone {
 		return nil

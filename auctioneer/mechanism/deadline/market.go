@@ -7,8 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Mechanism runs a live market. It implements mechanism.Mechanism, mechanism.Deferred and
-// mechanism.Remembering.
+// Mechanism runs a live market. It implements mechanism.Mechanism, mechanism.Deferred and mechanism.Remembering.
 type Mechanism struct {
 	config  marketmsg.Market
 	units   calendar
@@ -51,7 +50,7 @@ var (
 	_ mechanism.Remembering = (*Mechanism)(nil)
 )
 
-// Admit refuses a bid that this market cannot rank, and a bid that can no longer meet its deadline.
+// Admit refuses a bid that this market cannot rank, or that can no longer meet its deadline.
 func (m *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	switch {
 	case bid.Value <= 0 || bid.Value > messages.MaxCredits:
@@ -80,8 +79,8 @@ func (m *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	return nil
 }
 
-// Allocate decides at the start of each unit which jobs have a slot in it. The decision holds until
-// the next unit, whichever jobs come or go.
+// Allocate decides at the start of each unit which jobs have a slot in it. The decision holds until the next unit,
+// whichever jobs come or go.
 func (m *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	unit := m.units.unitOf(view.Now)
 	m.ranking.count(unit)
@@ -113,7 +112,7 @@ func (m *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 }
 
 // meet makes a seat (the ranking's record of a job) for each new job of the view, and removes the seats of jobs that
-// have left. A job that has left does not compete in units that are not decided yet.
+// have left. A job that has left does not compete in later units.
 func (m *Mechanism) meet(view *mechanism.View, unit int) {
 	undecided, under := unit, 0 // under is 1 if a unit is under way that is not counted yet
 	if m.ranking.decided && unit == m.ranking.unit {
@@ -155,7 +154,6 @@ func (m *Mechanism) leave(id messages.JobID, undecided, under int) {
 	m.memory.changed[id] = true
 }
 
-// decide ranks the jobs for a unit.
 func (m *Mechanism) decide(view *mechanism.View, unit int) {
 	for _, job := range view.Jobs {
 		s := m.seats[job.Job]
@@ -167,8 +165,8 @@ func (m *Mechanism) decide(view *mechanism.View, unit int) {
 	m.remember()
 }
 
-// direct returns the directive that brings a job into the state that the ranking decided. It returns false if the job
-// needs no directive.
+// direct returns the directive that brings a job into the state that the ranking decided. It returns false if none is
+// needed.
 func (m *Mechanism) direct(s *seat) (mechanism.Directive, bool) {
 	d := mechanism.Directive{Job: s.job.Job, Slots: s.task.slots()}
 	running := mechanism.Sum(s.job.Running) > 0

@@ -25,7 +25,6 @@ func live(t interface{ Fatal(...any) }, lambda float64) *Mechanism {
 	return m
 }
 
-// at returns the start of a unit; units are 10 s long.
 func at(unit int) messages.Time { return messages.Time(unit * 10_000_000) }
 
 // bidOf returns a task as a bid on a live market.
@@ -55,8 +54,8 @@ type market struct {
 func noNotes(m *market) { m.loses = true }
 func noJobs(m *market)  { m.knows = false }
 
-// play runs a problem on a live market from its first to its last unit. Before and after each decision it calls
-// change. If change returns true, a new mechanism takes over.
+// play runs a problem on a live market. Before and after each decision it calls change; if that returns true, a new
+// mechanism takes over.
 func play(t interface{ Fatal(...any) }, p *Problem, change func() bool, options ...func(*market)) *market {
 	m := &market{Mechanism: live(t, p.Lambda), units: map[messages.JobID][]int{}, paid: map[messages.JobID]messages.Credits{}, gone: map[messages.JobID]jobmsg.State{},
 		notes: map[messages.JobID]mechanism.Note{}, early: map[messages.JobID]bool{}, over: map[messages.JobID]int{}, bids: map[messages.JobID]*mechanism.Bid{}, knows: true}
@@ -98,7 +97,6 @@ func play(t interface{ Fatal(...any) }, p *Problem, change func() bool, options 
 	return m
 }
 
-// work lets the running jobs run for one unit.
 func (m *market) work(unit int) {
 	for _, job := range m.view.Jobs {
 		if job.Running[0] > 0 {
@@ -198,13 +196,13 @@ func (m *market) obey(a *mechanism.Allocation) {
 	}
 }
 
-// drawLive draws a problem for a live market. Tasks are in the order of arrival, and their values are rounded to the
-// microcredit. Some problems have tasks of several slots.
+// drawLive draws a problem for a live market: tasks in the order of arrival, values rounded to the microcredit, some
+// with tasks of several slots.
 func drawLive(t *rapid.T) *Problem {
 	return drawLiveUpTo(t, rapid.SampledFrom([]int{0, 0, 3}).Draw(t, "widest"))
 }
 
-// drawLiveUpTo draws such a problem. Tasks have at most widest slots. If widest is 0, all tasks have one slot.
+// drawLiveUpTo draws such a problem, with tasks of at most widest slots. If widest is 0, all tasks have one slot.
 func drawLiveUpTo(t *rapid.T, widest int) *Problem {
 	p := drawProblem(t, Monotone, []float64{0, 0.6, 1})
 	p.Scale = 4
@@ -219,8 +217,8 @@ func drawLiveUpTo(t *rapid.T, widest int) *Problem {
 	return p
 }
 
-// TestLiveMarketIsTheMechanism plays a problem unit by unit on a live market. Jobs must get the same units and pay the
-// same critical values as when the whole problem is solved at once, even if they are settled before their deadlines.
+// Jobs must get the same units and pay the same as when the whole problem is solved at once, even if they are settled
+// before their deadlines.
 func TestLiveMarketIsTheMechanism(t *testing.T) {
 	early := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -246,9 +244,8 @@ func TestLiveMarketIsTheMechanism(t *testing.T) {
 	}
 }
 
-// TestAnotherLeaderPricesAlike lets new leaders take over often, with and without the notes of the last decision.
-// Jobs must get the same units and pay the same. If no notes are ever saved, they must still pay the same, because
-// the job book has the jobs.
+// New leaders take over often, with and without the notes of the last decision. Jobs must get the same units and pay
+// the same. Without any notes, they must still pay the same, because the job book has the jobs.
 func TestAnotherLeaderPricesAlike(t *testing.T) {
 	differ := 0 // problems whose prices change if new leaders get neither notes nor jobs
 	rapid.Check(t, func(t *rapid.T) {
@@ -270,9 +267,8 @@ func TestAnotherLeaderPricesAlike(t *testing.T) {
 	}
 }
 
-// TestUnitsThatNobodyDecided lets some units pass without a leader, with tasks of one slot each. Then either
-// the old leader comes back, or a new leader takes over without the last notes. No job may pay less to the
-// new leader than to the old one.
+// Some units pass without a leader, with tasks of one slot each. Then the old leader comes back, or a new one takes
+// over without the last notes. No job may pay less to the new leader than to the old one.
 func TestUnitsThatNobodyDecided(t *testing.T) {
 	owed := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -328,7 +324,7 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// TestExplain checks that Explain tells a job its rank, and a value that would be enough.
+// Explain tells a job its rank, and a value that would be enough.
 func TestExplain(t *testing.T) {
 	m := live(t, 0.6)
 	rich := &mechanism.Job{Bid: bidOf(1, Task{Arrival: 1, Deadline: 9, Length: 2, Value: 20}), Pending: []int{1}, Running: []int{0}}
@@ -370,8 +366,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestADiscardedJobIsNotToldThatItHadNoSlot: a job that lost its slot to others, and then could not meet its
-// deadline, must be told that the slot was taken away.
+// A job that lost its slot to others, and then could not meet its deadline, must be told that the slot was taken away.
 func TestADiscardedJobIsNotToldThatItHadNoSlot(t *testing.T) {
 	for received, want := range map[messages.Duration]string{0: "never had a slot", 10 * second: "took the slots away"} {
 		m := live(t, 0)
@@ -384,9 +379,8 @@ func TestADiscardedJobIsNotToldThatItHadNoSlot(t *testing.T) {
 	}
 }
 
-// TestSettleChargesWhatWasDelivered: a job owes its critical value if it was complete for prices by its
-// deadline, whatever happened later, or if it had all its declared units. A job that the market discarded
-// before that, or that was late, owes nothing.
+// A job owes its critical value if it was complete for prices by its deadline, whatever happened later, or if it had
+// all its declared units. A job that was discarded before that, or that was late, owes nothing.
 func TestSettleChargesWhatWasDelivered(t *testing.T) {
 	for _, c := range []struct {
 		state    jobmsg.State
@@ -395,9 +389,9 @@ func TestSettleChargesWhatWasDelivered(t *testing.T) {
 		pays     messages.Credits
 	}{
 		{jobmsg.Completed, 3, 10 * second, 4 * messages.Credit}, {jobmsg.Completed, 12, 10 * second, 0}, {jobmsg.Discarded, 0, 10 * second, 0},
-		// The owner decides whether the program succeeds, so failed and cancelled jobs pay too.
+		// The owner decides whether the program succeeds, so failed jobs pay too.
 		{jobmsg.Failed, 3, 10 * second, 4 * messages.Credit}, {jobmsg.Cancelled, 3, 10 * second, 4 * messages.Credit}, {jobmsg.Failed, 12, 10 * second, 0},
-		// An attempt was ended by its program or its owner by the deadline. Later attempts ran until the deadline.
+		// The first attempt was ended by the deadline. Later attempts ran until the deadline.
 		{jobmsg.Discarded, 2, 10 * second, 4 * messages.Credit}, {jobmsg.Failed, 2, 10 * second, 4 * messages.Credit},
 		// The program printed its result, and then slept until the deadline.
 		{jobmsg.Discarded, 0, 20*second - second/20, 4 * messages.Credit},
@@ -422,8 +416,8 @@ func TestSettleChargesWhatWasDelivered(t *testing.T) {
 	}
 }
 
-// TestBeingLateOnPurpose: a job that had all its declared units by its deadline must pay, even if it ends later or
-// fails. With settle on completion it pays nothing.
+// A job that had all its declared units by its deadline must pay, even if it ends later or fails. With settle on
+// completion it pays nothing.
 func TestBeingLateOnPurpose(t *testing.T) {
 	for _, settle := range []string{"", marketmsg.SettleOnCompletion} {
 		m := live(t, 0)
@@ -445,7 +439,7 @@ func TestBeingLateOnPurpose(t *testing.T) {
 	}
 }
 
-// TestSettlingLaterIsNotBeingLate: a job that ended in time but is settled later must pay its critical value.
+// A job that ended in time but is settled later must pay its critical value.
 func TestSettlingLaterIsNotBeingLate(t *testing.T) {
 	m := live(t, 0)
 	one := &mechanism.Job{Bid: bidOf(1, Task{Arrival: 1, Deadline: 2, Length: 2, Value: 20}), Pending: []int{1}, Running: []int{0}}
@@ -479,8 +473,8 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestDeadlinesThatMaintenanceBreaks uses 2 slots. Maintenance takes both slots, or one of them, in the third and
-// fourth of eight units. A job that cannot meet its deadline in the other units must be refused.
+// Maintenance takes both slots, or one of them, in the third and fourth of eight units. A job that cannot meet its
+// deadline in the other units must be refused.
 func TestDeadlinesThatMaintenanceBreaks(t *testing.T) {
 	m := live(t, 0)
 	for _, c := range []struct {

@@ -21,7 +21,7 @@ const (
 	marketNumbers = 4
 )
 
-// memory tracks what the next notes must contain. It also has the data that was read from saved notes.
+// memory tracks what the next notes must contain, and has the data of saved notes.
 type memory struct {
 	changed map[messages.JobID]bool
 	asked   []messages.JobID // the jobs of the notes returned last
@@ -50,7 +50,6 @@ func (m *Mechanism) remember() {
 	}
 }
 
-// streak updates since and base of a seat after a decision.
 func (m *Mechanism) streak(s *seat) {
 	switch {
 	case !s.holds:
@@ -139,7 +138,7 @@ func (m *Mechanism) recallJobs(notes []mechanism.Note, past func(messages.JobID)
 	m.ranking.decide(m.seats, m.ranking.unit, m.past.lastSlots())
 }
 
-// rebuild adds a job that has no note, so that it and its competitors get the same prices as with a note.
+// rebuild adds a job without a note. It and its competitors get the same prices as with a note.
 func (m *Mechanism) rebuild(id messages.JobID, p mechanism.Past) {
 	if p.Bid == nil || len(m.past.tasks) >= mostHistory {
 		return
@@ -160,7 +159,7 @@ func (m *Mechanism) rebuild(id messages.JobID, p mechanism.Past) {
 	m.past.left(id, by, s.done, s.hopeless(by))
 }
 
-// ended records whether an ended job was completed. The prices of other jobs depend on this.
+// ended records whether an ended job was completed, because other prices depend on it.
 func (m *Mechanism) ended(id messages.JobID, p mechanism.Past) {
 	if p.Bid != nil && m.served(p.Bid, p.Completed, p.Received) {
 		m.past.served[id] = true
@@ -169,7 +168,7 @@ func (m *Mechanism) ended(id messages.JobID, p mechanism.Past) {
 	}
 }
 
-// recallMarket restores the state from the market's note. It returns false if it cannot read the note.
+// recallMarket restores the state from the market's note, or returns false if it cannot.
 func (m *Mechanism) recallMarket(n []int64) bool {
 	if len(n) < marketNumbers+2 || len(n)%2 != 0 || n[0] != noteForm || n[1] != int64(m.units) {
 		return false

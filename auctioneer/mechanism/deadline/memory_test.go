@@ -8,9 +8,8 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// TestEndedWhileNobodyLed: a job ends while there is no leader. The next leader must count it as gone from that time,
-// not from the time when the leader looked. If the job was completed in time, it must pay the same as with a leader.
-// If it failed, it must not count as completed.
+// A job ends while there is no leader. The next leader must count it as gone from that time. If the job was completed
+// in time, it must pay the same as with a leader. If it failed, it must not count as completed.
 func TestEndedWhileNobodyLed(t *testing.T) {
 	for _, completed := range []bool{true, false} {
 		job := func(id messages.JobID, task Task) *mechanism.Job {
@@ -21,7 +20,7 @@ func TestEndedWhileNobodyLed(t *testing.T) {
 		if end.Completed = end.At; !completed {
 			end.State, end.Completed = jobmsg.Failed, 0
 		}
-		// lead plays the given units, in which there is a leader. After a gap in the units, a new leader takes over.
+		// lead plays the units in which there is a leader. After a gap in the units, a new leader takes over.
 		lead := func(units ...int) (*Mechanism, messages.Credits) {
 			one, two := job(1, better), job(2, worse)
 			m := &market{Mechanism: live(t, 0.6), notes: map[messages.JobID]mechanism.Note{}, bids: map[messages.JobID]*mechanism.Bid{1: one.Bid, 2: two.Bid}}
@@ -57,8 +56,7 @@ func TestEndedWhileNobodyLed(t *testing.T) {
 	}
 }
 
-// TestUnreadableNotesAreIgnored checks that all notes are ignored if the market's note has another length of the unit
-// or another form, or is damaged.
+// All notes are ignored if the market's note has another length of the unit or another form, or is damaged.
 func TestUnreadableNotesAreIgnored(t *testing.T) {
 	good := []int64{noteForm, 10_000_000, 100, 100, 1, 1}
 	for what, numbers := range map[string][]int64{
@@ -78,8 +76,8 @@ func TestUnreadableNotesAreIgnored(t *testing.T) {
 	}
 }
 
-// TestPriceAfterALostDecision: there was a unit without slots before the first node came. Then a job ran, and the
-// notes of the decisions were lost with their leader. The job must pay the bid of its competitor, not its own value.
+// Before the first node came, there was a unit without slots. Then a job ran, and the notes of the decisions were lost
+// with their leader. The job must pay the bid of its competitor, not its own value.
 func TestPriceAfterALostDecision(t *testing.T) {
 	job := func(id messages.JobID, value float64) *mechanism.Job {
 		return &mechanism.Job{Bid: bidOf(id, Task{Arrival: 100, Deadline: 102, Length: 2, Value: value}), Pending: []int{1}, Running: []int{0}}

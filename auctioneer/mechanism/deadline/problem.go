@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Limits of a problem. Within them no level overflows, and the data for each unit fit in memory.
+// Within these limits no level overflows, and the data for each unit fit in memory.
 const (
 	Largest   = 1e18      // largest value
 	MostUnits = 1 << 20   // number of units from the first arrival to the last deadline
@@ -27,16 +27,16 @@ const (
 )
 
 // Task wants Length units of Width slots each, among the units Arrival to Deadline, both inclusive. It is worth Value
-// if it gets all of them, otherwise nothing. A task may have a Length that does not fit between Arrival and Deadline.
-// Such a task gets nothing, takes nothing from others and owes nothing.
+// if it gets all of them, otherwise nothing. If Length does not fit between Arrival and Deadline, the task gets
+// nothing, takes nothing from others and owes nothing.
 type Task struct {
 	Arrival  int     `json:"a"`
 	Deadline int     `json:"d"`
 	Length   int     `json:"l"`
 	Value    float64 `json:"v"`
 	Width    int     `json:"w,omitempty"` // slots it takes at once; 0 counts as 1
-	// These two fields are set for a task that has ended on a live market. Work, if not 0, is the number of units that
-	// it really took, at most Length. Until, if not 0, is the unit from which it was withdrawn.
+	// These fields are set for a task that has ended on a live market. Work, if not 0, is the number of units that it
+	// really took, at most Length. Until, if not 0, is the unit from which it was withdrawn.
 	Work  int `json:"-"`
 	Until int `json:"-"`
 }
@@ -59,23 +59,23 @@ func (t *Task) work() int {
 // Problem is one pool of slots and the tasks that compete for it.
 type Problem struct {
 	Capacity int // number of slots
-	// Capacities, if not nil, has the number of slots for each unit from the first arrival on. The last entry is for
-	// all later units, and Capacity is ignored.
+	// Capacities, if not nil, has the number of slots for each unit from the first arrival on, the last entry for all
+	// later units. Capacity is then ignored.
 	Capacities []int
 	Lambda     float64 // λ, from 0 to 1: by how much the work done on a task raises its rank
 	Rule       Rule
 	// Scale is the typical length S of rule Monotone: each unit in which a task is served multiplies its level by 1 +
-	// λ/Scale. If Scale is 0, it is learned from tasks whose time is over.
+	// λ/Scale. If it is 0, it is learned from tasks whose time is over.
 	Scale float64
 	Tasks []Task
-	// Asked, if not nil, reports whether the caller wants the outcome of a task. Units after the last deadline of
-	// such tasks are not decided, and outcomes of other tasks may be missing.
+	// Asked, if not nil, reports whether the caller wants the outcome of a task. Units after the last deadline of such
+	// tasks are not decided. Outcomes of other tasks may be missing.
 	Asked func(task int) bool
-	// Past is an earlier run that this run continues. If it is nil, the run starts at the first arrival.
+	// Past is an earlier run that this run continues, or nil to start at the first arrival.
 	Past *Past
 }
 
-// Check returns an error if a problem is invalid. The error names the task and the field.
+// Check returns an error about the task and the field if a problem is invalid.
 func (p *Problem) Check() error {
 	if p.Capacity < 0 || p.Capacity > mostSlots {
 		return casefile.Invalid("C", "must be from 0 to %d, is %d", mostSlots, p.Capacity)
@@ -154,7 +154,6 @@ func (p *Problem) asked() (first, end int) {
 	return q.span()
 }
 
-// capacityAt returns the number of slots in the unit that is `after` units after the first.
 func (p *Problem) capacityAt(after int) int {
 	if len(p.Capacities) == 0 {
 		return p.Capacity

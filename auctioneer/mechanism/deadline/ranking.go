@@ -21,21 +21,20 @@ type seat struct {
 	lag   int  // number of units in which it was served, less the number of rises of its level; can be negative
 	met   bool // in some unit since its arrival, some competing job had no slot
 
-	// since is the first unit of the unbroken time in which the job has had its slot, as of the last decision. It is −1
-	// if the job has no slot. base is the number of units that the job had before that time.
+	// since is the first unit of the unbroken time in which the job has had its slot, as of the last decision, or −1
+	// without a slot. base is the number of units that the job had before that.
 	base  int
 	since int
 	told  []int64
 }
 
-// The method left returns the number of units until the job's deadline, including the given unit.
+// The method left returns how many units are left until the job's deadline, including the given unit.
 func (s *seat) left(unit int) int { return s.task.Deadline - unit + 1 }
 
-// needs returns the number of units that a job still needs. A job that still runs after all the
-// units that it asked for needs one more.
+// needs returns how many units a job still needs. A job that still runs after all its units needs one more.
 func (s *seat) needs() int { return max(1, s.task.Length-s.done) }
 
-// hopeless reports whether a job can no longer meet its deadline if it gets slots from a unit on.
+// hopeless reports whether a job can no longer meet its deadline even with slots from a unit on.
 func (s *seat) hopeless(unit int) bool { return s.left(max(unit, s.task.Arrival)) < s.needs() }
 
 // ranking lists the jobs that compete in the last decided unit, and says which of them have slots.
@@ -77,8 +76,8 @@ func (r *ranking) decide(present map[messages.JobID]*seat, unit, slots int) {
 	}
 }
 
-// levelOf returns the level at which a job competes. A job that has had all its declared units has level 0: it
-// continues only if a slot is left over.
+// levelOf returns the level at which a job competes. A job that has had all its declared units has level 0: it gets
+// only a slot that is left over.
 func (r *ranking) levelOf(s *seat) float64 {
 	if s.done >= s.task.Length {
 		return 0
@@ -86,8 +85,8 @@ func (r *ranking) levelOf(s *seat) float64 {
 	return min(s.task.Value/s.task.area()*math.Pow(r.growth, float64(s.done-s.lag)), math.MaxFloat64)
 }
 
-// count adds the units since the last decision to the work done of each job that had a slot in these units. It must be
-// called once before each decision.
+// count adds the units since the last decision to the work done of each job that had a slot. Call it once before each
+// decision.
 func (r *ranking) count(unit int) {
 	if !r.decided || unit <= r.unit {
 		return
@@ -103,8 +102,7 @@ func (r *ranking) count(unit int) {
 	}
 }
 
-// price returns the price of a slot for the unit, in credits: the level of the best job without a slot, or 0 if all
-// jobs have slots.
+// price returns the price of a slot for the unit, in credits: the level of the best job without a slot, or 0.
 func (r *ranking) price() float64 {
 	if at := slices.IndexFunc(r.seats, func(s *seat) bool { return !s.holds }); at >= 0 {
 		return r.seats[at].level
@@ -113,7 +111,7 @@ func (r *ranking) price() float64 {
 }
 
 // The method enough returns the smallest value with which the job would have enough slots in this unit, given the work
-// done so far. It returns 0 if any value is enough, or if the level of the job is 0.
+// done so far. It is 0 if any value is enough, or if the job's level is 0.
 func (r *ranking) enough(s *seat) messages.Credits {
 	left := r.slots
 	for _, o := range r.seats {

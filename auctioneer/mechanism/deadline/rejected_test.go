@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestOtherRulesAreNotMonotone uses counterexamples for rules that look monotone: in each example, a task is completed
-// with a value, but not with a larger value.
+// These rules look monotone. In each example, a task is completed with a value, but not with a larger one.
 func TestOtherRulesAreNotMonotone(t *testing.T) {
 	task := func(a, d, l int, v float64) Task { return Task{Arrival: a, Deadline: d, Length: l, Value: v} }
 	for _, c := range []struct {
@@ -41,8 +40,8 @@ func TestOtherRulesAreNotMonotone(t *testing.T) {
 	}
 }
 
-// completesBy runs the mechanism on one slot. The argument level is the rule for the levels. completesBy reports
-// whether the task with the index who is completed.
+// completesBy runs the mechanism on one slot with the argument level as the rule for the levels. It reports whether the
+// task with the index who is completed.
 func completesBy(level func(x Task, done, t int) float64, tasks []Task, who int) bool {
 	done := make([]int, len(tasks))
 	for t := range 20 {

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// replay computes what would have happened during the time of one task, the payer, if the payer had reported
-// another value or had not come. It follows only the tasks whose state differs from the schedule. These are
-// few, and the cost of a unit is proportional to their number.
+// replay computes what would have happened during the time of one task, the payer, if it had reported another value or
+// had not come. It follows only the tasks whose state differs from the schedule. The cost of a unit is proportional to
+// their small number.
 type replay struct {
 	*schedule
 	value   float64     // the value that the payer reports
@@ -42,8 +42,8 @@ func newReplay(s *schedule) *replay {
 	return &replay{schedule: s, mark: make([]int32, len(s.p.Tasks))}
 }
 
-// run replays the time of payer i and calls see for each unit. If absent is true, the payer does not come; otherwise it
-// reports the argument value. run returns false if the schedule kept too few ranks.
+// run replays the time of payer i and calls see for each unit. The payer reports the argument value, or does not come
+// if absent is true. run returns false if the schedule kept too few ranks.
 func (r *replay) run(i int32, value float64, absent bool, see func(t int, s step) bool) bool {
 	r.value, r.absent, r.lost = value, absent, false
 	defer r.forget()
@@ -106,7 +106,7 @@ func (r *replay) unit(t int) step {
 	return s
 }
 
-// rank updates the rivals for unit t. The rivals are nearly in order, so inserting each of them is fast.
+// rank updates the rivals for unit t. They are nearly in order, so inserting each is fast.
 func (r *replay) rank(t int) {
 	old := r.rivals
 	r.rivals = r.rivals[:0]
@@ -140,8 +140,8 @@ func (r *replay) wasServed(c *change, t int) bool {
 	return int(c.at) < len(spans) && spans[c.at].from <= int32(t)
 }
 
-// settle decides the unit: it returns how many of the rivals are served. It moves pos so that the unchanged tasks
-// before pos get the slots that the served rivals leave.
+// settle returns how many of the rivals are served in the unit. It moves pos so that the unchanged tasks before pos get
+// the slots that the served rivals leave.
 func (r *replay) settle(u *unit, kept int) int {
 	r.pos = r.base
 	slots := min(int(u.slots), r.total+len(r.rivals))
@@ -169,9 +169,8 @@ func (r *replay) settle(u *unit, kept int) int {
 	return taken
 }
 
-// seek returns the position, in the list near, of the first unchanged task at position k or beyond it. The parameter by
-// is the direction of the search: 1 or −1. If the schedule did not keep enough ranks, the replay is lost: it must be
-// repeated with more ranks.
+// seek returns the position, in the list near, of the first unchanged task from position k on. The parameter by is the
+// direction: 1 or −1. If the schedule kept too few ranks, the replay is lost, and must be repeated with more.
 func (r *replay) seek(u *unit, k, by int) int {
 	for k >= 0 && k < len(u.near) && r.mark[u.near[k].task] != 0 {
 		k += by
@@ -193,10 +192,10 @@ func (r *replay) near(u *unit, k int) *contender {
 	return &u.near[k]
 }
 
-// back lowers pos by one unchanged task, so that the last served task is no longer served.
+// back lowers pos by one unchanged task, so that the last served task loses its slot.
 func (r *replay) back(u *unit) { r.pos = r.seek(u, r.pos-int(u.skip)-1, -1) + int(u.skip) }
 
-// forth raises pos by one unchanged task, so that the next task is served too.
+// forth raises pos by one unchanged task, so that the next task is served.
 func (r *replay) forth(u *unit) { r.pos = r.seek(u, r.pos-int(u.skip), 1) + 1 + int(u.skip) }
 
 // meet returns the payer's situation if the first `taken` rivals and the unchanged tasks before pos are served.
@@ -224,7 +223,6 @@ func (r *replay) meet(u *unit, taken int) step {
 	return s
 }
 
-// unserved returns how many unchanged tasks compete in the unit and get no slot.
 func (r *replay) unserved(u *unit, taken int) int {
 	return r.total - (min(int(u.slots), r.total+len(r.rivals)) - taken)
 }
@@ -246,8 +244,7 @@ func (r *replay) threshold(u *unit, taken int) float64 {
 	return least
 }
 
-// advance applies the decision to the changed tasks. Unchanged tasks that gained or lost a slot become
-// changed.
+// advance applies the decision to the changed tasks. Unchanged tasks that gained or lost a slot become changed.
 func (r *replay) advance(u *unit, t, taken int) {
 	for _, c := range r.rivals[:taken] {
 		r.changed[r.mark[c.task]-1].served = true
@@ -289,7 +286,7 @@ func (r *replay) displace(u *unit, t int) {
 	}
 }
 
-// grow updates a changed task for unit t: its state in the replay, and its state in the schedule.
+// grow updates a changed task for unit t, in the replay and in the schedule.
 func (r *replay) grow(c *change, t int) {
 	truth := r.p.Tasks[c.now.task].Value
 	if c.wasServed {
@@ -304,7 +301,7 @@ func (r *replay) grow(c *change, t int) {
 	c.now = r.raised(c.now, truth, t)
 }
 
-// same reports whether a task has the same state in the replay as in the schedule, or is effective in neither of them.
+// same reports whether a task has the same state in the replay as in the schedule, or is effective in neither.
 func (r *replay) same(c *change, t int) bool {
 	if c.now.done == c.was.done && c.now.level == c.was.level {
 		return true
@@ -312,8 +309,8 @@ func (r *replay) same(c *change, t int) bool {
 	return !r.effective(c.now.task, c.now.done, t) && !r.effective(c.was.task, c.was.done, t)
 }
 
-// ahead reports whether contender a ranks before contender b, in the order of the function before. But the payer loses
-// all ties, including ties within slack.
+// ahead reports whether contender a ranks before contender b, as the function before does. But the payer loses all
+// ties, also within slack.
 func (r *replay) ahead(a, b contender) bool {
 	if r.absent {
 		return r.p.before(a, b)

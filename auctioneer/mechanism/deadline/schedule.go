@@ -8,8 +8,7 @@ import (
 // span is the range of units [from, to), counted from the first arrival.
 type span struct{ from, to int32 }
 
-// schedule is a run of the mechanism. It has the data with which a replay finds what would have happened if one task
-// had reported another value.
+// schedule is a run of the mechanism, with the data that a replay needs.
 type schedule struct {
 	p      *Problem
 	first  int       // the unit that is counted as 0
@@ -30,7 +29,6 @@ type unit struct {
 	near   []contender // contenders in the order of rank, from rank skip on
 }
 
-// taken returns the number of slots in use.
 func (u *unit) taken() int { return int(min(u.slots, u.ranked)) }
 
 // simulation is a schedule that is being made.
@@ -43,11 +41,11 @@ type simulation struct {
 	bars    []bar // bars for the absent task, by unit from its arrival on
 }
 
-// bar has the levels that a task must exceed in a unit: to be served, and for its own level to rise. A level is −1 if
-// there is nothing to exceed.
+// bar has the levels that a task must exceed in a unit: to be served, and for its own level to rise. −1 means nothing
+// to exceed.
 type bar struct{ served, raised float64 }
 
-// Past is a run up to a unit. It can be continued by runs of other problems that have the same tasks up to that unit.
+// Past is a run up to a unit. Runs of other problems with the same tasks up to that unit can continue it.
 type Past struct {
 	simulation
 	unit int // counted from the first arrival
@@ -63,7 +61,7 @@ func Until(p *Problem, unit int) *Past {
 	return &Past{*m, end}
 }
 
-// resume continues an earlier run, and returns the unit at which that run ended.
+// resume continues an earlier run, and returns the unit at which it ended.
 func (m *simulation) resume(p *Past) int {
 	if p == nil || p.unit <= 0 || p.first != m.first {
 		return 0
@@ -115,7 +113,7 @@ func (m *simulation) run(from, end int) {
 	}
 }
 
-// effective reports whether task i can still be completed by its deadline, if it has had `done` units before unit t.
+// effective reports whether task i can still be completed by its deadline, with `done` units before unit t.
 func (s *schedule) effective(i, done int32, t int) bool {
 	task := &s.p.Tasks[i]
 	if task.Until != 0 && t+s.first >= task.Until {
@@ -128,7 +126,6 @@ func (m *simulation) leave(t int) {
 	m.present = slices.DeleteFunc(m.present, func(c contender) bool { return !m.effective(c.task, c.done, t) })
 }
 
-// arrive adds the tasks that arrive in unit t to the ranking.
 func (m *simulation) arrive(t int) {
 	news := m.spare[:0]
 	for len(m.coming) > 0 && m.p.Tasks[m.coming[0]].Arrival-m.first == t {
@@ -145,8 +142,8 @@ func (m *simulation) arrive(t int) {
 	m.present = m.merge(m.present, news)
 }
 
-// merge merges two ranked lists. Among contenders with equal rank, those of the list old come first, so that under rule
-// Monotone no task falls behind a task that ranked below it before.
+// merge merges two ranked lists. Among equal ranks, those of the list old come first. So under rule Monotone no task
+// falls behind a task that ranked below it.
 func (m *simulation) merge(old, news []contender) []contender {
 	n := len(old)
 	old = append(old, news...)
@@ -163,7 +160,7 @@ func (m *simulation) merge(old, news []contender) []contender {
 	return old
 }
 
-// keep stores the tasks that rank just before and just after the last served one, in units that a replay may need.
+// keep stores the tasks that rank just before and after the last served one, in units that a replay may need.
 func (m *simulation) keep(t, slots int) {
 	if t < m.from {
 		return
@@ -177,7 +174,6 @@ func (m *simulation) keep(t, slots int) {
 	m.units[t-m.from] = u
 }
 
-// serve gives the slots of unit t to the tasks ranked first.
 func (m *simulation) serve(t, taken int) {
 	for k := range m.present[:taken] {
 		c := &m.present[k]
@@ -190,9 +186,9 @@ func (m *simulation) serve(t, taken int) {
 	}
 }
 
-// serveWide gives the slots of unit t to tasks in the order of their ranks. It passes over tasks that need more slots
-// than are left. Levels rise for the tasks before the first passed-over task. The level of the first passed-over task
-// also rises, if slots were left when its turn came. So the order of the ranking does not change.
+// serveWide gives the slots of unit t to tasks in the order of their ranks, and passes over tasks that need more slots
+// than are left. Levels rise for the tasks before the first passed-over task. Its own level also rises, if slots were
+// left at its turn. So the order of the ranking does not change.
 func (m *simulation) serveWide(t, slots int) {
 	if m.absent >= 0 && t >= m.p.Tasks[m.absent].Arrival-m.first {
 		m.bars = append(m.bars, m.bar(slots))
@@ -215,8 +211,7 @@ func (m *simulation) serveWide(t, slots int) {
 	}
 }
 
-// bar returns the levels that the absent task would have to exceed in this unit. The argument slots is the number of
-// slots of the unit.
+// bar returns the levels that the absent task would have to exceed in this unit, which has `slots` slots.
 func (m *simulation) bar(slots int) bar {
 	b, rises := bar{-1, -1}, true
 	wants := m.p.Tasks[m.absent].slots()

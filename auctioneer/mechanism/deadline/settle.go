@@ -10,10 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// SettleAt returns when a job is settled: at its deadline, because all its competitors are known only then. Before the
-// deadline, Settle would leave out later competitors, and the price would be too low. That would reward jobs that
-// overstate their value to finish early. A job that certainly owes nothing is settled at once: it was not served, or
-// every job in its time had slots.
+// SettleAt returns when a job is settled: at its deadline, because all its competitors are known only then. An earlier
+// price would be too low, and would reward jobs that overstate their value to finish early. A job that certainly owes
+// nothing is settled at once: it was not served, or every job in its time had slots.
 func (m *Mechanism) SettleAt(_ messages.Time, job *mechanism.Job, end mechanism.End) messages.Time {
 	served := m.served(job.Bid, end.Completed, job.Received)
 	if served {
@@ -26,25 +25,23 @@ func (m *Mechanism) SettleAt(_ messages.Time, job *mechanism.Job, end mechanism.
 	return job.Deadline
 }
 
-// served reports whether a job must pay. It must pay if it was complete for prices by its deadline, whatever happened
-// to later attempts. (A job is complete for prices when its program or its owner has ended an attempt.) Unless the
-// market settles on completion, it must also pay if it had all its declared units, however it ended. A job that lost
-// its slots before that owes nothing.
+// served reports whether a job must pay. It must pay if it was complete for prices by its deadline: its program or its
+// owner had ended an attempt. Unless the market settles on completion, it must also pay if it had all its declared
+// units, however it ended.
 func (m *Mechanism) served(bid *mechanism.Bid, completed messages.Time, received messages.Duration) bool {
 	return completed != 0 && completed <= bid.Deadline || m.config.Settle != marketmsg.SettleOnCompletion && m.units.full(bid, received)
 }
 
-// full reports whether a job had all its declared units. A unit counts as a whole even if the program started late in
-// it.
+// full reports whether a job had all its declared units. A unit counts even if the program started late in it.
 func (c calendar) full(bid *mechanism.Bid, received messages.Duration) bool {
 	_, had := c.had(bid, received)
 	return had >= c.taskOf(bid).Length
 }
 
-// Settle charges a job its critical value if it was complete for prices by its deadline. The job's exit code and later
-// attempts do not matter, because the owner controls them. A job that had all its declared units also owes its critical
-// value, even if the market discards it at its deadline. Any other job owes nothing. Amounts are rounded half to even
-// to the microcredit.
+// Settle charges a job its critical value if it was complete for prices by its deadline. The exit code and later
+// attempts do not matter, because the owner controls them. A job that had all its declared units also owes it, even if
+// the market discards the job at its deadline. Any other job owes nothing. Amounts are rounded half to even to the
+// microcredit.
 func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	p := mechanism.Payment{From: job.Job}
 	switch served := m.served(job.Bid, end.Completed, job.Received); {
@@ -70,7 +67,7 @@ func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechani
 	return []mechanism.Payment{p}
 }
 
-// how returns words that say how a served job ended.
+// how says how a served job ended.
 func how(bid *mechanism.Bid, end mechanism.End) string {
 	switch {
 	case end.Completed == 0 || end.Completed > bid.Deadline:
@@ -89,9 +86,8 @@ func (m *Mechanism) owed(job *mechanism.Job) messages.Credits {
 	return min(amount, job.Value, job.Budget)
 }
 
-// Explain says why a job has a slot or not, what value would change that, and what the job would owe
-// if nothing changed. If only one other account competes, it leaves out both amounts, because they
-// would disclose that account's bid.
+// Explain says why a job has a slot or not, what value would change that, and what the job would owe if nothing
+// changed. It leaves out both amounts if only one other account competes, because they would disclose its bid.
 func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	s := m.seats[job.Job]
 	switch {

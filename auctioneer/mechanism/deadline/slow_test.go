@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// slow runs the mechanism by its definition, in exact arithmetic: every unit ranks all tasks again. If the field loses
-// is the index of a task, this task reports the field value and loses ties.
+// slow runs the mechanism by its definition, in exact arithmetic: every unit ranks all tasks again. The task with the
+// index in loses, if any, reports the field value and loses ties.
 type slow struct {
 	p     *Problem
 	loses int
@@ -39,8 +39,8 @@ func (s *slow) level(i int) *big.Rat {
 	return new(big.Rat).Quo(v, l.Sub(l, new(big.Rat).Mul(lambdaOf(s.p), new(big.Rat).SetInt64(int64(s.done[i])))))
 }
 
-// runSlow returns the units that each task gets. If the argument loses is the index of a task, this task reports the
-// given value and loses ties.
+// runSlow returns the units that each task gets. The task with the index loses, if any, reports the given value and
+// loses ties.
 func runSlow(p *Problem, loses int, value *big.Rat) [][]int {
 	s := &slow{p: p, loses: loses, value: value, done: make([]int, len(p.Tasks)), grown: make([]*big.Rat, len(p.Tasks))}
 	for i := range s.grown {
@@ -91,14 +91,12 @@ func (s *slow) tie(i int) int {
 	return 0
 }
 
-// completesSlow reports whether task i is completed if it reports the given value and loses ties.
 func completesSlow(p *Problem, i int, value *big.Rat) bool {
 	return len(runSlow(p, i, value)[i]) == p.Tasks[i].Length
 }
 
 // slowCritical returns the critical value of task i. It goes down from the task's report through all values at which
-// the task could tie with another one. It tries each of these values, and the middle between each two, until the task
-// is not completed.
+// the task could tie with another one, and the middles between them, until the task is not completed.
 func slowCritical(p *Problem, i int) *big.Rat {
 	ties := slowTies(p, i)
 	own := rat(p.Tasks[i].Value)
@@ -124,8 +122,8 @@ func slowCritical(p *Problem, i int) *big.Rat {
 	return new(big.Rat)
 }
 
-// slowTies returns, in ascending order, all values at which task i could have the same level as another task, for any
-// numbers of units that the two tasks may have had.
+// slowTies returns, ascending, all values at which task i could have the same level as another task, whatever units the
+// two have had.
 func slowTies(p *Problem, i int) []*big.Rat {
 	s := &slow{p: p, loses: -1, done: make([]int, len(p.Tasks)), grown: make([]*big.Rat, len(p.Tasks))}
 	power := func(e int) *big.Rat {
@@ -164,7 +162,7 @@ func slowTies(p *Problem, i int) []*big.Rat {
 	return slices.CompactFunc(ties, func(a, b *big.Rat) bool { return a.Cmp(b) == 0 })
 }
 
-// drawProblem draws a small instance in which ties are likely. Scale is fixed, so that all ties can be listed.
+// drawProblem draws a small instance in which ties are likely. Scale is fixed, so that ties can be listed.
 func drawProblem(t *rapid.T, rule Rule, lambdas []float64) *Problem {
 	p := &Problem{Capacity: rapid.IntRange(0, 3).Draw(t, "C"), Rule: rule, Lambda: rapid.SampledFrom(lambdas).Draw(t, "lambda")}
 	if rule == Monotone {
@@ -178,7 +176,6 @@ func drawProblem(t *rapid.T, rule Rule, lambdas []float64) *Problem {
 	return p
 }
 
-// TestFastIsSlow checks that units and critical values are the same as by the definition.
 func TestFastIsSlow(t *testing.T) {
 	for _, rule := range []Rule{Paper, Monotone} {
 		t.Run(ruleNames[rule], rapid.MakeCheck(func(t *rapid.T) {
@@ -218,8 +215,8 @@ func same(t *rapid.T, p *Problem) {
 	}
 }
 
-// TestLargerCrowds checks that critical values are the same when the schedule keeps few ranks around the last slot.
-// The mechanism must notice if they are not enough.
+// The schedule keeps few ranks around the last slot. The mechanism must notice if they are not enough, and critical
+// values must be the same.
 func TestLargerCrowds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &Problem{Capacity: rapid.IntRange(1, 12).Draw(t, "C"), Rule: rapid.SampledFrom([]Rule{Paper, Monotone}).Draw(t, "rule"),
@@ -248,7 +245,6 @@ func TestLargerCrowds(t *testing.T) {
 	})
 }
 
-// completesAt reports whether task i is completed if it reports the given value.
 func completesAt(p *Problem, i int, value float64) bool {
 	q := *p
 	q.Tasks = slices.Clone(p.Tasks)

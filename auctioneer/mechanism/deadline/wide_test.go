@@ -22,8 +22,6 @@ func drawWide(t *rapid.T) *Problem {
 	return p
 }
 
-// TestWideTasksAreAsTheDefinitionReads compares units and critical values of tasks of several slots with the
-// definition.
 func TestWideTasksAreAsTheDefinitionReads(t *testing.T) {
 	filled := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -40,8 +38,8 @@ func TestWideTasksAreAsTheDefinitionReads(t *testing.T) {
 	}
 }
 
-// TestABetterReportOfAWideTaskIsNoWorse: a completed task must also be completed with a larger value, an earlier
-// arrival, a later deadline, a smaller length or fewer slots. It must pay no more than its value.
+// A completed task must also be completed with a larger value, an earlier arrival, a later deadline, a smaller length
+// or fewer slots. It must pay no more than its value.
 func TestABetterReportOfAWideTaskIsNoWorse(t *testing.T) {
 	for range 5 {
 		rapid.Check(t, func(t *rapid.T) {
@@ -72,9 +70,8 @@ func TestABetterReportOfAWideTaskIsNoWorse(t *testing.T) {
 	}
 }
 
-// TestATaskThatIsPassedOverCostsNothing uses three slots. The first task takes two. The second wants two and is passed
-// over. The third takes the last slot, although it is worth less. The first must pay what the second would have paid,
-// and the third nothing.
+// Of three slots, the first task takes two. The second wants two and is passed over. The third takes the last slot,
+// although it is worth less. The first must pay what the second would have paid, and the third nothing.
 func TestATaskThatIsPassedOverCostsNothing(t *testing.T) {
 	p := &Problem{Capacity: 3, Rule: Monotone, Lambda: 0.6, Scale: 4, Tasks: []Task{
 		{Length: 1, Value: 10, Width: 2}, {Length: 1, Value: 8, Width: 2}, {Length: 1, Value: 1}}}

@@ -2,13 +2,13 @@ package deadlineaware
 
 import "slices"
 
-// mostKept bounds the memory for kept states: the number of states times the number of slots.
+// mostKept bounds the memory for kept states: their number times the number of slots.
 const mostKept = 1 << 22
 
-// before computes the order and the slots of the jobs that come before a given job. The layers are numbered from the
-// last job of the order. If k layers come after the given job, the jobs before it are the layers from k on, "peeled"
-// (ordered from the last to the first) again without the job's work. After a few steps such a peeling reaches the same
-// state as the peeling for some larger k. So the answers for different k share most of their order.
+// before computes the order and the slots of the jobs before a given job. The layers are numbered from the last job of
+// the order. If k layers come after the given job, the layers from k on are "peeled" (ordered from the last to the
+// first) again without its work. After a few steps this reaches the same state as for some larger k. So the answers for
+// different k share most of their order.
 type before struct {
 	*planner
 	layers []layer
@@ -18,7 +18,7 @@ type before struct {
 	kept   int        // number of slots in states
 }
 
-// link is one step in peeling the layers from a given number on.
+// link is one step in peeling the layers from a number on.
 type link struct {
 	jobs []int32 // the jobs that this step fixes, the last first; nil means not computed yet
 	next int     // after the step, the layers from this number on are left
@@ -38,7 +38,7 @@ func newBefore(q *planner, layers []layer) *before {
 	return b
 }
 
-// machine returns a copy of the slots, as they are after the jobs of the layers from number k on got their slots.
+// machine returns a copy of the slots after the layers from number k on got theirs.
 func (b *before) machine(k int) *machine {
 	if k < len(b.layers) && b.links[k].jobs == nil {
 		b.peelFrom(k)
@@ -62,7 +62,7 @@ func (b *before) machine(k int) *machine {
 	return m
 }
 
-// peelFrom computes the links from number k on, until it reaches a link that is already known.
+// peelFrom computes the links from number k on, until one is already known.
 func (b *before) peelFrom(k int) {
 	member := make([]bool, len(b.items))
 	for _, l := range b.layers[k:] {
@@ -75,7 +75,7 @@ func (b *before) peelFrom(k int) {
 	}
 }
 
-// link peels until the jobs that it has fixed are exactly the jobs of the next layers from number k on, in any order.
+// link peels until it has fixed exactly the jobs of the next layers from number k on, in any order.
 func (b *before) link(p *peeling, k int) link {
 	var l link
 	for l.next != k+len(l.jobs) || l.jobs == nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // sigmoids draws sigmoidal types with the distribution of the paper's experiments: deadline and fall from N((2000,
-// 1000), diag(1000², 500²)), 100 credits each. Types with a deadline or fall that is not positive are drawn again.
+// 1000), diag(1000², 500²)), both positive, 100 credits each.
 func sigmoids(r *rand.Rand, n int) []valuation.Curve {
 	curves := make([]valuation.Curve, 0, n)
 	for len(curves) < n {
@@ -22,8 +22,7 @@ func sigmoids(r *rand.Rand, n int) []valuation.Curve {
 	return curves
 }
 
-// busy returns n jobs of up to 20 tasks on 64 slots. Their work would take all slots about the given number of
-// seconds.
+// busy returns n jobs of up to 20 tasks, whose work takes 64 slots about the given number of seconds.
 func busy(n int, seconds float64) (*Problem, []valuation.Curve) {
 	r := rand.New(rand.NewPCG(1, 2))
 	p := &Problem{Slots: 64, Jobs: make([]Job, n)}

@@ -8,9 +8,8 @@ type Closing struct {
 	Slots    int
 }
 
-// closed divides the closings of a problem among its slots, so that no slot has two closings at the same time. The last
-// slots close first, because they are idle if any slots are idle. The result is by slot. It is nil if there are no
-// closings.
+// closed divides the closings of a problem among its slots, so that no slot has two at the same time. The last slots
+// close first, because they are idle if any are. The result is by slot, or nil without closings.
 func closed(p *Problem) [][]Closing {
 	if len(p.Closings) == 0 {
 		return nil
@@ -26,8 +25,8 @@ func closed(p *Problem) [][]Closing {
 	return shut
 }
 
-// opens returns the first time, from t on, at which a slot is open for at least the duration `while`. The result stays
-// is the time for which the slot stays open from then on.
+// opens returns the first time, from t on, at which a slot is open for at least the duration `while`, and for how long
+// it stays open then.
 func (m *machine) opens(slot int32, t, while float64) (at, stays float64) {
 	for _, c := range m.shut[slot] {
 		if t < c.To && t+while <= c.From {
@@ -38,9 +37,8 @@ func (m *machine) opens(slot int32, t, while float64) (at, stays float64) {
 	return t, math.Inf(1)
 }
 
-// placeAround does the same as place if slots close. If a slot closes too early for the tasks of the job, its time
-// before the closing stays free for shorter tasks of other jobs. This costs O(C log C), and O(k log C) for the last k <
-// C tasks.
+// placeAround is place for slots that close. The time before a closing that is too short for the job's tasks stays free
+// for shorter tasks. This costs O(C log C), and O(k log C) for the last k < C tasks.
 func (m *machine) placeAround(index int, job *Job) (start, finish float64) {
 	a := around{machine: m, index: index, each: job.each(), while: max(job.each(), job.Limit), left: job.Tasks, ends: make([]float64, len(m.slots))}
 	before := make([]float64, len(m.slots))
@@ -64,8 +62,7 @@ func (m *machine) placeAround(index int, job *Job) (start, finish float64) {
 	return start, finish
 }
 
-// around gives the tasks of one job to slots that close. In this type, a slot counts as free from the time at which it
-// is open long enough for a task.
+// around gives the tasks of one job to slots that close. A slot counts as free when it is open long enough for a task.
 type around struct {
 	*machine
 	index       int
@@ -74,7 +71,7 @@ type around struct {
 	ends        []float64 // by id of a slot: when the last task of the job ends there, or 0 if it has none
 }
 
-// give gives tasks to the slot at a position, but not more than it can run before it closes.
+// give gives tasks to the slot at a position, as many as it can run before it closes.
 func (a *around) give(i, tasks int) {
 	s := &a.slots[i]
 	n := min(a.left, tasks)
@@ -90,8 +87,8 @@ func (a *around) give(i, tasks int) {
 }
 
 // pour gives each slot the tasks that it would certainly get one by one. If no slot ever closed, the work would fill
-// all slots up to the same time, the level. A slot gets as many tasks as end before this level. pour returns false if
-// no slot gets a task.
+// all slots up to the same time, the level. A slot gets the tasks that end before this level. pour returns false if no
+// slot gets a task.
 func (a *around) pour() bool {
 	was := a.left
 	a.sort()

@@ -7,13 +7,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// steps bounds how often an interval is halved. 64 halvings would be enough for all digits of a float64.
+// steps bounds how often an interval is halved. 64 halvings give all digits of a float64.
 const steps = 200
 
 // RobustQuantile returns the smallest sample x such that the demand is at most x with a probability of at least part,
-// which is in (0, 1]. This must hold for every distribution whose Kullback-Leibler divergence from the empirical
-// distribution of the samples is at most delta ≥ 0. With delta 0 it is the empirical quantile. It is never above the
-// largest sample. RobustQuantile costs O(n log n) and does not change the samples.
+// in (0, 1]. This holds for every distribution whose Kullback-Leibler divergence from the empirical distribution is at
+// most delta ≥ 0. With delta 0 it is the empirical quantile. It is never above the largest sample. It costs O(n log n)
+// and does not change the samples.
 func RobustQuantile(samples []float64, delta, part float64) (float64, error) {
 	if err := checkBall(samples, delta); err != nil {
 		return 0, err
@@ -26,7 +26,7 @@ func RobustQuantile(samples []float64, delta, part float64) (float64, error) {
 
 func quantile(sorted []float64, delta, part float64) float64 {
 	n := len(sorted)
-	// The worst distribution multiplies the probabilities of all samples up to x by the same factor.
+	// The worst distribution multiplies the probabilities of all samples up to x by one factor.
 	at, _ := slices.BinarySearchFunc(sorted, part, func(x float64, part float64) int {
 		i, _ := slices.BinarySearch(sorted, math.Nextafter(x, math.Inf(1))) // number of samples up to x
 		if Lowest(float64(i)/float64(n), delta) >= part*(1-1e-14) {
@@ -37,9 +37,9 @@ func quantile(sorted []float64, delta, part float64) float64 {
 	return sorted[min(at, n-1)]
 }
 
-// Lowest returns the smallest probability that a distribution within a divergence of delta gives to an event
-// of probability q. This is the p ≤ q with p·ln(p/q) + (1−p)·ln((1−p)/(1−q)) = delta, or 0 if there is none.
-// If q is 1, the result is 1.
+// Lowest returns the smallest probability that a distribution within a divergence of delta gives to an event of
+// probability q. This is the p ≤ q with p·ln(p/q) + (1−p)·ln((1−p)/(1−q)) = delta, or 0 if there is none. For q = 1 it
+// is 1.
 func Lowest(q, delta float64) float64 {
 	switch {
 	case q >= 1:
@@ -64,8 +64,8 @@ func Lowest(q, delta float64) float64 {
 	return high
 }
 
-// bernoulli returns the divergence of probability p from q, for 0 < p ≤ q < 1. It is computed from the
-// difference, because the two terms nearly cancel when p is near q.
+// bernoulli returns the divergence of probability p from q, for 0 < p ≤ q < 1. It uses the difference, because the two
+// terms nearly cancel when p is near q.
 func bernoulli(p, q float64) float64 {
 	d := q - p
 	return q*entropy(-d/q) + (1-q)*entropy(d/(1-q))
@@ -84,10 +84,10 @@ func entropy(x float64) float64 {
 	return sum
 }
 
-// RobustMean returns the largest mean of any distribution whose Kullback-Leibler divergence from the
-// empirical distribution of the samples is at most delta ≥ 0, to 1e-9 of the samples' range. It is the
-// minimum over s > 0 of (delta + ln E e^{sx})/s. At the minimum, the samples weighted by e^{sx} have the
-// divergence delta. With delta 0 the result is the empirical mean. It is never above the largest sample.
+// RobustMean returns the largest mean of any distribution whose Kullback-Leibler divergence from the empirical
+// distribution of the samples is at most delta ≥ 0, to 1e-9 of the samples' range. It is the minimum over s > 0 of
+// (delta + ln E e^{sx})/s, where the samples weighted by e^{sx} have the divergence delta. With delta 0 it is the
+// empirical mean. It is never above the largest sample.
 func RobustMean(samples []float64, delta float64) (float64, error) {
 	if err := checkBall(samples, delta); err != nil {
 		return 0, err
@@ -138,8 +138,8 @@ func tilted(offset []float64, delta float64) float64 {
 	return (delta + log) / high
 }
 
-// tilt weights the offsets by e^{sx}. It returns the divergence of the weighted offsets from the offsets, and
-// the logarithm of the mean of e^{sx}.
+// tilt weights the offsets by e^{sx}. It returns their divergence from the offsets, and the logarithm of the mean of
+// e^{sx}.
 func tilt(offset []float64, s float64) (away, log float64) {
 	n := float64(len(offset))
 	if s > 1 { // compute with e^{sx} divided by its largest value

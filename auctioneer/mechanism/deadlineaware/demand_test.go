@@ -20,8 +20,7 @@ func divergence(p []float64) float64 {
 	return d
 }
 
-// simplex calls f with every distribution over n ≤ 4 points whose
-// probabilities are multiples of 1/parts.
+// simplex calls f with every distribution over n ≤ 4 points whose probabilities are multiples of 1/parts.
 func simplex(n, parts int, f func(p []float64)) {
 	p := make([]float64, n)
 	var from func(i, left int)
@@ -54,8 +53,8 @@ func draw(r *rand.Rand, n int) []float64 {
 	return x
 }
 
-// TestRobustMeanOverTheSimplex: no distribution within the divergence may have a larger mean, and some distribution of
-// a fine grid must have nearly the robust mean.
+// No distribution within the divergence may have a larger mean, and one of a fine grid must have nearly the robust
+// mean.
 func TestRobustMeanOverTheSimplex(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	parts := []int{0, 10, 4000, 300, 60}
@@ -78,8 +77,7 @@ func TestRobustMeanOverTheSimplex(t *testing.T) {
 	}
 }
 
-// TestRobustMeanIsAttained weights the samples until their divergence is delta. They must have the robust mean, to
-// 1e-9 of their range.
+// The samples are weighted until their divergence is delta. They must have the robust mean, to 1e-9 of their range.
 func TestRobustMeanIsAttained(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 2))
 	for range 300 {
@@ -112,11 +110,11 @@ func TestRobustMeanIsAttained(t *testing.T) {
 	}
 }
 
-// TestRobustMeanOfTwo compares the robust mean of two samples with Lowest, the bound for a coin.
+// Lowest is the bound for a coin.
 func TestRobustMeanOfTwo(t *testing.T) {
 	for _, delta := range []float64{1e-18, 1e-12, 1e-6, 0.01, 0.1, 0.5, math.Ln2 * 0.999, math.Ln2, 3} {
 		got, err := RobustMean([]float64{7, 3}, delta)
-		// The largest probability of one side of a coin is 1 less the least probability of the other side.
+		// The largest probability of one side of a coin is 1 less the least probability of the other.
 		if want := 3 + 4*(1-Lowest(0.5, delta)); err != nil || math.Abs(got-want) > 1e-11 {
 			t.Errorf("delta %v: %v, want %v, %v", delta, got, want, err)
 		}
@@ -147,8 +145,8 @@ func TestLowest(t *testing.T) {
 	}
 }
 
-// TestRobustQuantileOverTheSimplex: every distribution within the divergence must have at least the wanted probability
-// up to the quantile. Up to the next smaller sample, at least one of the distributions must have less probability.
+// Every distribution within the divergence must have at least the wanted probability up to the quantile. Up to the next
+// smaller sample, at least one must have less.
 func TestRobustQuantileOverTheSimplex(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 200 {

@@ -1,6 +1,6 @@
 // Package deadlineaware schedules jobs whose owners say what completion at each time is worth to them. The amount of
 // work of the jobs is uncertain. The schedule maximises the utility of the job that is worst off, then of the next, and
-// so on. Package contract uses this scheduler, and asks it what would happen to a job with another declared valuation.
+// so on.
 //
 // # Model
 //
@@ -23,8 +23,7 @@
 //     as the last, and continue with the others.
 //
 // Slots. In this order of jobs, each task goes to the slot that becomes free first. Closings take slots away for a
-// time: a task runs on such a slot only before or after the closing. If the time before a closing is too short for a
-// task of an earlier job, a shorter task of a later job can use it. Closings do not change the plan and the targets.
+// time: a task runs on such a slot only before or after the closing. Closings do not change the plan and the targets.
 //
 // Conventions: a utility within Resolution of 0 counts as 0, and a utility within Resolution of a job's best counts as
 // its best. Without this rule, a job that is a day late could delay all other jobs so that it is an hour less late,

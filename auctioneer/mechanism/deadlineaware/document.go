@@ -31,7 +31,7 @@ type inputJob struct {
 	Valuation job.Valuation `json:"valuation"`
 }
 
-// Problem converts the document to a problem. Errors name places in the document.
+// Problem converts the document to a problem. Errors name places in it.
 func (in *Document) Problem() (*Problem, error) {
 	demand, err := in.measure()
 	if err != nil {
@@ -90,7 +90,7 @@ func (in *inputJob) job(place string, measure func([]float64) (float64, error)) 
 	return job, nil
 }
 
-// within replaces the word "samples" at the start of an error message with the place of the samples in the document.
+// within replaces the word "samples" at the start of an error message with their place in the document.
 func within(place string, err error) error {
 	return messages.Errorf(messages.KindOf(err), "%s%s", place, strings.TrimPrefix(messages.Detail(err), "samples"))
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// refused reports whether an error says that the input is invalid, and contains a text.
 func refused(err error, says string) bool {
 	kind := messages.KindOf(err)
 	return err != nil && (kind == messages.Invalid || kind == messages.TooLarge) && strings.HasPrefix(err.(*messages.Error).Message, says)
@@ -81,7 +80,7 @@ func TestDocumentsAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzDocument checks that any document gives a schedule, or an error that blames the input.
+// Any document must give a schedule, or an error that blames the input.
 func FuzzDocument(f *testing.F) {
 	casetest.Fuzz(f, solved, 1<<20, func(*testing.T, any) {},
 		`{"slots":2,"delta":0.1,"jobs":[{"tasks":3,"runtime":[4,1,9],"valuation":{"class":"sigmoidal","max":5,"mu":6,"delta":2}}]}`,

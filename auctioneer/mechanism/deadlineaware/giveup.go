@@ -7,10 +7,9 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// serve chooses the jobs that complete while they still have some utility, and gives up as few as possible. Among
-// choices that serve equally many jobs, it takes one whose least valuable job is worth the most. It uses Moore's rule.
-// The argument changed, if not nil, replaces the job that has the same index. The result is by job; it is false for
-// jobs without work.
+// serve chooses by Moore's rule which jobs complete with some utility, and gives up as few as possible. Of equally
+// large choices it takes one whose least valuable job is worth the most. The argument changed, if not nil, replaces the
+// job with its index. The result is by job; it is false for jobs without work.
 func (q *planner) serve(changed *item) []bool {
 	jobs := q.urgentFirst(changed)
 	m := moore{planner: q, changed: changed, served: make([]bool, len(q.items))}
@@ -24,7 +23,7 @@ func (q *planner) serve(changed *item) []bool {
 		values = append(values, m.item(j).best)
 	}
 	slices.Sort(values)
-	// Find the first value with which fewer jobs are served. The lowest value never reduces the number of served jobs.
+	// Find the first value with which fewer jobs are served. The lowest value never has this effect.
 	at, _ := slices.BinarySearchFunc(values, most, func(value float64, most int) int {
 		if m.count(jobs, value) < most {
 			return 1
@@ -36,7 +35,7 @@ func (q *planner) serve(changed *item) []bool {
 }
 
 // urgentFirst returns the jobs with work in the order of byLast. The argument changed, if not nil, replaces the job
-// that has the same index.
+// with its index.
 func (q *planner) urgentFirst(changed *item) []int32 {
 	if changed == nil || changed.work == 0 {
 		return q.byLast
@@ -48,8 +47,8 @@ func (q *planner) urgentFirst(changed *item) []int32 {
 	return slices.Insert(jobs, at, int32(changed.index))
 }
 
-// moore applies Moore's rule: it takes jobs in the order of their deadlines. When a job is late, it leaves
-// out the longest job so far.
+// moore takes jobs in the order of their deadlines (Moore's rule). When a job is late, it leaves out the longest job so
+// far.
 type moore struct {
 	*planner
 	changed *item
@@ -65,7 +64,6 @@ func (m *moore) item(j int32) *item {
 	return &m.items[j]
 }
 
-// all tries to serve all jobs, and reports whether this is possible.
 func (m *moore) all(jobs []int32) bool {
 	work := 0.0
 	for _, j := range jobs {
@@ -79,8 +77,7 @@ func (m *moore) all(jobs []int32) bool {
 	return true
 }
 
-// count serves as many jobs as possible, among the jobs whose best utility is at least `least`. It returns
-// their number.
+// count serves as many jobs as possible whose best utility is at least `least`, and returns their number.
 func (m *moore) count(jobs []int32, least float64) int {
 	clear(m.served)
 	m.taken = m.taken[:0]
@@ -102,8 +99,7 @@ func (m *moore) count(jobs []int32, least float64) int {
 	return len(m.taken)
 }
 
-// longer reports whether job a counts as longer than job b. The job with more work is longer. If the work is equal, it
-// is the job with less value, and if the values are equal too, the later job.
+// longer reports whether job a counts as longer than job b: by more work, then by less value, then as the later job.
 func (m *moore) longer(a, b int32) bool {
 	x, y := m.item(a), m.item(b)
 	return cmp.Or(cmp.Compare(x.work, y.work), cmp.Compare(y.best, x.best), cmp.Compare(x.index, y.index)) > 0

@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// The constant ahead is the number of jobs that are fixed before the bounds are computed again.
+// The constant ahead is how many jobs are fixed before the bounds are computed again.
 const ahead = 24
 
 // goesLast reports whether item a is a better choice than item b for the last job, which completes at t. A job that
-// still has its best utility at t goes last; of two such jobs, the job that keeps it longer goes last. Otherwise the
-// job with more utility at t goes last. Ties go to the job with more work, then to the later job.
+// still has its best utility at t goes last, of two such jobs the one that keeps it longer. Otherwise the job with more
+// utility at t goes last, then the job with more work, then the later job.
 func goesLast(a, b *item, t, utilityA, utilityB float64) bool {
 	contentA, contentB := a.top >= t, b.top >= t
 	if contentA != contentB {
@@ -42,7 +42,7 @@ type peeling struct {
 	until  float64   // the work down to which bounds are valid
 }
 
-// peel fixes jobs from the last to the first. The argument jobs must be in the order of byTop, and extra is the work of
+// peel fixes jobs from the last to the first. The argument jobs must be in the order of byTop; extra is the work of
 // other jobs that come before all of them.
 func (q *planner) peel(jobs []int32, extra float64) []layer {
 	p := q.newPeeling(jobs, extra)
@@ -73,8 +73,7 @@ func (p *peeling) next() layer {
 	return layer{job, t, p.items[job].at(t)}
 }
 
-// content returns the job that has its best utility at t and keeps it longest, or −1 if no job has its best
-// utility at t.
+// content returns the job that has its best utility at t and keeps it longest, or −1 if there is none.
 func (p *peeling) content(t float64) int32 {
 	for len(p.tops) > 0 && p.fixed[p.tops[0]] {
 		p.tops = p.tops[1:]
@@ -85,7 +84,6 @@ func (p *peeling) content(t float64) int32 {
 	return -1
 }
 
-// richest returns the job with the most utility at t.
 func (p *peeling) richest(t float64) int32 {
 	if p.work < p.until {
 		p.bound()
@@ -118,8 +116,8 @@ func (p *peeling) drop(k int) {
 	p.left, p.bounds = p.left[:n], p.bounds[:n]
 }
 
-// bound computes upper bounds for the utilities of the jobs in the list left. The bounds are valid while the next few
-// jobs are fixed. It sorts the jobs by these bounds, the largest first, so that most jobs need not be looked at.
+// bound computes upper bounds for the utilities of the jobs left, valid while the next few jobs are fixed. It sorts the
+// jobs by these bounds, the largest first, so that most jobs need not be looked at.
 func (p *peeling) bound() {
 	p.left = slices.DeleteFunc(p.left, func(j int32) bool { return p.fixed[j] })
 	n := float64(len(p.left))

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// judge returns the utility of job i if the slots have done the work of this job, and all work before it, at time t.
-// Utilities within the resolution count as equal. judge is written from the definition, without the code under test.
+// judge returns the utility of job i if the slots have done its work, and all work before it, at time t. Utilities
+// within the resolution count as equal. judge does not use the code under test.
 func judge(p *Problem, i int, t float64) float64 {
 	job := &p.Jobs[i]
 	each := job.Demand / float64(job.Tasks)
@@ -34,7 +34,7 @@ func judged(p *Problem, order []int) []float64 {
 	utilities, work := make([]float64, len(order)), 0.0
 	for k, i := range order {
 		work += p.Jobs[i].Demand
-		// Round, because sums in another order differ in the last digits.
+		// Sums in another order differ in the last digits.
 		utilities[k] = math.Round(judge(p, i, work/float64(p.Slots))*1e8) / 1e8
 	}
 	slices.Sort(utilities)
@@ -77,8 +77,7 @@ func same(a, b []float64, part float64) bool {
 	return slices.EqualFunc(a, b, func(x, y float64) bool { return near(x, y, part) })
 }
 
-// TestLexicographicallyOptimal: if valuations fall strictly and no job is given up, no order of the jobs may be
-// lexicographically better.
+// If valuations fall strictly and no job is given up, no order may be lexicographically better.
 func TestLexicographicallyOptimal(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	tried := 0
@@ -98,8 +97,7 @@ func TestLexicographicallyOptimal(t *testing.T) {
 	}
 }
 
-// TestLowestIsHighest: with valuations of any class, as few jobs as possible may get no utility, and the lowest
-// utility must be as high as possible.
+// With any valuations, as few jobs as possible may get no utility, and the lowest utility must be as high as possible.
 func TestLowestIsHighest(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
@@ -130,8 +128,8 @@ func sum(list []float64, f func(float64) int) (n int) {
 	return n
 }
 
-// TestOfHardDeadlinesTheDearestAreMet: with hard deadlines, as few jobs as possible may be given up, and the least
-// valuable job that is served must be worth as much as possible.
+// With hard deadlines, as few jobs as possible may be given up, and the least valuable served job must be worth as much
+// as possible.
 func TestOfHardDeadlinesTheDearestAreMet(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 3))
 	for range 1000 {
@@ -147,9 +145,8 @@ func TestOfHardDeadlinesTheDearestAreMet(t *testing.T) {
 	}
 }
 
-// peelByBisection is the textbook's method, written simply. It raises the level of all jobs that are not fixed until
-// their deadlines cannot all be met. It finds a job that prevents a higher level, fixes this job at the level, and
-// continues with the other jobs.
+// peelByBisection is the textbook's method. It raises the level of all jobs that are not fixed until their deadlines
+// cannot all be met. It fixes a job that prevents a higher level, and continues with the others.
 func peelByBisection(p *Problem) []float64 {
 	n := len(p.Jobs)
 	deadlines, level := make([]float64, n), make([]float64, n)
@@ -177,8 +174,8 @@ func peelByBisection(p *Problem) []float64 {
 	return level
 }
 
-// meets reports whether all deadlines can be met. A fixed job has the deadline of its fixed level, any other job the
-// deadline of level l. The deadline of the job with the index `except` is relaxed a little.
+// meets reports whether all deadlines can be met. A fixed job has the deadline of its fixed level, any other that of
+// level l. The deadline of the job `except` is relaxed a little.
 func meets(p *Problem, fixed []float64, l float64, except int, deadlines []float64) bool {
 	order := make([]int, len(p.Jobs))
 	for i := range p.Jobs {
@@ -216,7 +213,6 @@ func meets(p *Problem, fixed []float64, l float64, except int, deadlines []float
 
 func compare(a, b float64) int { return boolToInt(a > b) - boolToInt(a < b) }
 
-// TestPeelingByBisectionAgrees checks that fixing the last job first gives the same levels as bisection.
 func TestPeelingByBisectionAgrees(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 4))
 	tried := 0
@@ -241,8 +237,8 @@ func TestPeelingByBisectionAgrees(t *testing.T) {
 	}
 }
 
-// TestLevelIsTight: the deadlines of the lowest level can be met. The deadlines of a slightly higher level cannot,
-// unless the job with the lowest level has its best utility.
+// The deadlines of the lowest level can be met. Those of a slightly higher level cannot, unless the job with the lowest
+// level has its best utility.
 func TestLevelIsTight(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))
 	for range 300 {
@@ -276,7 +272,6 @@ func TestOrdersOfEqualJobs(t *testing.T) {
 	}
 }
 
-// TestHopelessJobsWait: a job that cannot have any utility must not delay a job that can.
 func TestHopelessJobsWait(t *testing.T) {
 	p := &Problem{Slots: 1, Jobs: []Job{
 		{Tasks: 1, Demand: 10, Valuation: hard(t, 1000, 9)},

@@ -20,12 +20,11 @@ const (
 // DefaultResolution is a microcredit, the smallest amount of money.
 const DefaultResolution = 1e-6
 
-// grace is a factor slightly below 1. Times are multiplied by it before a valuation is computed, so that
-// rounding of a sum never makes a job miss its deadline.
+// grace is slightly below 1. Times are multiplied by it before a valuation is computed, so that rounding never makes a
+// job miss its deadline.
 const grace = 1 - 0x1p-40
 
-// leastExponent is the smallest binary exponent of the unit of work, so that the unit is a normal float64.
-// Smaller work counts as 0.
+// leastExponent is the smallest binary exponent of the unit of work, so that it is a normal float64. Smaller work is 0.
 const leastExponent = -900
 
 // Job is a job that has not ended.
@@ -34,8 +33,8 @@ type Job struct {
 	Demand    float64 // slot-seconds that all its tasks together still need
 	Elapsed   float64 // seconds since the job's submission
 	Valuation valuation.Curve
-	// Limit is the longest time that a task may take, in seconds. A task starts on a slot only if the slot is open for
-	// this time. If it is below the planned length of a task, the planned length counts.
+	// Limit is the longest time that a task may take, in seconds, and at least its planned length. A task starts only
+	// on a slot that is open for this time.
 	Limit float64
 }
 
@@ -43,12 +42,10 @@ type Job struct {
 type Problem struct {
 	Slots int
 	Jobs  []Job
-	// Closings take slots away for a time, in the order of From. They do not change the order of the jobs, only the
-	// times at which tasks run.
+	// Closings take slots away for a time, in the order of From. They change only the times at which tasks run.
 	Closings []Closing
-	// Resolution is the smallest difference of utilities that counts, in credits. 0 means DefaultResolution. A job
-	// that cannot have this much utility is given up. A utility within Resolution of the job's best counts as its
-	// best.
+	// Resolution is the smallest difference of utilities that counts, in credits. 0 means DefaultResolution. A job that
+	// cannot have this much utility is given up. A utility within Resolution of the job's best counts as its best.
 	Resolution float64
 }
 
@@ -93,8 +90,8 @@ func (job *Job) span(slots int) float64 {
 	return job.each() * float64((job.Tasks+slots-1)/slots)
 }
 
-// item is a job prepared for the planner. A time t of an item is when the slots together have done its work
-// and all work before it.
+// item is a job prepared for the planner. A time t of an item is when the slots together have done its work and all
+// work before it.
 type item struct {
 	curve *valuation.Curve
 	index int

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// TestOneMoreNeverHelps adds a job. The lowest utility of the other jobs must not rise.
+// The lowest utility of the other jobs must not rise.
 func TestOneMoreNeverHelps(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 1))
 	for range 500 {
@@ -29,7 +29,6 @@ func TestOneMoreNeverHelps(t *testing.T) {
 	}
 }
 
-// judgedJob returns the utility that judge gives to a job in the schedule.
 func judgedJob(p *Problem, job int) float64 {
 	s, _ := New(p)
 	work := 0.0
@@ -42,8 +41,7 @@ func judgedJob(p *Problem, job int) float64 {
 	return math.Round(judge(p, job, work/float64(p.Slots))*1e8) / 1e8
 }
 
-// TestUnitOfTime changes the unit of time by a power of two, so that nothing is rounded. The schedule must stay the
-// same.
+// A power of two changes the unit of time, so nothing is rounded. The schedule must stay the same.
 func TestUnitOfTime(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 2))
 	for range 200 {
@@ -71,7 +69,6 @@ func TestUnitOfTime(t *testing.T) {
 	}
 }
 
-// TestOrderOfTheInput reorders the jobs of the input. Each job must have the same result.
 func TestOrderOfTheInput(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 3))
 	for range 200 {

@@ -23,7 +23,7 @@ func hard(t testing.TB, most, deadline float64) valuation.Curve {
 	return curveOf(t, job.Valuation{Class: job.Hard, Max: most, Deadline: deadline})
 }
 
-// falling draws a valuation that falls strictly from its best to 0, within a time of about horizon.
+// falling draws a valuation that falls strictly from its best to 0, within about the horizon.
 func falling(r *rand.Rand, horizon float64) job.Valuation {
 	v := job.Valuation{Class: job.Sigmoidal, Max: 1 + 99*r.Float64(),
 		Mu: horizon * r.Float64(), Delta: horizon * (0.2 + 2*r.Float64())}
@@ -33,7 +33,7 @@ func falling(r *rand.Rand, horizon float64) job.Valuation {
 	return v
 }
 
-// anyValuation draws a valuation of any class. Often it is one of a few, so that valuations coincide.
+// anyValuation draws a valuation of any class, often one of a few.
 func anyValuation(r *rand.Rand, horizon float64) job.Valuation {
 	switch r.IntN(6) {
 	case 0:
@@ -51,7 +51,7 @@ func anyValuation(r *rand.Rand, horizon float64) job.Valuation {
 	}
 }
 
-// randomProblem draws jobs. Their work takes all slots for about as long as their valuations take to fall.
+// randomProblem draws jobs whose work takes all slots for about as long as their valuations take to fall.
 func randomProblem(t testing.TB, r *rand.Rand, jobs int, draw func(*rand.Rand, float64) job.Valuation) *Problem {
 	p := &Problem{Slots: 1 + r.IntN(6), Jobs: make([]Job, jobs)}
 	total := 0.0
@@ -79,7 +79,7 @@ func schedule(t testing.TB, p *Problem) *Schedule {
 	return s
 }
 
-// near reports whether two numbers differ by at most `part` times the larger number. A number below 1 counts as 1.
+// near reports whether two numbers differ by at most `part` times the larger one, which counts as at least 1.
 func near(a, b, part float64) bool {
 	return math.Abs(a-b) <= part*max(1, math.Abs(a), math.Abs(b))
 }

@@ -38,7 +38,7 @@ func New(p *Problem) (*Schedule, error) {
 	return s, nil
 }
 
-// Order returns only the Order of the schedule. It does not compute what each slot does.
+// Order returns only the Order of the schedule. It does not compute slots.
 func Order(p *Problem) ([]int, error) {
 	q, err := newPlanner(p)
 	if err != nil {
@@ -51,15 +51,15 @@ func Order(p *Problem) ([]int, error) {
 	return order, nil
 }
 
-// order returns all jobs in their order: jobs without work, then served jobs, then jobs that are given up,
-// the job with the least work first.
+// order returns all jobs in their order: those without work, those that are served, and those that are given up, the
+// least work first.
 func (q *planner) order(served []bool) []int32 {
 	order := append(make([]int32, 0, len(q.items)), q.idle...)
 	order = q.appendPeeled(order, q.pick(q.byTop, served, true))
 	return append(order, q.pick(q.byWork, served, false)...)
 }
 
-// pick returns the jobs that are served. If want is false, it returns the jobs that are not served.
+// pick returns the jobs that are served, or, if want is false, the others.
 func (q *planner) pick(jobs []int32, served []bool, want bool) []int32 {
 	picked := make([]int32, 0, len(jobs))
 	for _, j := range jobs {
@@ -70,8 +70,7 @@ func (q *planner) pick(jobs []int32, served []bool, want bool) []int32 {
 	return picked
 }
 
-// appendPeeled appends jobs to order, in the order in which they get slots. The argument jobs must be in the order of
-// byTop.
+// appendPeeled appends jobs to order as they get slots. The argument jobs must be in the order of byTop.
 func (q *planner) appendPeeled(order, jobs []int32) []int32 {
 	layers := q.peel(jobs, 0)
 	for k := len(layers) - 1; k >= 0; k-- {

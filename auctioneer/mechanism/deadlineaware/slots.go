@@ -29,7 +29,7 @@ func newMachine(p *Problem) *machine {
 	return m
 }
 
-// place gives the tasks of a job to slots. It returns when the first task starts and when the last one ends.
+// place gives the tasks of a job to slots. It returns the start of the first task and the end of the last.
 func (m *machine) place(index int, job *Job) (start, finish float64) {
 	start = m.slots[0].free
 	tasks, each := job.Tasks, job.each()
@@ -72,10 +72,9 @@ func (m *machine) sink(i int) {
 	m.slots[i] = x
 }
 
-// pour gives each slot the tasks that it would certainly get if they were placed one by one. Imagine that the work is
-// water that fills the slots up to a level. A slot certainly gets the tasks that end below the level. pour returns how
-// many tasks are left. These are few, unless tasks are so short that adding them to a time does not change the time. In
-// that case each slot gets the same number of tasks.
+// pour gives each slot the tasks that it would certainly get one by one: work fills the slots like water up to a level,
+// and a slot gets the tasks that end below it. pour returns how many tasks are left. These are few, unless tasks are so
+// short that adding them to a time does not change the time. Then each slot gets the same number of tasks.
 func (m *machine) pour(job, tasks int, each float64) (left int, finish float64) {
 	m.sort()
 	level := m.level(float64(tasks) * each)
@@ -100,7 +99,6 @@ func (m *machine) pour(job, tasks int, each float64) (left int, finish float64) 
 	return left, finish
 }
 
-// sort sorts the slots by the time at which they become free, the earliest first.
 func (m *machine) sort() {
 	slices.SortFunc(m.slots, func(a, b slot) int { return cmp.Or(cmp.Compare(a.free, b.free), cmp.Compare(a.id, b.id)) })
 }
@@ -111,7 +109,7 @@ func (m *machine) heap() {
 	}
 }
 
-// level returns the time up to which the work fills the slots. The slots must be sorted.
+// level returns the time up to which the work fills the sorted slots.
 func (m *machine) level(work float64) float64 {
 	free := 0.0
 	for i, s := range m.slots {
@@ -124,7 +122,7 @@ func (m *machine) level(work float64) float64 {
 	return 0
 }
 
-// add gives a slot n tasks, and returns when the slot is free again.
+// add gives a slot n tasks, and returns when it is free again.
 func (m *machine) add(job int, s slot, n int, each float64) float64 {
 	end := s.free + float64(n)*each
 	if m.given != nil {

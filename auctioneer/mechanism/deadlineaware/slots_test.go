@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// oneByOne gives each task of the jobs, in an order, to the slot that is first open and free for it. It returns when
-// each job's first task starts and its last task ends. The time before a slot closes stays free for shorter tasks of
-// later jobs, if a task is too long for it.
+// oneByOne gives each task of the jobs, in an order, to the slot that is first open and free for it. It returns the
+// start of each job's first task and the end of its last. The time before a closing stays free for shorter tasks of
+// later jobs.
 func oneByOne(p *Problem, order []int) (start, finish []float64) {
 	free, shut := make([]float64, p.Slots), closed(p)
 	start, finish = make([]float64, len(p.Jobs)), make([]float64, len(p.Jobs))
@@ -36,8 +36,7 @@ func oneByOne(p *Problem, order []int) (start, finish []float64) {
 	return start, finish
 }
 
-// TestSlotsOpenAndClose uses slots that are closed for a time. They must get the same tasks as when each task is placed
-// one by one.
+// Slots that close must get the same tasks as when each task is placed one by one.
 func TestSlotsOpenAndClose(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 7))
 	for round := range 500 {
@@ -61,7 +60,7 @@ func TestSlotsOpenAndClose(t *testing.T) {
 	}
 }
 
-// TestClosingsTakeTheirSlots: closings at the same time must take different slots. One slot may close several times.
+// Closings at the same time must take different slots. One slot may close several times.
 func TestClosingsTakeTheirSlots(t *testing.T) {
 	a, b, c := Closing{0, 10, 2}, Closing{5, 15, 1}, Closing{10, 20, 9}
 	want := [][]Closing{{c}, {b}, {a, c}, {a, c}}
@@ -110,8 +109,7 @@ func runs(s *Schedule, p *Problem) (out []run) {
 	return out
 }
 
-// TestRunsAreTheSchedule checks that the runs contain all tasks, do not overlap on a slot, and start and end as the
-// schedule says.
+// The runs contain all tasks, do not overlap on a slot, and start and end as the schedule says.
 func TestRunsAreTheSchedule(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
 	for range 200 {
@@ -136,8 +134,7 @@ func TestRunsAreTheSchedule(t *testing.T) {
 	}
 }
 
-// TestTargetsAreExactWhereSlotsComeFreeTogether: completion must equal the target for jobs that use all slots, and
-// for any job that is alone.
+// Completion must equal the target for jobs that use all slots, and for any job that is alone.
 func TestTargetsAreExactWhereSlotsComeFreeTogether(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 3))
 	for range 100 {
@@ -155,8 +152,7 @@ func TestTargetsAreExactWhereSlotsComeFreeTogether(t *testing.T) {
 	}
 }
 
-// TestTasksLostInRounding uses a billion tasks that are so short that adding them does not change the time. No task may
-// be missing from the schedule.
+// A billion tasks are so short that adding them does not change the time. None may be missing from the schedule.
 func TestTasksLostInRounding(t *testing.T) {
 	p := &Problem{Slots: 3, Jobs: []Job{{Tasks: 3, Demand: Largest, Valuation: hard(t, 1, 1e12)}, {Tasks: MostTasks, Demand: 1e-3}}}
 	p.Jobs[1].Valuation = p.Jobs[0].Valuation

@@ -14,9 +14,8 @@ type Hypothesis struct {
 	GivenUp    bool
 }
 
-// CompletionTimes returns the completion time of a job, in seconds from now, for each valuation that it might
-// declare instead. The valuations of the other jobs stay unchanged. The results equal the results of New
-// exactly.
+// CompletionTimes returns the completion time of a job, in seconds from now, for each valuation that it might declare
+// instead. The results equal those of New exactly.
 func CompletionTimes(p *Problem, job int, surrogates []valuation.Curve) ([]float64, error) {
 	all, err := Hypotheses(p, job, surrogates)
 	if err != nil {
@@ -77,7 +76,6 @@ func (w *whatIf) ask(surrogate *valuation.Curve) Hypothesis {
 	return *o.seen[after]
 }
 
-// whenIdle returns when the job completes if it has no work.
 func (w *whatIf) whenIdle() (completion float64) {
 	m := newMachine(w.Problem)
 	for _, j := range w.idle[:slices.Index(w.idle, int32(w.job))+1] {
@@ -109,9 +107,8 @@ func (w *whatIf) othersOf(served []bool) *others {
 	return o
 }
 
-// after returns the number of other jobs that come after the job. It goes through the layers, the last first,
-// until the job itself is the better choice for the last place. The layers do not depend on the job's
-// valuation.
+// after returns how many other jobs come after the job. It goes through the layers, which do not depend on its
+// valuation, from the last until the job is the better choice for the last place.
 func (w *whatIf) after(o *others, x *item) int {
 	for k, l := range o.layers {
 		if goesLast(x, &w.items[l.job], l.t, x.at(l.t), l.utility) {

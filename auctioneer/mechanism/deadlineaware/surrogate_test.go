@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
 )
 
-// TestHypothesesAreFullRuns compares each answer with a schedule of the whole problem. The two must be exactly equal.
+// Each answer must equal exactly a schedule of the whole problem.
 func TestHypothesesAreFullRuns(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	for round := range 400 {
@@ -41,7 +41,7 @@ func TestHypothesesAreFullRuns(t *testing.T) {
 	}
 }
 
-// TestManyHypothesesAreFullRuns does the same with as many jobs as the benchmark, and with the types of the benchmark.
+// This has as many jobs as the benchmark, with its types.
 func TestManyHypothesesAreFullRuns(t *testing.T) {
 	for _, load := range loads {
 		p, surrogates := busy(300, load.seconds)

@@ -3,14 +3,12 @@
 //
 // # Model
 //
-// A user's recent use is the average of the slots that it held. The weight of the past halves in each half-life. So in
-// each half-life, recent use comes closer to the slots that the user holds, by half of the difference. A user's level
-// is (recent use + slots held now) / weight. Without a half-life the past does not count, and the level is (slots held
-// now) / weight.
+// A user's recent use is the average of the slots that it held. The weight of the past halves in each half-life. A
+// user's level is (recent use + slots held now) / weight. Without a half-life the past does not count, and the level is
+// (slots held now) / weight.
 //
 // Slots are divided so that the smallest level is as large as possible, then the next, and so on (weighted max-min
-// fairness). Imagine that the slots are water poured into vessels: each user's vessel is already filled up to its
-// recent use, and holds at most what the user asks for.
+// fairness).
 //
 // Schedule does this for jobs of fixed width, one at a time. It decides at the events of package rigid. While nodes are
 // free, the user with the lowest level is next, with its oldest waiting job. Ties go to the older job. If that job does

@@ -8,8 +8,8 @@ import (
 )
 
 // Schedule runs the jobs of a machine by fair share. While nodes are free, the next job is the oldest job of the user
-// with the lowest level. If this job does not fit, all other jobs wait for it. The weight of past use halves in each
-// half-life; if the half-life is 0, past use does not count.
+// with the lowest level. If it does not fit, all others wait for it. The weight of past use halves in each half-life;
+// if that is 0, past use does not count.
 func Schedule(in *rigid.Instance, halfLife float64) (*rigid.Schedule, error) {
 	if !(halfLife >= 0 && halfLife <= rigid.Largest) {
 		return nil, casefile.Invalid("half_life", "must be from 0 to %g, is %g", rigid.Largest, halfLife)
@@ -27,8 +27,8 @@ type input struct {
 	HalfLife float64 `json:"half_life,omitempty"`
 }
 
-// SolveDocument answers the JSON document described in package rigid, with one more key, "half_life". If it
-// is 0 or absent, past use does not count.
+// SolveDocument answers the JSON document described in package rigid, with one more key, "half_life". If it is 0 or
+// absent, past use does not count.
 func SolveDocument(data []byte) (any, error) {
 	in, err := casefile.Read[input](data)
 	if err != nil {
@@ -58,7 +58,7 @@ type use struct {
 	at     float64 // the time for which recent was computed
 }
 
-// advance computes the field recent for a later time. Its difference from the field held halves in each half-life.
+// advance computes the field recent for a later time: its difference from held halves in each half-life.
 func (u *use) advance(now, halfLife float64) {
 	if now <= u.at {
 		return
@@ -80,7 +80,7 @@ func (p *policy) Arrive(m *rigid.Machine, job int) {
 
 func (p *policy) End(m *rigid.Machine, job int) { p.hold(m, job, -1) }
 
-// hold adds the job's width to the slots that its user holds (sign 1), or subtracts it (sign −1).
+// hold adds the job's width to the slots of its user (sign 1), or subtracts it (sign −1).
 func (p *policy) hold(m *rigid.Machine, job, sign int) {
 	u := &p.users[m.Jobs[job].User]
 	u.advance(m.Now, p.halfLife)
@@ -106,8 +106,7 @@ func (p *policy) Decide(m *rigid.Machine) {
 	}
 }
 
-// poorest returns the position, in the list waiting, of the user with the lowest level. Ties go to the user with the
-// oldest job.
+// poorest returns the position, in the list waiting, of the user with the lowest level, then with the oldest job.
 func (p *policy) poorest(m *rigid.Machine) int {
 	best, least := 0, math.Inf(1)
 	for i, at := range p.waiting {

@@ -25,8 +25,8 @@ func drawClaims(t *rapid.T) (float64, []claim) {
 	return float64(rapid.IntRange(0, 20).Draw(t, "amount")), claims
 }
 
-// TestMaxMinIsFair checks the definition: a claim that is not full can get more only from claims at a level that is
-// not higher. The parts must add up to the amount, or to all demands.
+// A claim that is not full can get more only from claims at a level that is not higher. The parts must add up to the
+// amount, or to all demands.
 func TestMaxMinIsFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount, claims := drawClaims(t)
@@ -55,8 +55,7 @@ func TestMaxMinIsFair(t *testing.T) {
 	})
 }
 
-// TestMaxMinIsTheSlowOne compares divide with a slow method: it pours small drops, each to the claim with the lowest
-// level.
+// The slow method pours small drops, each to the claim with the lowest level.
 func TestMaxMinIsTheSlowOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount, claims := drawClaims(t)
@@ -189,8 +188,7 @@ func (s *slow) Decide(m *rigid.Machine) {
 	}
 }
 
-// TestScheduleIsTheSlowOne compares Schedule with the slow policy. Weights and run times are such that two levels are
-// either exactly equal or clearly different.
+// Weights and run times are such that two levels are either exactly equal or clearly different.
 func TestScheduleIsTheSlowOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := &rigid.Instance{Nodes: rapid.IntRange(1, 6).Draw(t, "nodes"), Weights: []float64{1, 1.37, 0.81}}
@@ -214,7 +212,6 @@ func TestScheduleIsTheSlowOne(t *testing.T) {
 	})
 }
 
-// TestWithinAUserFirstComeFirstServed checks that the jobs of each user start in the order of submission.
 func TestWithinAUserFirstComeFirstServed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := &rigid.Instance{Nodes: 4, Weights: []float64{1, 2}}
@@ -237,8 +234,8 @@ func TestWithinAUserFirstComeFirstServed(t *testing.T) {
 	})
 }
 
-// TestSharesOfBusyUsers: users with weights 1, 2 and 5 always have waiting jobs, and one of them submits all of its
-// jobs earlier than the others. They must hold 10, 20 and 50 of 80 slots on average.
+// Users with weights 1, 2 and 5 always have waiting jobs, and one submits all of its jobs earlier. They must hold 10,
+// 20 and 50 of 80 slots on average.
 func TestSharesOfBusyUsers(t *testing.T) {
 	in := &rigid.Instance{Nodes: 80, Weights: []float64{1, 2, 5}}
 	for i := range 6000 {
@@ -265,8 +262,8 @@ func TestSharesOfBusyUsers(t *testing.T) {
 	}
 }
 
-// TestThePastCounts: user 0 has had the machine, and then both users submit a job. User 1 goes first. After very many
-// half-lives the past use has become 0, and the older job goes first.
+// User 0 has had the machine, and then both users submit a job. User 1 goes first. After very many half-lives the past
+// use has become 0, and the older job goes first.
 func TestThePastCounts(t *testing.T) {
 	for _, c := range []struct {
 		halfLife, wait float64

@@ -13,9 +13,9 @@ type claim struct {
 	Demand float64 // the most that it can use in addition to Had
 }
 
-// divide divides an amount among claims by max-min fairness: it maximises the smallest (had + given)/weight,
-// then the next, and so on, like water that fills vessels. No claim gets more than its demand; if demands are
-// smaller than the amount, the rest is not divided. The parts are written to out, which grows if needed.
+// divide divides an amount among claims by max-min fairness: it maximises the smallest (had + given)/weight, then the
+// next, and so on. No claim gets more than its demand; the rest is not divided. The parts are written to out, which
+// grows if needed.
 func divide(amount float64, claims []claim, out []float64) []float64 {
 	level := level(amount, claims)
 	out = out[:0]
@@ -25,12 +25,12 @@ func divide(amount float64, claims []claim, out []float64) []float64 {
 	return out
 }
 
-// opens is the level of the water at which the claim begins to be filled. closes is the level at which it is full.
+// opens is the level of the water at which a claim begins to be filled. closes is the level at which it is full.
 func (c *claim) opens() float64  { return c.Had / c.Weight }
 func (c *claim) closes() float64 { return (c.Had + c.Demand) / c.Weight }
 
-// upTo returns what the claim gets if the water is at a level: exactly 0 up to opens, and exactly the demand
-// from closes on.
+// upTo returns what the claim gets if the water is at a level: exactly 0 up to opens, and exactly the demand from
+// closes on.
 func (c *claim) upTo(level float64) float64 {
 	switch {
 	case c.Demand == 0 || level <= c.opens():
@@ -42,7 +42,7 @@ func (c *claim) upTo(level float64) float64 {
 	}
 }
 
-// The function given returns what all claims together get at a level, and the derivative of this sum by the level.
+// The function given returns what all claims get at a level, and the derivative of this sum by the level.
 func given(level float64, claims []claim) (sum, rate float64) {
 	for i := range claims {
 		c := &claims[i]
@@ -54,9 +54,9 @@ func given(level float64, claims []claim) (sum, rate float64) {
 	return sum, rate
 }
 
-// level returns the level of the water, or +Inf if every demand is met. It lies between two levels at which a
-// claim begins to be filled or is full. The sums are computed again for each tried level, because subtracting
-// a large weight from a running sum would lose the small weights.
+// level returns the level of the water, or +Inf if every demand is met. It lies between two levels at which a claim
+// opens or closes. The sums are computed again for each tried level, because subtracting a large weight from a running
+// sum would lose the small ones.
 func level(amount float64, claims []claim) float64 {
 	var edges []float64
 	for i := range claims {

@@ -25,7 +25,7 @@ type Mechanism struct {
 	seen     messages.Time
 }
 
-// account is a user, or another site with all its users. It has the account's use of each class.
+// account is a user, or another site with all its users, and its use of each class.
 type account struct {
 	name  messages.Name
 	use   []use
@@ -35,8 +35,8 @@ type account struct {
 	share []float64                   // by class: its part of the freed slots
 }
 
-// part returns a job's part of its account's share of class j. The job must have pending tasks there. Each name (user)
-// of the account gets an equal part.
+// part returns a job's part of its account's share of class j, where it must have pending tasks. Each user of the
+// account gets an equal part.
 func (u *account) part(job *mechanism.Job, j int) float64 {
 	return u.share[j] / u.waits[j] / u.names[job.Account][j]
 }
@@ -61,8 +61,8 @@ func New(m market.Market) *Mechanism {
 
 var _ mechanism.Mechanism = (*Mechanism)(nil)
 
-// Allocate divides each class among the users, so that their levels are as equal as possible, and splits each
-// user's part over the user's jobs.
+// Allocate divides each class among the users, so that their levels are as equal as possible, and splits each part over
+// the user's jobs.
 func (f *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	f.meet(view)
 	a := f.Allocation(view)
@@ -82,12 +82,11 @@ func (f *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	return a
 }
 
-// period returns the time after which the market must decide again if only the weight of the past changes.
+// period returns when the market must decide again if only the weight of the past changes.
 func (f *Mechanism) period() messages.Duration {
 	return max(1e9, min(60e9, f.halfLife/64))
 }
 
-// meet updates the accounts to the view's time and jobs.
 func (f *Mechanism) meet(view *mechanism.View) {
 	f.advance(view.Now)
 	for _, u := range f.present {
@@ -131,7 +130,7 @@ func (f *Mechanism) account(name messages.Name) *account {
 	return u
 }
 
-// advance computes recent use for a later time. It removes accounts without jobs whose recent use is negligible.
+// advance computes recent use for a later time, and removes accounts without jobs and with negligible use.
 func (f *Mechanism) advance(now messages.Time) {
 	elapsed := now.Sub(f.seen).Seconds()
 	if f.seen == 0 || elapsed <= 0 {
@@ -152,8 +151,8 @@ func (f *Mechanism) advance(now messages.Time) {
 	}
 }
 
-// divide computes the users' shares of class j. A user asks for as many slots as it has tasks pending or running there.
-// If all users with pending tasks would get nothing, freed slots go to the users with the lowest level among them.
+// divide computes the users' shares of class j. A user asks for as many slots as it has tasks pending or running. If
+// all users with pending tasks would get nothing, freed slots go to those with the lowest level.
 func (f *Mechanism) divide(view *mechanism.View, j int) {
 	f.claims = f.claims[:0]
 	slots := float64(view.Classes[j].Slots)
@@ -179,8 +178,7 @@ func (f *Mechanism) divide(view *mechanism.View, j int) {
 	}
 }
 
-// toPoorest gives equal shares to the users with pending tasks that have the lowest level. It returns the sum
-// of the shares.
+// toPoorest gives equal shares to the users with pending tasks that have the lowest level, and returns their sum.
 func (f *Mechanism) toPoorest(j int) float64 {
 	least, sum := math.Inf(1), 0.0
 	level := func(u *account) float64 { return (u.use[j].recent + u.use[j].held) / f.weight(u) }
@@ -234,8 +232,8 @@ func (f *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 		"%, because of its user's recent and present use")
 }
 
-// goesFirst reports whether the other job's account has a share of a class in which both jobs have pending tasks. It
-// must be called only for a job that has no share.
+// goesFirst reports whether the other job's account has a share of a class in which both jobs have pending tasks. The
+// argument job must have no share.
 func (f *Mechanism) goesFirst(other, job *mechanism.Job) bool {
 	u, known := f.accounts[messages.Participant(other.Account)]
 	for j, n := range job.Pending {

@@ -49,8 +49,7 @@ func TestLiveMarket(t *testing.T) {
 	check(t, "no slots", newMechanism(plain).Allocate(view(second, 0, many...)), 0.25, 0.25, 0.5, 0)
 }
 
-// TestAPeerIsOneParticipant: all users of another site together must get one share, because that site can give them
-// any names.
+// All users of another site together must get one share, because it can give them any names.
 func TestAPeerIsOneParticipant(t *testing.T) {
 	m := newMechanism(func(c *market.Market) { c.Weights = jobmsg.Weights{{Class: "@west", Weight: 2}} })
 	a := m.Allocate(view(second, 8, job(1, "ada", 99, 0), job(2, "a@east", 99, 0), job(3, "b@east", 99, 0), job(4, "c@east", 99, 0), job(5, "d@east", 99, 0)))
@@ -62,8 +61,8 @@ func TestAPeerIsOneParticipant(t *testing.T) {
 	}
 }
 
-// TestThePastFadesOnALiveMarket: ada has held all 8 slots for a half-life, so her recent use is 4. Then ada and bob
-// both ask for all slots. Bob must get more, to make up for ada's use, and with time both get the same.
+// ada has held all 8 slots for a half-life, so her recent use is 4. Then ada and bob both ask for all slots. Bob must
+// get more, and with time both get the same.
 func TestThePastFadesOnALiveMarket(t *testing.T) {
 	m := newMechanism(func(c *market.Market) { c.HalfLife = 100e9 })
 	a := m.Allocate(view(second, 8, job(1, "ada", 9, 8)))
@@ -81,8 +80,8 @@ func TestThePastFadesOnALiveMarket(t *testing.T) {
 	}
 }
 
-// TestOverdrawn: ada, the only user with pending tasks, has a much higher level than bob, who holds all slots and asks
-// for no more. Freed slots must still go to ada.
+// ada, the only user with pending tasks, has a much higher level than bob, who holds all slots and asks for no more.
+// Freed slots must still go to ada.
 func TestOverdrawn(t *testing.T) {
 	m := newMechanism(func(c *market.Market) { c.HalfLife = 100e9 })
 	m.Allocate(view(second, 8, job(1, "ada", 0, 8)))

@@ -8,8 +8,8 @@
 //
 // New makes the mechanism of a live market. In each class, the oldest job with pending tasks has all the weight (by
 // arrival, ties by number), so every freed slot goes to it. A job that was on hold, or waited for its time or for other
-// jobs, counts as having arrived when the hold or the wait was over. So a job keeps no place in the queue while it
-// cannot run. Tasks start one by one, also in a job with a width. The price is posted; see package posted.
+// jobs, counts as having arrived when the hold or the wait was over. Tasks start one by one, also in a job with a
+// width. The price is posted; see package posted.
 //
 // # Shapes and units
 //

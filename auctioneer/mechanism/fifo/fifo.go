@@ -8,7 +8,7 @@ func Schedule(in *rigid.Instance) (*rigid.Schedule, error) { return rigid.Run(in
 // SolveDocument answers the JSON document described in package rigid.
 func SolveDocument(data []byte) (any, error) { return rigid.SolveDocument(data, Schedule) }
 
-// queue is the policy: the front job starts if it fits; otherwise all jobs wait for it.
+// queue is the policy: if the front job does not fit, all jobs wait for it.
 type queue struct {
 	jobs []int
 	next int

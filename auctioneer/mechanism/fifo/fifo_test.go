@@ -17,9 +17,8 @@ import (
 
 func TestMain(m *testing.M) { casetest.Main(m, 2000) }
 
-// slowly is a simple method. It places the jobs one by one, each at the first time that is not before the previous job
-// and at which earlier jobs leave enough nodes free. While a job waits, no other job starts, so the number of used
-// nodes only falls. So it is enough to try the times at which earlier jobs end.
+// slowly places the jobs one by one, each at the first time that is not before the previous job and at which enough
+// nodes are free. While a job waits, no other starts, so it is enough to try the times at which earlier jobs end.
 func slowly(in *rigid.Instance) []float64 {
 	start := make([]float64, len(in.Jobs))
 	var placed []int
@@ -115,7 +114,6 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// job returns a job of a live market with one class.
 func job(id messages.JobID, arrived messages.Time, pending int) *mechanism.Job {
 	return &mechanism.Job{Bid: &mechanism.Bid{Job: id, Arrived: arrived, Budget: 5 * messages.Credit},
 		Pending: []int{pending}, Running: []int{0}}

@@ -33,7 +33,7 @@ func (f *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	return a
 }
 
-// oldest returns the position of the oldest job with pending tasks in a class, or −1 if there is none.
+// oldest returns the position of the oldest job with pending tasks in a class, or −1.
 func oldest(view *mechanism.View, class int) int {
 	first := -1
 	for i, job := range view.Jobs {
@@ -44,7 +44,7 @@ func oldest(view *mechanism.View, class int) int {
 	return first
 }
 
-// Explain says how many waiting jobs are before this job.
+// Explain says how many waiting jobs come before this job.
 func (f *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	return f.Desk.Explain(view, job, posted.Ahead(view, job), "first come, first served")
 }

@@ -23,9 +23,9 @@ func (b bill) times(n int) bill {
 	return bill{b.own.times(x), b.reserve.times(x), b.level.times(x)}
 }
 
-// accounts keeps the bills of all jobs that have run and have not ended. It has totals that grow with time. A bill
-// notes the totals when the job begins to run, and owes the difference. If a job's own bid caps the level, the tree
-// replaces the total of levels. Each open bill is known by a small number.
+// accounts keeps the bills of all jobs that have run and have not ended. Its totals grow with time. A bill notes them
+// when the job begins to run, and owes the difference. If a job's own bid caps the level, the tree replaces the total
+// of levels. Each open bill has a small number.
 type accounts struct {
 	total bill
 	bills []account // by number of the bill; number 0 is not used
@@ -47,8 +47,8 @@ func newAccounts(r Rule) *accounts {
 	return c
 }
 
-// pass adds a period of time with one tariff to the totals. The argument key is the level, which is compared with the
-// jobs' keys, and integral is the level multiplied by the time.
+// pass adds a period with one tariff to the totals. The argument key is the level, which is compared with the jobs'
+// keys; integral is the level multiplied by the time.
 func (c *accounts) pass(basis mechanism.Basis, key float64, time, integral double) {
 	switch {
 	case basis == mechanism.OwnBid:
@@ -80,7 +80,7 @@ func (c *accounts) begin(number int32, key float64) {
 	}
 }
 
-// pause stops counting time for a bill. It adds the time since begin, once for each of the nodes.
+// pause stops counting time for a bill. It adds the time since begin, for each of the nodes.
 func (c *accounts) pause(number int32, nodes int) {
 	a := &c.bills[number]
 	b := c.total.minus(a.began)
@@ -90,7 +90,7 @@ func (c *accounts) pause(number int32, nodes int) {
 	a.until = a.until.plus(b.times(nodes))
 }
 
-// close closes a bill and returns it. Its number can be used again.
+// close closes and returns a bill. Its number can be used again.
 func (c *accounts) close(number int32) bill {
 	c.free = append(c.free, number)
 	return c.bills[number].until

@@ -7,8 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// auction knows which bidders run on a number of nodes, and which bidders wait. It decides again after arrivals and
-// departures. It knows no times and no prices.
+// auction knows which bidders run on a number of nodes, and which wait. It knows no times and no prices.
 type auction struct {
 	preempt  bool
 	nodes    int
@@ -26,14 +25,14 @@ type auction struct {
 	sequence uint64
 }
 
-// lent records a bidder, and the number of nodes that displace took from it.
+// lent is a bidder, and the number of nodes that displace took from it.
 type lent struct {
 	id    int32
 	nodes int
 }
 
-// bidder is a job in the auction. A job with several tasks has one bid for all of them; some may run while others wait.
-// Each task has either all nodes of its width or none.
+// bidder is a job in the auction, with one bid for all of its tasks. Each task has either all nodes of its width or
+// none.
 type bidder struct {
 	key     float64 // the bid, or the bid divided by the length
 	bid     float64
@@ -57,7 +56,6 @@ func newAuction(r Rule, nodes int) *auction {
 	return a
 }
 
-// reserve makes room for bidders with numbers below n.
 func (a *auction) reserve(n int) {
 	a.bidders = make([]bidder, n)
 	a.waiting.place = make([]int32, n)
@@ -72,7 +70,7 @@ func (a *auction) better(i, j int32) bool {
 	return x.key > y.key || x.key == y.key && a.firstOf(i, j)
 }
 
-// firstOf reports whether bidder i goes before bidder j, if both have the same key.
+// firstOf reports whether bidder i goes before bidder j with the same key.
 func (a *auction) firstOf(i, j int32) bool {
 	x, y := &a.bidders[i], &a.bidders[j]
 	if a.isRatio {
@@ -83,8 +81,8 @@ func (a *auction) firstOf(i, j int32) bool {
 	return x.since < y.since || x.since == y.since && x.order < y.order
 }
 
-// arrive adds a bidder that waits for a number of nodes, width at a time. The caller chooses its number, which must
-// be small and not in use.
+// arrive adds a bidder that waits for a number of nodes, width at a time. The caller chooses its number, which must be
+// small and free.
 func (a *auction) arrive(id int32, bid, length float64, nodes, width int) {
 	for int(id) >= len(a.bidders) {
 		a.bidders = append(a.bidders, bidder{})
@@ -98,20 +96,17 @@ func (a *auction) arrive(id int32, bid, length float64, nodes, width int) {
 	a.want(id, nodes)
 }
 
-// want increases the number of nodes that a bidder waits for.
 func (a *auction) want(id int32, nodes int) {
 	a.wanted += nodes
 	a.move(id, 0, nodes)
 }
 
-// leave reduces the numbers of nodes that a bidder has and waits for.
 func (a *auction) leave(id int32, running, waiting int) {
 	a.wanted -= running + waiting
 	a.move(id, -running, -waiting)
 }
 
-// move changes the numbers of nodes that a bidder has and waits for, and updates the heaps. The arguments running and
-// waiting are added to these numbers.
+// move adds the arguments running and waiting to the nodes that a bidder has and waits for, and updates the heaps.
 func (a *auction) move(id int32, running, waiting int) {
 	b := &a.bidders[id]
 	if running != 0 && !b.touched {
@@ -127,7 +122,7 @@ func (a *auction) move(id int32, running, waiting int) {
 	}
 }
 
-// line puts a bidder that wants nodes into one of two heaps: waiting, or aside if the bidder is passed over for now.
+// line puts a bidder that wants nodes into a heap: waiting, or aside if it is passed over for now.
 func (a *auction) line(id int32) {
 	b := &a.bidders[id]
 	b.aside = b.aside && (b.waiting == b.stuck || b.width > 1)
@@ -135,8 +130,8 @@ func (a *auction) line(id int32) {
 	a.aside.keep(id, b.key, b.waiting > 0 && b.aside)
 }
 
-// set sets the numbers of nodes that a bidder has and waits for. The argument stuck is how many of the nodes that it
-// waits for can only be specific nodes, which are in use.
+// set sets how many nodes a bidder has and waits for. The argument stuck is how many of those it waits for must be
+// specific nodes, which are in use.
 func (a *auction) set(id int32, running, waiting, stuck int) {
 	b := &a.bidders[id]
 	b.stuck = int32(stuck)
@@ -145,9 +140,8 @@ func (a *auction) set(id int32, running, waiting, stuck int) {
 	a.move(id, running-has, waiting-wants)
 }
 
-// decide gives nodes to the best bidders. It gives free nodes, and with preemption also nodes of worse bidders. First
-// it takes nodes back if more are used than exist. Afterwards the list changed has the bidders whose number of running
-// nodes may have changed.
+// decide gives free nodes to the best bidders, and with preemption also nodes of worse bidders. First it takes nodes
+// back if more are used than exist. Afterwards the list changed has the bidders whose running nodes may have changed.
 //
 // A bidder that would go before the worst running bidder, but can have no node now, is passed over: it waits aside,
 // keeps no node from others, and sets no level. A bidder that takes several nodes at once is passed over if free nodes
@@ -187,14 +181,14 @@ func (a *auction) decide() {
 	}
 }
 
-// back moves the worst bidder of the heap aside into the heap waiting.
+// back moves the worst bidder aside back to the heap waiting.
 func (a *auction) back() {
 	id := a.aside.first()
 	a.bidders[id].aside = false
 	a.line(id)
 }
 
-// recall moves all bidders that take several nodes at once from the heap aside into the heap waiting.
+// recall moves all bidders aside that take several nodes at once back to the heap waiting.
 func (a *auction) recall() {
 	if !a.wide {
 		return
@@ -207,8 +201,8 @@ func (a *auction) recall() {
 	}
 }
 
-// displace gives a bidder nodes of worse bidders, taken from the worst first. If worse bidders have too few nodes, it
-// changes nothing and returns false.
+// displace gives a bidder nodes of worse bidders, from the worst first. If these are too few, it changes nothing and
+// returns false.
 func (a *auction) displace(id int32) bool {
 	b := &a.bidders[id]
 	a.taken = a.taken[:0]
@@ -233,23 +227,21 @@ func (a *auction) displace(id int32) bool {
 	return false
 }
 
-// The method whole rounds n up to the number of nodes that whole tasks of the bidder have. It is at most all nodes of
-// the bidder.
+// The method whole rounds n up to the nodes of whole tasks, at most all nodes of the bidder.
 func (b *bidder) whole(n int) int {
 	w := int(b.width)
 	return min((n+w-1)/w*w, int(b.running))
 }
 
-// The method free returns how many of the nodes that a bidder waits for are not stuck, that is, may be any nodes.
+// The method free returns how many of the nodes that a bidder waits for may be any nodes.
 func (b *bidder) free() int { return int(b.waiting - b.stuck) }
 
-// ahead reports whether a bidder goes before the worst running bidder.
 func (a *auction) ahead(id int32) bool {
 	return !a.running.empty() && a.better(id, a.running.first())
 }
 
-// next reports whether the best waiting bidder can have a node: a free node, or a node of a worse bidder. It first puts
-// aside better bidders that can have no node, because they only wait for certain nodes that are taken.
+// next reports whether the best waiting bidder can have a free node, or a node of a worse bidder. It first puts aside
+// better bidders that only wait for certain nodes that are taken.
 func (a *auction) next() bool {
 	for !a.waiting.empty() {
 		best := a.waiting.first()
@@ -266,7 +258,7 @@ func (a *auction) next() bool {
 	return false
 }
 
-// undo restores the nodes that all bidders had before the decision.
+// undo restores the nodes of all bidders before the decision.
 func (a *auction) undo() {
 	for _, id := range a.changed {
 		b := &a.bidders[id]
@@ -276,7 +268,7 @@ func (a *auction) undo() {
 	a.settled()
 }
 
-// settled drops the list of changes after the caller has applied them.
+// settled drops the list of changes, which the caller has applied.
 func (a *auction) settled() {
 	for _, id := range a.changed {
 		a.bidders[id].touched = false
@@ -284,7 +276,7 @@ func (a *auction) settled() {
 	a.changed = a.changed[:0]
 }
 
-// level returns the key of the best waiting bidder, or NaN if no bidder waits.
+// level returns the key of the best waiting bidder, or NaN.
 func (a *auction) level() float64 {
 	if a.waiting.empty() {
 		return math.NaN()

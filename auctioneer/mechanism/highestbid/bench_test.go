@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// bids draws private values and bids with the paper's distributions. 80 % of the values are N(30, 15) and 20 % N(150,
+// bids draws private values and bids with the paper's distributions: 80 % of the values are N(30, 15) and 20 % N(150,
 // 15), all positive. Bids are uniform between 0.9 of the value and the value.
 func bids(jobs []Job) {
 	r := rand.New(rand.NewPCG(1, 2))
@@ -24,8 +24,8 @@ func bids(jobs []Job) {
 	}
 }
 
-// bursts makes an artificial trace. Up to 75 long and short jobs arrive at a time; in total they ask for about the
-// given load of the nodes.
+// bursts makes an artificial trace. Up to 75 long and short jobs arrive at a time, with about the given load of the
+// nodes.
 func bursts(n, nodes int, load float64) []Job {
 	r := rand.New(rand.NewPCG(3, 4))
 	jobs, now, work := make([]Job, 0, n), 0.0, 0.0
@@ -46,7 +46,7 @@ func bursts(n, nodes int, load float64) []Job {
 }
 
 // BenchmarkLive measures a live decision after one job has come and another has gone, with 100,000 waiting and 10,000
-// running jobs: by an Update with the changes, and by Allocate on the whole view.
+// running jobs: by an Update, and by Allocate on the whole view.
 func BenchmarkLive(b *testing.B) {
 	const waiting, running = 100_000, 10_000
 	m := live(b, Rule{HB, Kth, false}, "cpu")

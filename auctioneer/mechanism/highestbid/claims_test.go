@@ -15,8 +15,8 @@ func above(t *rapid.T, most int) *Problem {
 	return p
 }
 
-// TestNobodyPaysMoreThanItBids: section IV says that at the k-th price no job pays more than its bid, with
-// preemption. This must also hold for all algorithms if prices are capped.
+// Section IV says that at the k-th price no job pays more than its bid, with preemption. This must also hold for all
+// algorithms if prices are capped.
 func TestNobodyPaysMoreThanItBids(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := above(t, 12)
@@ -32,8 +32,8 @@ func TestNobodyPaysMoreThanItBids(t *testing.T) {
 	})
 }
 
-// TestWSPTUncappedChargesMoreThanTheBid: the price of WSPT is not bounded by the job's own bid, and running jobs are
-// not preempted. A job that runs pays ten times its bid from the time when a short job waits.
+// The price of WSPT is not bounded by the job's own bid, and running jobs are not preempted. A running job pays ten
+// times its bid while a short job waits.
 func TestWSPTUncappedChargesMoreThanTheBid(t *testing.T) {
 	p := &Problem{Nodes: 1, Rule: Rule{WSPT, Kth, false}, Reserve: 1,
 		Jobs: []Job{{Runtime: 100, Bid: 2}, {Submit: 1, Runtime: 1, Bid: 0.2}}}
@@ -46,8 +46,7 @@ func TestWSPTUncappedChargesMoreThanTheBid(t *testing.T) {
 	}
 }
 
-// TestKthPriceIsNotAboveTheFirst: section IV says that a job pays no more at the k-th price than at the first price.
-// Both prices must also give the same schedule.
+// Section IV says that a job pays no more at the k-th price than at the first price. Both must give the same schedule.
 func TestKthPriceIsNotAboveTheFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := above(t, 12)
@@ -63,8 +62,8 @@ func TestKthPriceIsNotAboveTheFirst(t *testing.T) {
 	})
 }
 
-// TestKthPriceIsTheSmallestBidThatRuns: section IV says that the k-th price is the smallest bid with which a job
-// would still run. Each running job is tried with bids just below and just above the price.
+// Section IV says that the k-th price is the smallest bid with which a job would still run. Each running job is tried
+// with bids just below and just above the price.
 func TestKthPriceIsTheSmallestBidThatRuns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes := rapid.IntRange(1, 4).Draw(t, "nodes")
@@ -84,7 +83,7 @@ func TestKthPriceIsTheSmallestBidThatRuns(t *testing.T) {
 	})
 }
 
-// momentary decides once among bidders 0, 1, … with the given bids.
+// momentary decides once among bidders with the given bids.
 func momentary(nodes int, rates []int) *auction {
 	a := newAuction(Rule{HB, Kth, false}, nodes)
 	for i, r := range rates {
@@ -94,24 +93,23 @@ func momentary(nodes int, rates []int) *auction {
 	return a
 }
 
-// TestKthPriceDoesNotMakeHonestyBest: section IV sees no reason to bid low at the k-th price. Over time there is a
-// reason: a long job that lets a short job go first pays the reserve for all its run time, instead of the short job's
-// bid.
+// Section IV sees no reason to bid low at the k-th price. Over time there is one: a long job that lets a short job go
+// first pays the reserve for all its run time, instead of the short job's bid.
 func TestKthPriceDoesNotMakeHonestyBest(t *testing.T) {
 	p := &Problem{Nodes: 1, Rule: Rule{HB, Kth, false}, Reserve: 1,
 		Jobs: []Job{{Runtime: 10, Value: 3, Bid: 3}, {Runtime: 1, Value: 2, Bid: 2}}}
 	honest := mustRun(t, p).Utility[0]
 	p.Jobs[0].Bid = 1
 	lie := mustRun(t, p).Utility[0]
-	// With the honest bid the long job pays 2 for each of its 10 seconds, because the short job waits. With the lie it
-	// ends a second later, and pays the reserve.
+	// With the honest bid the long job pays 2 for each of its 10 seconds. With the lie it ends a second later, and pays
+	// the reserve.
 	if honest != -3*10-2*10 || lie != -3*11-1*10 {
 		t.Errorf("honest %v, want -50; lying %v, want -43", honest, lie)
 	}
 }
 
-// TestFirstPriceRevenueDependsOnTheAlgorithm: section V says that the revenue at the first price does not depend on the
-// algorithm. It does depend on it: the order decides which jobs run alone, at the reserve.
+// Section V says that the revenue at the first price does not depend on the algorithm. It does: the order decides which
+// jobs run alone, at the reserve.
 func TestFirstPriceRevenueDependsOnTheAlgorithm(t *testing.T) {
 	p := &Problem{Nodes: 2, Rule: Rule{HB, First, false}, Reserve: 1,
 		Jobs: []Job{{Runtime: 10, Bid: 3}, {Runtime: 10, Bid: 2}, {Runtime: 1, Bid: 1}}}
@@ -122,8 +120,7 @@ func TestFirstPriceRevenueDependsOnTheAlgorithm(t *testing.T) {
 	}
 }
 
-// TestFirstPriceRevenueOfOneNodeIsTheSame: on one node the revenue at the first price is the same with all
-// algorithms, because each job pays its own bid.
+// On one node each job pays its own bid, so all algorithms have the same revenue.
 func TestFirstPriceRevenueOfOneNodeIsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := instances(t, 10)
@@ -138,8 +135,8 @@ func TestFirstPriceRevenueOfOneNodeIsTheSame(t *testing.T) {
 	})
 }
 
-// TestHighestBidIsNotAlwaysBestByFlowTime: section V says that HB is best by weighted flow time. This is true in the
-// paper's tables, but not in general, because HB does not know run times.
+// Section V says that HB is best by weighted flow time. This is true in the paper's tables, but not in general, because
+// HB does not know run times.
 func TestHighestBidIsNotAlwaysBestByFlowTime(t *testing.T) {
 	p := &Problem{Nodes: 1, Rule: Rule{HB, Kth, false}, Reserve: 1,
 		Jobs: []Job{{Runtime: 100, Value: 2, Bid: 2}, {Runtime: 1, Value: 1, Bid: 1}}}
@@ -150,8 +147,8 @@ func TestHighestBidIsNotAlwaysBestByFlowTime(t *testing.T) {
 	}
 }
 
-// TestAWaitingBidBelowTheReserveLowersThePrice: by the paper's formula, the best waiting bid is the price even if it is
-// below the reserve. So an owner could submit a waiting job with a bid of 0. A live market does not admit such bids.
+// By the paper's formula, the best waiting bid is the price even below the reserve. So an owner could submit a waiting
+// job with a bid of 0. A live market does not admit such bids.
 func TestAWaitingBidBelowTheReserveLowersThePrice(t *testing.T) {
 	p := &Problem{Nodes: 1, Rule: Rule{HB, Kth, false}, Reserve: 1, Jobs: []Job{{Runtime: 10, Bid: 3}}}
 	if o := mustRun(t, p); o.Payment[0] != 10 {
@@ -163,8 +160,7 @@ func TestAWaitingBidBelowTheReserveLowersThePrice(t *testing.T) {
 	}
 }
 
-// TestAHigherBidIsNotLater: with preemption, a job with a higher bid never ends later. This is necessary for a critical
-// bid to exist, and for prices that are equal to critical bids.
+// With preemption, a job with a higher bid never ends later. So a critical bid exists.
 func TestAHigherBidIsNotLater(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := instances(t, 10)

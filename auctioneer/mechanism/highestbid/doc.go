@@ -2,8 +2,7 @@
 // knowing which jobs will come. The order is by bid with preemption (HB), or without preemption by bid (NPHB), by bid
 // divided by run time (WSPT), or by bid divided by estimated run time (WSEPT). For the time that it runs, each job pays
 // either its own bid or the k-th price, which is the bid of the best waiting job. With the third price, the pivot
-// price, a job pays for the waiting that it avoids by its place in the order. Then bidding the truth is best. The page
-// deploy/docs/honesty.md has measurements of what owners gain by commands, such as cancel.
+// price, a job pays for the waiting that it avoids by its place in the order. Then bidding the truth is best.
 //
 // # Model
 //
@@ -45,12 +44,12 @@
 // be the worst bids of all.
 //
 // A job on several nodes (an allocation) bids as one task that takes the slots of all its nodes. It is passed over if
-// too few nodes have enough free slots and slots of worse bids. All its tasks get their slots, lose them and get them
-// back together. It pays for the slots that wait for the others, at the prices when all have come. If better bids come
-// before, it gives its slots back, and pays nothing for them. In each decision, an allocation with a higher bid, on
-// fewer nodes or with fewer slots on each, runs if it would run without this: the jobs before it are the first ones of
-// the same list, or fewer, and have the same nodes. A test plays this on random sites. So each allocation has a critical
-// bid in each decision. But as for other tasks of several slots, the k-th price is not this bid; see Guarantees.
+// too few nodes have enough free slots and slots of worse bids. All its tasks get and lose their slots together. It
+// pays for the slots that wait for the others, at the prices when all have come. If better bids come before, it gives
+// its slots back and pays nothing. In each decision, an allocation with a higher bid, on fewer nodes or with fewer
+// slots on each, runs if it would run without this: the jobs before it are the first ones of the same list, or fewer,
+// and have the same nodes. A test plays this on random sites. So each allocation has a critical bid in each decision.
+// But the k-th price is not this bid; see Guarantees.
 //
 // Run runs a whole trace. New makes the mechanism of a live market, where each class is an auction. In both, each task
 // competes with its job's bid.

@@ -2,9 +2,9 @@ package highestbid
 
 import "math"
 
-// double is the sum of two float64; the second is below half a unit in the last place of the first. It has
-// some 106 bits. Differences of running sums need this precision. Example: a job that runs for a second,
-// after a year of prices a million times its own, must still be charged precisely.
+// double is the sum of two float64; the second is below half a unit in the last place of the first. It has some 106
+// bits. Differences of running sums need them: a job that runs for a second, after a year of prices a million times its
+// own, must be charged precisely.
 type double struct{ hi, lo float64 }
 
 // product returns a·b, exactly unless it under- or overflows.

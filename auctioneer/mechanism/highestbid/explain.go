@@ -13,8 +13,8 @@ const (
 	WaitingForNode = "WaitingForNode" // no node that is up has the job's class, or all nodes on which it could run are full
 )
 
-// Explain says how a job stands as of the last decision, and what bid would be enough. If the market
-// has not decided yet, it explains the decision that it would make now.
+// Explain says how a job stands as of the last decision, or of the first one if there is none yet, and what bid would
+// be enough.
 func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	r := c.roster
 	if r == nil {
@@ -83,7 +83,7 @@ func (s *standing) waits(view *mechanism.View, job *mechanism.Job, at int32) mec
 	return e
 }
 
-// The function before returns words about the number of tasks that get slots before the tasks of a job.
+// The function before says how many tasks get slots before the tasks of a job.
 func before(ahead int) string {
 	if ahead == 0 {
 		return "this job is the next"
@@ -91,9 +91,9 @@ func before(ahead int) string {
 	return spelling.Number(ahead, "task with a higher or an equal earlier bid waits", "tasks with a higher or an equal earlier bid wait") + " before this job"
 }
 
-// The method enough returns sentences that say what bid would get a job a slot: at once with preemption, otherwise the
-// next free slot. It returns no sentences if they would disclose the bid of the only other account. It also returns no
-// sentences if the job needs several slots on one node, because then the bid depends on where other tasks run.
+// The method enough says what bid would get a job a slot: at once with preemption, otherwise the next free slot. It
+// returns nothing if that would disclose the bid of the only other account, or if the job needs several slots on one
+// node: then the bid depends on where other tasks run.
 func (s *standing) enough(view *mechanism.View, job *mechanism.Job) []string {
 	others, gets := &s.auction.waiting, "would win the next free slot"
 	if s.auction.preempt {

@@ -23,7 +23,7 @@ func queue(r *rand.Rand, jobs int, price Price) *Problem {
 }
 
 // TestMeasuredGains measures what a fixed lie gains on average, as a part of a job's value, over 200 jobs of 40
-// markets. It uses seeds that no other test uses.
+// markets.
 func TestMeasuredGains(t *testing.T) {
 	for _, seed := range []uint64{1, 2, 3} {
 		for _, price := range []Price{Kth, Pivot} {
@@ -45,7 +45,7 @@ func TestMeasuredGains(t *testing.T) {
 	}
 }
 
-// measured returns the mean gain, and half the width of its 95 % confidence interval.
+// measured returns the mean gain, and half of its 95 % confidence interval.
 func measured(t *testing.T, seed uint64, price Price, factor float64) (mean, margin float64) {
 	var gains []float64
 	for market := range 40 {

@@ -1,14 +1,14 @@
 package highestbid
 
-// heap is a binary heap of small non-negative numbers, each at most once, ordered by key, the least first.
-// Any number can be removed. Reading the first costs O(1), each other operation O(log n).
+// heap is a binary heap of small non-negative numbers, each at most once, the least key first. Any number can be
+// removed. Reading the first costs O(1), each other operation O(log n).
 type heap struct {
 	ties  func(a, b int32) bool // whether a goes before b if both have the same key
 	items []item
 	place []int32 // by number: its position in items plus 1, or 0 if it is not in the heap
 }
 
-// item is a number and its key. The key is stored here so that a comparison reads no other memory.
+// item is a number and its key, which is stored here so that a comparison reads no other memory.
 type item struct {
 	key float64
 	id  int32
@@ -23,8 +23,7 @@ func (h *heap) least() float64 { return h.items[0].key }
 
 func (h *heap) has(id int32) bool { return int(id) < len(h.place) && h.place[id] > 0 }
 
-// keep inserts id with a key if in is true, and removes id otherwise. The key of a number that is in the heap must not
-// change.
+// keep inserts id with a key if in is true, and removes id otherwise. The key of a number in the heap must not change.
 func (h *heap) keep(id int32, key float64, in bool) {
 	switch {
 	case in == h.has(id):
@@ -35,7 +34,7 @@ func (h *heap) keep(id int32, key float64, in bool) {
 	}
 }
 
-// put inserts id with a key, or changes its key if id is in the heap.
+// put inserts id with a key, or changes its key.
 func (h *heap) put(id int32, key float64) {
 	if h.has(id) {
 		if h.items[h.place[id]-1].key == key {
@@ -64,12 +63,11 @@ func (h *heap) remove(id int32) {
 	}
 }
 
-// before reports whether x comes before y in the order.
 func (h *heap) before(x, y item) bool {
 	return x.key < y.key || x.key == y.key && h.ties(x.id, y.id)
 }
 
-// up moves x up from position i to its place. It reports whether x has moved.
+// up moves x up from position i, and reports whether x has moved.
 func (h *heap) up(i int, x item) bool {
 	start := i
 	for i > 0 {

@@ -11,9 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// history is what a live market remembers to price its jobs: the number of slots over time, and jobs. It
-// keeps all jobs whose time overlaps with a job that is not settled, directly or through a chain of other
-// jobs.
+// history is what a live market remembers to price its jobs: the number of slots over time, and jobs. It keeps all jobs
+// whose time overlaps with a job that is not settled, directly or through a chain of others.
 type history struct {
 	jobs  map[messages.JobID]*record
 	kept  int        // number of jobs after the last prune
@@ -37,7 +36,6 @@ func newHistory() history {
 	return history{jobs: map[messages.JobID]*record{}, told: true}
 }
 
-// put adds a job of the view to the history, or updates it.
 func (h *history) put(job *mechanism.Job) {
 	r := h.jobs[job.Job]
 	if r == nil || r.ended != 0 {
@@ -47,24 +45,22 @@ func (h *history) put(job *mechanism.Job) {
 	r.received = max(r.received, job.Received)
 }
 
-// end records when and how a job has ended.
 func (h *history) end(id messages.JobID, at messages.Time, state job.State, received messages.Duration) {
 	if r := h.jobs[id]; r != nil {
 		r.ended, r.received, r.left = at, received, state == job.Cancelled
 	}
 }
 
-// offer records the number of slots from now on.
 func (h *history) offer(slots int) {
 	if n := len(h.slots); n == 0 || h.slots[n-1].slots != slots {
 		h.slots, h.told = append(h.slots, capacity{float64(h.now), slots}), false
 	}
 }
 
-// The constant often is the number of jobs by which the history may grow before prune runs again.
+// The constant often is by how many jobs the history may grow before prune runs again.
 const often = 64
 
-// prune forgets jobs on which no price depends: settled jobs that ended before any job that is still needed arrived.
+// prune forgets jobs on which no price depends: settled jobs that ended before any needed job arrived.
 func (h *history) prune() {
 	if len(h.jobs) < 2*h.kept+often {
 		return
@@ -92,7 +88,7 @@ func (h *history) prune() {
 	}
 }
 
-// contender returns a job, as a contender, with its slot time as far as it is known now.
+// contender returns a job with its slot time as far as it is known.
 func (h *history) contender(id messages.JobID) contender {
 	r := h.jobs[id]
 	c := contender{bid: r.bid, since: float64(r.since), order: uint64(id), enters: float64(r.enters),

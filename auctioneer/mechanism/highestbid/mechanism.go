@@ -10,9 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// Mechanism runs a live market. Each class of slots is an auction of its own, in which each task competes with its
-// job's bid. It remembers the bidders, so that the cost of an update depends on the number of changes. A new
-// Mechanism with the same view decides the same. It implements mechanism.Incremental.
+// Mechanism runs a live market. Each class of slots is an auction, in which each task competes with its job's bid. It
+// remembers the bidders, so the cost of an update depends on the number of changes. A new Mechanism with the same view
+// decides the same. It implements mechanism.Incremental.
 type Mechanism struct {
 	rule    Rule
 	market  messages.Name
@@ -21,8 +21,7 @@ type Mechanism struct {
 	roster  *roster           // nil before the first decision
 }
 
-// New makes the mechanism of a valid market. The default algorithm is HB, and the default price the k-th
-// price.
+// New makes the mechanism of a valid market. The defaults are algorithm HB and the k-th price.
 func New(m market.Market) (*Mechanism, error) {
 	c := &Mechanism{market: m.Name, reserve: m.ReservePrice(), rule: ruleOf(&m)}
 	if c.reserve > MostRate {
@@ -40,8 +39,8 @@ var (
 	_ mechanism.Lining      = (*Mechanism)(nil)
 )
 
-// Admit refuses a bid that this market cannot rank. It also refuses a bid below the reserve, because its job could be
-// charged more than it bids.
+// Admit refuses a bid that this market cannot rank, and a bid below the reserve: its job could be charged more than it
+// bids.
 func (c *Mechanism) Admit(_ *mechanism.View, bid *mechanism.Bid) error {
 	switch {
 	case bid.Rate == 0 && c.reserve > 0:
@@ -60,13 +59,12 @@ func (c *Mechanism) Admit(_ *mechanism.View, bid *mechanism.Bid) error {
 	return nil
 }
 
-// Order compares two jobs. Under HB, the job with the higher bid gets a slot first; if bids are equal, the job that was
-// submitted earlier.
+// Order compares two jobs. Under HB, the higher bid gets a slot first, and of equal bids the earlier submission.
 func Order(x, y *mechanism.Job) int {
 	return cmp.Or(cmp.Compare(y.Rate, x.Rate), cmp.Compare(x.Arrived, y.Arrived), cmp.Compare(x.Job, y.Job))
 }
 
-// Settle charges what the job accrued while its tasks ran, at most its budget. How the job ended does not matter.
+// Settle charges what the job accrued while its tasks ran, at most its budget, however it ended.
 func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	ended := lower(end.State)
 	p := mechanism.Payment{From: job.Job, Amount: job.Accrued, Reason: ended + ": the price of the slots it had, for the time it had them"}

@@ -40,14 +40,14 @@ type Config struct {
 	Operator func(messages.Name) bool // may set terms, close cycles and see everything
 	Service  func(messages.Name) bool // may accept and charge authorisations
 
-	// Attempt is how long one message waits for its answer; default 5 s. FirstBackoff and LastBackoff are the
-	// shortest and longest wait between attempts; defaults 100 ms and 30 s.
+	// Attempt is how long one message waits for its answer; default 5 s. FirstBackoff and LastBackoff are the shortest
+	// and longest wait between attempts; defaults 100 ms and 30 s.
 	Attempt, FirstBackoff, LastBackoff messages.Duration
-	// LeastVisit is the smallest authorisation that this site accepts, and the smallest remittance: small amounts
-	// cost the banks as much work as large ones. Default 0.01 credits.
+	// LeastVisit is the smallest authorisation that this site accepts, and the smallest remittance; default 0.01
+	// credits. Small amounts cost the banks as much work as large ones.
 	LeastVisit messages.Credits
-	// SilentAfter is how long a peer's bank may leave messages unanswered; default an hour. Then the peer is suspended
-	// until it answers. A peer without outstanding messages is sent a greeting every quarter of this time.
+	// SilentAfter is how long a peer's bank may leave messages unanswered before it is suspended; default an hour. A
+	// peer without outstanding messages is sent a greeting every quarter of this time.
 	SilentAfter messages.Duration
 	// Tick is the time between two checks for things that have expired; default 1 s.
 	Tick messages.Duration

@@ -18,8 +18,8 @@ import (
 
 const hour = messages.Duration(3600_000_000_000)
 
-// TestAuthorisationsOverTheBus takes authorisations from the request to the settlement. The bus loses a third of the
-// messages, and the sites are cut off from each other for a time.
+// TestAuthorisationsOverTheBus takes authorisations from the request to the settlement, while the bus loses a third of
+// the messages.
 func TestAuthorisationsOverTheBus(t *testing.T) {
 	east, west := pair(t)
 	east.road.set(0.3)
@@ -91,8 +91,7 @@ func settle(t *testing.T, sides ...*site) {
 	}
 }
 
-// TestUnknownOutcomes: the outcome of a command is unknown. The command must be sent again, and be carried out only
-// once.
+// TestUnknownOutcomes: a command whose outcome is unknown must be sent again, and be carried out only once.
 func TestUnknownOutcomes(t *testing.T) {
 	east, west := pair(t)
 	for _, loss := range []mailbox.Loss{mailbox.LoseAnswer, mailbox.LoseCommand} {

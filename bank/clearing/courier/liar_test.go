@@ -92,8 +92,8 @@ func TestPositionsThatCannotBeAreRefused(t *testing.T) {
 	}
 }
 
-// TestPagesThatCannotBeAreRefused checks that a line of a peer's book is refused if it says that more was moved than
-// was asked, or that a refused instruction moved anything.
+// TestPagesThatCannotBeAreRefused: a line of a peer's book says that more was moved than was asked, or that a refused
+// instruction moved something.
 func TestPagesThatCannotBeAreRefused(t *testing.T) {
 	for what, line := range map[string]clearingmsg.ClearingLine{
 		"more than was asked":        {Asked: 1, Moved: 2},
@@ -125,7 +125,6 @@ func TestWordsOfAPeersBankAreTamed(t *testing.T) {
 }
 
 // TestAPeersInstructionsArePaced checks that a peer cannot fill this site's log, not even with refused instructions.
-// The peer can send at once the instructions that an interruption delayed.
 func TestAPeersInstructionsArePaced(t *testing.T) {
 	east, keys := liar(t, clearingmsg.Position{}, clearingmsg.ClearingLine{})
 	must[clearingmsg.PeerReply](east, "ops", clearingmsg.VerbPeer, clearingmsg.PeerRequest{Peer: "west", Keys: []string{sure(keys.PublicKey())}, Limit: 1000 * messages.Credit})
@@ -183,8 +182,8 @@ func TestAPeersInstructionsArePaced(t *testing.T) {
 	}
 }
 
-// TestARepeatedMessageIsPaced: a peer repeats one message, or sends messages with wrong signatures. None of these may
-// become an entry of the log. The bank may check no more signatures than the peer's rate allows.
+// TestARepeatedMessageIsPaced: a peer repeats one message, or sends wrong signatures. None of this may be in the log,
+// and the bank may check only as many signatures as the peer's rate allows.
 func TestARepeatedMessageIsPaced(t *testing.T) {
 	for what, forge := range map[string]bool{"repeated": false, "with a wrong signature": true} {
 		t.Run(what, func(t *testing.T) {
@@ -234,7 +233,7 @@ func sure[T any](value T, err error) T {
 }
 
 // TestAPeerThatAnswersNothingCostsNoLog: a peer signs empty answers again and again. It must be suspended like a silent
-// peer, even if it sends greetings. None of this may be in the log.
+// peer.
 func TestAPeerThatAnswersNothingCostsNoLog(t *testing.T) {
 	network := bus.NewMemory()
 	east := open(t, network, "east")

@@ -9,10 +9,9 @@ import (
 )
 
 // Every instruction of a peer takes room in the log, even if it is refused. So a peer may send paceBurst instructions
-// at once, which is as many as can wait after an interruption, and then one in each paceEvery. An instruction that is
-// refused, or moves almost nothing, counts as paceOfIdle instructions. A repeated message, or one with a wrong
-// signature, takes no room in the log. It counts as one instruction, because its signature takes about a tenth of a
-// millisecond to verify.
+// at once, and then one in each paceEvery. An instruction that is refused, or moves almost nothing, counts as
+// paceOfIdle instructions. A repeated message, or one with a wrong signature, takes no room, but a tenth of a
+// millisecond to verify. It counts as one instruction.
 const (
 	paceBurst  = clearing.MaxVisits + clearing.MaxOutstanding
 	paceEvery  = messages.Duration(5 * time.Millisecond)
@@ -20,8 +19,8 @@ const (
 	paceOfIdle = 20
 )
 
-// pace limits the rate of instructions of each peer. For each peer it stores the time from which the peer may again
-// send paceBurst instructions at once.
+// pace limits the rate of instructions of each peer. It stores when each peer may again send paceBurst instructions at
+// once.
 type pace struct {
 	mu   sync.Mutex
 	full map[messages.Name]messages.Time

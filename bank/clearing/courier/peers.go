@@ -36,8 +36,8 @@ func (p *peers) ask(ctx context.Context, peer messages.Name, verb string, reques
 	return wire.UnmarshalReply(data, reply)
 }
 
-// collect asks all peers at the same time for their positions in a cycle. A position with a wrong signature is reported
-// as a fault. A peer that does not answer, or has not closed the cycle, is left out without a fault.
+// collect asks all peers at the same time for their positions in a cycle. A wrong signature is a fault. A peer that
+// does not answer, or has not closed the cycle, is left out.
 func (p *peers) collect(ctx context.Context, cycle uint64) (positions []clearingmsg.Position, faults []string) {
 	ctx, cancel := context.WithTimeout(ctx, p.config.Attempt.Std())
 	defer cancel()
@@ -124,7 +124,7 @@ func (p *peers) theirBook(ctx context.Context, peer, sender messages.Name) (line
 // maxBook is the maximum number of lines that are requested of a book. No book keeps as many.
 const maxBook = 20 * clearingmsg.MaxBookLines
 
-// pages collects the pages of a book, up to the last number of the first page. It returns the lines and that number.
+// pages collects the pages of a book, up to the last number of the first page. It also returns that number.
 func pages(sender messages.Name, page func(clearingmsg.LinesRequest) (clearingmsg.Lines, error)) (all []clearingmsg.ClearingLine, last uint64, err error) {
 	for next := uint64(1); (next == 1 || next <= last) && len(all) < maxBook; {
 		p, err := page(clearingmsg.LinesRequest{Sender: sender, From: next})

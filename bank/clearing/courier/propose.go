@@ -27,7 +27,7 @@ func (p *proposer) submit(ctx context.Context, command clearing.Command) (cleari
 	return p.propose(ctx, command)
 }
 
-// screen returns an error for a command that is wrong in any state of the books, so that it never reaches the log.
+// screen returns an error for a command that is wrong in any state of the books. Such a command never reaches the log.
 func (p *proposer) screen(command *clearing.Command) error {
 	return p.check(func(s *clearing.State) *clearing.Rejected { return s.Screen(command) })
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // Reincarnate gives the site a new incarnation if its state was restored from a backup. Call it before anything is sent
-// to a peer or carried out for a peer. If several replicas were restored from one backup, the first leader does it.
+// to a peer or carried out for a peer. Only the first leader after a restore changes anything.
 func (c *Courier) Reincarnate(ctx context.Context) error {
 	var last uint64
 	var backup messages.Time
@@ -27,8 +27,8 @@ func (c *Courier) Reincarnate(ctx context.Context) error {
 	return err
 }
 
-// compare checks whether this bank lost a part of its books with a peer. If nothing was lost, the two banks trade
-// again; otherwise an operator decides.
+// compare checks whether this bank lost a part of its books with a peer. If not, the two banks trade again; otherwise
+// an operator decides.
 func (p *peers) compare(ctx context.Context, peer messages.Name) error {
 	books, err := p.reconcile(ctx, peer)
 	if err != nil {

@@ -32,7 +32,7 @@ type failure struct {
 	since messages.Time // time of the first of these failures
 }
 
-// run starts attend for each peer, also for peers that are added later. When something is due, it proposes a command
+// run starts attend for each peer, and for peers that are added later. When something is due, it proposes a command
 // that sets the time.
 func (s *sender) run(ctx context.Context) {
 	var loops sync.WaitGroup
@@ -73,9 +73,8 @@ func (s *sender) expire(ctx context.Context) {
 	}
 }
 
-// attend sends one peer the messages that it has not answered. After a failure attend waits, even if there are new
-// messages, because a busy site must not overload a peer that is down. Each wait is random, between half of its maximum
-// and the maximum.
+// attend sends one peer the messages that it has not answered. After a failure attend waits, even for new messages: a
+// busy site must not overload a peer that is down. Each wait is random, between half of its maximum and the maximum.
 func (s *sender) attend(ctx context.Context, peer messages.Name) {
 	waits, failures := backoff.Backoff{First: s.config.FirstBackoff.Std(), Last: s.config.LastBackoff.Std()}, 0
 	var told uint64 // the peer was told that this site has the outcomes up to this number
@@ -124,8 +123,8 @@ func (s *sender) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// idle waits for new messages. It returns true when there are some, or when ctx has ended. It returns false when it is
-// time to send a greeting.
+// idle waits for new messages. It returns false when it is time to send a greeting, and otherwise true, also when ctx
+// has ended.
 func (s *sender) idle(ctx context.Context, news <-chan struct{}) bool {
 	ask := time.NewTimer(s.config.SilentAfter.Std() / 4)
 	defer ask.Stop()
@@ -160,8 +159,8 @@ func (s *sender) suspend(ctx context.Context, peer messages.Name) {
 	s.config.Log.Warn("a peer is suspended, because its bank does not answer", zap.String("peer", peer), zap.Time("since", since.Std()))
 }
 
-// failed stores the failure of a message to a peer. A nil err means that the peer has answered; then failed removes the
-// stored failures.
+// failed stores the failure of a message to a peer. With a nil err, the peer has answered, and the stored failures are
+// removed.
 func (s *sender) failed(peer messages.Name, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,8 +201,8 @@ func (s *sender) exchange(ctx context.Context, m clearingmsg.Instructions) error
 	return s.learn(ctx, len(m.List) > 0, &receipt)
 }
 
-// learn proposes the outcomes of a receipt. If the message asked something and the receipt answers nothing, learn
-// returns an error. Then the message is sent again, as to a silent peer.
+// learn proposes the outcomes of a receipt. An empty receipt for a message that asked something is an error: the
+// message is sent again, as to a silent peer.
 func (s *sender) learn(ctx context.Context, asked bool, receipt *clearingmsg.SignedReceipt) error {
 	command := clearing.Command{Receipt: receipt}
 	if err := s.proposer.screen(&command); err != nil {

@@ -139,8 +139,8 @@ func (c *Courier) mayPeer(caller messages.Name, r *clearingmsg.PeerRequest) erro
 	return nil
 }
 
-// instruct carries out the instructions of a peer's bank. The caller must be the bank that signed them. Any replica may
-// answer a repeated message without the log, because a committed outcome does not change.
+// instruct carries out the instructions of a peer's bank, which must be the caller. Any replica may answer a repeated
+// message without the log, because a committed outcome does not change.
 func (c *Courier) instruct(ctx context.Context, caller messages.Name, r clearingmsg.SignedInstructions) (clearingmsg.SignedReceipt, error) {
 	if caller != messages.ServiceIdentity(r.Instructions.From) {
 		return clearingmsg.SignedReceipt{}, messages.Errorf(messages.PermissionDenied, "caller %q: only the bank of the sender's site may deliver the message", caller)
@@ -179,8 +179,8 @@ func (c *Courier) instruct(ctx context.Context, caller messages.Name, r clearing
 	return clearing.SignReceipt(c.config.Signer, *result.Receipt)
 }
 
-// wasted returns how many new instructions of a message were idle or refused. Their outcomes are at the end of
-// outcomes, after those of repeated instructions.
+// wasted returns how many new instructions of a message were idle or refused. Their outcomes are the last ones in
+// outcomes.
 func wasted(idle []bool, outcomes []money.TransferResult) (n int) {
 	fresh := outcomes[max(0, len(outcomes)-len(idle)):]
 	for i := range fresh {

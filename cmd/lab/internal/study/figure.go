@@ -2,8 +2,7 @@ package study
 
 import "github.com/candor-grid/candor/cmd/lab/internal/chart"
 
-// Figure is a plot, saved as NAME.svg. Its lines are drawn when the report is
-// written.
+// Figure is a plot, saved as NAME.svg. Its lines are drawn when the report is written.
 type Figure struct {
 	Name string
 	*chart.Chart
@@ -29,14 +28,12 @@ func (f *Figure) Estimates(name string, style int, x []float64, of []Estimate) {
 	f.lines = append(f.lines, l)
 }
 
-// Points adds points in the colour of a style, with a name in the legend unless it
-// is empty.
+// Points adds points in the colour of a style. The name is for the legend; "" means not in it.
 func (f *Figure) Points(name string, style int, x, y []float64) {
 	f.add(chart.Line{Name: name, Style: style, Points: true}, x, y)
 }
 
-// Lines adds named lines, with styles counted from 0. At x[k] they have the values y(k), in the
-// order of the names.
+// Lines adds named lines, with styles counted from 0. At x[k] they have the values y(k), in the order of the names.
 func (f *Figure) Lines(names []string, x []float64, y func(k int) []float64) {
 	lines := make([]chart.Line, len(names))
 	for l, name := range names {

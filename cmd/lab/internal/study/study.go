@@ -24,7 +24,7 @@ type Options struct {
 	Seed   uint64
 	Quick  bool   // a small version for tests: it takes seconds, and its numbers are only plausible
 	Traces string // the directory of the logs
-	// Told, if not nil, is called during a long study, with the part that is done and the result of the last part.
+	// Told may be nil. It is called during a long study, with the part that is done and the result of the last part.
 	Told func(done, of int, what string)
 }
 
@@ -68,8 +68,8 @@ type Report struct {
 	Figures []*Figure
 }
 
-// Write draws the figures and writes the report of the study into a directory: NAME.json, NAME.md and the figures. It
-// makes the directory if it is missing.
+// Write draws the figures and writes a study's report into a directory: NAME.json, NAME.md and the figures. It makes a
+// missing directory.
 func (r *Report) Write(dir, name string) error {
 	for _, f := range r.Figures {
 		f.Title, _, _ = strings.Cut(r.Page.captions[f.Name], ": ")

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// TestEstimated computes the interval of the numbers 1 to 5, whose standard deviation is √2.5. Student's t for 4
-// degrees of freedom is 2.776.
+// The standard deviation of the numbers 1 to 5 is √2.5. Student's t for 4 degrees of freedom is 2.776.
 func TestEstimated(t *testing.T) {
 	e := Estimated([]float64{1, 2, 3, 4, 5})
 	if want := 2.776 * math.Sqrt(2.5/5); e.Mean != 3 || math.Abs(e.Half-want) > 1e-3 {
@@ -42,7 +41,7 @@ func TestReportIsWritten(t *testing.T) {
 	}
 }
 
-// TestFigureThatCannotBeDrawn checks that no file of a report is written if a figure cannot be drawn.
+// If a figure cannot be drawn, no file of a report is written.
 func TestFigureThatCannotBeDrawn(t *testing.T) {
 	f := NewFigure("f", "x", "y")
 	f.Line("l", 0, []float64{1, 2}, []float64{1, math.NaN()})

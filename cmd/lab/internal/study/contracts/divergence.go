@@ -29,8 +29,8 @@ const (
 	quickDraws       = 300
 )
 
-// rules are the bandwidths that are compared. The paper does not name its rule. It only cites a book. In two
-// dimensions, Silverman's bandwidths equal Scott's.
+// rules are the compared bandwidths. The paper does not name its rule, but cites a book. In two dimensions, Silverman's
+// bandwidths equal Scott's.
 var rules = []density.Rule{density.ScottFull, density.ScottDiag}
 
 // point has the divergence in nats over the repetitions.
@@ -91,7 +91,7 @@ func (n divergenceNumbers) page(times, each int) *study.Page {
 	return p
 }
 
-// at returns the point for a number of samples, with the rule that our estimator uses.
+// at returns the point for a number of samples, with the rule of our estimator.
 func (n divergenceNumbers) at(samples int) point {
 	of := n[density.ScottFull]
 	if k := slices.IndexFunc(of, func(p point) bool { return p.Samples == samples }); k >= 0 {
@@ -100,8 +100,8 @@ func (n divergenceNumbers) at(samples int) point {
 	return point{Samples: samples, Mean: math.NaN(), Variance: math.NaN()}
 }
 
-// verdict judges the paper's statements. It counts the variance as nearly zero if it is at most a hundredth of the
-// variance with the fewest samples, which is the height of the figure. It counts the mean as converged if four times as
+// verdict judges the paper's statements. The variance counts as nearly zero if it is at most a hundredth of the
+// variance with the fewest samples, which is the height of the figure. The mean counts as converged if four times as
 // many samples lower it by less than a tenth of a nat.
 func (n divergenceNumbers) verdict(p *study.Page) {
 	five, twenty, fifty, last := n.at(5), n.at(20), n.at(50), n.at(200)

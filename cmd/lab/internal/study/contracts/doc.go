@@ -9,12 +9,12 @@
 // Types are sigmoids of 100 credits. The pair (μ, δ) is normal around (2000, 1000) seconds with standard deviations
 // 1000 and 500, and is drawn again until it is a valid valuation. A distribution of types is estimated with Gaussian
 // kernels by Scott's rule. The paper runs Hadoop on a cluster. Here the cluster is one server that works on one job at
-// a time, in the order of package deadlineaware. It resumes jobs that it interrupts, and knows how much work each job
-// has left. The work of a job is exponentially distributed. The paper does not report its jobs' work.
+// a time, in the order of package deadlineaware. It resumes interrupted jobs, and knows how much work each has left.
+// The work of a job is exponentially distributed, because the paper does not report it.
 //
 // The result of figure 6 is reversed here: users get more if the training set has half of the true times. The cause is
 // the scheduler, not the menus. Without surrogates, if the scheduler sees half of the true times, users receive −0.2 ±
-// 0.3, 7.0 ± 5.6 and 21 ± 11 credits more for a job at loads 0.8, 0.9 and 0.95. If the training set has twice the true
-// times, users receive 1.2 ± 0.5, 2.5 ± 1.5 and 6.1 ± 3.0 credits less. With the true times, the scheduler lets jobs
-// whose value falls late wait too long, and longer if the queue is long.
+// 0.3, 7.0 ± 5.6 and 21 ± 11 credits more for a job at loads 0.8, 0.9 and 0.95. With twice the true times, users
+// receive 1.2 ± 0.5, 2.5 ± 1.5 and 6.1 ± 3.0 credits less. With the true times, the scheduler lets jobs whose value
+// falls late wait too long, and longer if the queue is long.
 package contracts

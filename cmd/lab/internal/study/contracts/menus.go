@@ -20,9 +20,9 @@ var Menus = study.Study{
 // shownJobs is the number of jobs that get a menu.
 const shownJobs = 4
 
-// workSeconds is the mean work of the other jobs, in seconds. The paper gives neither the number nor the work of the
-// other jobs. With few other jobs, all work is done when the value of a typical job begins to fall. With many, the work
-// ends long after the value is gone.
+// workSeconds is the mean work of the other jobs, in seconds. The paper gives neither their number nor their work. With
+// few other jobs, all work is done when the value of a typical job begins to fall. With many, it ends long after the
+// value is gone.
 const workSeconds = 130
 
 var crowds = []int{15, 30}
@@ -63,7 +63,7 @@ func menus(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: numbers, Page: menusPage(numbers), Figures: figures}, nil
 }
 
-// compete draws the four jobs with menus and the other jobs. The four jobs do not depend on the number of other jobs.
+// compete draws the four jobs with menus and the other jobs, on whose number the four do not depend.
 func compete(others int, seed uint64) (*competition, error) {
 	r := rand.New(rand.NewPCG(seed, 4))
 	class, err := trainings[0].train(r)
@@ -98,7 +98,7 @@ func compete(others int, seed uint64) (*competition, error) {
 	return out, nil
 }
 
-// menu returns the menu that a job would get. It does not add the job to the cluster.
+// menu returns the menu that a job would get. It does not add the job.
 func (c *cluster) menu(t jobmsg.Valuation, work float64, class contract.Sampler, seed uint64) (*menu, error) {
 	j, err := c.join(t, work)
 	if err != nil {

@@ -7,8 +7,7 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study"
 )
 
-// tie is the largest difference, in credits, of two utilities that count as equal. It is the rounding error of the
-// matching.
+// tie is the largest difference, in credits, of two utilities that count as equal: the rounding error of the matching.
 const tie = 1e-9
 
 func (c *competition) figures() []*study.Figure {

@@ -19,7 +19,7 @@ func typed(x []float64) jobmsg.Valuation {
 	return jobmsg.Valuation{Class: jobmsg.Sigmoidal, Max: best, Mu: x[0], Delta: x[1]}
 }
 
-// normal returns a function that draws types. Their means and standard deviations are the true ones, multiplied by the
+// normal returns a function that draws types. Means and standard deviations are the true ones, multiplied by the
 // argument part.
 func normal(part float64) contract.Sampler {
 	return func(r *rand.Rand) jobmsg.Valuation {
@@ -33,16 +33,15 @@ type training struct {
 	part    float64 // factor for the true means and deviations: 1 is truthful
 }
 
-// The training sets of the paper, and controls. The paper's untruthful types are more urgent than the true types. In
-// one control they are less urgent. Two controls have no surrogates: every job is scheduled with its own type, or with
-// its own type with halved times, and pays nothing.
+// These are the training sets of the paper, and controls. The paper's untruthful types are more urgent than the true
+// types. In one control they are less urgent. Two controls have no surrogates: every job is scheduled with its own
+// type, or with halved times, and pays nothing.
 var (
 	trainings = []training{{"500 truthful", 500, 1}, {"20 truthful", 20, 1}, {"500 untruthful", 500, 0.5}}
 	controls  = []training{{"500 less urgent", 500, 2}, {"no surrogates", 0, 1}, {"no surrogates, times halved", 0, 0.5}}
 )
 
-// train draws the training set and estimates the distribution of types from it. It returns nil if there is no training
-// set.
+// train draws the training set and estimates the distribution of types from it, or returns nil without a training set.
 func (t *training) train(r *rand.Rand) (contract.Sampler, error) {
 	if t.samples == 0 {
 		return nil, nil

@@ -1,6 +1,6 @@
 // Package gu reproduces the results of Y. Gu, J. Tao, G. Li, D. W. Sun, X. Wu, P. P. Jayaraman and R. Ranjan, "A
 // preemptive truthful VMs allocation online mechanism in private cloud": the example of tables 1 to 3, and figures 3 to
-// 7 on the RICC log, with payments at full scale.
+// 7 on the RICC log, with payments.
 //
 // # Model
 //
@@ -9,7 +9,7 @@
 // of mean 2; its value is l·Y with Y exponential of mean 50, drawn separately for each task. Values and payments are
 // counted for records 101 to 10,100, the paper's records: they have as many tasks as the paper's table 6 says. The 100
 // records before and the 3,000 after compete too. In the paper, all records that arrive before the last deadline
-// compete. They are most of the log.
+// compete: most of the log.
 //
 // Offline is the paper's approximation of the best value. It takes the tasks with the largest value per unit of length,
 // as long as the lengths fit into the capacity times the duration from the first arrival to the last. It is not an

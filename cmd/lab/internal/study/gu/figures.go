@@ -19,8 +19,8 @@ var Figures = study.Study{
 	Run:   figures,
 }
 
-// capacities and scarcities are numbers of slots, divided by the average capacity. lambdas are values of λ. These lists
-// are the axes of the figures.
+// capacities and scarcities are numbers of slots, divided by the average capacity. lambdas are values of λ. They are
+// the axes of the figures.
 var (
 	capacities  = []float64{0.25, 0.5, 0.75, 1, 1.25, 1.5, 2}
 	lambdas     = []float64{0, 0.2, 0.4, 0.6, 0.8, 1}
@@ -96,7 +96,7 @@ func figures(o study.Options) (*study.Report, error) {
 
 func (c *crowd) slots(part float64) int { return max(1, int(math.Round(part*c.average))) }
 
-// The method at runs all rules with the given part of the average capacity.
+// at runs all rules with the given part of the average capacity.
 func (c *crowd) at(part float64, seed uint64) (*point, error) {
 	out := &point{Capacity: part, Slots: c.slots(part)}
 	out.Offline, out.OffTasks = c.offline(out.Slots)
@@ -125,8 +125,7 @@ func (c *crowd) run(slots int, rule deadline.Rule, lambda float64, pays bool) (o
 	return c.count(o.Completed, o.Payments()), nil
 }
 
-// grouped runs the monotone rule with five groups. It draws the group of each task, and divides the slots among the
-// groups.
+// grouped runs the monotone rule. It draws one of five groups for each task, and divides the slots among the groups.
 func (c *crowd) grouped(slots int, seed uint64) (outcome, error) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	g := &deadline.Groups{}
@@ -143,7 +142,6 @@ func (c *crowd) grouped(slots int, seed uint64) (outcome, error) {
 	return c.count(o.Completed, o.Payments), nil
 }
 
-// count adds up the results of the counted tasks.
 func (c *crowd) count(completed []bool, payments []float64) (out outcome) {
 	for i, done := range completed {
 		if !done || !c.counted[i] {
@@ -159,7 +157,7 @@ func (c *crowd) count(completed []bool, payments []float64) (out outcome) {
 }
 
 // offline computes the paper's approximation of the best value. It takes the tasks with the largest value per unit of
-// time that fit, and returns the value and the number of the counted tasks among them.
+// time that fit, and returns the value and the number of the counted ones.
 func (c *crowd) offline(slots int) (value float64, number int) {
 	order := make([]int, len(c.tasks))
 	for i := range order {
@@ -181,8 +179,8 @@ func (c *crowd) offline(slots int) (value float64, number int) {
 }
 
 // bound returns an upper bound on the value of the counted tasks in any schedule: the value of the tasks with the
-// largest value per unit of time that fit into all slots from the first arrival to the last deadline. It counts only
-// the part of the last task that fits.
+// largest value per unit of time that fit into all slots from the first arrival to the last deadline. Of the last task,
+// it counts only the part that fits.
 func (c *crowd) bound(slots int) (value float64) {
 	var own []deadline.Task
 	first, last := math.MaxInt, math.MinInt

@@ -13,13 +13,12 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study/studytest"
 )
 
-// paperAllocation has, for each unit of time from 100 to 104, the user who has the slot in the paper's example.
+// paperAllocation has the user who has the slot in the paper's example, for each unit of time from 100 to 104.
 // paperPayment is the payment of each of the two users whose tasks complete.
 var paperAllocation = []int{1, 1, 1, 2, 2}
 
 const paperPayment = 22
 
-// TestExampleIsThePapers compares the example with tables 1 to 3 of the paper.
 func TestExampleIsThePapers(t *testing.T) {
 	r, err := Example.Run(study.Options{})
 	if err != nil {
@@ -38,7 +37,7 @@ func TestExampleIsThePapers(t *testing.T) {
 	}
 }
 
-// small writes a log of 300 records with the file name of the RICC log, and returns its directory.
+// small writes a log of 300 records under the file name of the RICC log, and returns its directory.
 func small(t *testing.T) string {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 1))
@@ -55,8 +54,7 @@ func small(t *testing.T) string {
 	return dir
 }
 
-// TestFiguresBearThePaperOut runs a small study, which must confirm the statements of the paper's text about value,
-// tasks and payments.
+// A small study must confirm the statements of the paper's text about value, tasks and payments.
 func TestFiguresBearThePaperOut(t *testing.T) {
 	r := studytest.Run(t, Figures, study.Options{Seed: 1, Quick: true, Traces: small(t)})
 	n := r.Numbers.(*figureNumbers)

@@ -88,7 +88,7 @@ func (n *figureNumbers) lambdaRows() (out [][]string) {
 	return out
 }
 
-// verdict compares our numbers with the statements of the paper's text about its figures. The figures print no numbers.
+// verdict compares our numbers with the paper's text. The figures print no numbers.
 func (n *figureNumbers) verdict(p *study.Page) {
 	first, mean, last := &n.ByCapacity[0], &n.ByCapacity[3], &n.ByCapacity[len(n.ByCapacity)-1]
 	grows, falls, groups := true, true, true

@@ -6,9 +6,9 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/batchqueue"
 )
 
-// anew computes payments as the thesis does: it estimates each expectation at the place where it occurs, with separate
-// draws. For each draw, an expectation costs O(jobs) if every job takes the whole machine, and O(jobs²) if jobs have
-// widths. There is an expectation for each pair of jobs.
+// anew computes payments as the thesis does: each expectation is estimated where it occurs, with separate draws. For
+// each draw, an expectation costs O(jobs) if every job takes the whole machine, and O(jobs²) if jobs have widths. There
+// is one for each pair of jobs.
 type anew struct {
 	queue   *batchqueue.Queue
 	scale   scale
@@ -73,7 +73,7 @@ func (a *anew) redraw(j int) {
 	jobs[j].Value, jobs[j].Delay = a.queue.Jobs[j].Value, a.queue.Jobs[j].Delay
 }
 
-// weigh computes cost and loss for the drawn jobs. It does this again for each draw, as the thesis does.
+// weigh computes cost and loss for the drawn jobs, again for each draw, as the thesis does.
 func (a *anew) weigh() {
 	jobs := a.drawn.Jobs
 	if a.drawn.Nodes > 0 {

@@ -18,7 +18,6 @@ var Batch = study.Study{
 	Run:   batch,
 }
 
-// queueSize says how large a study of a batch queue is.
 type queueSize struct {
 	effort
 	costly    effort // for dots that take longest: with the thesis' own payments, or over whole types
@@ -43,12 +42,12 @@ var (
 	}
 )
 
-// batchCrowd are the other users in figures 4.1 and 4.2. Amounts are credits per hour. They are chosen so that the mean
-// threshold is 87.5 for the participant of figure 4.1.
+// batchCrowd are the other users in figures 4.1 and 4.2. Amounts are credits per hour. With them, the mean threshold is
+// 87.5 for the participant of figure 4.1.
 var batchCrowd = crowd{jobs: 8, scale: scale{value: 350, delay: 100}, length: 1}
 
-// The participants of figures 4.1 and 4.2. The value and the cost of delay are from the thesis. The position and the
-// length are our choice.
+// These are the participants of figures 4.1 and 4.2. The value and the cost of delay are from the thesis. The position
+// and the length are our choice.
 var (
 	frontParticipant = participant{0, batchqueue.Job{Value: 129.8, Length: 0.25}, func(job *batchqueue.Job, x float64) { job.Value = x }}
 	queued           = participant{4, batchqueue.Job{Delay: 48.9, Length: 0.5}, func(job *batchqueue.Job, x float64) { job.Delay = x }}
@@ -90,8 +89,7 @@ func batch(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: n, Page: n.page(), Figures: n.figures()}, nil
 }
 
-// front computes figure 4.1 three times: with our payments, with the thesis' payments, and with equation 4.2 as it is
-// printed.
+// front computes figure 4.1 with our payments, with the thesis' payments, and with equation 4.2 as printed.
 func (n *batchNumbers) front(seed uint64) {
 	at, c, e := steps(0, batchCrowd.value, 29), &batchCrowd, n.size.costly
 	s := sweep{Figure: "4.1", Declares: "v", Truth: frontParticipant.truth.Value}
@@ -108,7 +106,7 @@ func (n *batchNumbers) queued(seed uint64) {
 	n.QueuedThesis = n.explore(s, at, e.dots, c.payoff(&queued, e, seed, c.thesis(e.draws, false)))
 }
 
-// timedScale returns a scale with values about as large as thresholds, for a queue of a number of jobs.
+// timedScale returns a scale for a queue of a number of jobs, with values about as large as thresholds.
 func timedScale(jobs int) scale { return scale{value: 25 * float64(jobs-1) * 2, delay: 100} }
 
 // timedCrowd returns the crowd from which the queues of figures 4.4 and 4.5 are drawn.
@@ -133,8 +131,7 @@ func (n *batchNumbers) byDraws(seed uint64) {
 	}
 }
 
-// timeQueue measures the time of all payments of a queue. If both is set, it also measures the time of the thesis'
-// payments.
+// timeQueue measures the time of all payments of a queue, and if both is set also of the thesis' payments.
 func (f *failure) timeQueue(c *crowd, thesis, ours *series, at float64, both bool, draws int, seed uint64) {
 	q, e := c.queue(rand.New(rand.NewPCG(seed, 2))), c.expectation(batchqueue.Priority, draws, seed)
 	if both {
@@ -167,8 +164,8 @@ func (f *failure) imbalances(c *crowd, size *queueSize, seed uint64) (out []unba
 	return out
 }
 
-// balance adds up two numbers over some queues: the absolute value of the sum of the payments, and the sum of their
-// absolute values.
+// balance adds up two numbers over queues: the absolute value of the sum of the payments, and the sum of their absolute
+// values.
 type balance struct{ off, all float64 }
 
 func (b *balance) add(net []float64) {

@@ -17,7 +17,6 @@ func (n *batchNumbers) figures() []*study.Figure {
 	}
 }
 
-// imbalancePlot draws imbalances in per cent.
 func imbalancePlot(name string, of []unbalanced) *study.Figure {
 	p := study.NewFigure(name, "draws of an expectation", "imbalance, %")
 	p.X.Log = true
@@ -63,7 +62,6 @@ func (n *batchNumbers) page() *study.Page {
 	return p
 }
 
-// verdict compares our numbers with the numbers in the thesis' text.
 func (n *batchNumbers) verdict(p *study.Page) {
 	thesis, ours := n.ByJobs[0], n.ByJobs[1]
 	first, last := n.Imbalance[0], n.Imbalance[len(n.Imbalance)-1]

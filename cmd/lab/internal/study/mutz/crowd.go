@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/batchqueue"
 )
 
-// crowd says how queues are drawn: the value of the front job, the costs of delay of the other jobs, and the lengths
-// are uniform from 0. Widths are from 1 to all nodes.
+// crowd says how queues are drawn. The value of the front job, the costs of delay of the others, and the lengths are
+// uniform from 0. Widths are from 1 to all nodes.
 type crowd struct {
 	jobs, nodes int // nodes 0: every job takes the whole machine
 	scale
@@ -46,8 +46,7 @@ func (c *crowd) expectation(mode batchqueue.Mode, draws int, seed uint64) *batch
 }
 
 // sample returns a function that makes a job at position i from a uniform random number. In mode Priority, a larger
-// number gives a larger value or cost of delay. In mode Full, the number is the seed of a generator that draws a whole
-// job.
+// number gives a larger value or cost of delay. In mode Full, the number is the seed of a generator of whole jobs.
 func (c *crowd) sample(mode batchqueue.Mode, i int) func(u float64) batchqueue.Job {
 	switch {
 	case mode == batchqueue.Full:
@@ -74,8 +73,8 @@ type effort struct {
 	draws  int // draws for each expectation
 }
 
-// payoff returns a function of a declaration x and a dot. This function returns the mean payoff of a participant that
-// declares x, over groups of competitors. The competitors depend only on the seed and the dot, not on x.
+// payoff returns a function of a declaration x and a dot. It returns the mean payoff of a participant that declares x,
+// over groups of competitors, which depend only on the seed and the dot.
 func (c *crowd) payoff(p *participant, e effort, seed uint64, pay payer) func(x float64, dot int) (float64, error) {
 	return func(x float64, dot int) (float64, error) {
 		sum := 0.0
@@ -98,8 +97,8 @@ func (c *crowd) payoff(p *participant, e effort, seed uint64, pay payer) func(x 
 	}
 }
 
-// payer decides whether the front job of a queue runs. It returns the decision, the time by which the decision delays
-// the job at a position, and the payment of the job at this position.
+// payer decides whether the front job of a queue runs. For the job at a position, it returns the delay by the decision,
+// and the payment.
 type payer func(q *batchqueue.Queue, position int, seed uint64) (runs bool, delay, payment float64, err error)
 
 // ours returns a payer with Candor's payments.
@@ -117,8 +116,8 @@ func (c *crowd) ours(mode batchqueue.Mode, draws int) payer {
 	}
 }
 
-// thesis returns a payer with the thesis' payments. If printed is true, it uses equation 4.2 as it is printed,
-// otherwise as it is meant.
+// thesis returns a payer with the thesis' payments. If printed is true, it uses equation 4.2 as printed, otherwise as
+// meant.
 func (c *crowd) thesis(draws int, printed bool) payer {
 	return func(q *batchqueue.Queue, position int, seed uint64) (bool, float64, float64, error) {
 		a := newAnew(q, c.scale, draws, rand.New(rand.NewPCG(seed, 1)))

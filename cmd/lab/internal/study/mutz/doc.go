@@ -5,10 +5,9 @@
 //
 // # Model
 //
-// Each study compares Candor's own mechanism with the thesis' way of computing the same thing: expectations that are
-// estimated separately at each place (anew); a table whose cells hold lists of bids, and which is computed again for
-// each bid without this bid (table); random orders, which are drawn again for each payment (anewSearch); and a search
-// of all orders (brute force).
+// Each study compares Candor's own mechanism with the thesis' way: expectations that are estimated separately at each
+// place (anew); a table whose cells hold lists of bids, computed again without each bid (table); random orders, drawn
+// again for each payment (anewSearch); and a search of all orders (brute force).
 //
 // A payoff is what an outcome is really worth to a participant, minus its payment. Dots of a figure that belong
 // together, one for each declaration, have the same competitors. The gain of a lie is the mean of the differences
@@ -16,7 +15,7 @@
 // and its gain is measured with the other half.
 //
 // The thesis uses uniform distributions, and gives their ranges only for figures 5.5 to 5.7. The other ranges are our
-// choice: constants that the pages name, chosen so that the thesis' participants are somewhere in the middle.
+// choice: constants that the pages name, which put the thesis' participants somewhere in the middle.
 //
-// Times are processor times on the machine on which the study runs. Everything else depends only on the seed.
+// Times are processor times on the machine of the study. Everything else depends only on the seed.
 package mutz

@@ -36,8 +36,7 @@ func TestWidthBearsTheThesisOut(t *testing.T) {
 	}
 }
 
-// TestReservationIsTruthful runs a small study. No lie about a value, a deadline or a length may gain in any pool of
-// bids.
+// In a small study, no lie about a value, a deadline or a length may gain in any pool of bids.
 func TestReservationIsTruthful(t *testing.T) {
 	r := studytest.Quick(t, Reservation, 1)
 	studytest.Same(t, r, "Figure 5.5", "Figure 5.6", "Figure 5.7")
@@ -52,8 +51,8 @@ func TestReservationIsTruthful(t *testing.T) {
 	}
 }
 
-// TestSearchIsTruthfulInValue runs a small study of searches. With our fixed candidate orders, no lie about a value may
-// gain in any pool of bids. With newly drawn orders, as in the thesis, some lies must gain.
+// With our fixed candidate orders, no lie about a value may gain in any pool of bids. With newly drawn orders, as in
+// the thesis, some lies must gain.
 func TestSearchIsTruthfulInValue(t *testing.T) {
 	r := studytest.Quick(t, Search, 1)
 	studytest.Same(t, r, "Figure 7.8", "Figure 7.9")
@@ -75,8 +74,7 @@ func TestSearchIsTruthfulInValue(t *testing.T) {
 	}
 }
 
-// TestLiesAreMeasuredOnOtherDots checks that the best lie is chosen with one half of the dots, and its gain measured
-// with the other half.
+// The best lie is chosen with one half of the dots, and its gain measured with the other half.
 func TestLiesAreMeasuredOnOtherDots(t *testing.T) {
 	payoff := map[float64][]float64{0: {9, 1, 9, 1}, 1: {5, 5, 5, 5}, 2: {4, 8, 4, 8}}
 	var f failure

@@ -16,7 +16,6 @@ var Reservation = study.Study{
 	Run:   reserve,
 }
 
-// reservationSize says how large the study is.
 type reservationSize struct {
 	pools     int   // pools of competitors, in figures 5.5 to 5.7
 	bids      []int // numbers of bids in figures 5.8 and 5.9
@@ -41,8 +40,8 @@ const (
 // reserved is the bid of the participant in the thesis.
 var reserved = reservation.Bid{Length: 5, Deadline: 90, Value: 950}
 
-// pool draws bids: lengths from 0 to longest, deadlines within the horizon, and values from 1 to mostWorth. If nodes
-// is not 0, widths are from 1 to nodes.
+// pool draws bids: lengths from 0 to longest, deadlines within the horizon, and values from 1 to mostWorth. Unless
+// nodes is 0, widths are from 1 to nodes.
 func pool(r *rand.Rand, bids, nodes, horizon, longest int) *reservation.Problem {
 	p := &reservation.Problem{Nodes: nodes, Horizon: horizon}
 	for range bids {
@@ -56,7 +55,7 @@ func pool(r *rand.Rand, bids, nodes, horizon, longest int) *reservation.Problem 
 }
 
 // reservationNumbers are the results. Each series has the thesis' times and ours. Our method finds schedules and
-// payments together, so its time of schedules includes the payments.
+// payments together, so its schedule times include the payments.
 type reservationNumbers struct {
 	Payoffs         []*sweep   `json:"payoffs"`           // figures 5.5 to 5.7
 	One             []*sweep   `json:"payoffs_of_a_pool"` // the same with the same competitors in each dot
@@ -102,8 +101,8 @@ func deadline(b *reservation.Bid, x float64) { b.Deadline = int(x) }
 func length(b *reservation.Bid, x float64)   { b.Length = int(x) }
 func breadth(b *reservation.Bid, x float64)  { b.Width = int(x) }
 
-// payoffs computes figures 5.5 to 5.7. Declared lengths are only above the true one, because a bid for less time than
-// needed would be useless. Likewise, declared deadlines are only before the true one.
+// payoffs computes figures 5.5 to 5.7. Declared lengths are only above the true one, and declared deadlines only before
+// it: a bid for less time than needed would be useless.
 func (n *reservationNumbers) payoffs(seed uint64) {
 	for _, d := range []reservationDeclaration{
 		{sweep{Figure: "5.5", Declares: "d", Truth: float64(reserved.Deadline)}, steps(0, float64(reserved.Deadline), 46), deadline},

@@ -50,7 +50,6 @@ func (n *reservationNumbers) page() *study.Page {
 	return p
 }
 
-// verdict compares our numbers with the numbers in the thesis' text.
 func (n *reservationNumbers) verdict(p *study.Page) {
 	p.Section("Same, better, different")
 	for k, says := range []string{"Figure 5.5: no earlier deadline gains over the true one of 90.", "Figure 5.6: no greater length gains over the true one of 5.", "Figure 5.7: no value gains over the true one of 950."} {

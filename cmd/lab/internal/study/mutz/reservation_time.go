@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
 )
 
-// The sizes of the thesis' figures about time: a period of six hours in granules of a quarter of an hour, and 20
-// bids. In each figure, one of these numbers varies.
+// These are the sizes of the thesis' figures about time: a period of six hours in granules of a quarter of an hour, and
+// 20 bids. Each figure varies one of them.
 const (
 	periodSeconds  = 6 * 3600
 	granuleSeconds = 900
@@ -19,8 +19,7 @@ func timedPool(seed uint64, bids, period, granule int) *reservation.Problem {
 	return pool(rand.New(rand.NewPCG(seed, uint64(bids))), bids, 0, period/granule, periodSeconds/granule)
 }
 
-// timeProblem measures the time of schedules and of payments by the thesis' table, and of both together by our
-// method.
+// timeProblem measures the time of schedules and of payments by the thesis' table, and of both together by our method.
 func (n *reservationNumbers) timeProblem(p *reservation.Problem, at float64, schedules, payments, ours *series) {
 	n.timeAll(schedules, at, func() { table(p, -1) })
 	if len(p.Bids) <= n.size.mostTable {
@@ -37,8 +36,8 @@ func (n *reservationNumbers) byBids(seed uint64) {
 	}
 }
 
-// bruteForce computes figure 5.10: the times of all payments with a search of all orders, with the thesis' table, and
-// with our method.
+// bruteForce computes figure 5.10: the times of all payments with a search of all orders, the thesis' table, and our
+// method.
 func (n *reservationNumbers) bruteForce(seed uint64) {
 	n.BruteForce = [3]*series{{Name: "all orders"}, {Name: "table"}, {Name: "ours"}}
 	for _, bids := range n.size.brute {
@@ -59,7 +58,6 @@ func (n *reservationNumbers) bruteForce(seed uint64) {
 	}
 }
 
-// differing returns the number of payments in x and y that differ.
 func differing(x, y []float64) (count int) {
 	for i := range x {
 		if x[i] != y[i] {

@@ -19,7 +19,6 @@ var Search = study.Study{
 	Run:   search,
 }
 
-// searchSize says how large the study is.
 type searchSize struct {
 	pools  int   // number of pools of competitors, in figures 7.1 to 7.4
 	depth  int   // depth of their searches
@@ -38,9 +37,9 @@ var (
 		bids: []int{20, 40, 80}, few: []int{2, 6, 10}, tests: 4, brute: []int{2, 4, 6}}
 )
 
-// Numbers of nodes and competitors for figures 7.1 to 7.4, 7.10 and 7.11. The thesis does not give them. With these
-// numbers, the probabilities that the participant's job runs are similar to those in the thesis. These figures have the
-// period of figures 5.5 to 5.7. The other figures have a day in quarters of an hour, as in the thesis.
+// These are the numbers of nodes and competitors for figures 7.1 to 7.4, 7.10 and 7.11. The thesis does not give them.
+// With these, the participant's job runs with probabilities similar to the thesis'. These figures have the period of
+// figures 5.5 to 5.7. The others have a day in quarters of an hour, as in the thesis.
 const (
 	nodes      = 16
 	rivals     = 40
@@ -94,8 +93,8 @@ func search(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: n, Page: n.page(), Figures: n.figures()}, nil
 }
 
-// contest returns the problem of a pool: the competitors' bids, and at the end the bid that the participant declares
-// (the argument told).
+// contest returns the problem of a pool: the competitors' bids, and at the end the participant's declared bid (the
+// argument told).
 func contest(seed, number uint64, told reservation.Bid) *reservation.Problem {
 	p := pool(rand.New(rand.NewPCG(seed, number)), rivals, nodes, units, units)
 	p.Bids = append(p.Bids, told)
@@ -130,8 +129,8 @@ func payoffOf(met bool, payment float64) float64 {
 	return searched.Value - payment
 }
 
-// These limits choose the pool of figures 7.10 and 7.11. It is the first pool in which the participant pays between
-// lowestPrice and highestPrice. In the thesis, the probability that its job runs jumps near a declared value of 100.
+// The pool of figures 7.10 and 7.11 is the first one in which the participant pays between lowestPrice and
+// highestPrice. In the thesis, the probability that its job runs jumps near a declared value of 100.
 const (
 	lowestPrice, highestPrice = 90, 110
 	mostPools                 = 10_000

@@ -21,8 +21,7 @@ func (n *searchNumbers) figures() (out []*study.Figure) {
 		n.incentivesPlot(), n.likelihoodPlot())
 }
 
-// searchNames returns the names of the thesis' searches in the order of their depths, and at the end the name of our
-// search.
+// searchNames returns the names of the thesis' searches by depth, and at the end of our search.
 func (n *searchNumbers) searchNames() []string {
 	return append(study.Each(n.size.depths, func(depth *int) string { return depthName(*depth) }), "ours, "+depthName(n.size.depth))
 }
@@ -40,7 +39,6 @@ func (n *searchNumbers) worthPlot(name, label string, of []*worths, scale func(*
 	return p
 }
 
-// incentivesPlot returns figure 7.10.
 func (n *searchNumbers) incentivesPlot() *study.Figure {
 	p := study.NewFigure(searchName+"-incentives", "value declared", "payoff")
 	for k, d := range n.Depths {
@@ -56,7 +54,6 @@ func (n *searchNumbers) incentivesPlot() *study.Figure {
 	return p
 }
 
-// likelihoodPlot returns figure 7.11.
 func (n *searchNumbers) likelihoodPlot() *study.Figure {
 	p := study.NewFigure(searchName+"-likelihood", "value declared", "likelihood that the job runs")
 	for k, d := range n.Depths {
@@ -124,7 +121,6 @@ func (n *searchNumbers) worthPage(p *study.Page) {
 	p.Figure(searchName+"-many", "Value found of many bids (figure 7.9)")
 }
 
-// byDepthPage writes the page about figures 7.10 and 7.11.
 func (n *searchNumbers) byDepthPage(p *study.Page) {
 	p.Section("Depth and incentives (figures 7.10 and 7.11)")
 	p.Text("One pool of competitors, the first in which our search prices the participant near 100, at %g: in the thesis' its likelihood of running jumps near a declared value of 100. %d searches for each declaration, each a dot.",
@@ -141,7 +137,7 @@ func (n *searchNumbers) byDepthPage(p *study.Page) {
 	p.Figure(searchName+"-likelihood", "How often the job runs by the value declared and the depth (figure 7.11)")
 }
 
-// often returns the part of the runs in which the participant's bid is met if it declares the value nearest to x.
+// often returns the part of the runs in which the participant's bid is met, for the declared value nearest to x.
 func (d *byDepth) often(x float64) float64 {
 	return d.Runs[slices.Index(d.Payoffs.declared(), d.Payoffs.at(x).At)]
 }

@@ -11,7 +11,6 @@ import (
 
 func depthName(depth int) string { return fmt.Sprintf("depth %d", depth) }
 
-// depthSeries returns empty series, one for each depth.
 func (n *searchNumbers) depthSeries() []*series {
 	return study.Each(n.size.depths, func(depth *int) *series { return &series{Name: depthName(*depth)} })
 }
@@ -32,14 +31,13 @@ func (n *searchNumbers) byBids(seed uint64) {
 	}
 }
 
-// timeOrders measures the time of the thesis' search for each depth.
 func (n *searchNumbers) timeOrders(by []*series, p *reservation.Problem, seed uint64) {
 	for k, depth := range n.size.depths {
 		n.timeAll(by[k], float64(len(p.Bids)), func() { randomOrders(p, len(p.Bids), depth, rand.New(rand.NewPCG(seed, uint64(depth)))) })
 	}
 }
 
-// small computes figure 7.7: the time to try all orders of a few bids, and the times of the searches of the same bids.
+// small computes figure 7.7: the time to try all orders of a few bids, and the times of the searches.
 func (n *searchNumbers) small(seed uint64) {
 	n.Small = append([]*series{{Name: "all orders"}}, n.depthSeries()...)
 	for _, bids := range n.size.brute {
@@ -83,7 +81,7 @@ func (n *searchNumbers) worths(bids int, seed uint64, best bool) *worths {
 	return w
 }
 
-// values returns the values that the thesis' searches find, by depth, and at the end the value of our search.
+// values returns the values that the thesis' searches find, by depth, and at the end that of our search.
 func (n *searchNumbers) values(p *reservation.Problem, seed uint64) (out []float64) {
 	for _, depth := range n.size.depths {
 		out = append(out, randomOrders(p, len(p.Bids), depth, rand.New(rand.NewPCG(seed, uint64(depth)))).value)
@@ -96,8 +94,8 @@ func (n *searchNumbers) values(p *reservation.Problem, seed uint64) (out []float
 	return append(out, r.Value)
 }
 
-// compare adds one pool of jobs to the counts: Optimal of a search grows by 1 if the search found the best value.
-// Values are whole numbers, so equal values are equal bit for bit.
+// compare counts one pool of jobs: Optimal of a search grows by 1 if the search found the best value. Values are whole
+// numbers, so equal values are equal bit for bit.
 func (w *worths) compare(values []float64, best, tests float64) {
 	w.Best += best / tests
 	for k, value := range values {

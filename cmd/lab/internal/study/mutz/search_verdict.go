@@ -10,7 +10,6 @@ import (
 
 func deviation(x []float64) float64 { return stat.StdDev(x, nil) }
 
-// verdict compares our numbers with the numbers in the thesis' text.
 func (n *searchNumbers) verdict(p *study.Page) {
 	p.Section("Same, better, different")
 	n.incentivesVerdict(p)

@@ -16,9 +16,9 @@ func (s *segments) reset(nodes int) {
 	s.from, s.free = append(s.from[:0], 0), append(s.free[:0], nodes)
 }
 
-// place finds the soonest window in which a number of nodes is free for a length of time. The argument by is the latest
-// end of the window. It takes these nodes for the window and returns the window's beginning, or −1 if there is no such
-// window. A window of length 0 needs its nodes free at one instant, and occupies no nodes.
+// place finds the soonest window in which a number of nodes is free for a length of time. The argument by is the
+// window's latest end. It takes these nodes and returns the window's beginning, or −1 if there is none. A window of
+// length 0 needs its nodes free at one instant, and occupies none.
 func (s *segments) place(length float64, nodes int, by float64) float64 {
 	for first := 0; first < len(s.from); {
 		start := s.from[first]
@@ -56,5 +56,5 @@ func (s *segments) copy(from *segments) {
 	s.from, s.free = append(s.from[:0], from.from...), append(s.free[:0], from.free...)
 }
 
-// never is the value of the argument by for a window that may end at any time.
+// never is the argument by for a window that may end at any time.
 var never = math.Inf(1)

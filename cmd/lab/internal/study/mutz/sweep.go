@@ -81,8 +81,8 @@ func (s *sweep) at(x float64) *point {
 	return best
 }
 
-// gains returns how much the dots of a point gain over the dots of the truth with the same index. It uses every second
-// dot. The argument from is the index of the first one.
+// gains returns how much every second dot of a point gains over the truth's dot with the same index. The argument from
+// is the first index.
 func (s *sweep) gains(p *point, from int) (out []float64) {
 	for k := from; k < len(p.Dots); k += 2 {
 		out = append(out, p.Dots[k]-s.honest().Dots[k])
@@ -107,7 +107,7 @@ func (s *sweep) measureLies() {
 	s.Lie.At, s.Lie.Gain, s.Lie.Half = best.At, e.Mean, e.Half
 }
 
-// spread returns the difference between the largest and the smallest of the mean payoffs of all declarations.
+// spread returns the largest minus the smallest mean payoff of all declarations.
 func (s *sweep) spread() float64 {
 	return slices.Max(s.means()) - slices.Min(s.means())
 }
@@ -136,7 +136,7 @@ func (s *sweep) means() []float64 {
 	return study.Each(s.Points, func(p *point) float64 { return p.Mean })
 }
 
-// mostDots is the largest number of dots that are drawn for a declaration.
+// mostDots is the largest number of drawn dots for a declaration.
 const mostDots = 20
 
 // steps returns n evenly spaced declarations between two values, both included.
@@ -147,7 +147,6 @@ func steps(from, to float64, n int) (out []float64) {
 	return out
 }
 
-// sweepRows returns rows of a page's table.
 func sweepRows(sweeps ...*sweep) (out [][]string) {
 	for _, s := range sweeps {
 		first, last := s.Points[0], s.Points[len(s.Points)-1]

@@ -15,8 +15,8 @@ type cell struct {
 }
 
 // table runs the thesis' dynamic program for bids that each need the whole machine, in O(bids² · granules). It returns
-// the best schedule of all bids except one; without is the index of that bid, or −1 if no bid is left out. It takes the
-// bids by ascending deadline. The thesis takes them by descending deadline, because it uses recursion.
+// the best schedule of all bids except the one with the index without, or of all for −1. It takes the bids by ascending
+// deadline. The thesis, which uses recursion, takes them by descending deadline.
 func table(p *reservation.Problem, without int) cell {
 	order := make([]int, 0, len(p.Bids))
 	for i := range p.Bids {
@@ -56,7 +56,7 @@ func (solve solver) vickrey(p *reservation.Problem) []float64 {
 }
 
 // brute returns the best schedule of bids that each need the whole machine. It tries all orders in which the bids can
-// be served one after the other by their deadlines.
+// be served by their deadlines.
 func brute(p *reservation.Problem, without int) (best cell) {
 	used, chosen := make([]bool, len(p.Bids)), []int{}
 	var extend func(at int, value float64)

@@ -28,8 +28,8 @@ const (
 	clockTells    = 3 * time.Millisecond
 )
 
-// The method time measures some work and adds the time as a point to a series. It measures the processor time of this
-// process, so other work on the machine does not count.
+// The method time measures some work and adds the time to a series. It measures the processor time of this process, so
+// other work on the machine does not count.
 func (f *failure) time(s *series, at float64, work func() error) {
 	if f.err != nil {
 		return
@@ -55,12 +55,12 @@ func (f *failure) time(s *series, at float64, work func() error) {
 	s.At, s.Millis = append(s.At, at), append(s.Millis, max(least, 1).Seconds()*1000)
 }
 
-// timeAll does the same as the method time, for work that cannot fail.
+// timeAll does what the method time does, for work that cannot fail.
 func (f *failure) timeAll(s *series, at float64, work func()) {
 	f.time(s, at, func() error { work(); return nil })
 }
 
-// processorTime returns the processor time of this process so far, in steps of a microsecond.
+// processorTime returns this process's processor time, in steps of a microsecond.
 func processorTime() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
@@ -81,7 +81,7 @@ func (s *series) power() float64 {
 
 func (s *series) last() float64 { return s.Millis[len(s.Millis)-1] }
 
-// at returns the time at a point, NaN if there is none.
+// at returns the time at a point, or NaN.
 func (s *series) at(x float64) float64 {
 	if k := slices.Index(s.At, x); k >= 0 {
 		return s.Millis[k]
@@ -89,8 +89,7 @@ func (s *series) at(x float64) float64 {
 	return math.NaN()
 }
 
-// timePlot draws series. If log is true, both axes are logarithmic. On such axes, a power of the size is a straight
-// line.
+// timePlot draws series. If log is true, both axes are logarithmic, and a power of the size is a straight line.
 func timePlot(name, label string, log bool, of ...*series) *study.Figure {
 	p := study.NewFigure(name, label, "milliseconds")
 	p.X.Log, p.Y.Log = log, log
@@ -100,7 +99,6 @@ func timePlot(name, label string, log bool, of ...*series) *study.Figure {
 	return p
 }
 
-// timeTable writes a table with a column for each series.
 func timeTable(p *study.Page, label string, of ...*series) {
 	head, rows := []string{label}, [][]string{}
 	for _, s := range of {

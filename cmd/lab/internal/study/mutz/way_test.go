@@ -36,8 +36,7 @@ func shuffled(t *rapid.T, n int) []int {
 
 func about(x, y float64) bool { return math.Abs(x-y) <= 1e-9*(1+math.Abs(y)) }
 
-// TestSegmentsAreAProfile checks that the thesis' list of segments and Candor's tree put the bids of an order into the
-// same windows.
+// The thesis' list of segments and Candor's tree must put the bids of an order into the same windows.
 func TestSegmentsAreAProfile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := problem(t, 4, 9)
@@ -56,7 +55,7 @@ func TestSegmentsAreAProfile(t *testing.T) {
 	})
 }
 
-// TestTablesFindTheOptimum compares the tables with brute force. The values and all payments must be the same.
+// The tables and brute force must give the same values and payments.
 func TestTablesFindTheOptimum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := problem(t, 0, 6)
@@ -76,8 +75,7 @@ func TestTablesFindTheOptimum(t *testing.T) {
 	})
 }
 
-// TestEveryOrderIsTheBest checks that trying every order gives the same value with and without short cuts, and that
-// no search finds a larger one.
+// Trying every order must give the same value with and without short cuts, and no search may find a larger one.
 func TestEveryOrderIsTheBest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := problem(t, 3, 5)
@@ -96,8 +94,7 @@ func TestEveryOrderIsTheBest(t *testing.T) {
 	})
 }
 
-// TestAnewIsUnbiased compares the thesis' payments with ours, on a whole machine and with widths. They may differ by at
-// most six standard errors.
+// On a whole machine and with widths, the thesis' payments and ours may differ by at most six standard errors.
 func TestAnewIsUnbiased(t *testing.T) {
 	for _, nodes := range []int{0, 8} {
 		c := crowd{jobs: 5, nodes: nodes, scale: scale{value: 100, delay: 1}, length: 40}

@@ -27,19 +27,19 @@ var (
 	}
 )
 
-// widthCrowd are the other users in figures 6.3 to 6.6. The mean length is 7.18, as in the thesis. The participant's
-// value of 42.5 in the thesis is near the threshold.
+// widthCrowd are the other users in figures 6.3 to 6.6. The mean length is 7.18, as in the thesis. The thesis' value of
+// 42.5 is near the threshold.
 var widthCrowd = crowd{jobs: 16, nodes: 16, scale: scale{value: 100, delay: 1}, length: 15}
 
-// The participants of figures 6.3 to 6.6. Value, length and nodes are from the thesis. The thesis does not say which of
-// them belongs to which participant, and does not give the cost of delay in figure 6.6. Our cost of delay is in the
-// middle of the queue.
+// These are the participants of figures 6.3 to 6.6. Value, length and nodes are from the thesis, which does not say
+// which of them belongs to which participant. It does not give the cost of delay in figure 6.6. Ours is in the middle
+// of the queue.
 var (
 	wideFront  = batchqueue.Job{Value: 42.5, Length: 7.18, Width: 8}
 	wideQueued = batchqueue.Job{Delay: 0.6, Length: 7.18, Width: 8}
 )
 
-// declaration describes one figure of the thesis: the payoff of a participant, by what the participant declares.
+// declaration describes one figure of the thesis: a participant's payoff, by what the participant declares.
 type declaration struct {
 	sweep
 	at          []float64

@@ -48,7 +48,6 @@ func (n *widthNumbers) page() *study.Page {
 	return p
 }
 
-// verdict compares our numbers with the numbers in the thesis' text.
 func (n *widthNumbers) verdict(p *study.Page) {
 	p.Section("Same, better, different")
 	whole, thesis := n.Whole.power(), n.Thesis.power()

@@ -35,8 +35,8 @@ type sample struct {
 	small bool
 }
 
-// overload decides the number of nodes of a sample that does not give it: the sample's work is overload times the slot
-// time of these nodes in a week.
+// overload decides the number of nodes of a sample that does not give it: the sample's work is overload times these
+// nodes' slot time in a week.
 const overload = 1.1
 
 func (s sample) take(log *swf.Log) (*machine, error) {
@@ -74,8 +74,8 @@ func (s sample) take(log *swf.Log) (*machine, error) {
 	return m, nil
 }
 
-// divide divides a job of some processors, each with some memory, into equal tasks that each fit on a node. It takes
-// as few tasks as possible.
+// divide divides a job of some processors, each with some memory, into as few equal tasks as possible that each fit on
+// a node.
 func divide(processors int, memory int64) (tasks int, shape job.Resources) {
 	node := unit.Times(nodeSlots)
 	memory = min(max(memory, 1), node.Memory)

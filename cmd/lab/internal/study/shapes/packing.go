@@ -65,7 +65,7 @@ func (l *lane) put(p *piece, start float64) {
 	}
 }
 
-// cut returns the position of the entry for a time in the plan. If there is no such entry, cut inserts one.
+// cut returns the position of the entry for a time in the plan, and inserts one if there is none.
 func (l *lane) cut(at float64) int {
 	i, found := slices.BinarySearch(l.at, at)
 	if !found {
@@ -90,9 +90,8 @@ func (m *machine) packing() (sold float64) {
 }
 
 // pack packs all tasks, and returns the slot time until the horizon. It knows all submissions and run times from the
-// beginning. It takes the tasks in the order that by gives. Each task gets the earliest time from which some node has
-// enough free slots for the whole run time of the task. If several nodes have them at this time, the task takes the
-// first one. Later tasks cannot move it.
+// beginning. It takes the tasks in the order of the function by. Each task gets the earliest time, on the first node,
+// with enough free slots for its whole run time. Later tasks cannot move it.
 func (m *machine) pack(by func(x, y piece) int) (sold float64) {
 	all := m.pieces()
 	slices.SortStableFunc(all, by)
@@ -119,8 +118,7 @@ func (m *machine) pack(by func(x, y piece) int) (sold float64) {
 	return sold
 }
 
-// bound returns a slot time that nobody can exceed. It assumes that the machine is one node, and that tasks can be
-// divided at will.
+// bound returns a slot time that nobody can exceed: the machine is one node, and tasks can be divided at will.
 func (m *machine) bound() float64 {
 	done, waiting, last := 0.0, 0.0, m.from
 	for i := range m.work.Jobs {

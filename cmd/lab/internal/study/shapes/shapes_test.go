@@ -24,8 +24,7 @@ func of(nodes int, until float64, pieces ...piece) *machine {
 	return m
 }
 
-// TestJobsAreDividedIntoEqualTasks divides jobs with different numbers of processors and different memory (in KiB per
-// processor). It checks the number, the processors and the slots of the tasks.
+// Jobs have different numbers of processors and different memory (in KiB per processor).
 func TestJobsAreDividedIntoEqualTasks(t *testing.T) {
 	const kib = 1 << 10
 	for _, c := range []struct {
@@ -43,8 +42,7 @@ func TestJobsAreDividedIntoEqualTasks(t *testing.T) {
 	}
 }
 
-// TestThePackingNeverOversellsANode packs random tasks and counts the slots of each node at every start. A slow
-// packing, which looks at each second, must sell the same.
+// At every start, each node has enough slots. A slow packing, which looks at each second, must sell the same.
 func TestThePackingNeverOversellsANode(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
@@ -93,7 +91,7 @@ func sortStable(all []piece, by func(x, y piece) int) {
 	}
 }
 
-// fitting returns the first node with room for a piece from a second on, or −1 if there is none.
+// fitting returns the first node with room for a piece from a second on, or −1.
 func fitting(used [][100]int, at int, p *piece) int {
 	for node := range used {
 		fits := true
@@ -107,8 +105,7 @@ func fitting(used [][100]int, at int, p *piece) int {
 	return -1
 }
 
-// TestTheBoundIsThatOfOneNode checks that the bound treats the machine as one node: tasks that do not fit on the nodes
-// at the same time count as if they did.
+// Tasks that do not fit on the nodes at the same time count in the bound as if they did.
 func TestTheBoundIsThatOfOneNode(t *testing.T) {
 	m := of(1, 10, piece{0, 10, 5}, piece{0, 10, 5}, piece{9, 100, 8})
 	if got := m.bound(); got != 80 {
@@ -119,8 +116,8 @@ func TestTheBoundIsThatOfOneNode(t *testing.T) {
 	}
 }
 
-// TestAMarketIsMeasuredUntilTheHorizon runs three tasks of a whole node. The second task runs across the horizon, and
-// the third begins after it. Only slot time before the horizon may count.
+// Of three tasks of a whole node, the second runs across the horizon, and the third begins after it. Only slot time
+// before the horizon may count.
 func TestAMarketIsMeasuredUntilTheHorizon(t *testing.T) {
 	m := of(1, 150, piece{0, 100, 8}, piece{0, 100, 8}, piece{0, 100, 8})
 	r, err := m.run("fifo", 1, nodeSlots)
@@ -135,7 +132,6 @@ func TestAMarketIsMeasuredUntilTheHorizon(t *testing.T) {
 	}
 }
 
-// TestASampleHasItsJobs takes a sample of a small log whose jobs name their memory, and checks which jobs it has.
 func TestASampleHasItsJobs(t *testing.T) {
 	line := func(number, submit, run, processors, memory int) string {
 		return fmt.Sprintf("%d %d 0 %d %d -1 -1 %d 1000 %d 1 1 1 -1 1 -1 -1 -1\n", number, submit, run, processors, processors, memory)

@@ -67,21 +67,20 @@ func (t *tally) curve() (c curve) {
 	return c
 }
 
-// crowdTally has the tallies of some jobs in a run.
 type crowdTally struct {
 	slowdown, severe tally
 	utility          [3]tally // by group
 }
 
-// run is an algorithm with a price. It also says whether users shade their bids.
+// run is an algorithm with a price, with honest or shaded bids.
 type run struct {
 	algorithm highestbid.Algorithm
 	price     highestbid.Price
 	shades    bool
 }
 
-// runs are the runs of the figures. If users shade their bids, only the aggressive users are counted, as in the paper.
-// Otherwise all users are counted.
+// runs are the runs of the figures. If users shade their bids, only the aggressive users are counted, as in the paper,
+// otherwise all users.
 var runs = []run{honestFirst, honestKth, shadeFirst, shadeKth, shadeNPHB, shadeWSPT, shadeWSEPT}
 
 func (p *population) tally(r run, nodes int, into *crowdTally) error {

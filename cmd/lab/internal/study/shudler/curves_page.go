@@ -53,8 +53,7 @@ func (r run) String() string {
 	return fmt.Sprintf("%s, %s price, all honest", r.algorithm, r.price)
 }
 
-// drawCurves draws the figures of a study; the numbers are the curves by figure
-// and run.
+// drawCurves draws the figures of a study. The result numbers has the curves by figure and run.
 func drawCurves(name string, of map[run]*crowdTally) (out []*study.Figure, numbers map[string]map[string]curve) {
 	numbers = map[string]map[string]curve{}
 	for _, f := range paperFigures {
@@ -97,7 +96,7 @@ func about(paper string, a, b float64) claim {
 	return claim{paper, a, b, a/b > 0.97 && a/b < 1.03}
 }
 
-// curvesVerdict checks the paper's statements about its figures. Low values are values below highValue.
+// curvesVerdict checks the paper's statements about its figures. Low values are below highValue.
 func curvesVerdict(p *study.Page, of map[run]*crowdTally) {
 	for _, c := range claimsOf(of) {
 		p.Claim(c.holds, c.paper, "%.5g and %.5g, in the order named", c.a, c.b)

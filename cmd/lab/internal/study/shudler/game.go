@@ -14,16 +14,16 @@ var (
 // matrix has a payoff for every cell: by price, algorithm and β.
 type matrix [2][3][7]float64
 
-// game has the payoffs for one seed: the designer's payoffs over all jobs and for each of the groups A, B and C, and
-// the users' payoffs for each group.
+// game has the payoffs for one seed: the designer's over all jobs and for each of the groups A, B and C, and the users'
+// for each group.
 type game struct {
 	designer      matrix
 	designerGroup [3]matrix
 	users         [3]matrix
 }
 
-// play runs every cell. The schedule depends only on the algorithm and the bids, but payments are recorded during a
-// run. So each price needs a separate run.
+// play runs every cell. Payments are recorded during a run, so each price needs a separate run, although the schedule
+// depends only on the algorithm and the bids.
 func play(p *population, nodes int) (*game, error) {
 	g := &game{}
 	for b, beta := range betas {
@@ -46,8 +46,7 @@ func play(p *population, nodes int) (*game, error) {
 	return g, nil
 }
 
-// payoffs returns the designer's payoff from a group, and the mean utility of the group's
-// aggressive jobs.
+// payoffs returns the designer's payoff from a group, and the mean utility of the group's aggressive jobs.
 func (p *population) payoffs(out *highestbid.Outcome, group []int) (designer, users float64) {
 	revenue, weighted, n := 0.0, 0.0, 0
 	for _, i := range group {
@@ -70,7 +69,7 @@ func (g *game) normalise() {
 	}
 }
 
-// scale divides all payoffs by the largest one. If payoffs are negative, it divides the largest one by each of them.
+// scale divides all payoffs by the largest one, or the largest one by each of them if they are negative.
 func (m *matrix) scale(positive bool) {
 	best := m[0][0][0]
 	eachCell(func(s, a, b int) { best = max(best, m[s][a][b]) })
@@ -83,7 +82,6 @@ func (m *matrix) scale(positive bool) {
 	})
 }
 
-// eachCell calls the function do with the price, algorithm and β of each cell.
 func eachCell(do func(s, a, b int)) {
 	for s := range prices {
 		for a := range algorithms {

@@ -17,7 +17,7 @@ var Others = study.Study{
 }
 
 // others are logs of smaller machines with parallel jobs, which become serial jobs here. One has a heavy load on all
-// its nodes. The other has a light load on three quarters of its nodes, as in the paper.
+// its nodes, the other a light load on three quarters of its nodes, as in the paper.
 var others = []machine{
 	{file: "KTH-SP2-1996-2.1-cln.swf.gz", nodes: 100},
 	{file: "NASA-iPSC-1993-3.1-cln.swf.gz", nodes: 96},
@@ -54,8 +54,8 @@ type control struct {
 // lpcLoad is the load of the paper's log: requested node time divided by available node time.
 const lpcLoad = 0.325
 
-// controls returns two controls. The first has as many nodes as are needed for the load of the paper's log. The second
-// makes only one serial job of each parallel job, and keeps the number of nodes.
+// controls returns two controls. The first has as many nodes as give the load of the paper's log. The second makes only
+// one serial job of each parallel job, and keeps the number of nodes.
 func (m machine) controls(o study.Options) (out []control, err error) {
 	w, _, err := m.load(o)
 	if err != nil {
@@ -157,7 +157,6 @@ func othersPage(numbers map[string]*otherLog) *study.Page {
 	return p
 }
 
-// controlsTable writes a table that shows which sentences of the paper hold with each control.
 func controlsTable(p *study.Page, of []control) {
 	p.Text("Controls: the same sentences on as many nodes as give the log the load of the paper's, %.3g, and with each parallel job as one serial job. A sentence that "+
 		"turns on the log and holds with a control turns by what the control takes away. A log without requested times, as NASA's, makes WSEPT the same as WSPT.", lpcLoad)

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study/studytest"
 )
 
-// parallel writes logs of 400 jobs of up to 8 processors, with the file names of the logs in others. The jobs arrive
-// faster than their nodes can run them. It returns the directory.
+// parallel writes logs of 400 jobs of up to 8 processors, with the file names of the logs in others, and returns their
+// directory. The jobs arrive faster than their nodes can run them.
 func parallel(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -32,8 +32,7 @@ func parallel(t *testing.T) string {
 	return dir
 }
 
-// TestOthers runs both logs, split into serial jobs. The results must have the properties of every market with more
-// work than slots.
+// The results of both logs must have the properties of every market with more work than slots.
 func TestOthers(t *testing.T) {
 	r := studytest.Run(t, Others, study.Options{Seed: 3, Quick: true, Traces: parallel(t)})
 	for name, l := range r.Numbers.(map[string]*otherLog) {

@@ -39,7 +39,6 @@ func betaHead() []string {
 	return append([]string{"algorithm"}, study.Each(betas, func(b *float64) string { return fmt.Sprintf("β = %.0f %%", 100**b) })...)
 }
 
-// tableRows returns a row for each algorithm, with a cell for each β.
 func tableRows(cell func(algorithm, beta int) string) (out [][]string) {
 	for a, algorithm := range algorithms {
 		row := []string{string(algorithm)}

@@ -68,8 +68,8 @@ func (m machine) load(o study.Options) (w *workload.Workload, runs int, err erro
 	return w, study.Sized(o, seeds, quickSeeds), nil
 }
 
-// busiest returns the n consecutive jobs whose work is largest relative to the time of their arrivals. Other jobs, such
-// as the first jobs of a log, may hardly overlap, and then all payoffs are 1.
+// busiest returns the n consecutive jobs whose work is largest relative to the time of their arrivals. Other jobs may
+// hardly overlap, and then all payoffs are 1.
 func busiest(jobs []workload.Job, n int) []workload.Job {
 	if n >= len(jobs) {
 		return jobs
@@ -152,12 +152,12 @@ func (r *results) numbers() map[string]map[string]payoffs {
 	return out
 }
 
-// near is the largest difference at which our number counts as equal to the paper's number. The users' payoffs in a row
-// spread over 5 to 20 times this number.
+// near is the largest difference at which our number counts as equal to the paper's. The users' payoffs in a row spread
+// over 5 to 20 times this number.
 const near = 0.01
 
-// compare counts the cells whose confidence interval contains the paper's number (within), and the cells that differ
-// from the paper's number by at most near (same). It also returns the largest difference.
+// compare counts the cells whose confidence interval contains the paper's number (within), and those that differ from
+// it by at most near (same). It also returns the largest difference.
 func (e *estimates) compare(paper *matrix) (within, same int, worst float64) {
 	eachCell(func(s, a, b int) {
 		x, theirs := e[s][a][b], paper[s][a][b]
@@ -179,7 +179,7 @@ func (e *estimates) compare(paper *matrix) (within, same int, worst float64) {
 type cell struct{ algorithm, beta int }
 
 // equilibria returns the cells that are best for the users in their row and best for the designer in their column. It
-// compares three decimals, as the tables are printed.
+// compares three decimals, as printed.
 func equilibria(designer, users *[3][7]float64) (out []cell) {
 	for a := range users {
 		for b := range betas {
@@ -211,7 +211,7 @@ const (
 	designerLabel = "payoff of the designer"
 )
 
-// payoffPlot draws our payoffs over β as lines. If the paper has payoffs, it draws them as points.
+// payoffPlot draws our payoffs over β as lines, and the paper's, if there are any, as points.
 func payoffPlot(name, label string, ours *estimates, paper *matrix) *study.Figure {
 	p := study.NewFigure(name, "β of the aggressive", label)
 	for s, price := range prices {

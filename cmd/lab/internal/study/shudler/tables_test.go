@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study/studytest"
 )
 
-// busy writes a log of 1,500 serial jobs, with the name of the LPC log. The jobs arrive twice as fast as the nodes
-// can run them. It returns the directory.
+// busy writes a log of 1,500 serial jobs, with the name of the LPC log, and returns its directory. The jobs arrive
+// twice as fast as the nodes can run them.
 func busy(t *testing.T) string {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 1))
@@ -83,7 +83,6 @@ func TestWithoutALog(t *testing.T) {
 	}
 }
 
-// TestEquilibriaOfThePaper compares the equilibria with those in the paper's own tables.
 func TestEquilibriaOfThePaper(t *testing.T) {
 	for s, want := range []string{"HB with β = 50 %", "WSPT with β = 70 %"} {
 		if got := named(equilibria(&paperDesigner[s], &paperUsers[s])); got != want {
@@ -92,8 +91,7 @@ func TestEquilibriaOfThePaper(t *testing.T) {
 	}
 }
 
-// TestGroupsAreThirdsByRunTime checks that the groups are thirds of the jobs by run time, and that bids are within β
-// of the values.
+// The groups are thirds of the jobs by run time, and bids are within β of the values.
 func TestGroupsAreThirdsByRunTime(t *testing.T) {
 	w, err := lpc.read(study.Options{Traces: busy(t)})
 	if err != nil {

@@ -35,8 +35,8 @@ func (m machine) read(o study.Options) (*workload.Workload, error) {
 	return w, err
 }
 
-// asked returns the average number of slots that the jobs of a log need: their work divided by the time in which they
-// arrive.
+// asked returns the average number of slots that the jobs of a log need: their work divided by the time of their
+// arrivals.
 func asked(w *workload.Workload) float64 {
 	work := 0.0
 	for i := range w.Jobs {
@@ -92,8 +92,7 @@ func serial(w *workload.Workload) (n int) {
 	return n
 }
 
-// estimated returns the run time that the user asked for, or the real one if it is unknown. It is at least one
-// second.
+// estimated returns the run time that the user asked for, or else the real one, but at least one second.
 func estimated(j *workload.Job) float64 {
 	if j.Asked > 0 {
 		return j.Asked
@@ -131,7 +130,7 @@ func (p *population) truthful() {
 	}
 }
 
-// bid sets the bids of all jobs. beta is the β of the aggressive users.
+// bid sets the bids of all jobs. The argument beta is the β of the aggressive users.
 func (p *population) bid(beta float64) {
 	for i := range p.jobs {
 		b := conservative

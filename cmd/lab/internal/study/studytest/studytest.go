@@ -27,8 +27,7 @@ func Quick(t testing.TB, s study.Study, seed uint64) *study.Report {
 	return Run(t, s, study.Options{Seed: seed, Quick: true})
 }
 
-// Same checks that the page of a report confirms some sentences of the paper. sentences has the beginnings of these
-// sentences.
+// Same checks that a report's page confirms some sentences of the paper, given by their beginnings.
 func Same(t testing.TB, r *study.Report, sentences ...string) {
 	t.Helper()
 	for _, sentence := range sentences {
