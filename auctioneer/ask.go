@@ -65,7 +65,6 @@ func (l *term) observe(ctx context.Context, list []job.Observation) (int, error)
 // observedAtOnce is how many observations are sent before observe waits for the stream.
 const observedAtOnce = 32
 
-// publish sends a message to all subscribers of a subject.
 func (l *term) publish(subject string, what any) {
 	data, err := wire.Marshal(what, wire.Msgpack)
 	if err == nil {

@@ -21,7 +21,6 @@ type endings struct {
 	jobs map[messages.JobID]*awaited
 }
 
-// awaited is a job that requests wait for.
 type awaited struct {
 	by    int
 	ended chan struct{}

@@ -60,8 +60,8 @@ func (l *submissions) cheapest(owner messages.Name, m *market.Market, spec *job.
 }
 
 // cheapest finds the hour of the last week with the lowest mean cost for a class. It returns the start of the hour and
-// the mean cost. The function cost computes a cost from a price and the number of slots. With the argument all, prices
-// that only operators may see count too. known is false if fewer than [leastHours] hours have known prices.
+// the mean cost. The function cost computes a cost from a price and a number of slots. With `all`, prices that only
+// operators may see count too. The result known is false if fewer than [leastHours] hours have known prices.
 func (m *marketPast) cheapest(now messages.Time, class int, all bool, cost func(messages.Credits, int) float64) (start messages.Time, least float64, known bool) {
 	step, rows := m.all.Since(now.Add(-market.MaxHistory), now)
 	shown := toldPrice

@@ -156,7 +156,6 @@ func TestReservationsStartAtTheirTime(t *testing.T) {
 	}
 }
 
-// A reservation that was sold must survive a change of the leader.
 func TestReservationsOutliveTheLeader(t *testing.T) {
 	g := newGrid(t, 2, night(func(*market.Market) {}))
 	id := g.enter("alice", "a", 2, ganged(40, 0, 10*minute))

@@ -134,7 +134,6 @@ func (g *grid) report(n *node, finished ...agent.Finished) {
 	g.exchange(n, agent.Exchange{Session: n.session(), Seq: n.seq + 1, Finished: finished})
 }
 
-// going returns the jobs whose tasks run on a node.
 func (n *node) going() (out []messages.JobID) {
 	for _, a := range n.running {
 		if !slices.Contains(n.held, a) {

@@ -43,9 +43,9 @@ func (r replicated) Changes(f func(*book.Book, book.Changes)) {
 }
 
 // One step handles several changes; the first change is handled at once. After each step the leader pauses for a few
-// times the step's duration, but at most mostRest. The first step of a leader takes seconds if a million jobs wait.
-// After a step in which a market decided or published, the pause is at least coalesce. Shorter pauses are added up, and
-// taken when their sum reaches coalesce.
+// times the step's duration, but at most mostRest. (The first step takes seconds if a million jobs wait.) After a step
+// in which a market decided or published, the pause is at least coalesce. Shorter pauses are added up until their sum
+// reaches coalesce.
 const (
 	coalesce      = time.Millisecond
 	coalesceTimes = 3
@@ -131,7 +131,6 @@ func (l *leader) do(ctx context.Context, id uint64, f func() (any, error)) {
 	}()
 }
 
-// settle commits settlements, and reports the outcomes to the desk.
 func (l *leader) settle(ctx context.Context, all []desk.Proposal) {
 	commands, done := make([]*book.Command, len(all)), make([]desk.Input, len(all))
 	for i := range all {

@@ -73,8 +73,8 @@ func (g *gate) quoting(ctx context.Context, home messages.Name) (done func(), er
 }
 
 // enter counts a submission as under way until the caller calls leave. It returns the number of the account's active
-// jobs and other submissions under way. A submission that has just entered the book is counted twice; enter corrects
-// this only if the sum would reach `most`. 0 means no limit.
+// jobs and other submissions under way. A submission that has just entered the book is counted twice. enter corrects
+// this only if the sum would reach `most`. If `most` is 0, there is no limit.
 func (g *gate) enter(b *book.Book, account messages.Name, key string, most int) (pending int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -97,7 +97,6 @@ func (g *gate) enter(b *book.Book, account messages.Name, key string, most int) 
 	return pending
 }
 
-// underWay reports whether a submission with this key is under way.
 func (g *gate) underWay(account messages.Name, key string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

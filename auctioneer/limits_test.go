@@ -31,7 +31,6 @@ func ruled(t *testing.T, rules quota.Rules) (*fixture, *atomic.Int64) {
 	return f, now
 }
 
-// limitedBy returns how many submissions a limit has refused.
 func (f *fixture) limitedBy(limit string) float64 {
 	f.t.Helper()
 	var m dto.Metric

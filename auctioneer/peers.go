@@ -125,7 +125,6 @@ func (p *peers) known(ctx context.Context, age time.Duration) ([]messages.Name, 
 	return list, nil
 }
 
-// check returns an error for a site that is not a peer.
 func (p *peers) check(ctx context.Context, site messages.Name) error {
 	list, err := p.known(ctx, peersKnown)
 	if err == nil && !slices.Contains(list, site) { // a new peer may not be in the list yet

@@ -131,7 +131,6 @@ func (r *replica) Restore(from io.Reader) error {
 	return err
 }
 
-// lose is called when this archive has lost records.
 func (r *replica) lose() {
 	r.damaged.Store(true)
 	r.lack()
@@ -166,7 +165,6 @@ func (r *replica) wake() {
 	}
 }
 
-// keep adds a record that leaves the book to the archive.
 func (r *replica) keep(e book.Ended) {
 	s := job.JobSummary{}
 	if e.Job != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// serviceOf returns the metrics of a replica by name and label values.
 func serviceOf(t *testing.T, a *Auctioneer) map[string]float64 {
 	t.Helper()
 	r := prometheus.NewRegistry()

@@ -68,7 +68,6 @@ func TestASitesJobsAreBoundedAsOnes(t *testing.T) {
 	}
 }
 
-// No site can use up the quotes of all other sites.
 func TestASitesQuotesAreBounded(t *testing.T) {
 	l := bookkeeper(t)
 	for i := range book.MaxSiteQuotes {

@@ -17,7 +17,6 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// submissions accepts jobs, and makes quotes for them.
 type submissions struct {
 	*term
 	gathered gathered

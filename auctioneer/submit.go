@@ -95,8 +95,8 @@ func (l *submissions) begin(s *submission) (known *job.SubmitReply, leave func()
 }
 
 // refused checks refused submissions again, and returns the stored answer for one that is in the book after all. A user
-// must not be told that a job is refused while an earlier try of the same request can still enter it. So a refusal
-// waits until earlier tries are decided. This adds nothing to the log.
+// must not be told that a job is refused while an earlier try can still enter it. So a refusal waits until earlier
+// tries are decided. This adds nothing to the log.
 func (l *submissions) refused(ctx context.Context, all []*intake.Submission, replies []job.SubmitReply, errs []error) error {
 	final := false
 	for i, s := range all {

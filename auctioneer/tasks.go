@@ -150,7 +150,6 @@ func (s *taskSearch) latest(stage int, index uint32, t *book.Task, p *book.Kept)
 	return out
 }
 
-// state returns the state of the latest attempt of a task.
 func (s *taskSearch) state(r messages.TaskRef, t *book.Task) string {
 	switch {
 	case t.Reason == job.EndTaskCancelled:

@@ -72,7 +72,6 @@ func (l *queries) why(ctx context.Context, caller messages.Name, r job.JobReques
 	return l.reasons(ctx, l.seenBy(caller, r.Job), l.operates(caller))
 }
 
-// reasons explains a job to its owner or to an operator.
 func (l *queries) reasons(ctx context.Context, find finding, operator bool) (reply marketmsg.WhyReply, err error) {
 	var market, owner messages.Name
 	var assumed, notice string

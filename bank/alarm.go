@@ -39,7 +39,6 @@ type compared struct {
 	err        error
 }
 
-// compareWithin is the time limit of one comparison by the leader.
 const compareWithin = 5 * time.Second
 
 // compare makes a leader compare the latest checkpoint of this replica with its books, once for each leader. It does

@@ -51,7 +51,6 @@ func openArchive(ctx context.Context, c *Config, m *metrics) (*archive, error) {
 	return a, nil
 }
 
-// ledger returns an empty ledger with its journal in the archive.
 func (a *archive) ledger() *ledger.Ledger {
 	if a.store == nil {
 		return ledger.New()
@@ -209,7 +208,6 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// sign signs a checkpoint of the journal as it is now.
 func (a *archive) sign() error {
 	if a.config.Signer == nil {
 		return messages.Errorf(messages.NotFound, "this bank has no key for signing checkpoints, because it runs without the site's identity")

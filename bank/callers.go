@@ -27,7 +27,6 @@ func (c *callers) rank(caller messages.Name) ledger.Rank {
 	return ledger.User
 }
 
-// operator returns an error for callers who are not operators.
 func (c *callers) operator(caller messages.Name, what string) error {
 	if c.isOperator(caller) {
 		return nil

@@ -93,7 +93,6 @@ func (s *settler) account(name messages.Name) money.AccountReply {
 	return send[money.AccountReply](s.cluster, "ops", messages.VerbAccount, money.AccountRequest{Account: name})
 }
 
-// peer returns the state that a site has with its only peer.
 func (s *settler) peer() clearing.PeerReply {
 	s.Helper()
 	return send[clearing.PeersReply](s.cluster, "ops", clearing.VerbPeers, messages.Empty{}).Peers[0]

@@ -20,7 +20,6 @@ const serviceVersion = "1.0.0"
 // number does not slow down the log.
 const commandConcurrency = 1024
 
-// commands answers the requests that only the leader may answer.
 type commands struct {
 	config   *Config
 	metrics  *metrics
@@ -90,7 +89,6 @@ func managed[Req any](cs *commands, verb string, may func(messages.Name, string)
 	})
 }
 
-// correct reverses an earlier transfer with a new one.
 func (cs *commands) correct(ctx context.Context, caller messages.Name, r money.CorrectRequest) (money.CorrectReply, error) {
 	if err := cs.callers.operator(caller, "correct transfers"); err != nil {
 		return money.CorrectReply{}, err
@@ -99,7 +97,6 @@ func (cs *commands) correct(ctx context.Context, caller messages.Name, r money.C
 	return result.Corrected, err
 }
 
-// session opens a session for a service or an operator.
 func (cs *commands) session(ctx context.Context, caller messages.Name, _ messages.SessionRequest) (messages.SessionReply, error) {
 	rank := cs.callers.rank(caller)
 	if rank == ledger.User {

@@ -17,7 +17,6 @@ type plant struct {
 	*ledger.Ledger
 }
 
-// says adds a statement to the journal, and the commands that follow from it.
 func (p *plant) says(by messages.Name, verb string, statement any, commands ...ledger.Command) {
 	p.Helper()
 	payload, raw := statement.([]byte)
@@ -31,7 +30,6 @@ func (p *plant) says(by messages.Name, verb string, statement any, commands ...l
 	p.does(commands)
 }
 
-// asks adds a request to the journal, and the commands that follow from it.
 func (p *plant) asks(by messages.Name, verb string, signed *messages.SignedRequest, commands ...ledger.Command) {
 	p.Helper()
 	if _, err := p.Asked(verb, by, signed, p.Now()); err != nil {

@@ -41,7 +41,6 @@ type past struct {
 	done     map[string]int // number of requests that were carried out, by kind
 }
 
-// marking is an open session.
 type marking struct {
 	number uint64
 	marker *proof.Marker
@@ -64,7 +63,6 @@ func (p *past) id() string {
 	return p.transfer[len(p.transfer)-1-p.IntN(min(12, len(p.transfer)))]
 }
 
-// later returns a random time in the next half hour.
 func (p *past) later() messages.Time { return p.b.clock() + messages.Time(p.Int64N(1800_000_000)) }
 
 func (p *past) asked(role string, by messages.Name, verb string, request any) *messages.SignedRequest {
@@ -165,7 +163,6 @@ func (p *past) passes() {
 	p.proposes(&ledger.Command{Verb: ledger.Expire}, func(r ledger.Result) { p.done["lapsed"] += r.Lapsed })
 }
 
-// manage makes a request about accounts of this site only.
 func (p *past) manage() {
 	a, b, amount := p.name(), p.name(), p.amount()
 	switch p.IntN(11) {

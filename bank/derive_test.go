@@ -57,7 +57,6 @@ func peered(b *bed, k *siteKeys) (east nkeys.KeyPair, do func(clearing.Command) 
 	return east, do
 }
 
-// trade lets a peer pay an account here.
 func trade(b *bed, k *siteKeys) {
 	b.Helper()
 	east, do := peered(b, k)

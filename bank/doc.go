@@ -8,17 +8,16 @@
 //   - the commands member, freeze and pay, for owners of the account and operators;
 //   - the discoverable queries account, accounts, statement, books and status.
 //
-// The caller is the last token of the subject. The configuration gives the caller's rank, which goes into the command;
-// the ledger checks which accounts a user owns. Refusals are counted by verb and kind. The other replicas answer
-// nothing, so a request reaches the leader or no replica.
+// The caller is the last token of the subject. The configuration gives the caller's rank; the ledger checks which
+// accounts a user owns. The other replicas answer nothing, so a request reaches the leader or no replica.
 //
 // Users see their own account and the accounts that they are members of; operators and services see all accounts. Every
 // caller may see the books' running totals; only operators can have them recomputed. The answer to a query shows every
 // command that was answered before the query: the leader first verifies that it still leads, and then reads the state.
 //
 // Time is the leader's clock, which each command carries. While holds are due, the leader proposes commands that only
-// set the time, so that holds also lapse on an idle site. If for some time no auctioneer could extend holds (nothing
-// ran, or clocks were set), the leader holds the time back for some minutes, until the holds are extended.
+// set the time, so holds also lapse on an idle site. After a time in which no auctioneer could extend holds (nothing
+// ran, or clocks were set), the leader holds the time back for some minutes.
 //
 // A command of a user leaves a record in the journal even if it is refused. So a user who sends more than a hundred
 // commands at once, or more than two a second, gets the error Exhausted.
@@ -27,35 +26,29 @@
 // result, and nothing happens twice. Grants, payments and withdrawals are identified by the caller and its key; the
 // other commands state the final value.
 //
-// If the configuration names a directory, each replica keeps its journal in files there (package history), and
-// otherwise in memory. Operators read the journal page by page (journal). Each replica signs checkpoints of it with the
-// site's key: after every ten thousand records, a minute after the first record without a checkpoint, when it stops,
-// and on request (checkpoints). So a busy replica signs one each minute, which takes 0.15 ms. A replica that lacks a
-// part of the journal fetches it from the leader (segment). The leader compares the latest checkpoint of each replica
-// with its books. If the books contradict a checkpoint, acknowledged records were lost. Then the bank moves no credits
-// until an operator has decided.
+// Each replica keeps its journal in files if the configuration names a directory (package history), and otherwise in
+// memory. Operators read the journal page by page (journal). Each replica signs checkpoints of it with the site's key:
+// after every ten thousand records, a minute after the first record without a checkpoint, when it stops, and on request
+// (checkpoints). A replica that lacks a part of the journal fetches it from the leader (segment). The leader compares
+// the latest checkpoint of each replica with its books. If the two contradict each other, acknowledged records were
+// lost, and the bank moves no credits until an operator has decided.
 //
 // # Who asked
 //
 // For everything that a replica carries out, there is a proof that somebody asked for it, whoever wrote it into the
-// log. The chain from a user's key to a balance has the links below. Every replica checks each link when it applies a
-// command, and "candor bank verify" checks them again:
+// log. Every replica checks each link of the chain below when it applies a command, and "candor bank verify" checks
+// them again:
 //
-//   - The key of the site's account is in the keys directory of each host, and its public half is
-//     in every credentials file. Nothing about it comes from the log, the journal or an image
-//     ([ledger.Root]). It may sign that another key replaces it. The statements of keys have the
-//     chain of these keys; the books use the longest chain, and no other.
-//   - This key signs which keys sign the credentials of users, operators and services, which of
-//     these keys have ended, and which keys of names are revoked. These statements are records,
-//     so all replicas use the same ones. A statement is not undone: a key that has ended proves
-//     nothing from then on, and what it proved before stays proven. The leader makes a statement
-//     when the keys directory changes.
+//   - The key of the site's account is in the keys directory of each host, and its public half is in every
+//     credentials file. Nothing about it comes from the log, the journal or an image ([ledger.Root]). It may sign
+//     that another key replaces it; the books use the longest chain of such keys.
+//   - This key signs which keys sign the credentials of users, operators and services, which of these keys have
+//     ended, and which keys of names are revoked. These statements are records, so all replicas use the same ones. A
+//     key that has ended proves nothing from then on; what it proved before stays proven.
 //   - One of these keys signs the claim in a credentials file that a key belongs to a name.
-//   - The name's key signs the bytes of the request, with the time; the signature is valid from
-//     an hour before to an hour after this time. If a request is refused because of its time, the
-//     caller signs it again with the bank's time. A request without a key or identifier of its own
-//     is carried out once. For transfers, the name's key signs the opening of a session, and each
-//     transfer has a mark of the session (package proof).
+//   - The name's key signs the bytes of the request, with the time; the signature is valid from an hour before to an
+//     hour after this time. A request without a key or identifier of its own is carried out once. For transfers, the
+//     name's key signs the opening of a session, and each transfer has a mark of the session (package proof).
 //   - The record of the signed request is in the journal before the records that follow from it,
 //     and the record of each transfer has its mark. A record without either follows from the
 //     rules: a hold that lapses, a grant that expires.
@@ -68,26 +61,20 @@
 //
 // A replica trusts no image of another replica. It carries out the signed requests of the journal again, from the first
 // record on that it has not checked itself. The result must equal the journal, byte by byte, and the image's state
-// ([ledger.Ledger.RestoreWith]). If a record follows from no signature and no rule, the start fails with an error that
-// has the record's number. "candor bank verify" does the same with the same code, for all records: there is no second
-// set of rules for auditors.
+// ([ledger.Ledger.RestoreWith]). "candor bank verify" does the same with the same code, for all records.
 //
 // What a replica has checked itself is its present state, or the last two of its images. It keeps these next to the
 // journal, sealed with a secret that follows from the present key of the site's account and the replica's name
-// ([history.Checked]). It uses a kept image only if the other image begins with the same records, byte by byte or by
-// the digests of their files. Otherwise, and if no kept image can be used, it checks every record and says so in the
-// log. Example: a replica kept an image of 900 records and gets an image of 1,000. It checks the signatures of the last
-// 100. If record 850 differs, it checks all 1,000. A check says every ten seconds how far it is, and ends when the
-// replica stops.
+// ([history.Checked]). It uses a kept image only if the other image begins with the same records, and otherwise checks
+// every record. Example: a replica kept an image of 900 records and gets an image of 1,000. It checks the signatures of
+// the last 100. If record 850 differs, it checks all 1,000.
 //
 // What an attacker who has one of these can do:
 //
 //   - the log or the ports of a replica: reorder, delay or drop requests; take no credits;
-//   - write access to a disk: stop a replica from starting, or make a journal fail its check, or
-//     remove the kept images, so that the next start checks everything. A kept image cannot be
-//     forged without the keys directory, and an older one only makes the check longer. Bytes that
-//     are changed in an old file of the journal are found when all files are read, which begins at
-//     the start and is repeated each hour; until then only a checksum protects single records;
+//   - write access to a disk: stop a replica from starting, or make a journal fail its check, or remove the kept
+//     images, so that the next start checks everything. A kept image cannot be forged without the keys directory.
+//     Changed bytes in an old file of the journal are found when all files are read, at the start and each hour;
 //   - read access to a disk, without the keys directory: see who paid whom;
 //   - the keys directory of a host, or the memory of a replica: do everything, because an
 //     attacker can create an operator; so only their owner can read the files of seeds;
@@ -95,11 +82,11 @@
 //   - a service's credentials: make transfers between accounts, but no grants.
 //
 // The journal does not prove three things: the time of a record (it is the leader's clock, within an hour of each
-// signature), the order of requests, and that nothing was left out at its end. A transfer whose accounts do not appear
-// again could have been removed. A checkpoint proves that all records before it are there. So a transfer can only be
-// removed if it was recorded in the last minute before a replica was killed, or by an attacker who can also change the
-// file of checkpoints: keep copies of checkpoints elsewhere. What the leader finds by itself (a peer is silent, a
-// backup was restored) is recorded without a signature; it moves no credits.
+// signature), the order of requests, and that nothing was left out at its end. A checkpoint proves that all records
+// before it are there. So a transfer can only be removed if it was recorded in the last minute before a replica was
+// killed, or by an attacker who can also change the file of checkpoints: keep copies of checkpoints elsewhere. What the
+// leader finds by itself (a peer is silent, a backup was restored) is recorded without a signature; it moves no
+// credits.
 //
 // # Other sites
 //
@@ -111,6 +98,5 @@
 // they have not answered. A caller who may not pay from an account may not remit from it.
 //
 // Only the clearing changes the accounts of peers. Another request, a transfer or a correction that would change one is
-// refused; only the settlement accounts accept grants and withdrawals. These requests are refused before they reach the
-// log, so that old logs are applied as they were.
+// refused before it reaches the log. Only the settlement accounts accept grants and withdrawals.
 package bank

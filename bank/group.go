@@ -26,7 +26,6 @@ func (g *group) now() (messages.Time, bool) {
 	return g.late.now(reached, due)
 }
 
-// propose commits a command with the present time and returns its result.
 func (g *group) propose(ctx context.Context, c *ledger.Command) (ledger.Result, error) {
 	if err := c.Check(); err != nil {
 		return ledger.Result{}, err
@@ -86,7 +85,6 @@ func unmarked() *messages.Error {
 	return messages.Errorf(messages.Unproven, "proof: the transfers have no marks of a session: open a session first, as candor's own clients do")
 }
 
-// host gives the courier access to the group.
 type host struct{ *group }
 
 // Propose implements [courier.Host].

@@ -38,7 +38,6 @@ type bed struct {
 
 func start(t *testing.T) *bed { return startWith(t, func(*Config) {}) }
 
-// begin starts a bank, and does not wait for it.
 func begin(t *testing.T, tune func(*Config)) *bed {
 	b := &bed{T: t, network: bus.NewMemory(), metrics: prometheus.NewRegistry(), now: 1000, tune: tune}
 	b.client = b.network.Connect("test")
@@ -89,7 +88,6 @@ func (b *bed) setClock(now messages.Time) {
 	b.now = now
 }
 
-// call sends a request to the bank as this account.
 func call[Reply any](b *bed, caller messages.Name, verb string, request any) (Reply, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -105,7 +103,6 @@ func must[Reply any](b *bed, caller messages.Name, verb string, request any) Rep
 	return reply
 }
 
-// ask sends a request once, without repeating it.
 func (b *bed) ask(caller messages.Name, verb string, request any) error {
 	b.Helper()
 	payload, err := wire.Marshal(request, wire.Msgpack)

@@ -71,7 +71,6 @@ func (q *queries) mayAudit(ctx context.Context, caller messages.Name, what strin
 	return q.group.verify(ctx)
 }
 
-// maxCheckpoints is the maximum number of checkpoints in one reply.
 const maxCheckpoints = 1000
 
 // checkpoints returns signed checkpoints, and signs a new one on request.

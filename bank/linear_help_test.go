@@ -24,8 +24,8 @@ type trio struct {
 	log [][]byte
 }
 
-// replica is a machine between a mailbox in memory and a bank's own machine. While its mailbox leads, proposals go into
-// the log. When it is elected, it applies what the other replicas wrote to the log.
+// replica is a machine between a mailbox in memory and a bank's own machine. A leader's proposals go into the log. A
+// replica that is elected first applies the log.
 type replica struct {
 	group   *trio
 	box     *mailbox.Memory

@@ -18,8 +18,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// These tests ask three replicas of a bank to hold, charge and show credits. Meanwhile the lead moves, answers are
-// lost, and some replicas wrongly believe that they lead. Then porcupine checks whether the answers could come from one
+// These tests ask three replicas of a bank to hold, charge and show credits, while the lead moves, answers are lost,
+// and some replicas wrongly believe that they lead. porcupine then checks whether the answers could come from one
 // ledger that carries out one operation at a time.
 
 // The operations on an account, in the form for porcupine.
@@ -40,7 +40,6 @@ type (
 
 const opening = 40 * c
 
-// account is the model of one account, with one operation at a time.
 var account = porcupine.Model{
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 		parts := map[messages.Name][]porcupine.Operation{}
@@ -73,7 +72,6 @@ var account = porcupine.Model{
 	},
 }
 
-// run is one run of several callers against a trio.
 type run struct {
 	*testing.T
 	*trio
@@ -97,7 +95,6 @@ func (r *run) record(caller int, in asked, call int64, out answer) {
 	r.history = append(r.history, porcupine.Operation{ClientId: caller, Input: in, Call: call, Output: out, Return: end})
 }
 
-// caller does some operations, one after another.
 func (r *run) caller(number, operations int, rng *rand.Rand) {
 	type held struct {
 		id string
@@ -135,7 +132,6 @@ func (r *run) caller(number, operations int, rng *rand.Rand) {
 	}
 }
 
-// read reads an account from any replica that answers.
 func (r *run) read(caller int, name messages.Name, rng *rand.Rand) {
 	in, call := asked{account: name, kind: "read"}, r.clock.Add(1)
 	for {
@@ -151,7 +147,7 @@ func (r *run) read(caller int, name messages.Name, rng *rand.Rand) {
 	}
 }
 
-// transfer repeats a transfer until its outcome is known; sometimes it gives up earlier. It returns the identifier, and
+// transfer repeats a transfer until its outcome is known, or sometimes gives up earlier. It returns the identifier, and
 // whether the transfer was carried out.
 func (r *run) transfer(caller int, in asked, t money.Transfer, rng *rand.Rand) (string, bool) {
 	call := r.clock.Add(1)
@@ -194,7 +190,7 @@ func (r *run) check() porcupine.CheckResult {
 }
 
 // TestAccountsAreLinearizable runs several callers at the same time, with three leaders in turn, and loses answers and
-// commands. All answers must fit one order of operations.
+// commands.
 func TestAccountsAreLinearizable(t *testing.T) {
 	for seed := range uint64(30) {
 		r := &run{T: t, trio: newTrio(t, false)}

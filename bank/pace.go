@@ -11,8 +11,8 @@ import (
 )
 
 // Every command of a user leaves a record in the journal, even if it is refused. So a user may send paceBurst commands
-// at once, and in the long run one command in each paceEvery. Operators have no limit. Services and the banks of peers,
-// whose names begin with $, are limited where their requests come from.
+// at once, and then one in each paceEvery. Operators have no limit. Services and the banks of peers, whose names begin
+// with $, are limited where their requests come from.
 const (
 	paceBurst = 100
 	paceEvery = messages.Duration(time.Second / 2)
@@ -20,8 +20,7 @@ const (
 	maxPaced = 10_000
 )
 
-// pace limits the rate of users' requests. For each user it stores the time from which the user may again send
-// paceBurst requests at once.
+// pace limits the rate of users' requests. It stores when each user may again send paceBurst requests at once.
 type pace struct {
 	config  *Config
 	metrics *metrics

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestUsersCannotFillTheJournal: a user sends many requests that are refused. Few of them may become commands, and
-// other users must not be slowed.
+// TestUsersCannotFillTheJournal: a user sends many requests that are refused. Few may become commands, and other users
+// must not be slowed.
 func TestUsersCannotFillTheJournal(t *testing.T) {
 	var p pace
 	now := messages.Time(1_000_000)

@@ -17,7 +17,6 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// siteKeys are the keys of a site in a test.
 type siteKeys struct {
 	t       *testing.T
 	account nkeys.KeyPair
@@ -109,7 +108,6 @@ func (k *siteKeys) speaks() nkeys.KeyPair {
 	return k.account
 }
 
-// succeed replaces the account's key by another key.
 func (k *siteKeys) succeed() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -121,7 +119,6 @@ func (k *siteKeys) succeed() {
 	k.links, k.later = append(k.links, messages.Succession{Key: public(k.t, next), Signature: signature}), append(k.later, next)
 }
 
-// issue returns credentials for a name in a role.
 func (k *siteKeys) issue(role string, name messages.Name) proof.Principal {
 	k.t.Helper()
 	k.mu.Lock()

@@ -77,8 +77,7 @@ func TestAGrantIsProvenFromItsOperatorToTheBooks(t *testing.T) {
 }
 
 // TestABankAheadOfTheClocksIsProvenTo: the clocks of a site were a day ahead and were corrected, so the bank's time
-// stays ahead for days. Grants and transfers must be signed with the bank's time, and succeed. The clock of one host
-// can also be behind.
+// stays ahead for days. Requests signed with the bank's time must succeed.
 func TestABankAheadOfTheClocksIsProvenTo(t *testing.T) {
 	b, k := provenBed(t)
 	right := b.clock()
@@ -232,7 +231,7 @@ func TestRotationAndRevocationEndWhatAKeyProves(t *testing.T) {
 }
 
 // TestARetiredKeyOfTheAccountSaysNothing: another key has replaced the key of the site's account. The old key must not
-// be able to state keys or a successor. Sessions must continue with the new key.
+// be able to state keys; sessions must continue with the new key.
 func TestARetiredKeyOfTheAccountSaysNothing(t *testing.T) {
 	b, k := provenBed(t)
 	b.as(k.issue("operator", "ops"), "ops").grant("1", "ada", 10*c)
@@ -292,8 +291,7 @@ func TestARetiredKeyOfTheAccountSaysNothing(t *testing.T) {
 	states("after a restart from an image", stolen)
 }
 
-// TestASignedRequestIsCarriedOutOnce: somebody finds a signed request in the log and sends it again. It must not be
-// carried out again.
+// TestASignedRequestIsCarriedOutOnce: somebody finds a signed request in the log and sends it again.
 func TestASignedRequestIsCarriedOutOnce(t *testing.T) {
 	b, k := provenBed(t)
 	ops := b.as(k.issue("operator", "ops"), "ops")

@@ -12,7 +12,6 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// queries answers requests about accounts and the books.
 type queries struct {
 	config  *Config
 	metrics *metrics
@@ -109,7 +108,7 @@ func (q *queries) accounts(ctx context.Context, caller messages.Name, r money.Ac
 	return reply, err
 }
 
-// books returns the running totals to every caller, but without the held amount: its increase when a job arrives would
+// books returns the running totals to every caller, without the held amount: its increase when a job arrives would
 // disclose the job's bid. Only operators can have the totals recomputed, which reads all records.
 func (q *queries) books(ctx context.Context, caller messages.Name, r money.BooksRequest) (reply money.BooksReply, err error) {
 	if r.Full {
@@ -148,7 +147,7 @@ type auditor struct {
 	reply   money.BooksReply
 }
 
-// audit waits for its turn and then takes an image. So the reply shows everything that was committed when the caller
+// audit waits for its turn before it takes an image. So the reply shows everything that was committed when the caller
 // asked.
 func (a *auditor) audit(ctx context.Context, m *machine) (money.BooksReply, error) {
 	select {

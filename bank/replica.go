@@ -34,7 +34,6 @@ func newMachine(c *Config, m *metrics, a *archive, root *ledger.Root, time *site
 	return made
 }
 
-// open returns an empty ledger, and a clearing on it.
 func (m *machine) open() (*ledger.Ledger, *clearing.State) {
 	l := m.archive.ledger()
 	l.Trust(m.root)
@@ -51,8 +50,8 @@ func (m *machine) Check(command []byte) (level int, err error) {
 
 func isClearing(command []byte) bool { return len(command) > 0 && command[0] == clearing.Mark }
 
-// Apply carries out the commands of one log entry. Results are a clearing.Result for the
-// clearing's commands, and otherwise a ledger.Result.
+// Apply carries out the commands of one log entry. The results are a clearing.Result for the clearing's commands, and
+// otherwise a ledger.Result.
 func (m *machine) Apply(_ uint64, commands [][]byte) ([]any, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -16,7 +16,6 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// cluster is a bank of three durable replicas on a bus in memory.
 type cluster struct {
 	testing.TB
 	site    messages.Name
@@ -135,8 +134,7 @@ func (g *cluster) leader() string {
 	return ""
 }
 
-// TestReplicasAgree sends holds and charges while the leader is replaced twice and a replica comes back. Nothing may be
-// done twice, and the replicas must end with equal bytes.
+// TestReplicasAgree sends holds and charges while the leader is replaced twice. The replicas must end with equal bytes.
 func TestReplicasAgree(t *testing.T) {
 	g := startGroup(t)
 	g.grant("ada", 1000)

@@ -15,9 +15,9 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// Restore replaces the ledger and the clearing by an image. Meanwhile queries read the old ones. Records that this
-// replica has checked before are not checked again: it begins with its present state, or else with an image that it
-// keeps. If the image does not continue these, it checks every record.
+// Restore replaces the ledger and the clearing by an image. Meanwhile queries read the old ones. Restore begins with
+// the present state, or else with a kept image, and checks only later records. If the image does not continue these, it
+// checks every record.
 func (m *machine) Restore(r io.Reader) error {
 	image, err := io.ReadAll(r) // it is read again if it does not continue what was checked
 	if err != nil {
@@ -64,7 +64,7 @@ func (m *machine) known() [][]byte {
 	return images
 }
 
-// restore replaces the ledger and the clearing by an image. The argument known is an image that was checked before. If
+// restore replaces the ledger and the clearing by an image. The argument known is an image that was checked before; if
 // it is nil, every record is checked.
 func (m *machine) restore(image, known []byte) error {
 	freshLedger, freshClearing := m.open()
@@ -119,7 +119,8 @@ func (m *machine) load(image []byte) (*ledger.Ledger, *clearing.State, error) {
 // tellEvery is how often a check writes to the log how far it is.
 const tellEvery = 10 * time.Second
 
-// progress returns a function that is called before each record of a check. It returns an error when the replica stops.
+// progress returns a function that is called before each record of a check, and returns an error when the replica
+// stops.
 func (m *machine) progress() func(number, count uint64) error {
 	told := time.Now()
 	return func(number, count uint64) error {

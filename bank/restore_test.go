@@ -160,8 +160,8 @@ const (
 	notContinued = "checking the whole journal, because"
 )
 
-// TestARestartChecksOnlyNewRecords: a replica that restores its own image checks no signature again. In an image of
-// another replica, it checks only the signatures after the records that it has checked.
+// TestARestartChecksOnlyNewRecords: a replica checks no signature of its own image, and in an image of another replica
+// only those after the records that it has checked.
 func TestARestartChecksOnlyNewRecords(t *testing.T) {
 	d := onDisk(t)
 	trade(d.bed, d.keys)
@@ -234,7 +234,7 @@ func (f *forger) grants(t *testing.T, n int) {
 }
 
 // TestAForgedRecordIsFoundAfterWhatWasChecked: an attacker adds grants that nobody signed, after the records that a
-// replica has checked, or among them. Both images must be refused, at a start and at a running replica.
+// replica has checked, or among them. A starting and a running replica must refuse both images.
 func TestAForgedRecordIsFoundAfterWhatWasChecked(t *testing.T) {
 	d := onDisk(t)
 	among := d.forger()
@@ -269,8 +269,8 @@ func TestAForgedRecordIsFoundAfterWhatWasChecked(t *testing.T) {
 	}
 }
 
-// TestAnAlteredImageIsRefusedWhereAllRecordsAreKnown flips bits of the sums, records and accounts of an image whose
-// records the replica has all checked. The replica must refuse the image and keep its state.
+// TestAnAlteredImageIsRefusedWhereAllRecordsAreKnown flips bits of an image whose records the replica has all checked.
+// The replica must keep its state.
 func TestAnAlteredImageIsRefusedWhereAllRecordsAreKnown(t *testing.T) {
 	d := onDisk(t)
 	own := d.image()
@@ -289,7 +289,7 @@ func TestAnAlteredImageIsRefusedWhereAllRecordsAreKnown(t *testing.T) {
 }
 
 // TestOnlyItsOwnSealIsBelieved: files of checked images are damaged, missing, from another replica, or sealed with an
-// earlier key of the site. The replica must check every record, and say so.
+// earlier key. The replica must check every record.
 func TestOnlyItsOwnSealIsBelieved(t *testing.T) {
 	d := onDisk(t)
 	own := d.image()
@@ -364,8 +364,7 @@ func (o *interrupted) Open(name string) (history.File, error) {
 	return o.Files.Open(name)
 }
 
-// TestAStopEndsACheck: a replica that is told to stop while it checks a journal stops at once. The image does not count
-// as damaged.
+// TestAStopEndsACheck: a replica that is told to stop while it checks a journal must stop at once.
 func TestAStopEndsACheck(t *testing.T) {
 	d := onDisk(t)
 	image := d.foreign()

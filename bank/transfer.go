@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// transfer carries out transfers in order. A long request is committed as several commands. If one fails after others
+// transfer carries out transfers in order. A long request becomes several commands. If one fails after others
 // succeeded, the outcome of the request is unknown.
 func (cs *commands) transfer(ctx context.Context, caller messages.Name, r money.TransferRequest) (money.TransferReply, error) {
 	rank := cs.callers.rank(caller)
@@ -49,8 +49,8 @@ func (cs *commands) transfer(ctx context.Context, caller messages.Name, r money.
 	return reply, nil
 }
 
-// afterSome returns the error for a request whose first commands were answered before a later one failed. The error
-// must not say that nothing was done.
+// afterSome returns the error for a request whose first commands were answered before a later one failed. It must not
+// say that nothing was done.
 func afterSome(answered, of int, err error) error {
 	if answered == 0 || messages.KindOf(err) == messages.Unknown {
 		return err
@@ -58,7 +58,6 @@ func afterSome(answered, of int, err error) error {
 	return messages.Errorf(messages.Unknown, "the first %d of %d transfers were carried out, and the others not yet: %s; ask again with the same identifiers", answered, of, messages.Detail(err))
 }
 
-// checkMarks returns an error if a transfer has no mark.
 func checkMarks(r *money.TransferRequest) *messages.Error {
 	switch {
 	case r.Proof == nil || r.Proof.Session == 0:
@@ -69,9 +68,9 @@ func checkMarks(r *money.TransferRequest) *messages.Error {
 	return nil
 }
 
-// Limits of a command, in bytes. A command that reaches pieceBytes is closed, and a new one begins. A chain cannot be
-// divided; it may have chainBytes, or money.MaxLegs transfers of less than 768 bytes each. A mailbox accepts commands
-// of at least 1 MiB.
+// Limits of a command, in bytes. A new command begins when one reaches pieceBytes. A chain cannot be divided; it may
+// have chainBytes, or money.MaxLegs transfers of less than 768 bytes each. A mailbox accepts commands of at least 1
+// MiB.
 const (
 	pieceBytes = 128 << 10
 	chainBytes = 768 << 10

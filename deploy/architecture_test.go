@@ -77,7 +77,7 @@ func actorOf(path string) string {
 	return ""
 }
 
-// forbidden returns why a package may not import another one, or "" if it may.
+// forbidden returns why a package may not import another package, or "" if it may.
 func forbidden(from, to string) string {
 	layer := func(path string) string {
 		first, _, _ := strings.Cut(strings.TrimPrefix(path, module), "/")
@@ -253,7 +253,7 @@ func sources(t *testing.T, directory string) map[string]string {
 var vocabularies = []string{"wire", "job", "market", "agent", "money", "clearing"}
 
 // Package messages may import only the standard library. A vocabulary may also import package messages and the
-// vocabularies before it in the list.
+// vocabularies before it in the list. Only wire may also import the encoding library.
 func TestVocabulariesAreSmall(t *testing.T) {
 	allowed := map[string]bool{}
 	for _, name := range append([]string{""}, vocabularies...) {
@@ -394,7 +394,7 @@ func TestEveryPackageIsDocumented(t *testing.T) {
 }
 
 // Files that a site needs after a power failure must be written with package durable. A file that is only written and
-// renamed may be empty afterwards. This happened to keys and to the format file, without which no site starts.
+// renamed may be empty afterwards.
 func TestStateIsDurable(t *testing.T) {
 	otherwise := map[string]string{
 		"deploy/embedded/jetstream.go":          "moves what is damaged, once more after a loss of power",

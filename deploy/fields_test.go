@@ -17,11 +17,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestFieldsAreAddedAtTheEnd checks that structs that replicas store, or that actors send, get new fields only at
-// their ends. In msgpack a struct is an array of its fields. A new field in the middle would move the fields after
-// it, and a replica could not read what an older release wrote. testdata/fields.txt lists the fields; UPDATE_GOLDEN=1
-// adds new ones. A field that was added after the last release needs a tag with a higher level, as in `since:"2"`, so
-// that it is left out while nobody uses it. Structs of bank/ledger have an encoding of their own.
+// TestFieldsAreAddedAtTheEnd checks that stored or sent structs get new fields only at their ends. In msgpack a struct
+// is an array of its fields, so a field in the middle would make older data unreadable. testdata/fields.txt lists the
+// fields; UPDATE_GOLDEN=1 adds new ones. A field after the last release needs a tag with a higher level, as in
+// `since:"2"`.
 func TestFieldsAreAddedAtTheEnd(t *testing.T) {
 	const golden = "testdata/fields.txt"
 	now := map[string][]string{}
@@ -70,8 +69,8 @@ func startsWith(list, beginning []string) bool {
 	return len(list) >= len(beginning) && slices.Equal(list[:len(beginning)], beginning)
 }
 
-// fieldsOf returns the exported fields of each struct in a directory, in order. For the directory messages, it includes
-// the vocabularies below that directory.
+// fieldsOf returns the exported fields of each struct in a directory, in order. The directory messages includes its
+// vocabularies.
 func fieldsOf(t *testing.T, directory string) map[string][]string {
 	t.Helper()
 	fields := map[string][]string{}
@@ -129,7 +128,7 @@ func exported(s *ast.StructType) (names []string) {
 	return names
 }
 
-// sinceTag returns a colon and the level in a field's tag, or "" if the tag has no level.
+// sinceTag returns a colon and the level in a field's tag, or "".
 func sinceTag(f *ast.Field) string {
 	if f.Tag == nil {
 		return ""

@@ -18,8 +18,8 @@ import (
 	"testing"
 )
 
-// TestFilesStandOnFloors checks that the files of some packages can be read in an order in which each file uses only
-// earlier ones. So no two files may use each other, not even through other files.
+// The files of some packages must have an order in which each file uses only earlier ones. So no two files may use each
+// other, not even through others.
 func TestFilesStandOnFloors(t *testing.T) {
 	for _, directory := range []string{"../auctioneer", "../auctioneer/book", "../auctioneer/desk"} {
 		uses := fileUses(t, directory)
@@ -32,8 +32,7 @@ func TestFilesStandOnFloors(t *testing.T) {
 	}
 }
 
-// TestCirclesAreFound checks that the search finds two files that use each other through a third one, and does not
-// report a file that only uses these.
+// The search must find two files that use each other through a third, and must not report a file that only uses these.
 func TestCirclesAreFound(t *testing.T) {
 	uses := map[string]map[string]string{"a": {"b": "B"}, "b": {"c": "C", "d": "D"}, "c": {"a": "A"}, "e": {"a": "A"}}
 	if got := circles(uses); len(got) != 1 || !slices.Equal(got[0], []string{"a uses b (B)", "b uses c (C)", "c uses a (A)"}) {
@@ -92,7 +91,6 @@ func isLocal(object types.Object) bool {
 	return object.Parent() != object.Pkg().Scope()
 }
 
-// exports returns a lookup for the compiled export data of the packages that a package imports.
 func exports(t *testing.T, directory string) importer.Lookup {
 	t.Helper()
 	command := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Export", ".")
@@ -112,7 +110,7 @@ func exports(t *testing.T, directory string) importer.Lookup {
 	return func(path string) (io.ReadCloser, error) { return os.Open(at[path]) }
 }
 
-// circles returns the circles that a search finds. Each is a list of uses.
+// circles returns the circles that a search finds, each a list of uses.
 func circles(uses map[string]map[string]string) (all [][]string) {
 	done := map[string]bool{}
 	var path []string

@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 )
 
-// namesMechanisms are the files that name a mechanism for a good reason. Their paths are relative to the repository.
-// Files that study mechanisms are not in the list.
+// These files name a mechanism for a good reason. Their paths are relative to the repository. Files that study
+// mechanisms are not in the list.
 var namesMechanisms = map[string]string{
 	"messages/market/market.go":                        "has the names as constants, for tests; a new mechanism needs none",
 	"cmd/candor/internal/client/clienttest/replies.go": "tests of commands show markets of some mechanism",
@@ -25,9 +25,8 @@ var namesMechanisms = map[string]string{
 
 var studies = []string{"cmd/lab", "deploy/simulated", "cmd/candor/internal/simulate", "cmd/candor/internal/audit"}
 
-// TestMechanismsAreNamedOnce checks that only a mechanism's own directory and one line of the registry name it. No
-// other file of the program may import it or have its name as a string. Names that are common English words, such as
-// deadline, may be in longer texts.
+// Only a mechanism's own directory and one line of the registry may name it. No other file of the program may import it
+// or have its name as a string. Common English words, such as deadline, may be in longer texts.
 func TestMechanismsAreNamedOnce(t *testing.T) {
 	names := registry.Names(nil)
 	words := regexp.MustCompile(`\b(` + strings.Join(slices.DeleteFunc(slices.Clone(names), func(n string) bool {

@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// rack is a node with its agent, and a job book that gives it tasks. It runs in virtual time.
+// rack is a node with its agent, and a job book that gives it tasks, in virtual time.
 type rack struct {
 	t     *testing.T
 	rng   *rand.Rand
@@ -42,7 +42,6 @@ func (r *rack) apply(c book.Command) any {
 	return r.book.Apply(&c)
 }
 
-// act carries out the actions of the agent.
 func (r *rack) act() {
 	do := r.agent.Act(r.now)
 	for _, s := range do.Start {
@@ -70,7 +69,6 @@ func (r *rack) end(a messages.Attempt, how agent.Outcome) {
 	}
 }
 
-// serve answers a request as the leader.
 func (r *rack) serve(q *state.Request) {
 	if q.Register != nil {
 		r.apply(book.Command{Register: &book.Register{Node: "n", Session: q.Register.Session, Slots: q.Register.Slots}})
@@ -127,7 +125,6 @@ func newRack(t *testing.T, seed uint64, slots int, takes ...time.Duration) *rack
 	return r
 }
 
-// run lets virtual time pass.
 func (r *rack) run(d time.Duration) {
 	r.act()
 	for end := r.now.Add(messages.Duration(d)); r.now < end; {
@@ -141,9 +138,8 @@ func (r *rack) run(d time.Duration) {
 }
 
 // TestShortAndLongTasksPayForTheirTime runs jobs with tasks of 1 ms and 20 ms on the same slots. Most tasks begin
-// before the leader hears that the previous task has ended. Each must pay for its own time and for a part of the time
-// of an exchange. The leader does not know how long a message took, so a task may pay a little less. All of them
-// together must pay for the time of the slots, to the microsecond.
+// before the leader hears that the previous task has ended. Each task must pay for its own time and for a part of an
+// exchange. All tasks together must pay for the time of the slots, to the microsecond.
 func TestShortAndLongTasksPayForTheirTime(t *testing.T) {
 	for seed := range uint64(6) {
 		r := newRack(t, seed, 1+int(seed%3), time.Millisecond, 20*time.Millisecond)
@@ -166,9 +162,8 @@ func TestShortAndLongTasksPayForTheirTime(t *testing.T) {
 	}
 }
 
-// TestSlotsOfShortTasksAreBusy runs tasks of 1 ms with exchanges of 2 ms. The slots must be busy all the time. If the
-// leader granted no tasks in advance, they would be busy for about a quarter of the time. Exchanges must be at least a
-// third of state.AheadWithin apart.
+// Slots with tasks of 1 ms must be busy all the time, although exchanges take 2 ms. Without tasks that are granted in
+// advance, they would be busy for about a quarter of it. Exchanges must be at least a third of state.AheadWithin apart.
 func TestSlotsOfShortTasksAreBusy(t *testing.T) {
 	for _, slots := range []int{2, 8} {
 		for within, least := range map[time.Duration]float64{0: 0.2, state.AheadWithin: 0.95} {

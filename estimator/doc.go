@@ -6,7 +6,7 @@
 //
 // Package memory keeps what was learned, and makes all answers. It is pure. Packages utility, runtime and density do
 // its arithmetic, and are pure too. This package reads the site's stream of observations into a memory, answers
-// requests from it through the NATS micro framework, and saves it.
+// requests from the memory through the NATS micro framework, and saves it.
 //
 // # What a job's utility was
 //
@@ -15,24 +15,21 @@
 // by a constant. Ding et al. propose the inverse of the response time in section 5. With the slot time in it, runs on
 // more input and on less input can be compared. Only completed jobs count. The speed is explained by the average job
 // resource: the share of each class that the allocation vectors gave the job, averaged over the time in which it had
-// tasks pending there. A share averaged from the beginning to the end would explain nothing: with any weights, it
-// equals the work done divided by the time taken. The linear form is learned, because the speed is in proportion to all
-// shares together. The log form would need utilities that can be negative.
+// tasks pending there. A share averaged over the whole time would explain nothing: with any weights, it is the work
+// divided by the time. The linear form is learned, because the speed is in proportion to all shares together. The log
+// form would need utilities that can be negative.
 //
 // # Streams, snapshots, instances
 //
 // The stream can be read again from its beginning at any time: a repeated observation changes nothing. A snapshot is
-// written once a minute and at the end. After a restart, the stream need not be read again, and messages that the
-// stream no longer has are not lost. Reading continues with the last message that the snapshot contains. If this
-// message is missing from the stream, or another one has its number, the stream is a different one, and is read from
-// its beginning. A snapshot that is damaged, or was made for other job profile classes, is not used. If a site begins
-// again, with job numbers from 1, the directories of its estimators must be removed too; candor up --fresh does this.
+// written once a minute and at the end. After a restart, reading continues with the last message in the snapshot. If
+// this message is missing from the stream, or another one has its number, the stream is a different one, and is read
+// from its beginning. A snapshot that is damaged, or was made for other job profile classes, is not used. If a site
+// begins again, with job numbers from 1, its estimators' directories must be removed too; candor up --fresh does this.
 //
-// Several estimators of a site share its requests, as members of one queue group, but each reads the whole stream. If
-// the instances divided the stream too, each would save a few microseconds for each job. But each answer would have to
-// come from the one instance that knows the account, and no instance would know a whole class. With the whole stream,
-// any instance can answer, and nothing is lost while one instance remains. Two instances that have read the same
-// messages give the same answer, except for rounding.
+// Several estimators of a site share its requests, as members of one queue group, but each reads the whole stream. So
+// any instance can answer, and nothing is lost while one instance remains. If they divided the stream too, no instance
+// would know a whole class. Two instances that have read the same messages give the same answer, except for rounding.
 //
 // # Who is asked what
 //
@@ -41,7 +38,7 @@
 // drawn only for services and operators.
 //
 // The auctioneer asks while the bank sets the budget aside, and waits 20 ms. Without an answer the job gets the
-// default. So a slow or missing estimator reduces precision and never stops a job.
+// default. So a slow or missing estimator never stops a job.
 //
 // # What liars can do
 //

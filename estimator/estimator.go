@@ -74,9 +74,8 @@ func (e *Estimator) Kinds() int {
 	return e.memory.Kinds()
 }
 
-// resumeWithin is how long the estimator waits, after a restart, for the last message that its snapshot contains. If
-// this message does not come, the stream is a different one, and is read from its beginning. Observations that were
-// learned before change nothing.
+// resumeWithin is how long the estimator waits, after a restart, for the last message of its snapshot. Without this
+// message, the stream is a different one, and is read from its beginning.
 const resumeWithin = 5 * time.Second
 
 // follow reads the stream until ctx ends, and saves snapshots.
@@ -135,11 +134,11 @@ func (e *Estimator) stop(subscriptions ...bus.Subscription) {
 	}
 }
 
-// startTries is how many failures to open the stream are normal, because the servers of a site start one after another.
-// Each later failure is logged as a warning.
+// startTries is how many failures to open the stream are normal, because a site's servers start one after another.
+// Later ones are logged as warnings.
 const startTries = 5
 
-// open begins to read the stream after a sequence number. It tries again until it succeeds. It returns nil if ctx has
+// open begins to read the stream after a sequence number. It tries again until it succeeds, and returns nil if ctx has
 // ended.
 func (e *Estimator) open(ctx context.Context, after uint64) bus.Subscription {
 	for tries := 1; ; tries++ {
@@ -172,8 +171,7 @@ func (e *Estimator) consume(ctx context.Context, after uint64) (bus.Subscription
 	return stream.Consume(ctx, after, e.observe)
 }
 
-// observe learns from one message of the stream. It skips a malformed message, because it would be malformed at every
-// start.
+// observe learns from one message of the stream. It skips a malformed message, which would be malformed at every start.
 func (e *Estimator) observe(seq uint64, _ string, payload []byte) {
 	var o job.Observation
 	err := wire.UnmarshalReply(payload, &o)
@@ -195,9 +193,8 @@ func (e *Estimator) observe(seq uint64, _ string, payload []byte) {
 	}
 }
 
-// advance records how far the stream was read. The first message after a snapshot was loaded must be the last one that
-// the snapshot contains. If the stream no longer has that message, a later message may be the first. Otherwise the
-// stream is not the one that was read before.
+// advance records how far the stream was read. The first message after a snapshot must be the snapshot's last one, or a
+// later one if the stream has lost that. Otherwise it is another stream.
 func (e *Estimator) advance(seq uint64, fresh bool) {
 	if e.resuming {
 		e.resuming = false

@@ -66,8 +66,8 @@ func (b *bed) start(change ...func(*Config)) *Estimator {
 	return e
 }
 
-// run returns the observation of a job that took 60 slot-seconds of maps and 10 slot-seconds of reduces, on a site with
-// 10 slots of each class. Its shares depend on its number, and its response time follows from them.
+// run returns the observation of a job that took 60 slot-seconds of maps and 10 of reduces, on a site with 10 slots of
+// each class. Its shares depend on its number, and its response time follows from them.
 func run(job messages.JobID, account messages.Name, name string) jobmsg.Observation {
 	maps, reduces := 0.3+float64(job%5)/30, 0.3+float64(job*3%5)/30
 	first := at(60 / (10 * maps))
@@ -115,8 +115,7 @@ func (b *bed) read(kept, repeated, malformed float64) {
 	b.await(func() bool { return got() == want }, func() string { return fmt.Sprintf("kept, repeated, malformed are %s, want %s", got(), want) })
 }
 
-// await waits until the function so returns true. If that takes longer than patience, the test fails with the text that
-// the function instead returns.
+// await waits until the function so returns true. After patience, the test fails with the text of the function instead.
 func (b *bed) await(so func() bool, instead func() string) {
 	b.Helper()
 	deadline := time.After(patience)
@@ -159,8 +158,7 @@ func ask[Rep any](b *bed, caller messages.Name, verb string, r any) (Rep, error)
 
 var bothClasses = []messages.Name{"map", "reduce"}
 
-// TestStreamIsReadFromItsBeginning: observations from before the start must count, and a second estimator must give
-// the same answers.
+// Observations from before the start must count, and a second estimator must give the same answers.
 func TestStreamIsReadFromItsBeginning(t *testing.T) {
 	b := newBed(t)
 	for job := range messages.JobID(5) {
@@ -188,7 +186,7 @@ func TestStreamIsReadFromItsBeginning(t *testing.T) {
 	}
 }
 
-// TestRepeatedAndMalformed checks that repeated and malformed observations are counted, and change no answer.
+// Repeated and malformed observations are counted, and change no answer.
 func TestRepeatedAndMalformed(t *testing.T) {
 	b := newBed(t)
 	e := b.start()
@@ -212,8 +210,8 @@ func TestRepeatedAndMalformed(t *testing.T) {
 	}
 }
 
-// TestUtilityIsLearned: without runs the utility must be the default. After five runs it must show that the jobs have
-// six times as much work in maps as in reduces.
+// Without runs the utility must be the default. After five runs it must show that the jobs have six times as much work
+// in maps as in reduces.
 func TestUtilityIsLearned(t *testing.T) {
 	b := newBed(t)
 	b.start()
@@ -244,8 +242,7 @@ func TestUtilityIsLearned(t *testing.T) {
 	}
 }
 
-// TestSeveralShareRequests: each of several estimators reads the whole stream, and any of them answers. When one
-// ends, the others must continue.
+// Each of several estimators reads the whole stream, and any of them answers. When one ends, the others must continue.
 func TestSeveralShareRequests(t *testing.T) {
 	b := newBed(t)
 	unmeasured := func(c *Config) { c.Metrics = nil }
@@ -273,7 +270,7 @@ func TestSeveralShareRequests(t *testing.T) {
 var sortSpec = jobmsg.JobSpec{Name: "sort", Budget: messages.Credit, Stages: []jobmsg.Stage{
 	{Name: "m", Tasks: 6, Command: []string{"sort"}}, {Name: "r", Class: "reduce", After: []messages.Name{"m"}, Command: []string{"merge"}}}}
 
-// TestEveryVerbAnswers sends each request, and checks the answer against the observed runs.
+// Each answer must follow from the observed runs.
 func TestEveryVerbAnswers(t *testing.T) {
 	b := newBed(t)
 	b.start()
@@ -301,7 +298,7 @@ func TestEveryVerbAnswers(t *testing.T) {
 	}
 }
 
-// TestVerbsRefuse checks that requests are refused from callers who may not ask, and if they are invalid.
+// Requests are refused from callers who may not ask, and if they are invalid.
 func TestVerbsRefuse(t *testing.T) {
 	b := newBed(t)
 	b.start()
@@ -365,8 +362,7 @@ func TestUtilityRefusals(t *testing.T) {
 	}
 }
 
-// TestStreamThatOpensLate: while the stream cannot be opened, the estimator must answer. It must read the stream as
-// soon as it can.
+// While the stream cannot be opened, the estimator must answer. It must read the stream as soon as it can.
 func TestStreamThatOpensLate(t *testing.T) {
 	b := newBed(t)
 	b.observe("a", run(1, "ada", "sort"))

@@ -98,8 +98,8 @@ func (e *Estimator) complete(spec *job.JobSpec) error {
 	return nil
 }
 
-// classes returns what is known about each class. Only callers who may draw samples see the estimates of declared
-// types: if a user could see how a mean changes when a job ends, the user could compute the job's type.
+// classes returns what is known about each class. Only callers who may draw samples see estimates of declared types: a
+// mean that changes when a job ends reveals the job's type.
 func (e *Estimator) classes(_ context.Context, caller messages.Name, _ messages.Empty) (reply market.ClassesReply, err error) {
 	e.mu.Lock()
 	reply, err = e.memory.Classes()
@@ -112,7 +112,7 @@ func (e *Estimator) classes(_ context.Context, caller messages.Name, _ messages.
 	return reply, err
 }
 
-// samples draws types. Only services and operators may ask, because many draws would let a user guess single types.
+// samples draws types. Only services and operators may ask, because many draws would reveal single types.
 func (e *Estimator) samples(_ context.Context, caller messages.Name, r market.SamplesRequest) (reply market.SamplesReply, err error) {
 	if !e.privileged(caller) {
 		return reply, messages.Errorf(messages.PermissionDenied, "account %q may not draw types of a class; the site's services and operators may", caller)
@@ -126,8 +126,8 @@ func (e *Estimator) samples(_ context.Context, caller messages.Name, r market.Sa
 	return draw()
 }
 
-// permit returns the account that a request is about. An empty account stands for the caller's account. It returns an
-// error if the request is about another account and the caller is no service or operator.
+// permit returns the account that a request is about; "" means the caller's. Only services and operators may ask about
+// other accounts.
 func (e *Estimator) permit(caller, account messages.Name) (messages.Name, error) {
 	if account == "" || account == caller {
 		return caller, nil

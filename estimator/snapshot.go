@@ -47,8 +47,7 @@ func (c *Config) profilesHash() ([32]byte, error) {
 	return [32]byte(h.Sum(nil)), nil
 }
 
-// save writes a snapshot if something changed since the last one. Requests have to wait only while the memory is
-// copied.
+// save writes a snapshot if something changed since the last one. Requests wait only while the memory is copied.
 func (e *Estimator) save() {
 	if e.config.Dir == "" {
 		return
@@ -74,7 +73,7 @@ func (e *Estimator) save() {
 	e.mu.Unlock()
 }
 
-// write writes a new file, and then replaces the old file with it.
+// write writes a new file, and then replaces the old one.
 func (e *Estimator) write(sequence uint64, records []memory.Record) error {
 	if err := os.MkdirAll(e.config.Dir, 0o700); err != nil {
 		return err
@@ -101,8 +100,7 @@ func encode(to io.Writer, c *Config, sequence uint64, records []memory.Record) e
 	return err
 }
 
-// load continues from the snapshot, if there is one that fits. Otherwise it ignores the snapshot: the stream has all
-// recent observations.
+// load continues from the snapshot, if there is one that fits. Otherwise the stream has all recent observations.
 func (e *Estimator) load() {
 	if e.config.Dir == "" {
 		return

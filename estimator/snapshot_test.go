@@ -41,8 +41,8 @@ func (b *bed) close(e *Estimator) {
 	}
 }
 
-// TestRestartGoesOnFromTheSnapshot: after a restart, the answers must at once be the same as before. Only the last
-// known message and new messages may be read.
+// After a restart, the answers must at once be the same as before. Only the last known message and new ones may be
+// read.
 func TestRestartGoesOnFromTheSnapshot(t *testing.T) {
 	b, dir := newBed(t), t.TempDir()
 	in := func(c *Config) { c.Dir = dir }
@@ -74,8 +74,7 @@ func TestRestartGoesOnFromTheSnapshot(t *testing.T) {
 	}
 }
 
-// TestAnotherStreamIsReadWhole: if the stream does not contain the messages of the snapshot, it must be read from its
-// beginning.
+// If the stream does not contain the messages of the snapshot, it must be read from its beginning.
 func TestAnotherStreamIsReadWhole(t *testing.T) {
 	b, dir := newBed(t), t.TempDir()
 	in := func(c *Config) { c.Dir = dir }
@@ -94,8 +93,7 @@ func TestAnotherStreamIsReadWhole(t *testing.T) {
 	other.await(func() bool { return e.Seen() == 8 }, func() string { return fmt.Sprintf("seen %d jobs of 8", e.Seen()) })
 }
 
-// TestSnapshotsThatDoNotFit: snapshots that are damaged or do not fit must be ignored, and the stream must be read from
-// its beginning.
+// Snapshots that are damaged or do not fit must be ignored, and the stream must be read from its beginning.
 func TestSnapshotsThatDoNotFit(t *testing.T) {
 	b, dir := newBed(t), t.TempDir()
 	in := func(c *Config) { c.Dir = dir }
@@ -139,7 +137,7 @@ func TestSnapshotsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// FuzzDecode: a file with a correct checksum and any content must be refused, or give a memory that answers.
+// A file with a correct checksum and any content must be refused, or give a memory that answers.
 func FuzzDecode(f *testing.F) {
 	c := Config{Site: "here"}
 	m, err := memory.New(c.Profiles)

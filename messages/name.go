@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// A Name identifies an account, project, node, market, class, stage or site. Names of users, nodes and sites, which
-// appear in subjects, files and certificates, and of stages must satisfy [ValidName]. Names of markets, classes and
-// projects must satisfy [ValidFreeName].
+// A Name identifies an account, project, node, market, class, stage or site. Names of users, nodes, stages and sites
+// must satisfy [ValidName]. Names of markets, classes and projects must satisfy [ValidFreeName].
 type Name = string
 
 // ValidName reports whether s is one subject token: a lower-case letter, then at most 62

@@ -2,8 +2,8 @@ package messages
 
 import "strings"
 
-// Links is the service that reports how a site is connected to its peers. Every host runs one. The hosts ask each
-// other, with the verb HostPrefix and the name of the asked host, so an operator gets the reports of all hosts.
+// Links is the service that reports how a site is connected to its peers. Every host runs one. An operator who asks one
+// host gets the reports of all hosts: the hosts ask each other with the verb HostPrefix and the name of the asked host.
 const Links = "links"
 
 // HostPrefix is the prefix of the verbs with which hosts ask each other.
@@ -110,7 +110,8 @@ func ObservationStream(site Name) string { return "OBSERVATIONS_" + strings.ToUp
 func ServiceIdentity(actor string) Name { return "$" + actor }
 
 // InboxPrefix returns the prefix of the subjects on which a connection receives replies. It ends with the connection's
-// name. Only its credentials, and services, may subscribe there. Services send replies only there.
+// name. Only the connection's credentials, and services, may subscribe there. Services send replies only to such
+// subjects.
 func InboxPrefix(name Name) string { return "_INBOX_" + name }
 
 // RefusalSubject returns the subject on which the site says which connections of a name it will close, and why.

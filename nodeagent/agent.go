@@ -57,7 +57,6 @@ type Agent struct {
 	closed        error
 }
 
-// running is a started task.
 type running struct {
 	process runner.Process
 	granted time.Time
@@ -134,8 +133,8 @@ func (a *Agent) pause() {
 	}
 }
 
-// Retire stops the node from claiming tasks, or lets it claim them again. The caller does this when the node's GPUs
-// have changed, and restarts the agent when [Agent.Idle] returns true.
+// Retire stops the node from claiming tasks, or lets it claim them again. When the node's GPUs have changed, the caller
+// retires the agent and restarts it once [Agent.Idle] returns true.
 func (a *Agent) Retire(yes bool) {
 	a.queue.post(func(messages.Time) {
 		a.retired = yes
@@ -347,8 +346,8 @@ func (a *Agent) start(s state.Start) {
 	r.process = a.c.Runner.Start(runner.Task{Grant: s.Grant, Program: s.Program}, a.report)
 }
 
-// line puts a task in the runner's queue. The runner starts the task when a slot becomes free. If the agent itself must
-// start the task, for example because the task has files, line only tells the state to keep it.
+// line puts a task in the runner's queue, where it starts when a slot becomes free. If the agent itself must start the
+// task, for example because it has files, line only tells the state to keep it.
 func (a *Agent) line(s state.Start) {
 	attempt, ok := s.Grant.Attempt, !hasFiles(s.Program) && !s.Program.Allocation && a.hooks == nil
 	var p runner.Follower

@@ -122,8 +122,7 @@ func TestLogsAreForTheOwner(t *testing.T) {
 	}
 }
 
-// TestStreamsAreForTheOwner checks that another account can neither read, join nor signal a task. The agent must answer
-// that it knows no such job.
+// TestStreamsAreForTheOwner checks that the agent answers another account that it knows no such job.
 func TestStreamsAreForTheOwner(t *testing.T) {
 	network := bus.NewMemory()
 	l := newLeader(t, network, time.Hour)
@@ -197,8 +196,8 @@ func TestCancelledTaskIsStopped(t *testing.T) {
 	}
 }
 
-// TestATaskIsToldThatItsBudgetEnds makes the leader ask for a signal to a running task. The task must get the signal,
-// and then end by itself.
+// TestATaskIsToldThatItsBudgetEnds makes the leader ask for a signal to a running task. The task must get it, and end
+// by itself.
 func TestATaskIsToldThatItsBudgetEnds(t *testing.T) {
 	network := bus.NewMemory()
 	l := newLeader(t, network, time.Hour)

@@ -14,7 +14,6 @@ import (
 // membersWithin bounds how long a task of an allocation waits for the nodes of the allocation's other tasks.
 const membersWithin = 5 * time.Minute
 
-// askAgain is the pause before nodesOf asks the leader again.
 const askAgain = 200 * time.Millisecond
 
 // startInAllocation starts a task of an allocation after the leader has named the other tasks. The first task runs its

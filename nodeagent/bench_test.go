@@ -29,8 +29,8 @@ func crowd(t testing.TB, network *bus.Network, l *leader, n, slots int) {
 	}
 }
 
-// TestWakesInProportion offers one task to a thousand idle agents, and then a thousand tasks. If each agent asked for
-// each task, there would be a million claims.
+// TestWakesInProportion offers one task to a thousand idle agents, and then a thousand tasks. A claim of each agent for
+// each task would make a million claims.
 func TestWakesInProportion(t *testing.T) {
 	network := bus.NewMemory()
 	l := newLeader(t, network, time.Hour)
@@ -46,7 +46,7 @@ func TestWakesInProportion(t *testing.T) {
 }
 
 // BenchmarkDispatch measures the tasks per second through claim, start and finish, with 64 agents of 16 slots each. The
-// leader writes no log of commands.
+// leader writes no log.
 func BenchmarkDispatch(b *testing.B) {
 	network := bus.NewMemory()
 	l := newLeader(b, network, time.Hour)

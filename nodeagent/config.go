@@ -30,8 +30,7 @@ type Config struct {
 	// still take memory. 0 means four for each slot.
 	MostSuspended int
 	// Resources is everything that the node has, for display and for choosing nodes; nil means unknown. Tasks.Machine
-	// is the part that tasks may use. Labels are words that describe the node, such as infiniband; a stage can require
-	// some of them.
+	// is the part that tasks may use. Labels are words that a stage can require, such as infiniband.
 	Resources *job.Resources
 	Labels    []messages.Name
 	Bus       bus.Bus
@@ -46,8 +45,8 @@ type Config struct {
 	// Prolog and Epilog are programs of the site that run before the first and after the last task of a job: see
 	// package hooks. "" means none.
 	Prolog, Epilog string
-	// Executor is the command that starts an executor; see package executor. With an executor, tasks outlive the agent.
-	// An empty command means that tasks are the agent's own processes.
+	// Executor is the command that starts an executor, with which tasks outlive the agent; see package executor. Empty
+	// means that tasks are the agent's own processes.
 	Executor []string
 	// LeaveRunning leaves the tasks of an executor to the next agent when this one
 	// is closed.
@@ -68,7 +67,6 @@ type Config struct {
 	Clock func() messages.Time
 }
 
-// maxSlots bounds the slots of one class on one node.
 const maxSlots = 1 << 16
 
 // Validate checks the configuration.
@@ -144,6 +142,5 @@ func (c *Config) openRunner() (owned bool, err error) {
 	return true, err
 }
 
-// uptime returns the time since the machine was started. Like the leader's clock, it continues while the machine
-// sleeps, and nobody can set it.
+// uptime returns the time since the machine was started, including sleep. Nobody can set this clock.
 func uptime() messages.Time { return messages.Time(boottime.Now() / time.Microsecond) }

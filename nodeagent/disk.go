@@ -9,12 +9,12 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// diskEvery is the time between two readings of the free space on the agent's disk. The agent reads sooner if the space
-// may be used up sooner.
+// diskEvery is the time between two readings of the free space on the agent's disk. The agent reads sooner if the disk
+// may fill sooner.
 const diskEvery = time.Second
 
-// watchDisk stops the node from claiming tasks while its disk is almost full, because the site's books may be on the
-// same disk. Call it before the agent's goroutine begins.
+// watchDisk stops the node from claiming tasks while its disk is almost full: the site's books may be on the same disk.
+// Call it before the agent's goroutine begins.
 func (a *Agent) watchDisk() {
 	reserve := runner.Reserve(a.c.Dir, a.c.Tasks.KeepFree)
 	if a.full = runner.Full(a.c.Dir, reserve, false); a.full {

@@ -53,7 +53,7 @@ func TestNodeTakesNothingOnAFullDisk(t *testing.T) {
 }
 
 // TestNodeThatRunsTellsOfAFullDisk checks that a node with running tasks tells the leader of an almost full disk, and
-// that its tasks continue.
+// goes on.
 func TestNodeThatRunsTellsOfAFullDisk(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to mount a small disk")

@@ -10,12 +10,11 @@
 //
 // An agent runs tasks only while it holds a lease. Each answer of the leader renews the lease. If no answer comes
 // before the lease ends, the agent kills all its tasks; only then does the leader give them to other nodes. The time of
-// a lease continues while the machine sleeps. Whoever holds the node's credentials can register under its name. If two
-// agents register under one name, the later one is the node: the leader fences the earlier one, which stops its tasks.
+// a lease continues while the machine sleeps. If two agents register under one name, the later one is the node: the
+// leader fences the earlier one, which stops its tasks.
 //
-// A suspended task keeps its memory, so a node bounds how many suspended tasks it keeps (Config.MostSuspended). The
-// agent tells the leader the bound when it registers. If there would be more, the leader ends tasks, which run again
-// later; see package market.
+// A suspended task keeps its memory, so a node bounds how many suspended tasks it keeps (Config.MostSuspended), and
+// tells the leader the bound. If there would be more, the leader ends tasks, which run again later.
 //
 // # Files
 //
@@ -23,7 +22,7 @@
 // tasks that use it, and kept under its digest; the runner copies it into each working directory. When a task has ended
 // well, the agent stores the files that match an output pattern in the depot, and then reports the end. A task whose
 // outputs could not be stored has failed. For each stage with files the node keeps a manifest. From it, an agent that
-// adopts a running task knows which outputs to store. For tasks without files, the agent does nothing of this.
+// adopts a running task knows which outputs to store.
 //
 // # Output
 //

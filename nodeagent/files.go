@@ -17,14 +17,12 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// filesWithin bounds the time to fetch all inputs of a task, and the time to store all its outputs. It is enough for
-// the largest permitted files at a few megabytes a second.
+// filesWithin bounds the time to fetch all inputs of a task, and the time to store all its outputs: the largest
+// permitted files at a few megabytes a second.
 const filesWithin = 5 * time.Minute
 
 func hasFiles(p *agent.Program) bool { return len(p.Inputs)+len(p.Outputs) > 0 }
 
-// files fetches the inputs of tasks from the site's depot, and stores their outputs
-// there.
 type files struct {
 	site, node messages.Name
 	dir        string // state directory
@@ -199,7 +197,6 @@ func (t *fileTask) Suspend(suspended bool) {
 	}
 }
 
-// report tells the agent's goroutine how a task ended.
 func (a *Agent) report(f agent.Finished) {
 	a.queue.post(func(messages.Time) { a.finish(f) })
 }

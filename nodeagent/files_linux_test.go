@@ -18,7 +18,6 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/store"
 )
 
-// fakeDepot holds the files of a test's jobs.
 type fakeDepot struct {
 	mu        sync.Mutex
 	files     map[string][]byte // by digest
@@ -92,8 +91,8 @@ func (d *fakeDepot) add(t *testing.T, name, content string) job.File {
 	return f
 }
 
-// TestFilesAreFetchedOnceAndDelivered runs two tasks with the same input. The input must be fetched once, and the
-// outputs must be stored before the ends are reported.
+// TestFilesAreFetchedOnceAndDelivered runs two tasks with the same input. Their outputs must be stored before the ends
+// are reported.
 func TestFilesAreFetchedOnceAndDelivered(t *testing.T) {
 	network := bus.NewMemory()
 	l, d := newLeader(t, network, time.Hour), newDepot(t, network)
@@ -128,8 +127,8 @@ func TestFilesAreFetchedOnceAndDelivered(t *testing.T) {
 	}
 }
 
-// TestFilesThatAreRefused checks that a task whose outputs are refused has failed, and that a task whose input is
-// missing does not start. Both ends must say why.
+// TestFilesThatAreRefused: the outputs of one task are refused, and an input of another is missing. Both ends must say
+// why.
 func TestFilesThatAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		what    string

@@ -57,8 +57,8 @@ func openInputs(dir string) *inputs {
 	return in
 }
 
-// acquire returns a file when it is on the node. The first caller fetches it. If that fails, perhaps because the
-// caller's task was stopped, the waiting callers try one after another.
+// acquire returns a file when it is on the node. The first caller fetches it. If that fails, perhaps because its task
+// was stopped, the waiting callers try one after another.
 func (in *inputs) acquire(ctx context.Context, f job.File, fetch func(*os.File) error) (*input, error) {
 	for {
 		k, mine := in.enter(f)
@@ -101,8 +101,8 @@ func (in *inputs) enter(f job.File) (k *input, mine bool) {
 	return k, mine
 }
 
-// Reports whether a known file is missing or damaged. The runner removes files that it finds damaged. A file that was
-// cut while no agent ran has a wrong size. The caller holds in.mu.
+// Reports whether a known file is missing or damaged. The runner removes files that it finds damaged, and a file that
+// was cut while no agent ran has a wrong size. The caller holds in.mu.
 func (in *inputs) gone(k *input, wanted int64) bool {
 	select {
 	case <-k.ready:
@@ -154,8 +154,8 @@ func (in *inputs) drop(k *input) {
 	}
 }
 
-// release ends the caller's use of some files. While the unused files take more than keepInputs, it removes the one
-// that was unused for longest.
+// release ends the caller's use of some files. Above keepInputs bytes of unused files, it removes those that were
+// unused for longest.
 func (in *inputs) release(held []*input) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

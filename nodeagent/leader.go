@@ -114,7 +114,6 @@ func ask[Reply any](ctx context.Context, a *Agent, verb string, body any) (*Repl
 	return reply, wire.UnmarshalReply(data, reply)
 }
 
-// fetch asks for the whole vector of a market.
 func (a *Agent) fetch(market messages.Name) {
 	ctx, cancel := context.WithTimeout(a.life, fetchWithin)
 	defer cancel()

@@ -19,8 +19,7 @@ import (
 // patience bounds every wait of a test that would otherwise wait for ever.
 const patience = await.Patience
 
-// leader is an auctioneer as an agent sees it. It has one market with one class, and a list of programs to run, each
-// with a number of tasks.
+// leader is an auctioneer as an agent sees it. It has one market with one class, and a list of programs to run.
 type leader struct {
 	t     testing.TB
 	bus   bus.Bus
@@ -215,7 +214,6 @@ func (l *leader) vector() agent.Vector {
 	return v
 }
 
-// submit adds a job and publishes the vector.
 func (l *leader) submit(p agent.Program) messages.JobID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -248,8 +246,8 @@ func (c *clock) now() messages.Time {
 	return messages.Time((boottime.Now() + time.Duration(c.ahead.Load())) / time.Microsecond)
 }
 
-// pass advances an agent's clock, and publishes a vector so that the agent reads the clock. The leases of tests are so
-// long that they do not end by themselves on a busy machine.
+// pass advances an agent's clock, and publishes a vector so that the agent reads the clock. The leases of tests are too
+// long to end by themselves.
 func (l *leader) pass(c *clock, d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -261,7 +259,6 @@ func (l *leader) session() uint64 {
 	return get(l, func() uint64 { return l.sessions["n1"].number })
 }
 
-// get locks the leader, and returns the result of read.
 func get[T any](l *leader, read func() T) T {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -33,8 +33,7 @@ func saysAfter(t *testing.T, later time.Duration, dir string, a messages.Attempt
 	})
 }
 
-// TestGivenUpAttemptIsNotAlive checks that an attempt that was stopped, or whose lease was lost, is not alive. Another
-// attempt on the node must stay alive.
+// TestGivenUpAttemptIsNotAlive checks that an attempt that was stopped, or whose lease was lost, is not alive.
 func TestGivenUpAttemptIsNotAlive(t *testing.T) {
 	dir, network := t.TempDir(), bus.NewMemory()
 	l, clock := newLeader(t, network, time.Hour), new(clock)

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent"
 )
 
-// TestAgentServesTheReleasesBesideItsOwn: the auctioneer is two releases ahead, and the agent must not serve the site.
-// When the auctioneer has gone back by one release, the agent must serve.
+// TestAgentServesTheReleasesBesideItsOwn: the agent must not serve an auctioneer that is two releases ahead, but one
+// that is one release ahead.
 func TestAgentServesTheReleasesBesideItsOwn(t *testing.T) {
 	t.Parallel()
 	network := bus.NewMemory()

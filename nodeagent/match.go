@@ -15,12 +15,10 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// mostEntries bounds how many directory entries are read to find the outputs of a task.
 const mostEntries = 1 << 20
 
-// search looks for the names in a task's directory that match a pattern. A task can make any directory and link, so the
-// search is bounded: it follows a link to a directory only if the pattern names the link, and reads a limited number of
-// entries.
+// search looks for the names in a task's directory that match a pattern. A task can make any directory and link. So the
+// search follows a link to a directory only if the pattern names the link, and reads a limited number of entries.
 type search struct {
 	ctx   context.Context
 	root  *os.Root

@@ -22,8 +22,8 @@ import (
 )
 
 // settle stores the outputs of a task that ended well, and removes its inputs. A task whose outputs cannot be stored
-// has failed. If only some files have unsuitable names or permissions, settle stores the others. Then the task is not
-// run again, because it would leave the same files.
+// has failed. If only some files have unsuitable names or permissions, the others are stored, and the task is not run
+// again: it would leave the same files.
 func (f *files) settle(ctx context.Context, end agent.Finished, l *manifest) agent.Finished {
 	dir := store.KeptDir(f.dir, l.Account, end.Attempt)
 	if end.Outcome == agent.Exited && end.ExitCode == 0 && len(l.Outputs) > 0 {
@@ -83,8 +83,8 @@ func refusal(refused []error, stored int) error {
 	return messages.Errorf(messages.TooLarge, "%s; files stored: %d", strings.Join(all, "; "), stored)
 }
 
-// storeAll stores the files of a directory that match. All files are checked before the first is sent. storeAll returns
-// errors for the files that it refuses.
+// storeAll stores the files of a directory that match, after it has checked all of them. It returns errors for the
+// files that it refuses.
 func (f *files) storeAll(ctx context.Context, attempt messages.Attempt, dir string, l *manifest) (stored []job.File, refused []error, err error) {
 	root, err := store.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -112,8 +112,8 @@ func (f *files) storeAll(ctx context.Context, attempt messages.Attempt, dir stri
 	return outputs, refused, nil
 }
 
-// collect lists the regular files that match an output pattern, sorted by name. It leaves out unchanged inputs, and
-// links that lead out of the directory. The result refused has an error for each refused file.
+// collect lists the regular files that match an output pattern, sorted by name, without unchanged inputs and links that
+// lead out of the directory. The result refused has an error for each refused file.
 func collect(ctx context.Context, root *os.Root, l *manifest) (files []job.File, refused []error, err error) {
 	names, err := matching(ctx, root, l.Outputs, mostEntries)
 	if err != nil {
@@ -147,8 +147,8 @@ func collect(ctx context.Context, root *os.Root, l *manifest) (files []job.File,
 
 var errTooLarge = messages.Errorf(messages.TooLarge, "the output files have more than the limit of %d MiB for a task: keep large results elsewhere", job.MaxJobFiles>>20)
 
-// describe returns the description of a file, or nil if the file must not be stored. Only the task's own regular files
-// are stored: a task may have made a link to another user's file.
+// describe returns the description of a file, or nil if it is not a regular file of the task's own: a task may have
+// made a link to another user's file.
 func describe(root *os.Root, name string) (*job.File, error) {
 	file, err := open(root, name)
 	if errors.Is(err, fs.ErrPermission) {
@@ -181,8 +181,8 @@ func open(root *os.Root, name string) (*os.File, error) {
 	return root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
-// removeInputs removes the input files of a task, and its directory if nothing else is there. Files that cannot be
-// removed are removed later, with the job's directory.
+// removeInputs removes the input files of a task, and its directory if nothing else is there. What it cannot remove is
+// removed later, with the job's directory.
 func removeInputs(dir string, inputs []job.File) {
 	root, err := store.OpenRoot(dir)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/store"
 )
 
-// TestHalfAManifestIsNone interrupts the writing of a manifest, by a full disk and by the end of the agent. The
-// manifest must keep its earlier content, and the next agent must remove the temporary file.
+// TestHalfAManifestIsNone interrupts the writing of a manifest. It must keep its earlier content, and the next agent
+// must remove the temporary file.
 func TestHalfAManifestIsNone(t *testing.T) {
 	m := &manifests{state: t.TempDir(), log: zap.NewNop(), life: t.Context(), users: map[string]int{}}
 	p := &agent.Program{Job: 7, Stage: 1, Outputs: []string{"*.csv"}}
@@ -124,8 +124,8 @@ func TestNamesOfOutputs(t *testing.T) {
 	}
 }
 
-// TestOutputsAreLookedForWithinBounds checks that links do not multiply the entries that are read, that the search ends
-// with its context, and that an exceeded bound is an error.
+// TestOutputsAreLookedForWithinBounds checks that links do not multiply the entries that are read, and that the search
+// ends with its context.
 func TestOutputsAreLookedForWithinBounds(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "a", "b", "c"), 0o700); err != nil {
@@ -165,8 +165,8 @@ func TestOutputsAreLookedForWithinBounds(t *testing.T) {
 	}
 }
 
-// TestOutputsThatCannotBeKept checks that the good outputs are stored, that an error names the refused ones, and that
-// the task is not run again.
+// TestOutputsThatCannotBeKept: the good outputs must be stored, an error must name the refused ones, and the task must
+// not be run again.
 func TestOutputsThatCannotBeKept(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"good.csv", "new\nline.csv", "o\xff.csv"} {

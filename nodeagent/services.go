@@ -74,7 +74,6 @@ func (a *Agent) warn(all []agent.Warning) {
 	}
 }
 
-// proxy sends a request of a task that runs here to the site.
 func (a *Agent) proxy(ctx context.Context, of messages.Attempt, verb string, request []byte) ([]byte, error) {
 	runs := make(chan bool, 1)
 	a.queue.post(func(messages.Time) {
@@ -112,7 +111,6 @@ func receive[T any](a *Agent, payload []byte, do func(messages.Time, *T) error) 
 	})
 }
 
-// logEndpoint answers requests for the output of tasks.
 func (a *Agent) logEndpoint() bus.Endpoint {
 	return bus.Endpoint{
 		Name:    messages.VerbLogs,
@@ -126,8 +124,8 @@ func (a *Agent) logEndpoint() bus.Endpoint {
 	}
 }
 
-// streamConcurrency is the number of requests that may wait at the same time. Each client of a stream has one request
-// that waits for output, and a second one while it sends input.
+// streamConcurrency is the number of requests that may wait at the same time. Each client of a stream has one that
+// waits for output, and a second one while it sends input.
 const streamConcurrency = 512
 
 // maxReaches bounds the log lines of one account in a second. More would hide the lines of other accounts.
@@ -190,8 +188,8 @@ const (
 	keptWithin   = 2 * time.Second
 )
 
-// check asks the leader whether a job's output is withheld. If nobody answers, the output can be read: the data of a
-// node are available without the leader.
+// check asks the leader whether a job's output is withheld. If nobody answers, it can be read: the data of a node are
+// available without the leader.
 func (r *readable) check(ctx context.Context, a *Agent, job messages.JobID) error {
 	r.mu.Lock()
 	known := r.jobs[job]

@@ -37,7 +37,6 @@ type Config struct {
 	Metrics      prometheus.Registerer
 }
 
-// Defaults of an archive.
 const (
 	DefaultRetention = messages.Duration(90 * 24 * time.Hour)
 	DefaultBytes     = 1 << 30

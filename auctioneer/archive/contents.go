@@ -107,7 +107,6 @@ func (a *Archive) load() error {
 	return nil
 }
 
-// numbers returns the numbers of the record files in the directory.
 func (a *Archive) numbers() (all []uint64, err error) {
 	entries, err := os.ReadDir(a.Dir)
 	if err != nil {

@@ -128,7 +128,6 @@ func IsSegment(name string) bool { return strings.HasSuffix(name, suffix) }
 
 const suffix = ".jobs"
 
-// has reports whether the file has the record of a job.
 func (s *segment) has(id messages.JobID) bool {
 	i := s.spanOf(id)
 	return i < len(s.Spans) && s.Spans[i][0] <= id
@@ -189,7 +188,6 @@ func (s *segment) lose(id messages.JobID) {
 	s.Spans = slices.Replace(s.Spans, i, i+1, rest...)
 }
 
-// newest returns the largest job number in the file.
 func (s *segment) newest() messages.JobID {
 	if len(s.Spans) == 0 {
 		return 0

@@ -192,7 +192,6 @@ func (b *Book) enterJob(c *Submit) (Receipt, error) {
 	return j.Receipt(), nil
 }
 
-// depart enters a job that another site will run.
 func (b *Book) depart(c *EnterRemote) (RemoteReceipt, error) {
 	if known, err := b.KnownRemote(c); err != nil {
 		return RemoteReceipt{}, err
@@ -230,7 +229,6 @@ func (b *Book) decide(c *Decide) {
 	}
 }
 
-// start records the final order to start a job.
 func (b *Book) start(s *Starting) {
 	j := b.jobs.own(s.Job)
 	if j == nil || !j.Active() || j.Order != nil {

@@ -101,7 +101,6 @@ func (j *Job) firstClaimed(stage int) [2]uint32 {
 	return [2]uint32{}
 }
 
-// binds reports whether the market of a job has bounds.
 func (b *bounds) binds(j *Job) bool {
 	_, ok := b.byMarket[j.Spec.Market]
 	return ok

@@ -156,7 +156,7 @@ type blame uint8
 
 // The job, the site or the market can be the cause of a failed attempt.
 const (
-	ofJob  blame = iota // the program or the owner ended the attempt: the job pays for its time, and the task is complete for prices
+	ofJob  blame = iota // the program or the owner ended the attempt: the job pays, and the task is complete for prices
 	ofSite              // a lost node, a drain or a failed executor: the job does not pay, and the task is not complete
 	// ofMarket means that a better bid took a slot that has a price. The job pays for the time of the attempt.
 	// Otherwise a user could get a result for nothing, with a second job that displaces the first one when its result

@@ -70,6 +70,7 @@ type SetBounds struct {
 	Markets []MarketBounds
 }
 
+// MarketBounds are the bounds of a market.
 type MarketBounds struct {
 	Market messages.Name
 	AtOnce market.AtOnce
@@ -297,6 +298,7 @@ type Decide struct {
 	Owed    bool     // jobs pay for the time of the tasks in Requeue
 }
 
+// Starting is the final order to start a job.
 type Starting struct {
 	Job   messages.JobID
 	Order Order
@@ -344,6 +346,7 @@ func decode(data []byte) (*Command, int, error) {
 	return c, level, nil
 }
 
+// Encode returns the bytes that [Decode] reads.
 func (c *Command) Encode() ([]byte, error) { return wire.Marshal(c, wire.Msgpack) }
 
 // Change changes the description or the budget of a job that has not ended. Result: Changed.

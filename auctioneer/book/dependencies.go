@@ -235,7 +235,6 @@ func never(s *job.JobSpec, ended messages.JobID, outcome job.State) bool {
 	return slices.Contains(s.AfterOK, ended)
 }
 
-// delayed is a job that waits for its begin time.
 type delayed struct {
 	at  messages.Time
 	job messages.JobID
@@ -268,10 +267,10 @@ func (d *dependencies) nextBegin() messages.Time {
 	return next.at
 }
 
-// Each task of a job may wait for the task with the same index of another array (Spec.AfterEach). While the other array
-// runs, the job is paired: a task can be claimed only when its counterpart has completed. Stage.Again has the tasks
-// that can be claimed. A task that still waits has the phase Paired if a task with a higher index can be claimed;
-// otherwise it is not in Stage.Tasks yet.
+// Each task of a job may wait for the task with the same index of another array (Spec.AfterEach), its counterpart.
+// While the other array runs, the job is paired: a task can be claimed only when its counterpart has completed.
+// Stage.Again has the tasks that can be claimed. A waiting task has the phase Paired if a task with a higher index can
+// be claimed; otherwise it is not in Stage.Tasks yet.
 
 // paired tells the paired jobs that a task of an array has completed.
 func (d *dependencies) paired(id messages.JobID, index uint32) {

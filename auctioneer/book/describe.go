@@ -11,6 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
+// Summary returns the job's line in a list.
 func (j *Job) Summary() job.JobSummary {
 	total, running, done := j.Count()
 	s := job.JobSummary{
@@ -65,6 +66,7 @@ func (j *Job) exitCode() job.Exit {
 	return job.NoExit
 }
 
+// StageStatuses returns the status of each stage for the owner.
 func (j *Job) StageStatuses() []job.StageStatus {
 	out := make([]job.StageStatus, len(j.Stages))
 	for i := range j.Stages {

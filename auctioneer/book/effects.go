@@ -47,7 +47,6 @@ type effects struct {
 	watch   *watch
 }
 
-// release frees the hold of a refused submission.
 func (s *effects) release(hold string) {
 	if hold == "" || s.releasing(hold) {
 		return

@@ -7,7 +7,6 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// endings ends jobs, settles them, and later forgets them.
 type endings struct {
 	archive      *archive
 	notices      *notices
@@ -214,8 +213,10 @@ func (s *endings) forget() {
 }
 
 // archiveOldest moves the records of the oldest ended jobs to the archive. It stops at the first job that an effect
-// refers to, or that still has a task on a node. Jobs of other sites stay, because their sites ask for them. The choice
-// does not depend on earlier choices, so replicas that start from different images agree.
+// refers to, or that has a task on a node. Jobs of other sites stay, because their sites ask for them.
+//
+// The choice does not depend on earlier choices. So all replicas archive the same jobs, whichever image they started
+// from.
 func (s *endings) archiveOldest() {
 	most := len(s.jobs.ended) - s.archive.whole
 	for ; s.jobs.handed < most; s.jobs.handed++ {

@@ -89,10 +89,10 @@ func (x *exchanges) finish(n *Node, node uint32, f *agent.Finished, sent message
 	}
 }
 
-// worked returns the claim h with the end of its slot time set, from the run time that the agent reports. The end is at
-// most `until`, or the time of the suspension. Nobody pays for the time from this end to the report, so worked
-// subtracts its cost from the stage's meter. If the tariffs of this time are not known, or the attempt was suspended
-// and resumed after its end, worked subtracts the mean cost of the stage.
+// worked returns the claim h with the end of its slot time, which it computes from the run time that the agent reports.
+// The end is at most `until`, or the time of the suspension. Nobody pays for the time after the end, so worked
+// subtracts its cost from the stage's meter. It subtracts the stage's mean cost if the tariffs of this time are not
+// known, or if the attempt was resumed after its end.
 func (x *exchanges) worked(j *Job, r messages.TaskRef, f *agent.Finished, h NodeClaim, until messages.Time) NodeClaim {
 	claimed, ran := j.Stages[r.Stage].Tasks[r.Index].Claimed, max(0, f.Ended.Sub(f.Started))
 	end, first := claimed.Add(ran), h.Since // before its last resumption the attempt was suspended, and not charged
@@ -119,10 +119,10 @@ func (x *exchanges) worked(j *Job, r messages.TaskRef, f *agent.Finished, h Node
 	return h
 }
 
-// passOn gives the slot of an ended attempt to the next attempt in the same slot, which was claimed ahead. It returns
-// the time until which the first attempt had the slot. Only the agent knows this time. It is bounded: at the earliest
-// the first attempt's start and the agent's last exchange. It counts only for a claim that runs. Together the two
-// attempts always pay for the whole time of the slot.
+// passOn gives the slot of an ended attempt to the next attempt in this slot, which was claimed ahead. It returns the
+// time until which the first attempt had the slot. Only the agent knows this time. It is not before the first attempt's
+// start, and not before the agent's last exchange. It counts only for a claim that runs. Together the two attempts pay
+// for the whole time of the slot.
 func (x *exchanges) passOn(n *Node, f *agent.Finished, sent messages.Time) (until messages.Time) {
 	until = x.clock.now
 	if f.Next == nil {

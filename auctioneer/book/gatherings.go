@@ -9,11 +9,13 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// A task of several slots rarely finds enough free slots on one node. So a node gathers slots for it: the node gives no
-// free slot of the class to another task that would still run at the task's start (see [Claim.Lent]). In each class, a
-// node gathers for one task at a time. The node gives up after GatherFor, and rests. Each rest is twice as long as the
-// last one until a gathering succeeds, because most gatherings fail where tasks take many hours. When the task starts,
-// its job pays for the slots that were idle, at the tariffs of the start. If the node gives up, the job pays nothing.
+// A task of several slots rarely finds enough free slots on one node. So a node gathers slots for such a task: it gives
+// no free slot of the class to others, unless they end before the task can start (see [Claim.Lent]). A node gathers for
+// one task of a class at a time.
+//
+// The node gives up after GatherFor, and rests. Each rest is twice as long as the last one, until a gathering succeeds:
+// where tasks take many hours, most gatherings fail. When the task starts, its job pays for the slots that were idle,
+// at the tariffs of the start. If the node gives up, the job pays nothing.
 
 const (
 	// GatherFor is how long a task gathers at most.
@@ -61,9 +63,8 @@ func (n *Node) Suits(s *job.Stage) bool {
 	return err == nil && c.Satisfied(n.Labels)
 }
 
-// claimWide gives the node tasks of several slots each. It stops when the slots that were asked for are used; the last
-// task may use a few more. If too few slots are free for a task, the node gathers slots for it, unless the claim says
-// Fits.
+// claimWide gives the node tasks of several slots each, until the slots that were asked for are used. The last task may
+// use a few more. If too few slots are free for a task, the node gathers slots for it, unless the claim says Fits.
 func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most int, c *Claim, grants []agent.Grant) []agent.Grant {
 	of := &j.Spec.Stages[stage]
 	width := of.Slots()
@@ -71,7 +72,7 @@ func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most i
 		if !x.mayGather(on, node, j, stage) {
 			return grants
 		}
-		want, most = min(want, 1), max(most, width) // one task on each node. It may use more than `most` slots, because all tasks of an allocation start together, and shares count slot time
+		want, most = min(want, 1), max(most, width) // one task on each node. It may use more than `most` slots, because the allocation starts as a whole
 	}
 	for ; want > 0 && most >= width; want, most = want-width, most-width {
 		idle, open := on.open(c, of), x.licenses.claimable(j, stage)
@@ -96,9 +97,9 @@ func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most i
 	return grants
 }
 
-// mayGather reports whether a node may claim a task of an allocation. The tasks of a stage are on different nodes. In a
-// class, only one allocation gathers at a time. Otherwise two allocations could each hold nodes that the other needs.
-// So a heterogeneous job gathers only if it may do so in all its classes.
+// mayGather reports whether a node may claim a task of an allocation. The tasks of a stage are on different nodes. Only
+// one allocation of a class gathers at a time: two could each hold nodes that the other needs. A heterogeneous job
+// gathers only if it may do so in all its classes.
 func (x *exchanges) mayGather(on *Node, node uint32, j *Job, stage int) bool {
 	first, end := j.gang(stage)
 	own := gatherer{j.ID, first}

@@ -33,7 +33,7 @@ func growth(t *testing.T, n int, of measured) (times float64) {
 // longer fit in the processor's cache took 3.6 times longer.
 const most = 5
 
-// In earlier versions these commands scanned a list.
+// In earlier versions, these commands scanned a list.
 func TestCommandsCostNoMoreAmongMore(t *testing.T) {
 	whole(t, 10)
 	retaining(t, 10)

@@ -18,7 +18,6 @@ func ProbeProgram(class messages.Name) agent.Program {
 		TimeLimit: ProbeWithin}
 }
 
-// health decides from the ends of tasks whether a node is healthy.
 type health struct {
 	jobs    *jobs
 	nodes   *nodes
@@ -157,9 +156,11 @@ func quick(f *agent.Finished) bool {
 }
 
 // suspect records that a task failed at once on a node, and reports whether the attempt is spared. A spared attempt
-// does not count against the task's limit of attempts. An attempt is spared if another node can run the task, and the
-// program never started or the node takes no new work because of its health. A task has at most mostSpared of them. The
-// job pays for an attempt that is not spared, until its node goes into quarantine.
+// does not count against the task's limit of attempts, and the job does not pay for it. A task has at most mostSpared
+// of them.
+//
+// An attempt is spared if another node can run the task, and either the program never started or the node takes no new
+// work because of its health.
 func (s *health) suspect(j *Job, r messages.TaskRef, i uint32, f *agent.Finished, had messages.Duration) (spared bool) {
 	if !quick(f) || !j.Active() {
 		return false

@@ -21,7 +21,6 @@ type ward struct {
 	ends  map[string]int                                // by node: number of tasks that ended there
 }
 
-// patient is a node of a ward.
 type patient struct {
 	name    string
 	seq     uint64
@@ -84,7 +83,7 @@ func (w *ward) turn() {
 	}
 }
 
-// turns takes turns until done returns true, at most `most`.
+// turns takes turns until done returns true. It takes at most `most` turns.
 func (w *ward) turns(most int, what string, done func() bool) {
 	w.t.Helper()
 	for range most {

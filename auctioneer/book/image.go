@@ -29,7 +29,7 @@ const mostTasks = 1 << 16
 const mostPast = 1 << 8
 
 // Image is a captured book. It has copies of all state that may change, and shares the rest with the book. It is
-// written as a sequence of records. A record is also an Image, with the head or a few elements of one list.
+// written as a sequence of records. A record is also an Image: it has the head, or a few elements of one list.
 type Image struct {
 	Head       *imageHead
 	Jobs       []*Job      // in records: without their tasks and doubts

@@ -276,7 +276,6 @@ type Doubt struct {
 	Spared int      // attempts that were not counted
 }
 
-// place returns the stage and the index of a task.
 func place(r messages.TaskRef) [2]uint32 { return [2]uint32{r.Stage, r.Index} }
 
 // Visit says which job of another site this is, and which authorisation pays for it. It never changes.
@@ -357,7 +356,6 @@ func by(who, owner messages.Name) string {
 // cancellers are phrases for the kinds of accounts that may cancel.
 var cancellers = map[string]string{"User": "its owner", "Operator": "an operator"}
 
-// claimed reports whether a node still has a task of the job.
 func (j *Job) claimed() bool {
 	return slices.ContainsFunc(j.Stages, func(s Stage) bool { return s.Running > 0 })
 }

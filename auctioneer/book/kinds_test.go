@@ -17,9 +17,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// crowd is a book with n of everything that can be numerous: n accounts with six jobs each (one waits, one waits for a
-// time, one for another job, one runs, one has ended, one is at another site), nodes, removed nodes, tokens, quotes,
-// notices and effects. One more job has n tasks that were given back, n that run and n that were cancelled.
+// crowd is a book with n of everything that can be numerous: n accounts with six jobs each, nodes, removed nodes,
+// tokens, quotes, notices and effects. The six jobs wait, wait for a time, wait for another job, run, have ended, and
+// are at another site. One more job has n tasks that were given back, n that run and n that were cancelled.
 type crowd struct {
 	*Book
 	t       *testing.T

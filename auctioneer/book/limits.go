@@ -22,5 +22,4 @@ const (
 	MaxVisits     = 250_000 // jobs of other sites in memory; the rest of MaxActive is for this site's jobs
 )
 
-// clock has the latest time of all commands.
 type clock struct{ now messages.Time }

@@ -37,7 +37,6 @@ type Promises struct {
 	Kept, Broken uint64
 }
 
-// promised counts the outcome of a contract for its market.
 func (m *markets) promised(market messages.Name, p Promise) {
 	if p != KeptPromise && p != BrokenPromise {
 		return

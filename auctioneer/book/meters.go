@@ -131,9 +131,10 @@ func (m *meters) catchUpAll(market messages.Name) {
 }
 
 // used returns the cost of a job's slots until now, and their total time. The cost is rounded half to even to the
-// microcredit. It is never more than the bid for the slot time, unless the market scales prices by length. This bound
-// is needed because an attempt that the site ended is subtracted at the mean cost of the stage, and the rest can cost
-// more than the bid; see TestNoJobPaysMoreThanItBid.
+// microcredit. It is never more than the bid for the slot time, unless the market scales prices by length.
+//
+// This bound is needed because an attempt that the site ended is subtracted at the stage's mean cost. The rest can then
+// cost more than the bid; see TestNoJobPaysMoreThanItBid.
 func (m *meters) used(j *Job, now messages.Time) (cost messages.Credits, slotTime messages.Duration) {
 	var sum Meter
 	for i := range j.Stages {

@@ -67,7 +67,6 @@ type Node struct {
 	taking  []messages.Name    // classes for which this node is counted in nodes.taking
 }
 
-// keptSessions is how many replaced sessions of a node are remembered.
 const keptSessions = 8
 
 // NodeClaim is a claim as its node stores it.
@@ -338,7 +337,6 @@ func (s *nodes) remove(n *Node) error {
 	return nil
 }
 
-// takes reports whether the node accepts tasks of a class.
 func (n *Node) takes(class messages.Name) bool {
 	return n.Up && n.Drain == 0 && n.Health.Quarantined == 0 && n.class(class) >= 0
 }

@@ -27,7 +27,6 @@ type Notice struct {
 
 func (n Notice) compare(o Notice) int { return cmp.Compare(n.ID, o.ID) }
 
-// notices are the waiting notices, oldest first.
 type notices struct {
 	queue    sorted[Notice] // by ID
 	lastSent uint64         // highest ID until now

@@ -31,7 +31,6 @@ type walk struct {
 	lent                     int // how often a task used slots that were gathered for another task
 }
 
-// walked is the agent of a node in a walk.
 type walked struct {
 	session, seq uint64
 	held         []messages.Attempt

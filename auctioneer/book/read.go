@@ -267,9 +267,9 @@ func (b *Book) Remote(id messages.JobID) *RemoteJob { return b.remote.remoteJobs
 // Departed returns the number of jobs at a peer that are not over.
 func (b *Book) Departed(peer messages.Name) int { return b.remote.departed[peer] }
 
-// EndUnreachable returns the steps that end remote jobs whose authorisations the bank has freed: they can no longer be
-// charged. Otherwise jobs at a site that never answers again would stay for ever. The argument lost has the sites that
-// this site parted from; their jobs end too.
+// EndUnreachable returns the steps that end remote jobs whose authorisations the bank has freed. These jobs can no
+// longer be charged, and their sites may never answer again. The argument lost has the sites with which business has
+// ended; their jobs end too.
 func (b *Book) EndUnreachable(now messages.Time, lost map[messages.Name]bool) (out []Step) {
 	for id, r := range b.remote.remoteJobs {
 		parted := lost[r.Peer]

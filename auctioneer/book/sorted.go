@@ -2,7 +2,7 @@ package book
 
 import "slices"
 
-// sorted is an ordered set of blocks with at most mostInBlock elements. So adding an element costs about the same with
+// sorted is an ordered set. Its elements are in blocks of at most mostInBlock, so adding one costs about the same with
 // a million elements as with a thousand. No block is empty. The elements of a block are below those of the next one.
 type sorted[T any] struct {
 	blocks  [][]T
@@ -12,7 +12,6 @@ type sorted[T any] struct {
 
 const mostInBlock = 512
 
-// all yields the elements, lowest first.
 func (s *sorted[T]) all(yield func(T) bool) {
 	for _, b := range s.blocks {
 		for _, e := range b {

@@ -62,7 +62,6 @@ func TestTokenExpiresAndIsRevoked(t *testing.T) {
 	}
 }
 
-// Expired tokens make room for new ones. Other tokens stay.
 func TestTokensAreBounded(t *testing.T) {
 	s := newSite(t)
 	for i := range MaxTokens {

@@ -16,7 +16,6 @@ type Admit struct {
 	Revoke string // the token's identifier
 }
 
-// tokens are the join tokens of nodes.
 type tokens struct {
 	issued []messages.TokenState // in the order of their creation
 	places map[string]int        // position in issued, by identifier
@@ -48,7 +47,6 @@ func (s *tokens) issue(t *messages.TokenState, now messages.Time) (messages.Toke
 	return *t, nil
 }
 
-// enter replaces all tokens.
 func (s *tokens) enter(all []messages.TokenState) {
 	s.issued, s.places = all, make(map[string]int, len(all))
 	for i := range all {

@@ -321,7 +321,6 @@ func indexed(b *Book) error {
 	return nil
 }
 
-// chance returns true once in n calls, on average.
 func (w *twins) chance(n int) bool { return w.rng.IntN(n) == 0 }
 
 // job returns a random job number, mostly a late one.

@@ -119,12 +119,12 @@ func (d *Desk) AllReserved(node messages.Name, x *agent.Exchange) (all bool) {
 	})
 }
 
-// Exchange returns the command for an exchange: the finished tasks, and the claims with the jobs that the leader chose,
-// in order of preference, as far as their tasks fit in the answer. Invalid claims are dropped, because the agent may
-// not know yet that a market was removed.
+// Exchange returns the command for an exchange. It has the finished tasks, and the claims with the jobs that the leader
+// chose. Claims that do not fit in the answer are cut off. Invalid claims are dropped, because the agent may not know
+// yet that a market was removed.
 //
-// A claim for the first task of a job comes before claims for fewer slots, unless those are known to be brief. Later
-// tasks have no such precedence: otherwise a job whose tasks take whole nodes would leave nothing to others. The node
+// A claim for the first task of a job comes before claims for fewer slots, unless those tasks are known to be brief.
+// Later tasks do not come first: otherwise a job whose tasks take whole nodes would leave nothing to others. The node
 // gathers slots only if it can expect to have enough soon.
 //
 // When the outcome is known, the caller calls Unreserve with the [Ungranted] jobs.
@@ -202,8 +202,7 @@ func cutOff(wanted, carried []book.Claim) (ids []messages.JobID) {
 }
 
 // Ungranted returns the jobs of an exchange whose reserved tasks were not granted. If the market directs claims, these
-// are the jobs without a granted task. Otherwise these are the jobs after the last one with a granted task, because
-// further tasks of that job may be reserved for other claims.
+// are all jobs without a granted task. In other markets, these are the jobs after the last one with a granted task.
 func Ungranted(x *book.Exchange, grants []agent.Grant) (ids []messages.JobID) {
 	granted := make(map[messages.JobID]bool, len(grants))
 	for i := range grants {

@@ -71,9 +71,9 @@ func (d *Desk) followSome(b *book.Book, ids []messages.JobID) (rest []messages.J
 	return ids[n:]
 }
 
-// withLimited adds to the touched jobs the limited jobs whose claimable tasks have changed, because licences or bounds
-// allow more or fewer. If the free licences have changed, it checks all limited jobs; otherwise only jobs of owners
-// whose use has changed.
+// withLimited adds limited jobs to the touched jobs: those for which licences or bounds now allow more or fewer tasks.
+// If the free licences have changed, it checks all limited jobs. Otherwise it checks only jobs of owners whose use has
+// changed.
 func (d *Desk) withLimited(b *book.Book, touched *book.Changes) []messages.JobID {
 	var more []messages.JobID
 	add := func(id messages.JobID) {

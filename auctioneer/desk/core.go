@@ -24,8 +24,7 @@ type Config struct {
 	RemoteFor messages.Duration
 	// Idle is the longest time between two steps, because an operator may set the wall clock between them. 0 means no
 	// limit, for a wall clock that is never set.
-	Idle messages.Duration
-	// Estimator is true if the site has an estimator.
+	Idle      messages.Duration
 	Estimator bool
 	Seed      uint64
 	// Level is the level that the replicas agreed on; see [messages.Level].
@@ -140,7 +139,6 @@ func (c *core) patience() messages.Duration {
 	return 0
 }
 
-// SharedWithin is the longest time that a command waits for others, so that they share one log entry: each entry costs
-// each replica a write to its disk. Users wait for these commands, so commands wait only if jobs end shortly after one
-// another.
+// SharedWithin is the longest time that a command waits for others, to share a log entry. Each entry costs each replica
+// a write to its disk. Users wait for these commands, so a command waits only if jobs end shortly after one another.
 const SharedWithin = messages.Duration(10e6)

@@ -168,7 +168,6 @@ func (s *site) enter(c *book.Submit, tasks int) messages.JobID {
 	return s.must(&book.Command{Submit: c}).(book.Receipt).Job
 }
 
-// visit enters the n-th visiting job of a site.
 func (s *site) visit(home messages.Name, n int) messages.JobID {
 	s.Helper()
 	v := job.Visit{Home: home, Job: messages.JobID(n)}

@@ -9,8 +9,8 @@ import (
 )
 
 // holds extends the holds of jobs that have not ended, so that the bank does not free them. In each quarter of HoldFor,
-// it extends the holds older than that. It begins at once, because the last leader may have been late. If the bank does
-// not answer, it is asked again soon. If the clock was set ahead, the holds are extended at once.
+// it extends the older holds. It begins at once, because the last leader may have been late. It also begins at once if
+// the clock was set ahead. If the bank does not answer, it is asked again soon.
 type holds struct {
 	*core
 	next   messages.Duration
@@ -79,7 +79,6 @@ func (h *holds) some() (list []money.Transfer) {
 	return list
 }
 
-// done plans the next pass.
 func (h *holds) done() {
 	const soon = messages.Duration(1e9)
 	wait := h.HoldFor / 4

@@ -80,8 +80,8 @@ func RuntimesOf(account messages.Name, spec *job.JobSpec) market.RuntimeRequest 
 }
 
 // Together combines the estimates of a job's stages: the mean over tasks at each quantile. This assumes that a slow job
-// is slow in all stages. The number of runs and the error are from the worst stage. It returns nil if an estimate is
-// not known.
+// is slow in all stages. The number of runs and the error are those of the worst stage. Together returns nil if an
+// estimate is not known.
 func Together(shapes []job.StageShape, stages []market.RuntimeEstimate) *mechanism.Runtimes {
 	if len(stages) != len(shapes) {
 		return nil

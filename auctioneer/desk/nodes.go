@@ -46,7 +46,6 @@ func (n *nodes) serve(m *Markets) {
 	n.markets, n.told, n.informed = m, map[uint32]uint64{}, map[messages.Name]uint64{}
 }
 
-// hear renews a node's lease.
 func (n *nodes) hear(node messages.Name, at messages.Duration) {
 	if at > n.heard[node] || n.heard[node] == 0 {
 		n.heard[node] = at

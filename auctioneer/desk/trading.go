@@ -9,7 +9,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// trading makes the markets decide, and publishes their vectors.
 type trading struct {
 	*core
 	markets []*traded

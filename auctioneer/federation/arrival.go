@@ -65,9 +65,9 @@ func (a *Arrival) Accept() *clearing.AcceptRequest {
 // Accepted takes the bank's answer.
 func (a *Arrival) Accepted(err error) { a.refused = err != nil && !messages.Passing(err) }
 
-// Decline returns the charge that gives back the authorisation of a refused job, because the bank may have accepted it
-// in an earlier try. It returns false if the bank refused the authorisation: a late charge could then give back the
-// authorisation of a later try, which the bank accepted.
+// Decline returns the charge that gives back the authorisation of a refused job. The bank may have accepted the
+// authorisation in an earlier try. Decline returns false if the bank refused it: a late charge could give back the
+// authorisation of a later try.
 func (a *Arrival) Decline(b *book.Book, why error) (*clearing.ChargeRequest, bool) {
 	if messages.Passing(why) || a.refused || b.Visitor(a.Visit.Visit) != nil {
 		return nil, false

@@ -52,8 +52,8 @@ func Next(r *book.RemoteJob) (Errand, bool) {
 }
 
 // request returns the request of an errand. The bank may have given an authorisation although its reply was lost. So
-// before a job without a known authorisation is released, the bank is asked once more. The argument sought is true if
-// that was already done.
+// the bank is asked once more before a job without a known authorisation is released. The argument sought says that
+// this was done.
 func (e Errand) request(r *book.RemoteJob, authorisedFor messages.Duration, sought bool) Request {
 	q := Request{Peer: e.to(r), Job: r.ID, Within: errandWithin}
 	byNumber := &job.JobRequest{Job: r.ID}

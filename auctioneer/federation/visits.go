@@ -97,8 +97,8 @@ func (v *Visits) Polled(home messages.Name) {
 }
 
 // Since prepares the answer to a peer that asks for news of its jobs here. It returns the jobs that changed after the
-// peer's cursor, in the order of their changes, and the new cursor. If no job changed, the answer should wait, unless
-// the cursor is from another epoch.
+// peer's cursor, in the order of their changes, and the new cursor. Without changes, the answer should wait, unless the
+// cursor is from another epoch.
 func (v *Visits) Since(home messages.Name, r clearing.PeerJobsRequest) (ids []messages.JobID, reply clearing.PeerJobsReply, ready bool) {
 	reply.Epoch, reply.Whole = v.epoch, r.Epoch != v.epoch
 	if reply.Whole {

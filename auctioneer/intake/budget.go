@@ -21,8 +21,8 @@ func (r *Rules) Assume(spec *job.JobSpec) (said string, err error) {
 }
 
 // assumeBudget gives a job without a budget the default of its market, and says so in a sentence. Without a default,
-// the budget is the job's own value, or the cost of its slots for the time that it asks for. The argument placed is
-// true if the widths of the tasks are final, because their nodes are known.
+// the budget is the job's value, or the cost of its slots for the time that it asks for. The argument placed says that
+// the widths of the tasks are final, because their nodes are known.
 func assumeBudget(spec *job.JobSpec, m *market.Market, placed bool) (said string, err error) {
 	t, tasks := registry.Of(m), spec.TaskCount()
 	switch {
@@ -105,8 +105,8 @@ func buys(budget, price messages.Credits) string {
 }
 
 // Buys says how long the job's slots can run on its budget, or what the job pays for if slots have no price. It uses
-// the lowest possible price: where bids decide the price, the present price would disclose other bids. The result short
-// is true if the time is shorter than the job asks for.
+// the lowest possible price: the present price could disclose other bids. The result short is true if the time is
+// shorter than the job asks for.
 func Buys(s *Submission) (said string, short bool) {
 	t := registry.Of(s.Market)
 	price := s.Market.ReservePrice()

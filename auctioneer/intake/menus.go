@@ -27,9 +27,10 @@ func NewMenuKey() MenuKey {
 }
 
 // Seed returns the random seed of a market's menus for a class of valuations. It is the same for all users and
-// declarations, and changes only after the time for which menus are valid. So asking again does not help a bidder. It
-// must not depend on anything that bidders can change, such as the jobs of the market. Otherwise a bidder could submit
-// a job that costs nothing, and ask again.
+// declarations, and changes only when menus are no longer valid. So asking again does not help a bidder.
+//
+// The seed must not depend on anything that bidders can change, such as the jobs of the market. Otherwise a bidder
+// could submit a job that costs nothing, and ask again.
 func (k MenuKey) Seed(m *market.Market, spec *job.JobSpec, now messages.Time) uint64 {
 	h := hmac.New(sha256.New, k)
 	name := func(s string) {

@@ -22,7 +22,6 @@ func jobs() []job.JobSummary {
 	}
 }
 
-// list returns the answer to a request about some jobs.
 func list(t *testing.T, all []job.JobSummary, r job.JobsRequest) job.JobsReply {
 	t.Helper()
 	p, err := New(&r)

@@ -58,9 +58,9 @@ func asOf(now, wake messages.Time) messages.Time {
 	return now
 }
 
-// settleOn repeats the mechanism's decision until each task that it resumes has a slot on its node, and each task of
-// several slots that it starts has a node. This ends, because each round but the last removes a task from the front of
-// its node (see stuck.go), or finds that a task has no node.
+// settleOn repeats the mechanism's decision until each resumed task has a slot on its node, and each task of several
+// slots that starts has a node. This ends: each round but the last removes a task from the front of its node (see
+// stuck.go), or finds that a task has no node.
 func (m *Market) settleOn(b *book.Book, now messages.Time) *book.Decide {
 	p := &m.plan
 	p.begin(m, b, now)

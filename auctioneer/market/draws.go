@@ -76,9 +76,11 @@ func (d *draws) Unreserve(id messages.JobID) {
 
 // ReserveClaim chooses the jobs of a claim, in order of preference. The first is the job that the agent drew. If it has
 // too little work, other jobs follow, drawn by their shares. If the market directs claims, a job is left out when all
-// its tasks are reserved for other claims. Only the node that a decision chose for a task of several slots can claim
-// the task, and the task comes first in its claim. If lent is not 0, the slots are gathered for another task, and only
-// tasks that end within this time get them; see [Lent].
+// its tasks are reserved for other claims.
+//
+// If a decision chose a node for a task of several slots, only that node can claim the task, and the task comes first.
+// If lent is not 0, the slots are gathered for another task, and only tasks that end within this time get them; see
+// [Lent].
 func (m *Market) ReserveClaim(b *book.Book, node messages.Name, c *agentmsg.Claim, lent messages.Duration, rng *rand.Rand) book.Claim {
 	const mostSubstitutes = 16
 	k := m.Class(c.Class)
@@ -178,9 +180,11 @@ func (d *draws) clear(now messages.Time) {
 
 // systematic draws n places from the jobs with claimable tasks of a class, in proportion to their shares. The shares
 // are laid end to end, with the places evenly spaced on them, the first at u spaces, u in [0, 1). A job with the part s
-// of all shares gets ⌊ns⌋ or ⌈ns⌉ places, and ns on average. `place` is called in the order of the jobs. If no job has
-// a share yet, all jobs count equally. Parts of the roster without a place are skipped. So the cost is O(n + parts),
-// plus O(jobs) for each part that has changed.
+// of all shares gets ⌊ns⌋ or ⌈ns⌉ places, and ns on average. If no job has a share yet, all jobs count equally. `place`
+// is called in the order of the jobs.
+//
+// Parts of the roster without a place are skipped. So the cost is O(n + parts), plus O(jobs) for each part that has
+// changed.
 func (s *roster) systematic(k, n int, u float64, place func(*entry)) {
 	sum, pull, total := func(p *part) float64 { return p.pull(k, len(s.classes)) }, func(e *entry) float64 { return e.pull(k) }, 0.0
 	for _, p := range s.number.order {

@@ -17,7 +17,8 @@ import (
 //
 //   - If the free slots of some nodes are enough, counting also the slots of tasks that are about
 //     to end, it chooses the node with the fewest slots left over.
-//   - Otherwise it chooses the node on which the tasks with the worst bids lose their slots. In exchange, the best of the tasks that the mechanism wanted to end keep as many slots on other nodes.
+//   - Otherwise it chooses the node on which the tasks with the worst bids lose their slots. In exchange, the best of
+//     the tasks that the mechanism wanted to end keep as many slots on other nodes.
 //   - If no node can run the task, the plan tells the mechanism (mechanism.Job.Nowhere), which then
 //     decides again without the task. The next decision tries again.
 //
@@ -242,8 +243,8 @@ func (l *lodging) displaced(m *Market, e *entry, room, width int) int {
 }
 
 // better reports whether node x, which would lose its j worst tenants, is a better choice than node y, which would lose
-// k. A node that loses no tenant is better. If neither loses one, fewer slots left over are better. Otherwise the node
-// whose best displaced tenant is worse is better.
+// k. A node that loses no tenant is better. If both lose none, the node with fewer slots left over is better. If both
+// lose some, the node whose best displaced tenant is worse is better.
 func (p *plan) better(x *lodging, j int, y *lodging, k, width int) bool {
 	switch {
 	case j == 0 || k == 0:

@@ -60,7 +60,6 @@ func put(m *Market, at messages.Time, id messages.JobID, budget messages.Credits
 	m.Put(at, bid, id, Progress{Pending: []int{pending}, Running: []int{running}})
 }
 
-// agent applies vectors like a node agent.
 type agent struct {
 	seq  uint64
 	jobs map[messages.JobID]float32

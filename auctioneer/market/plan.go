@@ -205,9 +205,9 @@ func (p *plan) read(e *entry) {
 	}
 }
 
-// stood reports whether a claim has not changed since it was read, and marks its task in stands if so. A node's version
-// rises with each claim that is suspended or resumed, but not when a claim must end, or when a task that waited on the
-// node for its slot starts.
+// stood reports whether a claim has not changed since it was read. If so, it marks the task in stands. A node's version
+// rises with each claim that is suspended or resumed. It does not rise when a claim must end, or when a task that
+// waited on the node for its slot starts.
 func (p *plan) stood(j *book.Job, c *claim) bool {
 	s := &j.Stages[c.Task.Stage]
 	t := &s.Tasks[c.Task.Index]

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// The answer to an exchange is limited before anything is committed. A larger answer would be refused at each
-// repetition, until the node has lost its lease. An attempt takes at most 26 bytes and a grant 41 bytes. So these parts
+// The answer to an exchange is limited before anything is committed. An answer that is too large would be refused at
+// each repetition, until the node has lost its lease. An attempt takes at most 26 bytes and a grant 41. So these parts
 // take at most half of wire.MaxPayload; the other half is for the node's markets.
 const (
 	// MostClaims is the maximum number of claims that a node may have. All of them may be suspended.

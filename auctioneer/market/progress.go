@@ -103,7 +103,6 @@ func (m *Market) addWhole(p *Progress, b *book.Book, j *book.Job, i int, now mes
 	}
 }
 
-// opens reports whether tasks of the market may start on a node.
 func (m *Market) opens(n *book.Node) bool {
 	return n.Up && n.Drain == 0 && n.Health.Quarantined == 0 && (len(m.Config.Nodes) == 0 || slices.Contains(m.Config.Nodes, n.Name))
 }

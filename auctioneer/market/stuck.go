@@ -9,9 +9,10 @@ import (
 )
 
 // A suspended task continues on its own node, so it waits for a slot of that node only. The front of a node is the set
-// of its suspended tasks that may get a slot there: as many as the node has free slots, with the best bids. The other
-// suspended tasks are stuck: their bids count like those of waiting tasks, but no task loses a slot for them, and no
-// slot is kept free. A decision looks only at nodes where something changed.
+// of its suspended tasks that may get a slot there: as many as the node has free slots, with the best bids.
+//
+// The other suspended tasks are stuck. Their bids count like those of waiting tasks, but no task loses a slot for them,
+// and no slot is kept free. A decision looks only at nodes where something changed.
 //
 // If the order of jobs can change over time, no task is stuck, and the front has all suspended tasks of a node.
 

@@ -11,9 +11,8 @@ import (
 
 // A suspended task keeps its memory, so their number on a node is bounded (book.Node.SuspendedLimit). If a decision
 // would exceed the bound, the suspended tasks that have run least since they were claimed are requeued: they end, and
-// run again from their beginning. So every job has the slots and the price that the mechanism decided, and the least
-// work is lost. The owner has paid for the lost work, except in a market with deadlines, where such a job is usually
-// late and owes nothing.
+// run again from their beginning. So the slots and prices are as decided, and the least work is lost. The owner has
+// paid for the lost work. (In a market with deadlines, such a job is usually late and owes nothing.)
 
 // bound requeues suspended tasks on nodes that would have more than their bound.
 func (p *plan) bound() {

@@ -23,8 +23,7 @@ func (m *Market) Widest(c *book.Claim) int {
 }
 
 // ordered reports whether a node may claim a task of a job. If the market directs claims, an allocation needs a
-// decision that gave it the slots. The book does not check this: an allocation may use more slots than a claim says,
-// because its tasks start together.
+// decision that gave it the slots. The book cannot check this, because the tasks of an allocation start together.
 func (m *Market) ordered(b *book.Book, id messages.JobID, k int) bool {
 	e, j := m.number.get(id), b.Job(id)
 	if !m.manner.Directs || e == nil || j == nil || !e.job.Gang() {
@@ -100,10 +99,12 @@ func roomIn(b *book.Book, at messages.Time, n *book.Node, class messages.Name, w
 // ending is how long a task may take to end after its time limit.
 const ending = messages.Duration(30 * time.Second)
 
-// Lent returns for how long other tasks may use the slots that a node gathers for a task: until it is expected to have
-// gathered enough. Run times are judged as they were when the gathering began, so the time never moves away while short
-// tasks use the slots. It is 0 if the node gathers no slots of the class or is about to stop, and negative if it lends
+// Lent returns for how long other tasks may use the slots that a node gathers for a task: until the node is expected to
+// have gathered enough. It is 0 if the node gathers no slots of the class or is about to stop, and negative if it lends
 // none.
+//
+// Run times are judged as they were when the gathering began. So the end never moves away while short tasks use the
+// slots.
 func Lent(b *book.Book, now messages.Time, n *book.Node, class messages.Name) messages.Duration {
 	i := slices.IndexFunc(n.Gatherings, func(g book.Gathering) bool { return g.Class == class })
 	if i < 0 {

@@ -1,13 +1,13 @@
 // Package mechanism is the interface between the auctioneer and its mechanisms. From a view of its market at an
 // instant, a mechanism decides what share of each class each job gets. When a job ends, it decides who owes what.
 //
-// A mechanism is pure: it has no clock, no I/O and no goroutine that outlives a call, and does not depend on the
-// order of a map. The same calls give the same answers. To save time, it may start from its last result. But a
-// new mechanism with the same view must decide the same, within the error that its package states.
+// A mechanism is pure: it has no clock, no I/O and no goroutine that outlives a call, and does not depend on the order
+// of a map. It may start from its last result. But a new mechanism with the same view must decide the same, within the
+// error that its package states.
 //
-// The live auctioneer and the simulator use this interface. The command `candor solve` uses
-// functions for whole instances, which the subpackages also export. Mechanisms import the standard
-// library, gonum, and the value types of package messages.
+// The live auctioneer and the simulator use this interface. The command `candor solve` uses functions of the
+// subpackages for whole instances. Mechanisms import the standard library, gonum, and the value types of package
+// messages.
 package mechanism
 
 import (
@@ -17,11 +17,11 @@ import (
 
 // Mechanism runs one market. It is not safe for concurrent use.
 type Mechanism interface {
-	// Admit checks a bid against the market's rules before it is taken. The
-	// error is a *messages.Error that tells the bidder what to change.
+	// Admit checks a bid against the market's rules before it is taken. The error is a *messages.Error that tells the
+	// bidder what to change.
 	Admit(view *View, bid *Bid) error
-	// Allocate decides how slots are shared. The view and all that it points to stay unchanged during the call. The
-	// allocation is valid until the next call.
+	// Allocate decides how slots are shared. The view stays unchanged during the call. The allocation is valid until
+	// the next call.
 	Allocate(view *View) *Allocation
 	// Settle returns who owes what when a job has ended, at view.Now. The job is no longer in view.Jobs. Payments by
 	// the job itself must not exceed its budget.
@@ -40,7 +40,7 @@ type Bid struct {
 	Weights    []float64 // by class; never negative, NaN or infinite
 	MinUtility float64   // 0 if the job declares none
 
-	// The fields below are for mechanisms that assign slots. 0 means that the job declares nothing.
+	// The fields below are for mechanisms that assign slots. 0 means not declared.
 
 	Rate     messages.Credits  // bid for a slot-second
 	Value    messages.Credits  // worth of the whole job
@@ -63,33 +63,30 @@ type Bid struct {
 // Gang reports whether tasks of the job start together. Width is then the number of slots of all of them.
 func (b *Bid) Gang() bool { return b.Width > 1 && b.Alone == 0 }
 
-// Job is a bid, and how far the job's work has come.
+// Job is a bid, and how far its work has come.
 type Job struct {
 	*Bid
 	Pending []int // by class: slots of tasks that could be claimed now
 	Running []int // by class: slots of tasks that were claimed and have not finished
 	Started messages.Time
 
-	// The fields below are for mechanisms that suspend tasks, and for mechanisms that charge by time.
+	// The fields below are for mechanisms that suspend tasks or charge by time.
 
 	Suspended []int            // by class: slots of tasks suspended, not counted in Running; nil means none
 	Stuck     []int            // by class: the part of Suspended without a free slot on its node; nil means none
 	Nowhere   []int            // by class: the part of Pending whose tasks fit on no node; nil means none
 	Accrued   messages.Credits // owed so far, by the tariffs that were committed
 
-	// Received is the slot time that the job has had, for mechanisms that count it. It is 0 if the auctioneer does
-	// not give it.
+	// Received is the slot time that the job has had, or 0 if the auctioneer does not give it.
 	Received messages.Duration
 	// Lacked is the slot time that the job was entitled to by its shares, less the slot time that it received. It
-	// counts from the job's first slot on, while tasks were pending; each task that ran or could run counts for at
-	// most one slot. It is negative if the job received more than its shares.
+	// counts from the job's first slot on, while tasks were pending; each task that ran or could run counts for at most
+	// one slot. It is negative if the job received more than its shares.
 	Lacked messages.Duration
-	// Done is the number of tasks that are over, for mechanisms that plan the rest. It is 0 if the auctioneer does
-	// not give it.
+	// Done is the number of tasks that are over, or 0 if the auctioneer does not give it.
 	Done int
-	// Complete is true if every task has ended once, so that the job is complete for prices. A task that still runs is
-	// a repetition. Whole has the amounts that the job had used when it became complete. It is nil if the job is not
-	// complete, or if the amounts are not known.
+	// Complete is true if every task has ended once: the job is complete for prices, and a task that still runs is a
+	// repetition. Whole has the amounts that the job had used when it became complete, or nil if they are not known.
 	Complete bool
 	Whole    *Used
 }
@@ -128,7 +125,7 @@ type View struct {
 	Now     messages.Time
 	Classes []Class
 	Jobs    []*Job
-	// Charge, if not nil, updates Accrued and Received of a job to Now. If it is nil, both are up to date.
+	// Charge, if not nil, updates Accrued and Received of a job to Now.
 	Charge func(*Job)
 }
 
@@ -139,24 +136,24 @@ func (v *View) Read(job *Job) {
 	}
 }
 
-// Allocation is a decision. Weights[i][j] is the share of class j for view.Jobs[i], in [0, 1]. Over the jobs that have
-// tasks pending in a class, the shares sum to one; every other job has 0 there. Prices[j] is the price of class j in
-// credits. It is the price of a slot-second if there are tariffs with a price. Otherwise it is a total, such as the sum
-// of the sub-budgets that are bid for the class.
+// Allocation is a decision. Weights[i][j] is the share of class j for view.Jobs[i], in [0, 1]. Over the jobs with tasks
+// pending in a class, the shares sum to one; every other job has 0 there. Prices[j] is the price of class j in credits:
+// of a slot-second if there are tariffs with a price, and otherwise a total, such as the sum of the sub-budgets for the
+// class.
 type Allocation struct {
 	Weights [][]float64
 	Prices  []float64
-	// Wake is when the mechanism must decide again if nothing changes before. 0 means never.
+	// Wake is when the mechanism must decide again even without a change, or 0 for never.
 	Wake messages.Time
-	// Directives are orders for single jobs. Only mechanisms that assign slots give them.
+	// Directives are orders for single jobs, by mechanisms that assign slots.
 	Directives []Directive
-	// Tariffs are the prices of slot time from now on, by class. Only mechanisms that charge by time give them. A
-	// changed tariff must be committed.
+	// Tariffs are the prices of slot time from now on, by class, by mechanisms that charge by time. A changed tariff
+	// must be committed.
 	Tariffs []Tariff
 }
 
-// Tariff says what a second on a slot costs each job, in integers. So what a job owes can be computed from the
-// tariffs that were committed while it ran.
+// Tariff says what a second on a slot costs each job, in integers. What a job owes can be computed from the tariffs
+// that were committed while it ran.
 type Tariff struct {
 	Basis  Basis
 	Rate   messages.Credits  // with AtLevel: the bid for a slot-second of the job that sets the level
@@ -166,14 +163,14 @@ type Tariff struct {
 // Basis says from which amount a price is computed.
 type Basis uint8
 
-// With AtLevel each job pays the rate. If the tariff has a length, the rate is multiplied by the job's own
-// length and divided by the tariff's length. If the market is capped, no job pays more than its own bid.
+// With AtLevel each job pays the rate. If the tariff has a length, the rate is multiplied by the job's own length and
+// divided by that length. If the market is capped, no job pays more than its own bid.
 const (
 	AtReserve Basis = iota // the market's reserve
 	OwnBid                 // the job's own bid
 	AtLevel                // the best bid among the waiting jobs
 	// Contention is not a price. The rate is the level of contention of the class (see proportional.Contention): one
-	// credit means the level 1.
+	// credit is the level 1.
 	Contention
 )
 
@@ -204,11 +201,11 @@ type End struct {
 	Done   int     // number of tasks that are complete for prices
 	Began  int     // number of tasks that had a slot, without tasks that failed by the site's fault
 	Shares []Share // by class
-	// At is when the job ended, which may be long before it is settled. 0 means view.Now.
+	// At is when the job ended, which may be long before its settlement. 0 means view.Now.
 	At messages.Time
-	// Completed is when the job became complete for prices: each task had an attempt that its program ended, with any
-	// exit code, or that its owner ended. A job that had slots is also complete when its owner or its program ends the
-	// job. Later attempts change nothing. Completed is 0 if the site ended the job first. Delivered is the slot time
+	// Completed is when the job became complete for prices, or 0 if the site ended it first. A job is complete when
+	// each task had an attempt that its program or its owner ended, with any exit code. A job that had slots is also
+	// complete when its owner or its program ends the job. Later attempts change nothing. Delivered is the slot time
 	// until then.
 	Completed messages.Time
 	Delivered messages.Duration
@@ -218,8 +215,8 @@ type End struct {
 // which it had tasks pending in the class.
 type Share struct{ Allocated, Received float64 }
 
-// Payment is an amount that one party owes to another. A job number stands for the account that pays for the
-// job; 0 stands for the site.
+// Payment is an amount that one party owes to another. A job number stands for the job's account; 0 stands for the
+// site.
 type Payment struct {
 	From, To messages.JobID
 	Amount   messages.Credits
@@ -235,42 +232,40 @@ type Explanation struct {
 	Change  []string // sentences that say what would improve the job's place
 }
 
-// Deferred is a Mechanism whose prices depend on what happens after a job has ended. If Settle is called before the
-// time that SettleAt returns, Settle uses what is known so far.
+// Deferred is a Mechanism whose prices depend on what happens after a job has ended. Before the time of SettleAt,
+// Settle uses what is known so far.
 type Deferred interface {
 	Mechanism
-	// SettleAt returns when to settle a job that has ended. It is called again at that time,
-	// and may return a later time.
+	// SettleAt returns when to settle a job that has ended. It is called again at that time, and may return a later
+	// time.
 	SettleAt(now messages.Time, job *Job, end End) messages.Time
 }
 
-// Incremental is a Mechanism that can decide at a cost that depends on the number of changes, and not on the number
-// of jobs.
+// Incremental is a Mechanism that can decide at a cost that depends on the number of changes, not of jobs.
 type Incremental interface {
 	Mechanism
 	// Update decides as Allocate does. The argument changed has the jobs of the view that arrived, or whose counts of
 	// tasks changed, since the last call of either method; gone has the jobs that left. The list view.Jobs may still
-	// contain jobs in gone, here and in Admit and Settle. The accrued amounts of unchanged jobs are as of their last
-	// Read.
+	// contain these, here and in Admit and Settle. The accrued amounts of unchanged jobs are as of their last Read.
 	Update(view *View, changed []*Job, gone []messages.JobID) *Change
 }
 
-// Lining is a Mechanism that can say between two decisions which job is the next to get a slot.
+// Lining is a Mechanism that knows between two decisions which job gets the next slot.
 type Lining interface {
 	Mechanism
-	// Next returns the job that, by the last decision, gets the next slot of a class that becomes free on any node.
-	// It returns 0 if no job does, or if this is not known.
+	// Next returns the job that, by the last decision, gets the next slot of a class that becomes free on any node. It
+	// is 0 if there is none, or if this is not known.
 	Next(class int) messages.JobID
 }
 
-// Change is the difference between a decision and the decision before. Jobs that it does not list keep their weights,
-// within the mechanism's stated error.
+// Change is the difference between two decisions. Jobs that it does not list keep their weights, within the mechanism's
+// stated error.
 type Change struct {
 	// Whole is true if Jobs lists all of view.Jobs. Otherwise Jobs lists some of them.
 	Whole bool
 	Jobs  []*Job
 	// Weights are by job, then by class. Multiplied by Scale they are shares as in Allocation. Scale also applies to
-	// the weights of jobs that are not listed.
+	// jobs that are not listed.
 	Weights [][]float64
 	Scale   []float64 // by class, positive; nil means 1 for each class
 	// The other fields are complete, as in Allocation.
@@ -280,7 +275,7 @@ type Change struct {
 	Tariffs    []Tariff
 }
 
-// Runtimes are observed run times of tasks that resemble a job's tasks, over all its stages.
+// Runtimes are observed run times of tasks that resemble a job's tasks.
 type Runtimes struct {
 	Seconds    []float64 // run times in seconds, all with the same probability
 	Divergence float64   // bound of their divergence from the true distribution, in nats
@@ -288,19 +283,18 @@ type Runtimes struct {
 }
 
 // Quoter is a Mechanism that sells contracts. Each bid must carry a contract that the mechanism quoted, as
-// Bid.Contract. The auctioneer ensures this: it keeps the quotes, and a submission names a quote and a
-// position on its menu.
+// Bid.Contract. The auctioneer keeps the quotes, and a submission names a quote and a position on its menu.
 type Quoter interface {
 	Mechanism
 	// Quote makes the menu of contracts for a job that is about to be submitted, or for a job of the view. The bid
 	// needs Arrived (0 means now), Length, Tasks and Valuation. The argument class has the types of earlier jobs of the
-	// same class, never the type of this job.
+	// same class, never the type of this job. Quote does not change the mechanism.
 	//
 	// The same seed gives the same menu. The bidder must not know the seed before it has bid, and must get the same
-	// seed each time; otherwise it could choose its draw. Quote does not change the mechanism.
+	// seed each time; otherwise it could choose its draw.
 	Quote(view *View, bid *Bid, class []job.Valuation, seed uint64) (*Quote, error)
-	// Kept reports whether a job that has ended completed as its contract promised. The result known is false if it is
-	// not known whether the promise was kept.
+	// Kept reports whether a job that has ended completed as its contract promised. The result known is false if that
+	// is not known.
 	Kept(job *Job, end End) (kept, known bool)
 }
 
@@ -308,8 +302,7 @@ type Quoter interface {
 type Quote struct {
 	Contracts []job.Contract     // by completion time
 	Most      []messages.Credits // by contract: the highest possible price
-	// Declared is the position of the contract that is best for a bidder of the declared type. Bidders without other
-	// wishes take it.
+	// Declared is the position of the contract that is best for a bidder of the declared type.
 	Declared int
 	Free     int // position of the earliest contract with a price of 0
 }

@@ -5,24 +5,24 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Remembering is a Mechanism whose decisions depend on the view and on a memory of earlier views. The memory consists
-// of notes. The auctioneer saves the notes with the decisions, and gives them to the mechanism of a new leader, which
-// then decides and prices as the old one would have.
+// Remembering is a Mechanism whose decisions depend on the view and on notes about earlier views. The auctioneer saves
+// the notes with the decisions, and gives them to the mechanism of a new leader, which then decides and prices as the
+// old one would have.
 type Remembering interface {
 	Mechanism
-	// Notes returns the parts of the memory that the decisions since the last call of Saved have changed: at most limit
-	// notes, in ascending order of jobs. The result whole means that earlier notes are void. If there was no decision,
-	// there are no notes. Until Saved is called, the same call returns the same notes.
+	// Notes returns what the decisions since the last call of Saved have changed: at most limit notes, in ascending
+	// order of jobs. The result whole means that earlier notes are void. Until Saved is called, the same call returns
+	// the same notes.
 	Notes(limit int) (notes []Note, whole bool)
-	// Saved tells the mechanism that the notes returned last are saved in the job book. The result more reports whether
-	// there are further notes, which must be fetched at once.
+	// Saved tells the mechanism that its last notes are saved in the job book. The result more reports whether there
+	// are further notes, which must be fetched at once.
 	Saved() (more bool)
-	// Recall restores the memory from the saved notes, before any other call. If the notes were made with other
-	// parameters and cannot be read, all of them are ignored.
+	// Recall restores the memory from the saved notes, before any other call. It ignores notes that were made with
+	// other parameters.
 	//
 	// The notes of the last decisions may be lost. To replace them, jobs lists in ascending order all jobs that compete
-	// or must be settled, and all jobs that were present together with one of these. The function past returns the bid
-	// of such a job, and its end if it has ended.
+	// or must be settled, and all jobs that were present with one of these. The function past returns the bid of such a
+	// job, and its end if it has ended.
 	Recall(notes []Note, jobs []messages.JobID, past func(messages.JobID) Past)
 }
 
@@ -36,7 +36,7 @@ type Note struct {
 type Past struct {
 	Bid   *Bid // nil if the job is forgotten
 	Ended bool
-	// For a job that has ended: when and how it ended, and the slot time that it had.
+	// These fields are for a job that has ended, with the slot time that it had.
 	At       messages.Time
 	State    job.State
 	Received messages.Duration

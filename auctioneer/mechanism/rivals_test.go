@@ -7,8 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestNamesOfAPeerAreOneRival: several names of users of the same other site must count as one rival, so that a site
-// learns no more with several names than with one.
+// Several names of users of one other site must count as one rival, so that the site learns no more with them.
 func TestNamesOfAPeerAreOneRival(t *testing.T) {
 	for _, c := range []struct {
 		own    messages.Name

@@ -8,8 +8,7 @@ import (
 )
 
 // Traits describe a mechanism to the site, the command line and the pages. Each mechanism has a function that returns
-// its Traits for a market, because the market's parameters may change them. The function reads only the parameters,
-// so it also works for an empty market.
+// its Traits for a market, from the market's parameters only.
 type Traits struct {
 	Name messages.Name
 	Make func(market.Market) (Mechanism, error)
@@ -17,22 +16,21 @@ type Traits struct {
 	Solve func(document []byte) (any, error)
 	// Who and Cost are two columns of the table of mechanisms: who gets slots, and what a job pays.
 	Who, Cost string
-	// Gains lists the known actions with which an owner can gain more than by telling the truth. The page of markets
-	// has the figures.
+	// Gains lists the known actions with which an owner can gain more than by the truth. The page of markets has the
+	// figures.
 	Gains string
 
-	// Parameters are the market's fields that this mechanism uses and some other mechanisms do not, as they are
-	// written in a configuration. Modes are the accepted values of the field mode.
+	// Parameters are the market's fields, as in a configuration, that this mechanism uses and some others do not. Modes
+	// are the accepted values of the field mode.
 	Parameters, Modes []string
 
-	// Bid lists the fields of a bid that the mechanism reads, the budget first. A bid with other fields is refused;
-	// see package intake.
+	// Bid lists the fields of a bid that the mechanism reads, the budget first. A bid with others is refused; see
+	// package intake.
 	Bid []string
 	Manner
 	Tells Disclosure
-	// Decides is the field of a bid that decides how much a job gets: market.TermBudget or TermRate. It is set if
-	// users may ask what another bid would change. Unasked says why they may not ask. If both are "", the field
-	// Tells decides whether they may.
+	// Decides is the field of a bid that decides how much a job gets, market.TermBudget or TermRate, if users may ask
+	// what another bid would change. Unasked says why they may not. If both are "", the field Tells decides.
 	Decides, Unasked string
 
 	// Owes and Rule say in an offer how much a job will pay: Owes as an amount, Rule in words.
@@ -65,15 +63,14 @@ const (
 )
 
 // Disclosure says what a market shows to users about the jobs of others. Operators see everything. Every user sees
-// their own jobs, the slots and the number of jobs. Each mechanism gives the reason for its disclosure.
+// their own jobs, the slots and the number of jobs.
 type Disclosure uint8
 
-// The zero value shows nothing else.
 const (
-	// Secret means that users see nothing else, because they can bid well without knowing the bids of others.
+	// Secret means that users see nothing else: they can bid well without knowing other bids.
 	Secret Disclosure = iota
-	// Prices means that users also see the price and the number of waiting tasks, unless these come from the bids of a
-	// single other account.
+	// Prices means that users also see the price and the number of waiting tasks, unless these come from a single other
+	// account.
 	Prices
 	// Queue means that users also see which jobs wait and run, with their tasks and shares, and which job is next. No
 	// bid decides these.
@@ -85,36 +82,34 @@ type Manner struct {
 	// Attentive is true if the mechanism must decide whenever any number in the view has changed. Otherwise it decides
 	// only when the set of bidders or the number of slots has changed.
 	Attentive bool
-	// Shares is true if weights are shares of slot time. Agents then use them to choose jobs by themselves.
+	// Shares is true if weights are shares of slot time, with which agents choose jobs.
 	Shares bool
 	// Directs is true if tasks may be claimed only when a directive orders this.
 	Directs bool
-	// Commits is true if the decision that a job starts or will not run is final. The price of the job is then settled
-	// at once.
+	// Commits is true if the decision that a job starts or will not run is final, and settles its price at once.
 	Commits bool
 	// Gangs is true if the mechanism keeps the tasks of a gang together.
 	Gangs bool
 	// Wide is true if a task may take several slots of a node.
 	Wide bool
-	// Assembles is true if a job may be an allocation of several nodes. Nodes gather slots for it one after another,
-	// and its tasks start together.
+	// Assembles is true if a job may be an allocation of several nodes, which gather slots for it one after another and
+	// start its tasks together.
 	Assembles bool
 	// Even is true if all tasks of a job must take the same number of slots of a class.
 	Even bool
-	// Displaces is true if a job takes slots from jobs that come later in Order. In such a market, a task of several
-	// slots does not wait on a node until enough slots are free: the market chooses its node.
+	// Displaces is true if a job takes slots from jobs that come later in Order. Then the market chooses the node of a
+	// task of several slots.
 	Displaces bool
 	// Spans is true if a job has its slots for exactly its declared length.
 	Spans bool
-	// Stays is true if a job affects what other jobs owe, from its bid to its end. Such a job cannot be put on hold.
+	// Stays is true if a job affects what other jobs owe, from its bid to its end. It cannot be put on hold.
 	Stays bool
-	// Raises says which terms of an accepted bid may be raised. No term may be lowered. Each
-	// mechanism's doc.go says why.
+	// Raises says which terms of an accepted bid may be raised. No term may be lowered.
 	Raises Terms
 	// Plans is true if the mechanism plans with the likely run times of tasks.
 	Plans bool
-	// Order compares two jobs. The job that gets a slot first comes first. It is set for mechanisms whose order never
-	// changes and that read [Job].Stuck; it is nil for the others.
+	// Order compares two jobs: the job that gets a slot first comes first. It is set for mechanisms whose order never
+	// changes and that read [Job].Stuck, and is nil for others.
 	Order func(x, y *Job) int
 }
 
@@ -135,8 +130,8 @@ func (t Terms) Names() (out []string) {
 	return out
 }
 
-// Maker converts a constructor that returns a concrete mechanism into one that returns a [Mechanism]. If
-// there is an error, the result is nil, and not an interface with a nil pointer.
+// Maker converts a constructor of a concrete mechanism into one that returns a [Mechanism]. With an error, the result
+// is nil, and not an interface with a nil pointer.
 func Maker[M Mechanism](make func(market.Market) (M, error)) func(market.Market) (Mechanism, error) {
 	return func(m market.Market) (Mechanism, error) {
 		made, err := make(m)

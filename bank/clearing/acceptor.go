@@ -33,7 +33,6 @@ func (k *accepted) entry() (id, owner string, site messages.Name, until messages
 	return acceptedKey(k.Issuer, k.ID), k.Owner, k.Issuer, k.Until
 }
 
-// closing says how an accepted authorisation ended.
 type closing uint8
 
 const (

@@ -189,7 +189,6 @@ func TestAnEndedJobIsChargedWithinADay(t *testing.T) {
 	}
 }
 
-// restored replaces the clearing by its own image.
 func (s *side) restored(t *testing.T) {
 	t.Helper()
 	var image bytes.Buffer

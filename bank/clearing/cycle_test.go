@@ -25,7 +25,6 @@ func (s *side) close(cycle uint64) clearing.Position {
 	return *s.must(Command{Close: &clearing.CloseRequest{Cycle: cycle}}).Position
 }
 
-// ring returns three sites that are peers of one another.
 func ring(t *testing.T) [3]*side {
 	sides := [3]*side{newSide(t, "east"), newSide(t, "north"), newSide(t, "west")}
 	for _, s := range sides {

@@ -8,7 +8,6 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// keptCycles is the number of cycles that are remembered for each peer.
 const keptCycles = 64
 
 // cycle has the amounts that this site and a peer settled in one cycle. Fields are exported for the image only.
@@ -161,7 +160,6 @@ func (cs *cycles) offer(p *peer, number uint64) {
 	p.send(item{Instruction: clearing.Instruction{Kind: clearing.InstructSettle, Cycle: number, Amount: amount}, Hold: hold, Held: amount})
 }
 
-// maxOffers is the maximum number of offers that wait for one peer's answer.
 const maxOffers = 64
 
 // acceptOffer accepts a peer's offer, up to the amount that the peer owes by this book and that its share of the

@@ -19,10 +19,9 @@
 //	revoke   give up an authorisation of the sender that was not charged
 //
 // An instruction stays in the outbox under its number, and is sent again, until the receiver's signed receipt has its
-// outcome. The receiver carries out the numbers in order, each once. It keeps each outcome, even a refusal, until the
-// sender has confirmed that it received the outcome. Both banks enter each number with its outcome into a book: the
-// receiver when it carries it out, the sender when it learns the outcome. A book has a running total, and a digest of
-// all numbers, contents and outcomes. Every message has its sender's running total, and is signed.
+// outcome. The receiver carries out the numbers in order, each once, and keeps each outcome, even a refusal, until the
+// sender has confirmed it. Both banks enter each number with its outcome into a book, which has a running total, and a
+// digest of all numbers, contents and outcomes. Every message has its sender's running total, and is signed.
 //
 // The amount of an instruction without an answer is reserved in the ledger of the bank that sent it, by a hold without
 // an expiry. A confirmation makes the hold a transfer, and a refusal frees it; nothing else ends it. A time-out is not
@@ -33,27 +32,26 @@
 // A user asks its home bank to reserve credits for one charge by one other site, and gets a statement signed by the
 // bank: issuer, peer, identifier, account, amount, time of issue, interval and margin. The other site's bank needs only
 // the signature to accept it. It reserves the amount from the issuer's limit and can then charge it, once and at most
-// the amount, even if the issuer cannot be reached. An authorisation pays for one purpose, such as a job: the same
-// statement for another purpose is refused. The payee gets the charge when the home bank confirms.
+// the amount, even if the issuer cannot be reached. An authorisation pays for one purpose, such as a job. The payee
+// gets the charge when the home bank confirms.
 //
 // A charge must be made before Issued+Interval, by the clock of the bank that charges or by the latest time that the
-// issuer signed, whichever is later. If the interval is shorter than the difference of the clocks, it may end for the
-// peer before it begins: use a longer one.
+// issuer signed, whichever is later. An interval shorter than the difference of the clocks may end for the peer before
+// it begins.
 //
 // The home bank keeps the credits reserved until Issued+Interval+Margin by its own clock. If the peer reports that the
-// job ended, it keeps them only for [clearing.ChargeWithin] from then on; a later charge is refused, and is the peer's
-// loss. The margin is [clearing.MaxClockSkew], because clocks differ, and a week, in which the charge must arrive. The
-// peer releases an authorisation that ended without a charge, and the user can have it revoked earlier. So the margin
-// only matters if the peer cannot be reached. If the peer accepted an authorisation as firm, for example for a job that
-// has begun, it does not give it up: a user cannot take back the payment for work under way. A service of the home site
-// may ask for an authorisation for a user's job, and may have it revoked. An owner of the account and an operator may
-// do the same. A member of a project who is not an owner can authorise only within a limit that an owner set.
+// job ended, it keeps them only for [clearing.ChargeWithin] from then on. The margin is [clearing.MaxClockSkew],
+// because clocks differ, and a week, in which the charge must arrive. It only matters if the peer cannot be reached:
+// otherwise the peer releases an authorisation that ended without a charge, and the user can have it revoked earlier.
+// An authorisation that the peer accepted as firm, for example for a job that has begun, is not given up: a user cannot
+// take back the payment for work under way. A service of the home site may ask for an authorisation for a user's job,
+// and may have it revoked. So may an owner of the account and an operator. A member of a project who is not an owner
+// can authorise only within a limit that an owner set.
 //
 // Who loses if the two sites are cut off from each other? Nobody, if a charge that was made in time reaches the home
-// bank within the margin. A later charge is refused, and the site that charged bears the loss. Only that site knew of
-// the charge. It chose to work for a bank that it could not reach, and it knew when the charge had to arrive. The limit
-// that it gave the peer bounds its risk. The user is never charged more than it authorised, more than once, or after it
-// was told that the credits are free. The home bank pays only what is reserved.
+// bank within the margin. A later charge is refused, and the site that charged bears the loss: it knew when the charge
+// had to arrive. The limit that it gave the peer bounds its risk. The user is never charged more than it authorised,
+// more than once, or after it was told that the credits are free.
 //
 // # Settlement
 //
@@ -68,20 +66,19 @@
 // other site grants it to the [SettledAccount]. Amounts that cancel each other are withdrawn and granted at the same
 // site. Only operators do this: no message of a peer frees its share.
 //
-// Cycles are closed in order, so a wrong number that an operator types closes at most the next cycle. A cycle that was
-// closed by mistake can be opened again while no peer has accepted anything in it.
+// Cycles are closed in order, so a wrong number closes at most the next cycle. A cycle that was closed by mistake can
+// be opened again while no peer has accepted anything in it.
 //
 // # What a peer can cost
 //
 // A peer can cost this site at most its limit and its share, whatever it signs and in whatever order
 // (TestALiarHasItsLimitAndShare). Both are the credit of an account, so the ledger refuses anything above them, even if
-// the clearing is wrong. While the books of a pair disagree, nothing is taken on credit: no payment, no settlement, no
-// authorisation by either side. Earlier authorisations are still charged and paid. A peer can also charge the amounts
-// that users authorised it to charge, and no more.
+// the clearing is wrong. While the books of a pair disagree, nothing is taken on credit; earlier authorisations are
+// still charged and paid. A peer can also charge the amounts that users authorised it to charge, and no more.
 //
 // A silent peer delays no other peer. When an authorisation is accepted, a place in the outbox is reserved for its
 // charge or release, and a peer has at most [MaxVisits] such places. Payments and revocations have a limit of their
-// own. Cycles are closed and authorisations end, even if something waits for a peer.
+// own.
 //
 // # Parting
 //
@@ -99,25 +96,23 @@
 // A one-sided parting is one command. The operator states the loss, which must equal the peer's debt by trade and by
 // settlements. An account of this site pays it. All credits reserved for the peer, or by it, are freed, and its keys
 // are never trusted again. The amount that this site owes the peer stays on its [SettledAccount]. A later peering needs
-// new keys on both sides, and its books begin with number 1: earlier signatures are invalid.
+// new keys on both sides, and new books.
 //
 // # Restoring
 //
 // A bank that was restored to an older state has lost instructions that its peers have. Each restore gives the site a
 // higher incarnation, which it signs with its instructions. In a new incarnation it asks nothing of a peer, and carries
-// out nothing for it, until the two books have been found equal. So no number is used twice, and no answer belongs to
-// another instruction. A peer refuses messages of an earlier incarnation. If a restore ran with a clock that was
-// behind, its incarnation may be too low. Then the site learns from the peer's signed totals which incarnation the peer
-// knows, and signs a later one for this peer.
+// out nothing for it, until the two books have been found equal. So no number is used twice. A peer refuses messages of
+// an earlier incarnation. If a restore ran with a clock that was behind, its incarnation may be too low. Then the site
+// signs one above the incarnation in the peer's totals.
 //
 // If instructions were lost, the site continues from its peer's totals: the running totals of both directions, the
 // amount that the peer may still charge, and who is parting. The peer's operator confirms the totals, the peer's bank
-// signs them, and the operator of the restored site signs that the site adopts them. This is one record; everything
-// else follows from it. The books continue after the peer's last numbers. This site then owes what the totals say. The
-// difference is booked to the [CorrectionAccount], which also pays charges of authorisations that were lost. Users have
-// the credits that the backup says; the totals do not show which of them gained. A waiting payment whose number the
-// peer already has is given back, because its outcome is unknown. Every other waiting instruction is sent again under a
-// new number; the peer carries it out only once.
+// signs them, and the operator of the restored site signs that the site adopts them. This is one record. The books
+// continue after the peer's last numbers, and this site owes what the totals say. The difference is booked to the
+// [CorrectionAccount], which also pays charges of authorisations that were lost. Users have the credits that the backup
+// says. A waiting payment whose number the peer already has is given back, because its outcome is unknown. Every other
+// waiting instruction is sent again under a new number; the peer carries it out only once.
 //
 // # Invariants
 //
@@ -157,10 +152,10 @@
 // # Refusals
 //
 // A refusal of a message that no honest peer sends has a reason ([Refusal]) and is counted. Before the leader proposes
-// a message, it calls [State.Screen]. This refuses messages that are wrong in any state of the books, for example with
-// a bad signature; Apply screens again. A message whose running total does not match is refused and recorded as a
-// dispute for an operator. [Compare] then finds the first number at which the two books differ, from signed pages of
-// both books ([State.Lines]). Only new terms from the operator end a dispute, and not if they only lower the limit.
+// a message, it calls [State.Screen], which refuses messages that are wrong in any state of the books; Apply screens
+// again. A message whose running total does not match is refused and recorded as a dispute for an operator. [Compare]
+// then finds the first number at which the two books differ, from signed pages of both books ([State.Lines]). Only new
+// terms from the operator end a dispute, and not if they only lower the limit.
 //
 // # Duties of the caller
 //

@@ -93,7 +93,6 @@ func (s *side) grant(account messages.Name, credits messages.Credits) {
 	s.apply(ledger.Command{Verb: ledger.Grant, Grant: moneymsg.GrantRequest{Key: account, Account: account, Amount: credits * messages.Credit}})
 }
 
-// apply lets an operator change the ledger directly.
 func (s *side) apply(c ledger.Command) {
 	s.Helper()
 	c.At, c.By = s.ledger.Now(), "ops"
@@ -194,7 +193,6 @@ func (s *side) answer(m clearing.SignedInstructions) clearing.SignedReceipt {
 	return signed
 }
 
-// exchange sends the waiting message and processes the answer.
 func (s *side) exchange(other *side) {
 	s.Helper()
 	receipt := other.answer(s.outgoing(other))

@@ -8,7 +8,6 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// incoming carries out the instructions of peers.
 type incoming struct {
 	refused  [Reasons]uint64 // numbers of all refusals of the clearing, by reason
 	peers    *peers

@@ -121,7 +121,6 @@ func (is *issuer) revokes(by messages.Name, rank ledger.Rank, a *issued) bool {
 	return a.Member == by || strings.HasPrefix(a.ID, by+"/") || rank == ledger.Operator || is.money.books.Owns(by, a.Account)
 }
 
-// revoke asks the peer to give up an authorisation.
 func (is *issuer) revoke(by messages.Name, rank ledger.Rank, r *clearing.RevokeRequest) (*clearing.ClearingReply, *Rejected) {
 	a := is.issued.find(r.ID)
 	if a == nil || !is.revokes(by, rank, a) {

@@ -127,7 +127,6 @@ func (v *victim) shows(id string, amount messages.Credits, purpose string) {
 	v.do(Command{By: "$auctioneer", Accept: &clearing.AcceptRequest{Purpose: purpose, Authorisation: signed}})
 }
 
-// move is one action of west, or one action at the victim.
 type move struct {
 	name string
 	do   func(*victim)

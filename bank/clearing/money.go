@@ -47,7 +47,6 @@ func Reserved(name messages.Name) bool { return strings.HasPrefix(name, clearing
 // resolve such holds.
 const TransferPrefix = ledger.ClearingPrefix
 
-// money moves and reserves credits in the ledger.
 type money struct {
 	books  Books
 	serial uint64 // number of the clearing's latest transfer

@@ -9,7 +9,6 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// outgoing stores the instructions to peers until their outcomes are known.
 type outgoing struct {
 	peers  *peers
 	money  *money

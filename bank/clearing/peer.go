@@ -9,7 +9,6 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// maxPeers is the maximum number of peers of one bank.
 const maxPeers = 256
 
 // peer is the state of this site's relation to the bank of another site.

@@ -38,7 +38,6 @@ func newRegister[T any, P registered[T]]() register[T, P] {
 	return register[T, P]{byID: map[string]*entry[T]{}, owned: map[string]int{}, with: map[messages.Name]map[string]bool{}}
 }
 
-// find returns the authorisation with an identifier, or nil if there is none.
 func (r *register[T, P]) find(id string) *T {
 	if e := r.byID[id]; e != nil {
 		return &e.value

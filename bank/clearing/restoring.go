@@ -55,7 +55,6 @@ func (ps *peers) rise(p *peer, known uint64) {
 	}
 }
 
-// incarnationFor returns the incarnation that this site signs for a peer.
 func (ps *peers) incarnationFor(p *peer) uint64 { return max(ps.incarnation, p.Above) }
 
 // renewed stores the incarnation of a peer. It refuses messages that the peer signed before its restore, because the

@@ -29,7 +29,6 @@ func (s *side) totals(t clearing.Totals) clearing.SignedTotals {
 	return signed
 }
 
-// adopting returns the command that adopts totals, and its expected result.
 func (s *side) adopting(t clearing.SignedTotals) (Command, *clearing.Adoption) {
 	s.Helper()
 	a, refusal := s.state.Adoption(&t.Totals)

@@ -163,7 +163,6 @@ func (w *world) exchange(b *bank) {
 	}
 }
 
-// checkEnd checks books when nothing is on the way.
 func (w *world) checkEnd() error {
 	positions := []clearing.Position{}
 	for _, b := range w.banks {

@@ -7,7 +7,6 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// screen refuses commands that are wrong in any state of the books.
 type screen struct {
 	verify Verify
 	peers  *peers
@@ -123,7 +122,6 @@ func (s *State) ScreenLines(l *clearing.SignedLines, name, sender messages.Name)
 	return nil
 }
 
-// countable reports whether an amount is possible for an instruction or a cycle.
 func countable(c messages.Credits) bool { return c >= 0 && c <= messages.MaxCredits }
 
 // ScreenTotals returns what is wrong with the totals of a peer's bank, or nil.

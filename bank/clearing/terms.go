@@ -130,7 +130,6 @@ func (t *terms) wanted(p *peer) messages.Credits {
 	return max(owing.Credit, min(settled.Credit, owes))
 }
 
-// allot opens an account or changes its credit, if needed.
 func (t *terms) allot(account messages.Name, title string, credit messages.Credits) {
 	if a, err := t.money.books.Brief(account); err == nil && a.Credit == credit {
 		return

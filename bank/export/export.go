@@ -78,7 +78,6 @@ func (o *output) fresh(l *ledger.Line) (names []messages.Name) {
 	return names
 }
 
-// decimal formats an amount with six decimals.
 func decimal(c messages.Credits) string {
 	sign, u := "", uint64(c)
 	if c < 0 {
@@ -90,10 +89,8 @@ func decimal(c messages.Credits) string {
 // day returns the date of a line, in UTC.
 func day(t messages.Time) string { return t.Std().Format("2006-01-02") }
 
-// tag is a name and a value that describe a line.
 type tag struct{ name, value string }
 
-// tags returns the tags of a line that moves credits, without empty ones.
 func tags(l *ledger.Line) []tag {
 	all := []tag{
 		{"number", fmt.Sprint(l.Number)}, {"at", l.At.String()}, {"kind", kind(l)}, {"transfer", l.Asked.ID},

@@ -225,7 +225,6 @@ func TestUnknownFormat(t *testing.T) {
 	}
 }
 
-// full is a writer that has no room.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, os.ErrClosed }

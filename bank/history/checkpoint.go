@@ -151,7 +151,6 @@ const (
 	mostCovered  = 1000
 )
 
-// lastOfBlocks returns the last checkpoint of each block.
 func lastOfBlocks(list []money.Checkpoint) (last []money.Checkpoint) {
 	for i, c := range list {
 		if i == len(list)-1 || c.Records/blockRecords != list[i+1].Records/blockRecords {

@@ -11,7 +11,6 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// signed returns checkpoints of 1, 2, … n records.
 func signed(t *testing.T, n int) (list []money.Checkpoint) {
 	t.Helper()
 	key, err := nkeys.CreateAccount()

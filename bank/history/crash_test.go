@@ -34,7 +34,6 @@ func TestPowerLossAtEveryOperation(t *testing.T) {
 	}
 }
 
-// failing runs a script until the power is lost at the given operation.
 func failing(files Files, power *Volatile, operation int, commands [][]byte) *replica {
 	power.FailAt(operation)
 	r := &replica{files: files}

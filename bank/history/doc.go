@@ -12,22 +12,20 @@
 //
 // # Durability
 //
-// Files are not synced when they are written. Until the next snapshot, the log still has the commands that wrote their
+// Files are not synced when they are written: until the next snapshot, the log still has the commands that wrote their
 // records. A replica that restarts applies these commands to its last snapshot and writes the same files again, byte by
 // byte, whatever a crash left of them. A snapshot first syncs its files and the directory, and fails if it cannot; then
-// the log is not cut. So no file needs a check for an incomplete end: either a snapshot has its digest, or it is
-// written again. On a full disk, segments wait in memory: the bank continues to work, but makes no snapshot until there
-// is room.
+// the log is not cut. On a full disk, segments wait in memory: the bank continues to work, but makes no snapshot until
+// there is room.
 //
 // # Snapshots between replicas
 //
 // A snapshot has the accounts, the pending holds, the records after the last full segment, and only the number, hash
 // and digest of each full segment. So its size does not grow with the history. A replica that receives a snapshot
 // fetches only the files it lacks, from the leader, while it restores. Streaming the files inside the snapshot would be
-// simpler. But Raft writes a snapshot to disk each time, at every replica and at the receiver, so each snapshot would
-// be as long as the whole history, although a receiver mostly lacks only the last files. The digests in the snapshot
-// check what is fetched, so any replica may give it. A replica that lost a file repairs it in the same way. A leader
-// that lost one lets another replica lead, and fetches the file from that one.
+// simpler, but Raft would write the whole history to disk with each snapshot, although a receiver mostly lacks only the
+// last files. The digests in the snapshot check what is fetched, so any replica may give it. A replica that lost a file
+// repairs it in the same way. A leader that lost one lets another replica lead, and fetches the file from that one.
 //
 // # Memory
 //

@@ -32,7 +32,6 @@ type File interface {
 	Size() (int64, error)
 }
 
-// disk is a directory of the file system.
 type disk struct{ dir string }
 
 func (d disk) path(name string) string { return filepath.Join(d.dir, name) }

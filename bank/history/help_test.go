@@ -64,7 +64,6 @@ func (r *replica) start() error {
 	return r.ledger.Err()
 }
 
-// snapshotEvery is the number of commands between two snapshots.
 const snapshotEvery = 7
 
 // run applies the rest of a script, until its end or a failure.

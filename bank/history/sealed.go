@@ -9,7 +9,6 @@ import (
 	"github.com/candor-grid/candor/bank/ledger"
 )
 
-// sealed is a segment that is stored in a file.
 type sealed struct {
 	store *Store
 	sum   ledger.Sum

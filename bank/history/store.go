@@ -123,7 +123,6 @@ func healed[T any](f *sealed, read func() (T, error)) (T, error) {
 	return found, refusal
 }
 
-// lose marks a file as damaged or missing.
 func (s *Store) lose(f *sealed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -45,7 +45,6 @@ func (v *Volatile) Operations() int {
 	return v.ops
 }
 
-// Fate says what happens to bytes that were not synced.
 type Fate int
 
 const (

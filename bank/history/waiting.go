@@ -61,7 +61,6 @@ func (w *waiting) flush(name string) error {
 	return err
 }
 
-// inMemory is a file that waits for room.
 type inMemory struct{ *bytes.Reader }
 
 func (f inMemory) Size() (int64, error) { return f.Reader.Size(), nil }

@@ -9,7 +9,6 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// crammed is a set of files on a disk that may be full.
 type crammed struct {
 	Files
 	full bool

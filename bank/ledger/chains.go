@@ -17,7 +17,6 @@ type chains struct {
 	steps   []step // memory that is used again for each chain
 }
 
-// run carries out the transfers of a command, chain by chain.
 func (cs *chains) run(c *Command) []money.TransferResult {
 	batch := c.Transfers
 	results := make([]money.TransferResult, len(batch))

@@ -24,7 +24,6 @@ func decoder(b []byte) codec { return codec{s: string(b), reads: true} }
 
 func (c *codec) fail() { c.s, c.bad = "", true }
 
-// ok reports whether all bytes were read without an error.
 func (c *codec) ok() bool { return !c.bad && c.s == "" }
 
 func (c *codec) uint(v *uint64) {

@@ -88,7 +88,6 @@ func (c *Command) Encode() []byte {
 	return w.b
 }
 
-// form returns the first byte of the command, its format.
 func (c *Command) form() byte {
 	switch {
 	case c.Within:
@@ -161,7 +160,6 @@ func (c *Command) decode(b []byte, space []money.Transfer) *messages.Error {
 	return c.readAsked()
 }
 
-// readAsked sets the fields of the command from its signed request.
 func (c *Command) readAsked() *messages.Error {
 	into := [lastVerb + 1]any{
 		Grant: &c.Grant, Member: &c.Member, Project: &c.Project, Pay: &c.Pay, Freeze: &c.Freeze, Credit: &c.Credit,
@@ -212,11 +210,9 @@ func (c *Command) readTransfers(r *codec, raw []byte, space []money.Transfer, ma
 	return nil
 }
 
-// mark returns the mark of transfer i, in a command that has marks.
 func (c *Command) mark(i int) (m proof.Mark) {
 	copy(m[:], c.Proof.Marks[i*proof.MarkSize:])
 	return m
 }
 
-// proven reports whether the command carries a proof of its maker.
 func (c *Command) proven() bool { return c.Asked != nil || c.Proof != nil }

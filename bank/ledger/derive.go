@@ -14,8 +14,8 @@ type Settler interface {
 	Again(c *Cause) *messages.Error
 }
 
-// Cause is a record that leads to later records: a request that a user signed, a statement that a peer's bank signed,
-// or a step that the clearing took because time passed.
+// Cause is a record that leads to later records: a user's signed request, a statement that a peer's bank signed, or a
+// step of the clearing because time passed.
 type Cause struct {
 	Said    bool // By, the bank of a peer, said it; with By "", the clearing took a step as time passed
 	Verb    string
@@ -52,9 +52,9 @@ func (p *replay) derived(r *Root, settles func(*Ledger) Settler) {
 	}
 }
 
-// derive processes the next record of a journal whose root of trust is known. It carries out only the requests that
-// records prove, and what the rules require because time passes. The records that the ledger then writes must equal the
-// journal's, byte by byte.
+// derive processes the next record of a journal whose root of trust is known. It carries out only proven requests, and
+// what the rules require because time passes. The records that the ledger then writes must equal the journal's, byte by
+// byte.
 func (p *replay) derive(rec *record, raw []byte) error {
 	if len(p.group) > 0 && !p.continues(rec) {
 		if err := p.carryOut(p.count - 1); err != nil {

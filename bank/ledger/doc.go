@@ -35,10 +35,9 @@
 // A lot is the part of an expiring grant that an account still has; pending holds may reserve a part of it. A hold,
 // payment or withdrawal draws on the lot that expires first, then on the next, and last on credits that do not expire.
 // When a hold is resolved, it spends the draws that expire first and gives the rest back to the same lots. When a lot
-// expires, the ledger itself transfers its free part to the issuer; credits that a hold frees later are returned after
-// the hold's chain. Credits that are paid to another account keep their expiry. Credits that are earned, or that a
-// correction gives back, do not expire. A return never takes an account below its limit: it waits until the account has
-// enough.
+// expires, the ledger itself transfers its free part to the issuer. Credits that are paid to another account keep their
+// expiry. Credits that are earned, or that a correction gives back, do not expire. A return never takes an account
+// below its limit: it waits until the account has enough.
 //
 // # Corrections
 //
@@ -51,12 +50,11 @@
 //
 // The maker of a transfer chooses its identifier. The same identifier with the same content gets the first answer, for
 // ever; with other content it is a Conflict. Two fields may differ, and their first value stays: the reason of a job's
-// transfer, and the expiry of a hold. The ledger remembers every answer that depended on its state: transfers done, and
-// refusals (Insufficient, NotFound, PermissionDenied, Expired, Ended and others). So a delayed copy of a refused
-// request cannot succeed after its maker acted on the refusal; a new attempt needs a new identifier. The ledger does
-// not remember malformed transfers (Invalid and TooLarge by [Check]), which it refuses at any time; requests of callers
-// who may not ask at all; and refused corrections, which can have no other identifier. It keeps only the kind of a
-// refusal, since the text may differ between releases.
+// transfer, and the expiry of a hold. The ledger remembers every answer that depended on its state, including refusals
+// (Insufficient, NotFound, PermissionDenied, Expired, Ended and others). So a delayed copy of a refused request cannot
+// succeed after its maker acted on the refusal. The ledger does not remember malformed transfers (Invalid and TooLarge
+// by [Check]); requests of callers who may not ask at all; and refused corrections, which can have no other identifier.
+// It keeps only the kind of a refusal, since the text may differ between releases.
 //
 // The bank itself makes the identifiers of grants, payments, withdrawals, returns and corrections: from the caller and
 // its key, from the record's number, or from the corrected transfer. A caller cannot choose one of these.
@@ -74,8 +72,7 @@
 //
 // Records fill segments. A [Store] keeps these in memory ([New]) or in files ([Open], and package history). With files,
 // memory has only the accounts, the pending holds, 25 to 40 bytes for each identifier, and the records after the last
-// full segment. If a store fails, the ledger may have half of a change and refuses everything from then on
-// ([Ledger.Err]).
+// full segment. If a store fails, the ledger refuses everything from then on ([Ledger.Err]).
 //
 // Each entry of an account links to two earlier ones. So a statement can begin at any number or time after reading
 // about 3 log n records.
@@ -91,9 +88,9 @@
 //
 // With a root of trust, a replay derives a journal: it carries out each signed record again, and the ledger must write
 // the records that follow. It can begin with a ledger that has the first records, if these were derived before
-// ([Checking]). Without a root, it finds the command of each record or run of records, and applies that command. In
-// both cases the new ledger must write the same bytes. So each rule is in one place, and a restore and a [Verifier]
-// check every rule. [Image.Audit] is an independent check: it adds up all amounts without these rules.
+// ([Checking]). Without a root, it finds the command of each record or run of records, and applies that command. So
+// each rule is in one place, and a restore and a [Verifier] check every rule. [Image.Audit] is an independent check: it
+// adds up all amounts without these rules.
 //
 // # Proofs
 //

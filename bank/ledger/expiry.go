@@ -5,8 +5,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// expiry lets holds lapse, and returns expired grants, when their time has come. It has no state: the queues of the
-// holds and the lots say what is due.
+// expiry lets holds lapse, and returns expired grants, when their time has come. The queues of the holds and the lots
+// say what is due.
 type expiry struct {
 	records  *records
 	accounts *accounts
@@ -31,8 +31,8 @@ func (e *expiry) holdFirst() bool {
 	return len(e.holds.queue) > 0 && (len(e.lots.dues) == 0 || e.holds.queue[0].expires <= e.lots.dues[0].due)
 }
 
-// advance sets the time to the argument at. Holds lapse and grants expire in the order of their times. advance returns
-// how many holds lapsed.
+// advance sets the time to the argument at. Holds lapse and grants expire in the order of their times. It returns how
+// many holds lapsed.
 func (e *expiry) advance(at messages.Time) int {
 	e.records.now = max(e.records.now, at)
 	n := 0
@@ -58,8 +58,8 @@ func (e *expiry) lapse(h *hold) {
 	e.records.known.add(lapseKey(h.id), e.books.write(&record{what: lapsed, at: e.records.now, asked: *s.asked, outcome: s.outcome()}, s.debit, nil))
 }
 
-// sweepMoved calls sweep for the accounts whose lots a command changed. An account may have owed credits when its grant
-// expired. Then the grant is returned only when the account has received enough.
+// sweepMoved calls sweep for the accounts whose lots a command changed. An account that owed credits when its grant
+// expired may now have enough.
 func (e *expiry) sweepMoved() {
 	moved := e.lots.moved
 	e.lots.moved = nil
@@ -70,7 +70,7 @@ func (e *expiry) sweepMoved() {
 }
 
 // sweep returns to the issuer the free part of grants that have expired by a given time. A return never takes an
-// account below its limit: what cannot be returned yet waits.
+// account below its limit; the rest waits.
 func (e *expiry) sweep(a *account, by messages.Time) {
 	defer e.lots.schedule(a, by)
 	for i := 0; i < len(a.lots) && a.lots[i].expires <= by; {
@@ -91,8 +91,8 @@ func (e *expiry) sweep(a *account, by messages.Time) {
 // returnReason is the reason in a statement for the return of an expired grant.
 const returnReason = "the grant expired; what was not spent of it went back"
 
-// giveBack returns a part of a grant to the issuer. The transfer's identifier is unique, because it contains the
-// record's number.
+// giveBack returns a part of a grant to the issuer. The transfer's identifier contains the record's number, so it is
+// unique.
 func (e *expiry) giveBack(a *account, grant string, amount messages.Credits) {
 	t := money.Transfer{
 		ID: returnPrefix + uitoa(e.records.journal.count+1), Kind: money.Posted,

@@ -9,7 +9,6 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// someCommands returns one command of each verb, as seeds.
 func someCommands() []Command {
 	return []Command{
 		{Verb: Expire, At: 5000},

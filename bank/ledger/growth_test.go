@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// crowd is a ledger with n accounts and a project with n members. The account busy has n holds with different expiries,
-// n payments, and n/10 grants that expire.
+// crowd is a ledger with n accounts and a project with n members. The account busy has n holds, n payments, and n/10
+// grants that expire.
 type crowd struct {
 	*bed
 	n int
@@ -57,8 +57,8 @@ func transfer(t money.Transfer) *Command {
 	return &Command{Verb: Transfers, By: "$auctioneer", Rank: Service, Transfers: []money.Transfer{t}}
 }
 
-// kinds has, for each kind of command, a function that returns its i-th command. Commands about keys and sessions need
-// signatures, and are left out.
+// kinds has, for each kind of command, a function that returns its i-th command. Commands that need signatures are left
+// out.
 var kinds = map[string]func(w *crowd, i int) *Command{
 	"hold": func(w *crowd, i int) *Command {
 		return transfer(money.Transfer{ID: fmt.Sprint("new", i), Kind: money.Hold, Debit: "busy", Member: "busy", Amount: c, Expires: messages.Time(5e14)})
@@ -118,8 +118,8 @@ var kinds = map[string]func(w *crowd, i int) *Command{
 	},
 }
 
-// TestEachKindOfCommandCostsNoMoreAmongMore checks that a command takes at most twice as long in a ledger with ten
-// times as many things.
+// TestEachKindOfCommandCostsNoMoreAmongMore checks that a command takes at most twice as long in a ledger ten times as
+// large.
 func TestEachKindOfCommandCostsNoMoreAmongMore(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a garbage collection hits commands at random
 	const n = 900
@@ -143,8 +143,7 @@ func TestEachKindOfCommandCostsNoMoreAmongMore(t *testing.T) {
 	}
 }
 
-// cost returns the median time of several commands of a kind. A pause of the machine does not change a median. Each
-// kind has its own accounts and holds.
+// cost returns the median time of several commands of a kind. A pause of the machine does not change a median.
 func (w *crowd) cost(kind string, at int) float64 {
 	const each = 15
 	var all [each]float64

@@ -27,7 +27,6 @@ func (b *bed) command(c Command) Result {
 	return b.Apply(data)
 }
 
-// send carries out a batch and returns its results.
 func (b *bed) send(ts ...money.Transfer) []money.TransferResult {
 	b.Helper()
 	r := b.command(Command{Verb: Transfers, By: "$auctioneer", Rank: Service, Transfers: ts})
@@ -37,7 +36,6 @@ func (b *bed) send(ts ...money.Transfer) []money.TransferResult {
 	return r.Transfers
 }
 
-// do carries out a transfer that must succeed.
 func (b *bed) do(t money.Transfer) messages.Credits {
 	b.Helper()
 	r := b.send(t)[0]

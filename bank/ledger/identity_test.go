@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestSameIdentifier repeats transfers with the same identifier. The first result must be returned, whatever happened
-// since. Other content must be a conflict.
+// TestSameIdentifier repeats transfers with the same identifier. The first result must be returned; other content must
+// be a conflict.
 func TestSameIdentifier(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)
@@ -153,8 +153,7 @@ func TestChainThatIsMalformed(t *testing.T) {
 	}
 }
 
-// TestChainInPart repeats some transfers of a chain together with new ones. The repeated transfers must get their first
-// results, and the new ones must be refused.
+// TestChainInPart repeats some transfers of a chain together with new ones, which must be refused.
 func TestChainInPart(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)
@@ -187,8 +186,7 @@ func TestGrantIsIdempotent(t *testing.T) {
 	b.has("ada", 10, 0)
 }
 
-// TestReasonOfAJob repeats a job's charge with a longer reason. It must get the first result, and the first reason must
-// stay.
+// TestReasonOfAJob repeats a job's charge with a longer reason. The first reason must stay.
 func TestReasonOfAJob(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)

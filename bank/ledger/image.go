@@ -35,8 +35,8 @@ func (l *Ledger) Capture() *Image {
 	return img
 }
 
-// Records returns the number of records in the image's journal. Images of one ledger with the same number differ only
-// in their time.
+// Records returns the number of records in the image's journal. Images of one ledger with equal numbers differ only in
+// their time.
 func (img *Image) Records() uint64 { return img.journal.count }
 
 // Head returns the hash of the image's journal.
@@ -65,8 +65,8 @@ func (img *Image) each(f func(*account) bool) {
 // Hash returns the digest of the ledger's image; see [Image.Hash].
 func (l *Ledger) Hash() [sha256.Size]byte { return l.Capture().Hash() }
 
-// Hash returns the image's digest. Replicas that applied the same commands have equal digests, wherever they store
-// their history. The cost does not depend on the number of records, because the journal's head stands for them.
+// Hash returns the image's digest, which is equal on all replicas, wherever they store their history. Its cost does not
+// depend on the number of records: the journal's head stands for them.
 func (img *Image) Hash() [sha256.Size]byte {
 	h := sha256.New()
 	var w codec
@@ -77,7 +77,7 @@ func (img *Image) Hash() [sha256.Size]byte {
 }
 
 // WriteTo writes the image, and then its SHA-256. If the store's segments survive a power loss, WriteTo syncs them, and
-// the image has only their sums. Otherwise the image has every record.
+// the image has only their sums. Otherwise it has every record.
 func (img *Image) WriteTo(w io.Writer) (int64, error) {
 	durable, err := img.journal.store.Sync()
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The state is written in chunks, so reading it takes little memory. The length of a chunk comes before it. An empty
-// chunk ends the state.
+// The state is written in chunks, so reading it takes little memory. Each chunk comes after its length. An empty chunk
+// ends the state.
 const (
 	accountsChunk = iota + 1
 	holdsChunk

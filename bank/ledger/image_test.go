@@ -131,8 +131,8 @@ func TestDamagedImage(t *testing.T) {
 	}
 }
 
-// TestForgedImage computes the right digest for each changed image. The image must be refused, or be the image of
-// another correct history: with another time or reason, but never with other sums.
+// TestForgedImage computes the right digest for each changed image. An image that is accepted must be the image of
+// another correct history.
 func TestForgedImage(t *testing.T) {
 	image := smallImage(t)
 	refused := 0

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// index finds the record of an identifier by the identifier's hash. Then it reads the record to compare the identifier
-// itself. The index is not in an image, because the tables of the segments have the hashes.
+// index finds the record of an identifier by the identifier's hash, and then compares the identifier in the record. It
+// is not in an image, because the tables of the segments have the hashes.
 type index struct {
 	numbers map[uint64]uint64      // by hash: the first record
 	more    map[uint64][]uint64    // by hash: further records; almost always empty
@@ -50,8 +50,8 @@ func (x *index) enter(hash, number uint64) {
 	x.numbers[hash] = number
 }
 
-// find returns the record of an identifier with this hash, or 0 if there is none. The function is reports whether a
-// record has the identifier.
+// find returns the record of an identifier with this hash, or 0. The function is reports whether a record has the
+// identifier.
 func (x *index) find(hash uint64, is func(number uint64) bool) uint64 {
 	number := x.numbers[hash]
 	if number == 0 || is(number) {

@@ -3,7 +3,7 @@ package ledger
 import "sort"
 
 // journal is an append-only list of records, numbered from 1. The store has the full segments, and tail has the records
-// after them. Written bytes never change, so older records can be read while new ones are appended.
+// after them. Written bytes never change, so they can be read during an append.
 type journal struct {
 	store  Store
 	sealed []Sealed
@@ -14,8 +14,8 @@ type journal struct {
 
 func newJournal(s Store) journal { return journal{store: s, tail: Segment{First: 1}} }
 
-// append adds a record and returns its number. The argument key is the hash of its identifier, or 0. If the store
-// fails, append returns its error and adds nothing.
+// append adds a record and returns its number. The argument key is the hash of its identifier, or 0. An error is the
+// store's; then nothing was added.
 func (j *journal) append(record []byte, key uint64) (uint64, error) {
 	if len(j.tail.Ends) > 0 && len(j.tail.Data)+len(record) > j.store.SegmentBytes() {
 		if err := j.seal(); err != nil {
@@ -65,7 +65,7 @@ func (j *journal) at(number uint64) ([]byte, error) {
 	return s.Record(int(number - s.Sum().First))
 }
 
-// prefix returns the journal as it is now. Later appends do not change it. It costs a few words of memory.
+// prefix returns the journal as it is now, unaffected by later appends. It costs a few words of memory.
 func (j *journal) prefix() journal {
 	p := *j
 	p.sealed = j.sealed[:len(j.sealed):len(j.sealed)]

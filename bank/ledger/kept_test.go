@@ -55,8 +55,8 @@ func (s keptSegment) Record(place int) ([]byte, error) {
 	return s.inMemory.Record(place)
 }
 
-// TestStoreFails: the store of a ledger fails. From then on the ledger must refuse everything. Its image and log must
-// give the state before the failure.
+// TestStoreFails: after an error of the store, the ledger must refuse everything. Its image and log must give the state
+// before the error.
 func TestStoreFails(t *testing.T) {
 	store := newKept(400)
 	b := &bed{T: t, Ledger: Open(store), at: 1000}
@@ -86,7 +86,7 @@ func TestStoreFails(t *testing.T) {
 	b.balanced()
 }
 
-// TestSealFails lets the sealing of a full segment fail. The record that did not fit must not be written in part.
+// TestSealFails lets the sealing of a full segment fail. The new record must not be written in part.
 func TestSealFails(t *testing.T) {
 	store := newKept(400)
 	b := &bed{T: t, Ledger: Open(store), at: 1000}

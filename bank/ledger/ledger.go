@@ -61,8 +61,8 @@ func LevelOf(command []byte) (level int, err error) {
 	return max(c.level, 1), nil
 }
 
-// Apply carries out an encoded command. It sets Result.Error, and changes nothing, in two cases: it cannot read the
-// command, or the site has stated its keys and the command does not prove its maker.
+// Apply carries out an encoded command. It sets Result.Error, and changes nothing, if it cannot read the command, or if
+// the site has stated its keys and the command does not prove its maker.
 func (l *Ledger) Apply(command []byte) Result { return l.apply(command, l.requests.prove) }
 
 // ApplyOwn is Apply without the check of a proof. The clearing uses it for its own commands, after its own checks.
@@ -116,8 +116,8 @@ func (l *Ledger) perform(c *Command) Result {
 	return result
 }
 
-// lapseBefore sets the time before a request is carried out. So the records of lapsed holds and expired grants come
-// before the record of the request. It returns how many holds have lapsed.
+// lapseBefore sets the time before a request is carried out: the records of lapsed holds and expired grants must come
+// before the request's. It returns how many holds have lapsed.
 func (l *Ledger) lapseBefore(at messages.Time) int {
 	heard, asking := l.requests.heard, l.requests.asking
 	l.requests.heard, l.requests.asking = nil, nil
@@ -130,7 +130,7 @@ func (l *Ledger) lapseBefore(at messages.Time) int {
 func (l *Ledger) Now() messages.Time { return l.records.now }
 
 // Err returns the error of the store, or nil. After an error the ledger refuses all commands, because it may have half
-// of a change. The replica must stop, and start again from its image and the log.
+// of a change. The replica must start again from its image and the log.
 func (l *Ledger) Err() error { return l.records.broken }
 
 // Done reports whether a transfer with this identifier was carried out.
@@ -143,13 +143,13 @@ func (l *Ledger) Done(id string) bool {
 func (l *Ledger) NextExpiry() messages.Time { return l.expiry.next() }
 
 // Asked checks the proof of a request that the clearing is about to carry out, and returns the rank of its maker. The
-// request's record is written before the first record that follows from it.
+// request's record comes before those that follow from it.
 func (l *Ledger) Asked(verb string, by messages.Name, r *messages.SignedRequest, now messages.Time) (Rank, *messages.Error) {
 	return l.requests.asked(verb, by, r, now)
 }
 
 // Hear announces a change by the clearing that no request caused: a statement signed by a peer's bank or, if the
-// argument by is "", a step because time passed. Its record is written before the first record that follows from it.
+// argument by is "", a step because time passed. Its record comes before those that follow from it.
 func (l *Ledger) Hear(by messages.Name, verb string, statement []byte) {
 	l.requests.hear(by, verb, statement)
 }

@@ -91,7 +91,7 @@ func TestHoldLapsesByItself(t *testing.T) {
 	}
 }
 
-// TestLapseComesFirst: transfers arrive exactly at the expiry of a hold. One that uses the hold must be too late. One
+// TestLapseComesFirst: transfers arrive exactly at the expiry of a hold. One that uses the hold must be too late; one
 // that needs the freed credits must succeed.
 func TestLapseComesFirst(t *testing.T) {
 	b := newBed(t)
@@ -138,8 +138,7 @@ func TestExtend(t *testing.T) {
 	}
 }
 
-// TestExpiryOrder checks that holds that are due together lapse in the order of expiry, and then of identifier, however
-// they were made, extended and resolved before.
+// TestExpiryOrder checks that holds that are due together lapse in the order of expiry, and then of identifier.
 func TestExpiryOrder(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 1000)

@@ -15,15 +15,15 @@ type Line struct {
 	At     messages.Time
 	By     messages.Name // who asked; "" means the bank itself
 
-	// Asked is the transfer, in a line about a transfer. For a hold that lapsed, only Kind and Pending are set.
+	// Asked is the transfer of a line about one. For a lapsed hold, only Kind and Pending are set.
 	Asked money.Transfer
 	// The effect of the transfer: Amount moved from Debit to Credit, and the reserve of Debit changed by Held.
 	Debit, Credit           messages.Name
 	Amount, Held            messages.Credits
 	Job                     messages.JobID
 	DebitAfter, CreditAfter money.Standing
-	// Ground says why the bank itself moved credits: "grant", "payment", "return", "withdrawal" or "correction". It is
-	// "" if a service or an operator made the transfer.
+	// Ground says why the bank itself moved credits: "grant", "payment", "return", "withdrawal" or "correction". ""
+	// means that a service or an operator did.
 	Ground string
 	Note   string // describes a line that moves no credits
 	// Account is the account of a line that moves no credits.

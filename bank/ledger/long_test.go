@@ -18,8 +18,7 @@ func (b *bed) forgetDues() {
 	b.Ledger.lots.dues = nil
 }
 
-// TestTheQueueOfExpiriesIsBounded checks that an account is in the queue once, however many expiring grants it has, and
-// however often their credits are paid to other accounts.
+// TestTheQueueOfExpiriesIsBounded checks that an account is in the queue once, however many expiring grants it has.
 func TestTheQueueOfExpiriesIsBounded(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 1)
@@ -55,8 +54,8 @@ func TestTheQueueOfExpiriesIsBounded(t *testing.T) {
 	b.has("bob", 1, 0)
 }
 
-// TestAnAccountIsNeverClosedToGrants grants, spends and takes back credits without end. This must always be possible;
-// the sums for statistics stop at the largest number.
+// TestAnAccountIsNeverClosedToGrants grants, spends and takes back credits without end. The sums for statistics stop at
+// the largest number.
 func TestAnAccountIsNeverClosedToGrants(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 1)
@@ -95,8 +94,8 @@ func TestAnAccountIsNeverClosedToGrants(t *testing.T) {
 	}
 }
 
-// TestAGrantIsTheSameWheneverItIsSent: the duration of a grant counts from the first request. The same request at a
-// later time must count as the same grant; a request with another duration must not.
+// TestAGrantIsTheSameWheneverItIsSent: the duration of a grant counts from the first request. A later request with the
+// same duration is the same grant.
 func TestAGrantIsTheSameWheneverItIsSent(t *testing.T) {
 	b := newBed(t)
 	grant := func(lasts messages.Duration) *messages.Error {
@@ -134,8 +133,7 @@ func TestAGrantIsTheSameWheneverItIsSent(t *testing.T) {
 	}
 }
 
-// TestARepeatedCorrectionSaysWhatCanBeDone corrects a transfer a second time, with another amount or reason. The action
-// that the error names must work.
+// TestARepeatedCorrectionSaysWhatCanBeDone corrects a transfer a second time, and then does what the error says.
 func TestARepeatedCorrectionSaysWhatCanBeDone(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 50)
@@ -198,7 +196,7 @@ func TestPagesOfAccountsAreBoundedInBytes(t *testing.T) {
 }
 
 // TestPagesOfStatementsFitOneMessage checks that the longest page of the longest entries fits in one message, also in
-// JSON, where a quotation mark takes two bytes.
+// JSON.
 func TestPagesOfStatementsFitOneMessage(t *testing.T) {
 	const most = 8 << 20 // max_payload of a site's NATS servers
 	b := newBed(t)

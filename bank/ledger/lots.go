@@ -14,7 +14,7 @@ import (
 const MaxLots = 1000
 
 // lot is the part of an expiring grant that an account still has. The lots of an account are ordered by (expires,
-// grant). They are changed in place; a step that may be undone changes a copy.
+// grant), and changed in place; a step that may be undone changes a copy.
 type lot struct {
 	grant   string // identifier of the transfer that granted it
 	expires messages.Time
@@ -36,7 +36,7 @@ func find(lots []lot, d *draw) (int, bool) {
 	})
 }
 
-// drawOn takes an amount from the free parts of lots; the lot that expires first comes first. If hold is true, the
+// drawOn takes an amount from the free parts of lots, first from the one that expires first. If hold is true, the
 // credits become held; otherwise they leave the lots. If the lots have too little, the draws sum to less than amount.
 func drawOn(lots []lot, amount messages.Credits, hold bool) ([]lot, []draw) {
 	var draws []draw
@@ -60,8 +60,8 @@ func drawOn(lots []lot, amount messages.Credits, hold bool) ([]lot, []draw) {
 	return tidy(lots, empty), draws
 }
 
-// resolveDraws resolves the draws of a hold. It spends the amount spent, beginning with the lot that expires first, and
-// frees the rest.
+// resolveDraws resolves the draws of a hold. It spends an amount, first of the lot that expires first, and frees the
+// rest.
 func resolveDraws(lots []lot, draws []draw, spent messages.Credits) []lot {
 	empty := false
 	for i := range draws {
@@ -78,7 +78,6 @@ func resolveDraws(lots []lot, draws []draw, spent messages.Credits) []lot {
 	return tidy(lots, empty)
 }
 
-// give adds draws to the free parts of their lots.
 func give(lots []lot, draws []draw) []lot {
 	for i := range draws {
 		d := &draws[i]
@@ -150,9 +149,8 @@ func (ls *lots) note(a *account) {
 	}
 }
 
-// schedule queues an account under the first of its lots that expires after a time. It skips lots that expired earlier:
-// the rest of such a lot waits until the account receives credits; then the method note queues the account for
-// sweepMoved.
+// schedule queues an account under the first of its lots that expires after a time. The rest of an earlier lot waits
+// until the account receives credits; then the method note queues the account for sweepMoved.
 func (ls *lots) schedule(a *account, after messages.Time) {
 	next := messages.Time(0)
 	if i, _ := slices.BinarySearchFunc(a.lots, after, func(o lot, t messages.Time) int { return cmp.Or(cmp.Compare(o.expires, t), -1) }); i < len(a.lots) {

@@ -9,7 +9,6 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// management carries out the requests of owners and operators.
 type management struct {
 	records  *records
 	accounts *accounts
@@ -19,7 +18,6 @@ type management struct {
 	expiry   *expiry
 }
 
-// carryOut carries out a command about one account.
 func (mg *management) carryOut(c *Command) (money.AccountReply, *messages.Error) {
 	switch c.Verb {
 	case Grant:
@@ -82,7 +80,6 @@ func (mg *management) once(by messages.Name, t *money.Transfer) *messages.Error 
 	return nil
 }
 
-// grant issues credits to an account. It opens the account if needed.
 func (mg *management) grant(c *Command) (money.AccountReply, *messages.Error) {
 	t := c.movement()
 	return mg.keyed(c.By, &t, t.Credit, mg.issue)
@@ -115,8 +112,7 @@ func (mg *management) issue(by messages.Name, t *money.Transfer) *messages.Error
 }
 
 // pay moves credits for an owner of the account. A request of another user leaves no record. A repeated request gets
-// its first answer, even if the user is no longer an owner. But the answer shows the account only if the user may still
-// see it.
+// its first answer, which shows the account only to users who may still see it.
 func (mg *management) pay(c *Command) (money.AccountReply, *messages.Error) {
 	t := c.movement()
 	if _, err := mg.accounts.owned(c, t.Debit, "pay from it"); err != nil {
@@ -128,7 +124,6 @@ func (mg *management) pay(c *Command) (money.AccountReply, *messages.Error) {
 	return mg.keyed(c.By, &t, t.Debit, mg.once)
 }
 
-// withdraw moves credits back to the issuer.
 func (mg *management) withdraw(c *Command) (money.AccountReply, *messages.Error) {
 	t := c.movement()
 	if _, err := mg.accounts.find(t.Debit); err != nil {
@@ -137,8 +132,8 @@ func (mg *management) withdraw(c *Command) (money.AccountReply, *messages.Error)
 	return mg.keyed(c.By, &t, t.Debit, mg.once)
 }
 
-// correct reverses a transfer. The correction's identifier is made from the transfer's identifier, so a transfer has at
-// most one correction. A refusal is not remembered: the same request may succeed when the account has enough credits.
+// correct reverses a transfer. The correction's identifier is made from the transfer's, so a transfer has at most one
+// correction. A refusal is not remembered: later the account may have enough credits.
 func (mg *management) correct(by messages.Name, c *money.CorrectRequest) (money.CorrectReply, *messages.Error) {
 	rec, err := mg.records.correctable(c.Transfer)
 	if err != nil {
@@ -160,8 +155,8 @@ func (mg *management) correct(by messages.Name, c *money.CorrectRequest) (money.
 	return reply, err
 }
 
-// correctedBefore returns a Conflict for a second correction that differs from the first one. The error says what the
-// operator can do instead.
+// correctedBefore returns a Conflict for a second correction that differs from the first one. It says what the operator
+// can do instead.
 func (mg *management) correctedBefore(number uint64, t *money.Transfer) *messages.Error {
 	first := mg.records.record(number)
 	if same(first.asked, *t) {

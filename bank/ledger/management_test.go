@@ -59,8 +59,7 @@ func heldBy(member messages.Name, t money.Transfer) money.Transfer {
 	return t
 }
 
-// TestMemberLimit checks the sum that counts against a member's limit: what it spent and holds. Leaving and coming back
-// must not reset the sum.
+// TestMemberLimit checks that leaving and coming back does not reset what counts against a member's limit.
 func TestMemberLimit(t *testing.T) {
 	b := climate(t)
 	b.do(heldBy("ada", held("a", "climate", 12)))
@@ -110,8 +109,8 @@ func TestRoles(t *testing.T) {
 	b.must(b.command(Command{Verb: Member, By: "ops", Member: money.MemberRequest{Account: "climate", Member: "ada", Remove: true}}))
 }
 
-// TestProject checks that a repeated request for a project changes nothing, that other values change the project, and
-// that a user's own account cannot become a project.
+// TestProject checks that a repeated request for a project changes nothing, and that a user's own account cannot become
+// a project.
 func TestProject(t *testing.T) {
 	b := climate(t)
 	request := money.ProjectRequest{Account: "climate", Title: "Climate", Owners: []messages.Name{"dan"}}
@@ -211,7 +210,7 @@ func TestCredit(t *testing.T) {
 }
 
 // TestExternalityPayments settles the runner's hold and the payments to the jobs that waited, in one chain of MaxLegs
-// transfers. Either all transfers must happen, or none.
+// transfers.
 func TestExternalityPayments(t *testing.T) {
 	const waiting = (money.MaxLegs - 2) / 2
 	b := newBed(t)
@@ -270,8 +269,8 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-// TestChainOnItsOwnHold: a chain makes a hold and then resolves it, extends it, or sets its job. The result, also after
-// a restore, must be the same as with single transfers.
+// TestChainOnItsOwnHold: a chain makes a hold and then resolves it, extends it, or sets its job. The result must be the
+// same as with single transfers.
 func TestChainOnItsOwnHold(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 100)

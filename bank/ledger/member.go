@@ -18,8 +18,7 @@ type member struct {
 	limit messages.Credits // upper bound of spent + held; 0 means none
 	spent messages.Credits // sum posted from the member's holds, minus corrections
 	held  messages.Credits // reserved by the member's pending holds
-	// left is true after the member was removed. The sums spent and held stay, and count again if the member is added
-	// again.
+	// left is true after the member was removed. Its sums stay, and count again if the member is added again.
 	left bool
 }
 

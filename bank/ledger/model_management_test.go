@@ -261,8 +261,7 @@ func (m *model) withdraw(by messages.Name, r money.WithdrawRequest) (messages.Ki
 	})
 }
 
-// correct reverses a transfer. The argument holds has the holds of all charges, because the accounts of a charge are in
-// its hold.
+// correct reverses a transfer. The argument holds has the holds of all charges, which have the accounts of the charges.
 func (m *model) correct(by messages.Name, r money.CorrectRequest, holds map[string]modelHold) (messages.Kind, bool) {
 	if err := checkCorrect(&r); err != nil {
 		return err.Kind, false
@@ -312,7 +311,6 @@ func (m *model) correct(by messages.Name, r money.CorrectRequest, holds map[stri
 	})
 }
 
-// membersOf returns the names that may spend from an account.
 func (m *model) membersOf(account messages.Name) (names []messages.Name) {
 	for key, p := range m.parts {
 		if key.account == account && p.in && p.role != money.RoleAuditor {

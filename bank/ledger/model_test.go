@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// model is the ledger in the simplest form: amounts without bounds, maps of values, and a chain that is carried out on
-// a copy. It has the kinds of refusals, not their texts.
+// model is the ledger in the simplest form: amounts without bounds, maps of values, and chains that are carried out on
+// a copy.
 type model struct {
 	now     messages.Time
 	balance map[messages.Name]*big.Int // balances of the open accounts

@@ -101,7 +101,6 @@ func (p *planner) planHold(t *money.Transfer) (step, *messages.Error) {
 // MaxHolds is the maximum number of pending holds on one account, so that no account can fill the bank's memory.
 const MaxHolds = 100_000
 
-// mayHold returns an error if the account does not allow a hold.
 func (p *planner) mayHold(a *account, t *money.Transfer) *messages.Error {
 	if err := a.mayHold(t.Member, t.Amount); err != nil {
 		return err
@@ -172,8 +171,8 @@ func (p *planner) planPost(s step) (step, *messages.Error) {
 	return s, s.fits()
 }
 
-// covered returns an error if the account, together with its credit, has less than amount available. The issuer's
-// account may go below zero without a limit.
+// covered returns an error if the account, with its credit, has less than amount available. The issuer's account has no
+// limit.
 func (s *step) covered(amount messages.Credits) *messages.Error {
 	a := s.debit
 	if a.issuer() {
@@ -186,8 +185,8 @@ func (s *step) covered(amount messages.Credits) *messages.Error {
 	return nil
 }
 
-// fits returns an error if the step would take a balance out of range. The negative of each amount must be in range
-// too, because the issuer's balance is minus what was issued.
+// fits returns an error if the step would take a balance, or its negative, out of range. The issuer's balance is minus
+// what was issued.
 func (s *step) fits() *messages.Error {
 	less, debited := sum(s.debit.balance, -s.amount)
 	debited = debited && less > math.MinInt64
@@ -199,8 +198,8 @@ func (s *step) fits() *messages.Error {
 		s.amount, s.debit.name, s.credit.name)
 }
 
-// counted adds to a sum that is only used for statistics, such as granted. The sum stops at the largest number, because
-// an account's past must not close it to grants or charges.
+// counted adds to a sum for statistics, such as granted. The sum stops at the largest number: an account's past must
+// not close it to grants or charges.
 func counted(total, more messages.Credits) messages.Credits {
 	if all, fits := sum(total, more); fits {
 		return all
@@ -251,8 +250,8 @@ func (p *planner) planCorrection(s step) (step, *messages.Error) {
 	return s, nil
 }
 
-// countAgain sets how a correction of a correction changes the spent sums. The correction of a charge lowers the sums,
-// the correction of this correction raises them, and so on.
+// countAgain sets how a correction of a correction changes the spent sums: each correction reverses the effect of the
+// one before.
 func (p *planner) countAgain(s *step, rec *record) {
 	root, restores := *rec, false
 	for originOf(root.asked.ID) == corrected {

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestCorrectionOfACorrection checks that a correction of a correction restores what was spent. So nobody can exceed a
-// limit this way.
+// TestCorrectionOfACorrection checks that a correction of a correction restores what was spent. Otherwise members could
+// exceed their limits.
 func TestCorrectionOfACorrection(t *testing.T) {
 	b := climate(t)
 	b.do(heldBy("ada", held("h", "climate", 20)))
@@ -30,8 +30,8 @@ func TestCorrectionOfACorrection(t *testing.T) {
 	b.balanced()
 }
 
-// TestCorrectionOfACorrectionForOneWhoLeft corrects a correction after the member left the project. When she comes
-// back, the charge must count as spent again.
+// TestCorrectionOfACorrectionForOneWhoLeft corrects a correction after the member left the project. The charge must
+// count again when she comes back.
 func TestCorrectionOfACorrectionForOneWhoLeft(t *testing.T) {
 	b := climate(t)
 	b.do(heldBy("ada", held("h", "climate", 20)))
@@ -48,8 +48,7 @@ func TestCorrectionOfACorrectionForOneWhoLeft(t *testing.T) {
 	}
 }
 
-// TestDelayedReturn: an account owes a part of an expired grant. That part must be returned as soon as the account has
-// credits from any source.
+// TestDelayedReturn: what an account owes of an expired grant must be returned as soon as the account has credits.
 func TestDelayedReturn(t *testing.T) {
 	credit := func(b *bed, c messages.Credits) {
 		if r := b.command(Command{Verb: Credit, By: "ops", Credit: money.CreditRequest{Account: "ada", Credit: c}}); r.Error != nil {
@@ -96,8 +95,7 @@ func TestDelayedReturn(t *testing.T) {
 	}
 }
 
-// TestPaymentIsAnsweredAgain repeats a payment after its maker stopped being an owner. It must get the first answer,
-// and not show the account.
+// TestPaymentIsAnsweredAgain: a former owner who repeats a payment must get the first answer, without the account.
 func TestPaymentIsAnsweredAgain(t *testing.T) {
 	b := climate(t)
 	pay := Command{Verb: Pay, By: "dan", Rank: User, Pay: money.PayRequest{Key: "k", From: "climate", To: "ada", Amount: 5}}
@@ -135,8 +133,8 @@ func TestHoldsThatCannotBeCounted(t *testing.T) {
 	}
 }
 
-// TestWhatMirrorsOtherSitesDoesNotExpire checks that credits on a peer's account do not expire, because the other site
-// would not have the same return.
+// TestWhatMirrorsOtherSitesDoesNotExpire checks that credits on a peer's account do not expire: the other site would
+// not have the same return.
 func TestWhatMirrorsOtherSitesDoesNotExpire(t *testing.T) {
 	b := newBed(t)
 	g := money.GrantRequest{Key: "k", Account: clearing.PeerAccountPrefix + "-settlement", Amount: 5, Expires: 5000}

@@ -17,7 +17,7 @@ import (
 )
 
 // TestLedgerAgreesWithModel applies the same random commands to the ledger and to a model of it. Identifiers, holds and
-// accounts meet often, and amounts and times are often extreme.
+// accounts meet often; amounts and times are often extreme.
 func TestLedgerAgreesWithModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &pair{T: t, ledger: Open(someStore(t)), model: newModel(), holds: map[string]modelHold{}}
@@ -42,8 +42,8 @@ func TestLedgerAgreesWithModel(t *testing.T) {
 	})
 }
 
-// someStore returns no store, or a store with large or small segments. With a store, a restarted ledger takes its state
-// from the image in the snapshot.
+// someStore returns no store, or a store with large or small segments. With a store, a restored ledger takes its state
+// from the image.
 func someStore(t *rapid.T) Store {
 	if bytes := rapid.SampledFrom([]int{0, 100, 3000}).Draw(t, "segment bytes"); bytes > 0 {
 		return newKept(bytes)
@@ -60,8 +60,8 @@ type pair struct {
 	last     string               // identifier of the last drawn transfer
 }
 
-// gen draws with equal probabilities, which rapid does not. rapid draws a seed for each command, so it can still
-// shorten the sequence of commands.
+// gen draws with equal probabilities, which rapid does not. rapid still draws a seed for each command, so it can
+// shorten the sequence.
 type gen struct{ *rand.Rand }
 
 func newGen(t *rapid.T) gen {

@@ -37,8 +37,8 @@ func (l *Ledger) Brief(name messages.Name) (money.AccountReply, error) {
 	return a.brief(), nil
 }
 
-// MaxAccounts is the maximum number of accounts on one page. Large accounts make a page shorter: it has at most about
-// pageBytes, and at least one account.
+// MaxAccounts is the maximum number of accounts on one page. A page also has at most about pageBytes, but at least one
+// account.
 const (
 	MaxAccounts = 1000
 	pageBytes   = 512 << 10
@@ -57,7 +57,7 @@ func (l *Ledger) Accounts() []money.AccountReply {
 }
 
 // MostGranted returns the accounts of users and projects that were granted the most credits, at most `most` of them,
-// without their members and expiring grants. It reads every account.
+// without members and expiring grants. It reads every account.
 func (l *Ledger) MostGranted(most int) (list []money.AccountReply) {
 	compare := func(a, b money.AccountReply) int {
 		return cmp.Or(cmp.Compare(b.Granted, a.Granted), cmp.Compare(a.Account, b.Account))
@@ -76,8 +76,7 @@ func (l *Ledger) MostGranted(most int) (list []money.AccountReply) {
 }
 
 // AccountsPage returns at most q.Limit accounts, by name, after q.After; limit 0 means MaxAccounts. It costs the
-// logarithm of the number of accounts plus the length of the page. With q.Projects it may cost up to the number of
-// accounts.
+// logarithm of the number of accounts plus the length of the page; with q.Projects, up to the number of accounts.
 func (l *Ledger) AccountsPage(q money.AccountsRequest) (money.AccountsReply, error) {
 	return l.accounts.page(q, l.accounts.names.after(q.After))
 }

@@ -71,7 +71,6 @@ func (r *record) key() string {
 // lapseKey returns the index key of a lapsed hold. No transfer can have this identifier.
 func lapseKey(hold string) string { return "\x00" + hold }
 
-// outcome is the effect of a transfer.
 type outcome struct {
 	debit  messages.Name
 	credit messages.Name    // "" if no credits move
@@ -183,13 +182,12 @@ func decodeRecord(b []byte) (record, bool) {
 	return rec, c.ok()
 }
 
-// remembered returns the message of a remembered refusal, for repeated requests. The journal has only the kind of the
-// refusal: texts differ between releases, and replicas must not.
+// remembered returns the message of a remembered refusal. The journal has only the kind: texts differ between releases,
+// and replicas must not.
 func remembered(kind messages.Kind) string {
 	return "this was refused when it was first asked for: " + whyRefused(kind) + "; to try again, choose a new identifier or key"
 }
 
-// whyRefused returns a description of a kind of refusal.
 func whyRefused(kind messages.Kind) string {
 	why := map[messages.Kind]string{
 		messages.Insufficient:     "the account, the hold or the member's limit did not cover it",

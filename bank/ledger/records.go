@@ -23,8 +23,7 @@ func newRecords(s Store) *records {
 	return &records{journal: newJournal(s), known: newIndex()}
 }
 
-// write appends a record and returns its number. If debit or credit is not nil, the record becomes an entry in that
-// account's statement.
+// write appends a record and returns its number. It becomes an entry in the statements of debit and credit, if not nil.
 func (rs *records) write(r *record, debit, credit *account) uint64 {
 	if debit != nil {
 		r.debitLink = debit.trail.extend(rs.journal.count + 1)
@@ -95,8 +94,8 @@ func (rs *records) keyOf(r *record) uint64 {
 	return 0
 }
 
-// record returns a record that this ledger wrote. If the store cannot read it, the result is empty, and the command
-// that needs it is refused.
+// record returns a record that this ledger wrote. If the store cannot read it, the result is empty, and the present
+// command is refused.
 func (rs *records) record(number uint64) record {
 	rec, err := rs.read(number)
 	rs.fail(err)
@@ -119,7 +118,6 @@ func (rs *records) read(number uint64) (record, error) {
 	return rec, nil
 }
 
-// fail stores the first error of the store.
 func (rs *records) fail(err error) {
 	if rs.broken == nil && err != nil {
 		rs.broken = fmt.Errorf("the bank's history: %w", err)

@@ -17,9 +17,8 @@ var (
 	errTime    = errors.New("is older than the one before")
 )
 
-// replay carries out a journal again from its records. It finds the command of a record, or of several records in a
-// row, and applies the command to its ledger. The records that the ledger writes must equal the journal's, byte by
-// byte. So each rule is only in the ledger.
+// replay carries out a journal again. It finds the command of a record, or of several records in a row, and applies it
+// to its ledger, which must write the same records, byte by byte. So each rule is only in the ledger.
 type replay struct {
 	ledger *Ledger
 	count  uint64   // number of records processed
@@ -38,8 +37,7 @@ func replayInto(l *Ledger) *replay {
 	return l.records.replay
 }
 
-// add processes the next record. A fault may be found only at a later record, or at the end; the error names the
-// faulty record.
+// add processes the next record. Its error may name an earlier record as the faulty one.
 func (p *replay) add(raw []byte) error {
 	p.count++
 	rec, err := p.ledger.records.next(p.count, raw)
@@ -89,8 +87,7 @@ func (p *replay) fault(number uint64, why error) error {
 	return fmt.Errorf("record %d %w", number, why)
 }
 
-// carryOut applies the command that wrote the records of the group. The argument last is the number of the group's last
-// record.
+// carryOut applies the command that wrote the records of the group. The argument last is the number of the last record.
 func (p *replay) carryOut(last uint64) error {
 	number := last - uint64(len(p.group)) + 1
 	c, err := p.command()

@@ -25,9 +25,8 @@ func environment(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// TestReplay makes random histories. It must be possible to verify and restore them. A history with an inserted fault
-// at its end, or with one altered record, must be refused. CANDOR_SEEDS is the number of seeds, CANDOR_FIRST_SEED the
-// first.
+// TestReplay makes random histories. It must be possible to verify and restore them, but not with an inserted fault or
+// an altered record. CANDOR_SEEDS is the number of seeds, CANDOR_FIRST_SEED the first.
 func TestReplay(t *testing.T) {
 	first := environment(t, "CANDOR_FIRST_SEED", 1)
 	for seed := first; seed < first+environment(t, "CANDOR_SEEDS", 4); seed++ {

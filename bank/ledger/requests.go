@@ -20,8 +20,8 @@ type requests struct {
 	asking  *record // the request that is being carried out, until its record is written
 }
 
-// prove returns an error for a command that does not prove its maker. Two kinds need no proof: Expire, which follows
-// from the rules, and every command before the site's first statement of its keys.
+// prove returns an error for a command that does not prove its maker. Expire, which follows from the rules, needs no
+// proof, nor does a command before the site's first statement of its keys.
 func (q *requests) prove(c *Command, raw []byte) *messages.Error {
 	now := max(q.records.now, c.At)
 	switch {
@@ -58,8 +58,7 @@ func (q *requests) rootless() *messages.Error {
 	return q.records.refusal()
 }
 
-// lower returns said, the rank that the leader gave. That must be the proven rank, or the lower rank User of a proven
-// operator.
+// lower returns said, the rank that the leader gave. It must be the proven rank, or the rank User of a proven operator.
 func lower(said, is Rank) (Rank, *messages.Error) {
 	if is == said || is == Operator && said == User {
 		return said, nil
@@ -78,7 +77,6 @@ func (q *requests) proveKeys(c *Command) *messages.Error {
 	return err
 }
 
-// proveTransfers checks the mark of each transfer.
 func (q *requests) proveTransfers(c *Command, raw []byte, now messages.Time) *messages.Error {
 	s, err := q.trust.session(c.Proof.Session, c.By, now)
 	if err != nil {
@@ -144,7 +142,6 @@ func (q *requests) asked(verb string, by messages.Name, r *messages.SignedReques
 	return rank, nil
 }
 
-// entitled returns an error if this rank may not make the request.
 func entitled(verb string, rank Rank) *messages.Error {
 	service := verb == messages.VerbSession || verb == clearing.VerbAccept || verb == clearing.VerbCharge
 	if slices.Contains(operators, verb) && rank != Operator || service && rank == User {
@@ -160,7 +157,6 @@ var requestNames = map[Verb]string{
 	Session: messages.VerbSession,
 }
 
-// operators are the requests that only operators may make.
 var operators = []string{
 	messages.VerbGrant, money.VerbProject, money.VerbCredit, money.VerbWithdraw, money.VerbCorrect,
 	clearing.VerbPeer, clearing.VerbReserve, clearing.VerbClose, clearing.VerbPart, clearing.VerbConfirm, clearing.VerbAdopt,
@@ -210,7 +206,6 @@ func (q *requests) openSession(c *Command) (messages.SessionReply, *messages.Err
 	return messages.SessionReply{Session: number, Expires: s.expires}, nil
 }
 
-// learnKeys stores the keys that the site states.
 func (q *requests) learnKeys(c *Command) *messages.Error {
 	k, err := q.trust.readKeys(c.Asked)
 	if err != nil {

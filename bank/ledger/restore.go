@@ -24,23 +24,23 @@ type Checking struct {
 	// Settles returns the Settler whose state is derived together with the ledger; nil if there is none.
 	Settles func(*Ledger) Settler
 	// Known is a ledger with the first records of the image, which were checked before. Only the records after these
-	// are derived. If it is nil, all records are derived. RestoreWith takes it over and changes it.
+	// are derived; if it is nil, all records. RestoreWith takes it over and changes it.
 	Known *Ledger
-	// Each is called before each record is derived; it may be nil. The argument count is the number of records in the
-	// image. An error of Each ends the restore.
+	// Each is called before each record is derived; it may be nil. count is the number of records in the image. An
+	// error of Each ends the restore.
 	Each func(number, count uint64) error
 }
 
-// Restore replaces the ledger by an image. If the image has every record, Restore replays all records and compares the
-// result with the image's state. If segments are in a store, it opens them and takes the state from the image. After an
-// error the ledger has not changed.
+// Restore replaces the ledger by an image. If the image has every record, Restore replays them and compares the result
+// with the image's state. If segments are in a store, it opens them and takes the state from the image. After an error
+// the ledger has not changed.
 func (l *Ledger) Restore(r io.Reader) error {
 	_, err := l.RestoreWith(r, Checking{})
 	return err
 }
 
 // RestoreWith is Restore for a ledger whose root of trust is known. It derives every record that was not checked before
-// from signed requests. The image's state must equal the derived state. The report counts the derived records.
+// from signed requests, and compares the result with the image's state. The report counts the derived records.
 func (l *Ledger) RestoreWith(r io.Reader, check Checking) (ProofReport, error) {
 	in := &source{in: bufio.NewReaderSize(r, 1<<16), h: sha256.New()}
 	fresh := check.Known
@@ -221,9 +221,9 @@ func (d *loader) deriveRecord(number uint64, raw []byte, again *replay) error {
 	return again.add(raw)
 }
 
-// deriveSegment derives the records of a segment in the store, and returns the number of the record after it. The
-// argument place is the segment's position in the image. The argument number is the number of the segment's first
-// record. A segment that was checked before is not read.
+// deriveSegment derives the records of a segment in the store, unless they were checked before, and returns the number
+// of the record after it. The argument place is the segment's position in the image, and number is the number of its
+// first record.
 func (d *loader) deriveSegment(place int, number uint64, files *retraced, again *replay) (next uint64, err error) {
 	sum, err := readSum(d.in)
 	if err != nil {
@@ -256,8 +256,7 @@ func (d *loader) deriveSegment(place int, number uint64, files *retraced, again 
 	})
 }
 
-// retraced is a store that already has the segments that a replay fills. A segment that the replay seals must equal the
-// stored one.
+// retraced is a store that already has the segments that a replay fills. Each sealed segment must equal the stored one.
 type retraced struct {
 	Store
 	sums []Sum // sums of the segments that were read, and that the replay has not sealed yet
@@ -276,7 +275,7 @@ func (r *retraced) Seal(s *Segment) (Sealed, error) {
 }
 
 // history opens the segments in the store and reads the other records. The result replayed is true if the image had all
-// records; then the state comes from replaying them.
+// records, so that the state comes from replaying them.
 func (d *loader) history(count uint64) (replayed bool, err error) {
 	segments, err := binary.ReadUvarint(d.in)
 	if err != nil {
@@ -310,7 +309,6 @@ func (d *loader) history(count uint64) (replayed bool, err error) {
 	return segments == 0, nil
 }
 
-// segment opens the next segment in the store.
 func (d *loader) segment() error {
 	sum, err := readSum(d.in)
 	if err != nil {

@@ -20,8 +20,8 @@ func NewSeen() *Seen {
 	return &Seen{keys: map[seenKey]struct{}{}, queue: make([]seenKey, 4096)}
 }
 
-// key returns the key of a command. The site and the command's bytes are enough: the number of a session is part of the
-// command and is never used again.
+// key returns the key of a command, from the site and the command's bytes. The command contains the number of its
+// session, which is never used again.
 func (s *Seen) key(root *Root, raw []byte) (k seenKey) {
 	if s == nil {
 		return k

@@ -14,8 +14,7 @@ const (
 	creditLimit                    // number: credits; text: why
 )
 
-// change is a change of an account's setting, as the journal stores it. The comment of each setting names the fields
-// that it uses.
+// change is a change of an account's setting, as the journal stores it. The comment of each setting names its fields.
 type change struct {
 	setting setting
 	account messages.Name

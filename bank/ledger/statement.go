@@ -12,8 +12,8 @@ const (
 )
 
 // Statement returns a page of an account's history, oldest first: the entries with numbers above q.After and times in
-// [q.From, q.To). With q.Newest, it has the last of these. To = 0 means no end. It costs the logarithm of the history
-// plus the length of the page.
+// [q.From, q.To), or with q.Newest the last of these. To = 0 means no end. It costs the logarithm of the history plus
+// the length of the page.
 func (l *Ledger) Statement(q money.StatementRequest) (money.StatementReply, error) {
 	a, refusal := l.accounts.find(q.Account)
 	if refusal != nil {
@@ -32,7 +32,6 @@ func (l *Ledger) Statement(q money.StatementRequest) (money.StatementReply, erro
 	return reply, nil
 }
 
-// statement reads the entries of one account.
 type statement struct {
 	account *account
 	records *records
@@ -78,8 +77,8 @@ func (s *statement) page(q money.StatementRequest) (money.StatementReply, error)
 	return reply, s.explain(reply.Entries)
 }
 
-// newest returns the first entry of the page with the newest entries, and whether there are older ones. The page does
-// not begin before the entry first.
+// newest returns the first entry of the page with the newest entries, not before the entry first. It also reports
+// whether there are older entries.
 func (s *statement) newest(first *entry, q money.StatementRequest) (*entry, bool, error) {
 	name := s.account.name
 	end := s.account.trail.count
@@ -101,8 +100,8 @@ func past(q money.StatementRequest, e *entry) bool {
 	return q.To != 0 && e.at >= q.To || q.Before != 0 && e.number >= q.Before
 }
 
-// opening sets the balance at the beginning of the page: the balance after the entry in record number. For number 0, no
-// entry comes before the page.
+// opening sets the balance at the beginning of the page: the balance after the entry in record number, or 0 if number
+// is 0.
 func (s *statement) opening(number uint64, reply *money.StatementReply) error {
 	if number == 0 {
 		return nil
@@ -141,8 +140,8 @@ func (s *statement) readEntry(number uint64) (*entry, error) {
 	return &entry{rec, number}, nil
 }
 
-// oldest returns the oldest entry for which the function late returns true, or nil. If late is true for an entry, it
-// must be true for all newer entries.
+// oldest returns the oldest entry for which late returns true, or nil. If late is true for an entry, it must be true
+// for all newer entries.
 func (s *statement) oldest(late func(*entry) bool) (*entry, error) {
 	if s.account.trail.count == 0 {
 		return nil, nil
@@ -160,8 +159,8 @@ func (s *statement) oldest(late func(*entry) bool) (*entry, error) {
 	}
 }
 
-// step follows one of the two links of an entry to an entry for which late returns true, and prefers the longer link.
-// It returns nil if late returns false for both.
+// step follows one of the two links of an entry, preferably the longer one, to an entry for which late returns true. It
+// returns nil if there is none.
 func (s *statement) step(from *entry, late func(*entry) bool) (*entry, error) {
 	at := from.linkOf(s.account.name)
 	for _, distance := range [2]uint64{at.jump, at.back} {
@@ -196,9 +195,9 @@ func (s *statement) run(first *entry, most int) ([]entry, error) {
 	}
 }
 
-// explain adds information from other records to the entries: who asked and, for holds and their resolutions, the
-// member and the job. Often only a later record of a hold has the job. While the hold is pending, the ledger knows its
-// job; afterwards explain searches the page.
+// explain adds to the entries who asked and, for holds and their resolutions, the member and the job. Often only a
+// later record of a hold has the job: the ledger knows it while the hold is pending, and afterwards explain searches
+// the page.
 func (s *statement) explain(entries []money.Entry) error {
 	jobs := map[string]messages.JobID{}
 	for i := range entries {

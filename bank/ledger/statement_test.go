@@ -134,8 +134,8 @@ func TestStatementRefusals(t *testing.T) {
 	}
 }
 
-// TestStatementOfTheNewest checks that the newest entries are the last ones of the whole statement. Going back with
-// Before must reach the first entry.
+// TestStatementOfTheNewest checks that the newest entries are the last ones of the whole statement, and that Before
+// leads to the first entry.
 func TestStatementOfTheNewest(t *testing.T) {
 	b := paged(t)
 	all, err := b.Statement(money.StatementRequest{Account: "ada", Limit: MaxPage})

@@ -57,8 +57,7 @@ func (s *step) result() messages.Credits {
 	return resultAmount(s.asked, s.amount, s.held)
 }
 
-// resultAmount returns the amount that was moved, set aside or freed. An Extend does not change its hold's amount, so
-// result uses that amount.
+// resultAmount returns the amount that was moved, set aside or freed; for an Extend, its hold's amount.
 func resultAmount(t *money.Transfer, moved, held messages.Credits) messages.Credits {
 	switch t.Kind {
 	case money.Hold:

@@ -9,18 +9,18 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Store stores the full segments of a journal. One ledger uses it at a time. Other goroutines may call Sync and read
-// sealed segments at the same time.
+// Store stores the full segments of a journal for one ledger. Other goroutines may call Sync and read sealed segments
+// at the same time.
 type Store interface {
-	// SegmentBytes returns the size of the records that fill a segment, in bytes. Replicas with the same size make
-	// the same segments.
+	// SegmentBytes returns the size of the records that fill a segment, in bytes. Equal sizes give equal segments on
+	// all replicas.
 	SegmentBytes() int
 	// Seal stores a segment. The caller must not change it afterwards.
 	Seal(s *Segment) (Sealed, error)
 	// Open returns a segment that this or another replica sealed. An error says what the operator can do.
 	Open(s Sum) (Sealed, error)
-	// Sync makes sealed segments survive a power loss, and reports whether they do. If they do not, images must contain
-	// the records.
+	// Sync makes sealed segments survive a power loss. It returns false if they do not; then images must contain the
+	// records.
 	Sync() (durable bool, err error)
 }
 
@@ -54,9 +54,9 @@ type Sum struct {
 	Digest [32]byte // digest of the table; After covers the bytes of the records
 }
 
-// Table returns the data that a store keeps in addition to the records' bytes. It has the number of the first record,
-// the numbers of records and of bytes, and the heads before and after. For each record it has the record's end, CRC-32C
-// and key. All numbers are little endian.
+// Table returns the data that a store keeps in addition to the records' bytes: the number of the first record, the
+// numbers of records and of bytes, and the heads before and after. For each record it has the record's end, CRC-32C and
+// key. All numbers are little endian.
 func (s *Segment) Table() []byte {
 	b := make([]byte, 0, TableHead+TableRow*len(s.Ends))
 	b = binary.LittleEndian.AppendUint64(b, s.First)

@@ -11,8 +11,8 @@ type link struct {
 	back, jump uint64
 }
 
-// trail is what an account needs to link its next entry. The entries form complete trees. A trail has the roots of
-// these trees, newest last. Its length is about the logarithm of the number of entries.
+// trail is what an account needs to link its next entry. The entries form complete trees, whose roots are in the trail,
+// newest last. Its length is about the logarithm of the number of entries.
 type trail struct {
 	count uint64
 	roots []root
@@ -31,7 +31,6 @@ func (t *trail) last() uint64 {
 	return t.roots[len(t.roots)-1].number
 }
 
-// extend adds an entry and returns its link.
 func (t *trail) extend(number uint64) link {
 	t.count++
 	l := link{ordinal: t.count}
@@ -59,7 +58,6 @@ func (c *codec) link(l *link) {
 	}
 }
 
-// entry is a record that is an entry of an account.
 type entry struct {
 	record
 	number uint64

@@ -12,7 +12,7 @@ import (
 )
 
 // Root is a replica's root of trust: the key of the site's account, and the secret that checks marks. It comes from the
-// configuration and not from the log.
+// configuration, not from the log.
 type Root struct {
 	Site     messages.Name
 	Account  string           // first public key of the site's account; it is also the account's name
@@ -60,7 +60,6 @@ type session struct {
 	marker *proof.Marker // created when first needed
 }
 
-// digest identifies a request.
 type digest [16]byte
 
 // SessionFor is how long a session lasts.
@@ -91,8 +90,7 @@ func (l *Ledger) Revoked(key string) bool { return l.requests.trust.revoked[key]
 
 var ranks = map[string]Rank{"user": User, "operator": Operator, "service": Service}
 
-// readKeys decodes a statement of the site's keys. It refuses a statement signed with a key of the account that was
-// already replaced.
+// readKeys decodes a statement of the site's keys. It refuses one that a replaced key of the account signed.
 func (t *trust) readKeys(r *messages.SignedRequest) (messages.SiteKeys, *messages.Error) {
 	k, err := proof.ReadKeys(t.root.Site, t.root.Account, r.Payload, r.Proof.Signature)
 	if err == nil && !t.follows(k.Succession, math.MaxUint64) {
@@ -101,8 +99,6 @@ func (t *trust) readKeys(r *messages.SignedRequest) (messages.SiteKeys, *message
 	return k, err
 }
 
-// follows reports whether a succession contains all keys of the account that were valid when the journal had the given
-// number of records.
 func (t *trust) follows(s []messages.Succession, records uint64) bool {
 	for i, a := range t.accounts {
 		if a.from <= records && (i >= len(s) || s[i].Key != a.key) {
@@ -138,8 +134,8 @@ func (t *trust) exchange() *ecdh.PrivateKey {
 	return t.root.Later(t.accounts[n-1].key)
 }
 
-// succeed makes the last key of a succession the key that signs for the account, from the given record on. Earlier
-// sessions end, because the holder of the old key knows their secrets.
+// succeed makes the last key of a succession the key that signs for the account, from a record on. Earlier sessions
+// end, because the holder of the old key knows their secrets.
 func (t *trust) succeed(s []messages.Succession, number uint64) {
 	for _, link := range s[min(len(s), len(t.accounts)):] {
 		t.accounts, t.sessions = append(t.accounts, successor{key: strings.Clone(link.Key), from: number}), nil

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// Verifier recomputes a journal from its records, in order, and trusts nobody. It computes the head and adds up all
-// amounts. Unless it is quick, it also replays the records under the ledger's rules.
+// Verifier recomputes a journal from its records, in order, and trusts nobody. It computes the head, adds up all
+// amounts and, unless it is quick, replays the records under the ledger's rules.
 type Verifier struct {
 	audit *audit
 	count uint64
@@ -27,9 +27,9 @@ func NewVerifier(s Store) *Verifier {
 	return v
 }
 
-// Trust makes the verifier also derive each record from the signed requests. It checks the signatures with a root of
-// trust that does not come from the journal. The function settles returns the Settler for the ledger of the replay, and
-// may be nil. A verifier without a replay derives nothing.
+// Trust makes the verifier also derive each record from signed requests. The root of trust must not come from the
+// journal. The function settles returns the Settler for the ledger of the replay, and may be nil. A verifier without a
+// replay derives nothing.
 func (v *Verifier) Trust(r *Root, settles func(*Ledger) Settler) {
 	if v.again != nil {
 		v.again.derived(r, settles)
@@ -52,8 +52,8 @@ func (v *Verifier) Proofs() ProofReport {
 	return r
 }
 
-// Add adds the next record. An error names the first fault, which may be in an earlier record of the same chain. After
-// an error no record may be added. The caller may use the bytes again.
+// Add adds the next record. An error names the first fault, perhaps in an earlier record of the same chain; then no
+// more records may be added. The caller may use the bytes again.
 func (v *Verifier) Add(record []byte) error {
 	v.count++
 	v.audit.add(v.count, record)

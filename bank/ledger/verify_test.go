@@ -87,8 +87,8 @@ func equal(a, b []money.Standing) bool {
 	return true
 }
 
-// TestVerifierSeesEveryChange leaves out, swaps, repeats or alters records. Verification must fail, or compute a hash
-// that differs from the signed one.
+// TestVerifierSeesEveryChange leaves out, swaps, repeats or alters records. Verification must fail, or compute another
+// hash than the signed one.
 func TestVerifierSeesEveryChange(t *testing.T) {
 	b, all := eachRecord(t)
 	history := b.History()

@@ -12,9 +12,9 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// TestAttackOfContainer attacks a site that runs as in the container of deploy/container: with namespaces for
-// processes, mounts, IPC and the host name, without control groups, as root with few capabilities. Its processes can
-// gain no privileges, so tasks have no namespaces. There is no image, and no system call filter of a container runtime.
+// TestAttackOfContainer attacks a site that runs with the rights of deploy/container: as root with few capabilities, in
+// namespaces, without control groups. Its processes can gain no privileges, so tasks have no namespaces. The test has
+// no image, and no system call filter of a container runtime.
 func TestAttackOfContainer(t *testing.T) {
 	t.Parallel()
 	s := upContained(t)

@@ -166,8 +166,8 @@ func reads(paths ...string) func(*instructions) (string, error) {
 	}
 }
 
-// asksAlive asks whether an attempt of a task is alive: its own, as every task may, and then others. It also tries to
-// read the leases of other tasks.
+// asksAlive asks whether an attempt of a task is alive: first its own attempt, as every task may, and then attempts of
+// other tasks. It also tries to read the leases of other tasks.
 func asksAlive(in *instructions) (effect string, refusal error) {
 	value := os.Getenv(lease.Variable)
 	if err := lease.Alive(value, boottime.Now(), 0); err != nil {

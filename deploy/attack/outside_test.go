@@ -484,8 +484,7 @@ func (a *attacker) worksInState() (effect string, refusal error) {
 }
 
 // worksInProcesses runs jobs in directories that it names through a process, such as /proc/1/cwd. The script looks for
-// files of the site's state, except the directory "nodes": every task sees that one, because its own files are below
-// it.
+// files of the site's state, except below "nodes", where every task has its own files.
 func (a *attacker) worksInProcesses() (effect string, refusal error) {
 	paths := []string{"/proc/self/cwd", "/proc/self/root" + a.state, "/proc/1/cwd", "/proc/1/root" + a.state, fmt.Sprintf("/proc/%d/cwd", a.process.Pid), "/proc/thread-self/cwd"}
 	for fd := 3; fd < 12; fd++ {
@@ -560,7 +559,7 @@ func shown(what, text string) string {
 	return ""
 }
 
-// findsPorts compares the ports on which the site's processes listen with the configured ones.
+// findsPorts compares the ports on which the site's processes listen with the configured ports.
 func (a *attacker) findsPorts() (effect string, refusal error) {
 	for _, port := range a.ports() {
 		if !strings.HasSuffix(a.url, port) && port != a.leaf && !slices.Contains(a.addresses, port) {

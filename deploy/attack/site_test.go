@@ -26,7 +26,7 @@ import (
 
 const patience = time.Minute
 
-// binary returns the path of the operators' binary, which is built once. CANDOR_BINARY names another one.
+// binary returns the path of the operators' binary, which is built once. CANDOR_BINARY names another binary.
 var binary = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv("CANDOR_BINARY"); path != "" {
 		return path, nil

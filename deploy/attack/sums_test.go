@@ -22,8 +22,8 @@ import (
 )
 
 // In these attempts, several tasks use more than one may, or leave something behind. Another account's task must start
-// at most a second later than before. Its submission may be refused only while the replicas lack space. What an account
-// leaves on a node is limited by the account's room (package room), and without rooms by nothing.
+// at most a second later than before. Its submission may be refused only while the replicas lack space. The account's
+// room (package room) limits what the account leaves on a node.
 
 const (
 	smallMiB    = 900

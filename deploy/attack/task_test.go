@@ -133,8 +133,8 @@ func fromInside(t *testing.T, s *site) (attempts []attempt) {
 	return attempts
 }
 
-// session listens on the D-Bus socket of the user who runs the site, in place of a login session, and returns its path.
-// It returns "" if this is the user of this process, or if the socket cannot be made.
+// session listens on the D-Bus socket of the user who runs the site, in place of a login session. It returns the
+// socket's path, or "" if the site runs as the user of this process, or if the socket cannot be made.
 func (s *site) session() string {
 	s.Helper()
 	if s.user == nil {

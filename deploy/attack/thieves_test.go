@@ -260,7 +260,8 @@ func TestAttackOfPeer(t *testing.T) {
 	reply := ask[job.SubmitReply](s, "alice", messages.Auctioneer, messages.VerbSubmit, job.SubmitRequest{Key: "unheard",
 		Spec: job.JobSpec{Budget: messages.Credit, Stages: []job.Stage{{Name: "main", Script: "true"}}}})
 	s.job("alice", reply.Job, func(j job.JobDetail) bool { return j.State.Final() })
-	// The peer publishes on an allowed subject at the end. When this message arrives, all earlier ones have too.
+	// The peer publishes on an allowed subject at the end. When this message arrives, all earlier messages have arrived
+	// too.
 	await.Until(t, "the peer is heard", func() bool {
 		_ = peer.Publish(allowed[0], []byte(word))
 		s.flush(peer, witness)

@@ -134,7 +134,6 @@ var holds = map[string]func(){
 	},
 }
 
-// holdUp runs the program that has the given name in the map holds.
 func holdUp(name string) {
 	if os.Getenv("CANDOR_TASK") == "" {
 		panic("is started by a task of the attacked site, not by hand")
@@ -142,7 +141,7 @@ func holdUp(name string) {
 	holds[name]()
 }
 
-// holdUps are the attempts. Each begins when a task of bob has printed that it slows down the node.
+// Each of these attempts begins when a task of bob has printed that it slows down the node.
 var holdUps = []struct {
 	name, what string
 	needs      int // containment without which the attacker can stop the site itself
@@ -161,20 +160,17 @@ var holdUps = []struct {
 	{"files", "leaves very many empty files", 0, nil, func(*site, messages.JobID, string) {}},
 }
 
-// bobs submits a job of one stage as bob.
 func (s *site) bobs(stage jobmsg.Stage) {
 	s.Helper()
 	ask[jobmsg.SubmitReply](s, "bob", messages.Auctioneer, messages.VerbSubmit, jobmsg.SubmitRequest{Key: fmt.Sprint(time.Now().UnixNano()),
 		Spec: jobmsg.JobSpec{Budget: messages.Credit, Stages: []jobmsg.Stage{stage}}})
 }
 
-// cancels cancels a job of bob, if it has not ended.
 func (s *site) cancels(job messages.JobID) {
 	s.Helper()
 	_, _ = bus.Call[jobmsg.CancelReply](s.within(), s.client("bob"), messages.Subject(s.name, messages.Auctioneer, messages.VerbCancel, "bob"), jobmsg.CancelRequest{Job: job})
 }
 
-// forwards makes the node connect several times to the port that a task of bob has printed.
 func (s *site) forwards(job messages.JobID, said string) {
 	s.Helper()
 	at := s.forwarding("bob", job, said)
@@ -185,8 +181,8 @@ func (s *site) forwards(job messages.JobID, said string) {
 	}
 }
 
-// takesPort connects alice to a port of her own task. A task of bob has printed the text said, and listens on this port
-// of the node. alice must not get a connection to bob's task.
+// takesPort connects alice to a port of her own task. A task of bob listens on this port of the node, as the text said
+// tells, and must not get alice's connection.
 func (s *site) takesPort(said string) attempt {
 	s.Helper()
 	a := attempt{What: "a task has the connections to a port of another account's task"}
@@ -233,7 +229,6 @@ func (s *site) forwarding(account messages.Name, job messages.JobID, said string
 	return fields[1]
 }
 
-// fromHoldUps slows down the node with bob's tasks, and measures how long alice's tasks wait.
 func fromHoldUps(t *testing.T, s *site) (attempts []attempt) {
 	t.Helper()
 	h := s.holder()
@@ -255,7 +250,7 @@ func fromHoldUps(t *testing.T, s *site) (attempts []attempt) {
 	return append(attempts, s.goesOn())
 }
 
-// holder slows down a site with bob's tasks. Without bob's tasks, alice's tasks on the same site start at once.
+// holder slows down a site with bob's tasks. Without these, alice's tasks start at once.
 type holder struct {
 	*site
 	alice  bus.Bus
@@ -282,7 +277,7 @@ func (s *site) holder() *holder {
 	return h
 }
 
-// begin starts a task of bob that runs a program. It returns what the program prints when it has begun.
+// begin starts a task of bob that runs a program, and returns what it prints when it has begun.
 func (h *holder) begin(name string, arguments ...string) (job messages.JobID, said string) {
 	h.Helper()
 	job = h.submits(name, arguments...)
@@ -293,7 +288,6 @@ func (h *holder) begin(name string, arguments ...string) (job messages.JobID, sa
 	return job, said[strings.Index(said, "begun"):]
 }
 
-// submits submits a task of bob that runs a program of holds, and returns its job.
 func (h *holder) submits(name string, arguments ...string) (job messages.JobID) {
 	h.Helper()
 	out, err := h.candor("bob", append(append([]string{"submit", "--script", "--budget", "5", "--chdir", "-", "--input", h.self + "=attacker", "--attempts", "1", "--time", "60s",
@@ -304,7 +298,6 @@ func (h *holder) submits(name string, arguments ...string) (job messages.JobID) 
 	return job
 }
 
-// measured measures how long alice's tasks take during the attempt.
 func (h *holder) measured(what string) attempt {
 	h.Helper()
 	a := attempt{What: what}
@@ -325,15 +318,15 @@ func (h *holder) runs(name string) {
 	h.said = append(h.said, said)
 }
 
-// The method over ends a job of bob. The test does not check whether this disturbs bob's next task.
+// This method ends a job of bob. The test does not check whether this disturbs bob's next task.
 func (h *holder) over(job messages.JobID) {
 	h.Helper()
 	h.cancels(job)
 	h.job("bob", job, func(j jobmsg.JobDetail) bool { return j.Running == 0 })
 }
 
-// The method starts returns how long a short job of alice takes, from the submission to its end. It measures several
-// jobs and returns the second longest time, because the longest may only show that the machine was busy.
+// This method returns how long a short job of alice takes, from submission to end. It returns the second longest of
+// several times, because the longest may only show that the machine was busy.
 func (s *site) starts(b bus.Bus) time.Duration {
 	s.Helper()
 	var all []time.Duration
@@ -366,10 +359,8 @@ func (s *site) startOne(b bus.Bus) time.Duration {
 	return time.Since(began)
 }
 
-// forms are the forms of a site that are attacked. By default, it is only "stock": each account has its own user and
-// its own room, which is a set of namespaces. "make attack" adds four forms: tasks may make namespaces; a user without
-// powers runs the site; the site is in a container, where accounts have users but no rooms; tasks run as the site's own
-// user.
+// forms are the forms of a site that are attacked. In "stock", the default, each account has a separate user and a
+// separate room, a set of namespaces. "make attack" adds four forms.
 var forms = map[string]struct {
 	user  *syscall.Credential
 	start func(t *testing.T, state, config string) *site
@@ -383,7 +374,6 @@ var forms = map[string]struct {
 	}},
 }
 
-// eachForm calls attack once for each form of a site.
 func eachForm(t *testing.T, attack func(t *testing.T, start func(t *testing.T, state, tasks string) *site, user *syscall.Credential)) {
 	for name, form := range forms {
 		t.Run(name, func(t *testing.T) {
@@ -415,7 +405,6 @@ func roomy(t *testing.T, tasks string) string {
 	return file
 }
 
-// TestAttackByWaiting slows down the node with tasks, on each form of a site.
 func TestAttackByWaiting(t *testing.T) {
 	eachForm(t, func(t *testing.T, start func(t *testing.T, state, tasks string) *site, user *syscall.Credential) {
 		s := start(t, stateDir(t, user), "")

@@ -75,8 +75,7 @@ func (s *Stream) JSON(name string, value any) error {
 	return s.Bytes(name, append(text, '\n'))
 }
 
-// End ends the backup. The argument failed is the error that prevented a complete backup, or nil if the backup is
-// complete.
+// End ends the backup. The argument failed is the error that prevented a complete backup, or nil.
 func (s *Stream) End(failed error) error {
 	name := aboutFile
 	var said any = &s.about
@@ -93,5 +92,4 @@ func (s *Stream) End(failed error) error {
 	return errors.Join(s.write(name, int64(len(text)), reader(text)), s.tar.Close())
 }
 
-// errCut is the error for a stream that ended before its backup was complete.
 var errCut = messages.Errorf(messages.Unavailable, "the site stopped in the middle of the backup; nothing was kept, so start it again")

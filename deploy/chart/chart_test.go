@@ -21,7 +21,6 @@ func read(t *testing.T, file string) []byte {
 	return text
 }
 
-// parse reads a file of YAML or JSON.
 func parse(t *testing.T, file string) (out map[string]any) {
 	t.Helper()
 	if err := yaml.UnmarshalWithOptions(read(t, file), &out, yaml.Strict()); err != nil {
@@ -30,8 +29,7 @@ func parse(t *testing.T, file string) (out map[string]any) {
 	return out
 }
 
-// TestRulesAreTheSame compares the two copies of the rules. There are two because Helm packs no files from outside a
-// chart.
+// The two copies of the rules must be equal. There are two because Helm packs no files from outside a chart.
 func TestRulesAreTheSame(t *testing.T) {
 	const original = "../monitoring/rules.yaml"
 	if string(read(t, "files/rules.yaml")) != string(read(t, original)) {
@@ -39,7 +37,7 @@ func TestRulesAreTheSame(t *testing.T) {
 	}
 }
 
-// TestSchemaCoversValues checks that the schema has each value, and no others.
+// The schema must have each value, and no others.
 func TestSchemaCoversValues(t *testing.T) {
 	var schema map[string]any
 	if err := json.Unmarshal(read(t, "values.schema.json"), &schema); err != nil {
@@ -48,7 +46,7 @@ func TestSchemaCoversValues(t *testing.T) {
 	compare(t, "values", parse(t, "values.yaml"), schema)
 }
 
-// compare compares a value with its schema, in objects for which the schema allows no further properties.
+// compare compares a value with its schema, where the schema allows no further properties.
 func compare(t *testing.T, path string, value any, schema map[string]any) {
 	object, isObject := value.(map[string]any)
 	properties, named := schema["properties"].(map[string]any)
@@ -90,8 +88,7 @@ var (
 	defined   = regexp.MustCompile(`define "([^"]+)"`)
 )
 
-// TestTemplatesNameWhatThereIs checks that all values and named templates in the templates exist, and that all values
-// are used.
+// All values and named templates in the templates must exist, and all values be used.
 func TestTemplatesNameWhatThereIs(t *testing.T) {
 	files, err := filepath.Glob("templates/*")
 	if err != nil || len(files) == 0 {

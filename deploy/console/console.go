@@ -22,8 +22,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// DefaultAddress is where "candor console" serves the pages. The WebSocket listener of a site
-// without its own console accepts connections from pages of this address.
+// DefaultAddress is where "candor console" serves the pages. A site without a console accepts WebSocket connections
+// from pages of this address.
 const DefaultAddress = "127.0.0.1:8470"
 
 //go:embed dist
@@ -32,12 +32,12 @@ var dist embed.FS
 // Config says which site the pages show.
 type Config struct {
 	Site messages.Name
-	// WebSocket is the URL of the site's NATS server, with the scheme ws or wss. If it has no host name, the server is
-	// on the host from which the pages are loaded.
+	// WebSocket is the URL of the site's NATS server, with the scheme ws or wss. Without a host name, the server is on
+	// the host from which the pages are loaded.
 	WebSocket string
-	// Audits is the directory of stored audits, see [AuditsDir]. It is "" if there are none.
+	// Audits is the directory of stored audits, see [AuditsDir], or "".
 	Audits string
-	// Names are the host names, without a port, that requests for the pages may use. Other names are refused, so that a
+	// Names are the host names, without a port, that requests for the pages may use. Others are refused, so that a
 	// stranger's page cannot make its own name resolve to this server (DNS rebinding).
 	Names []string
 	// SignOn lets people in with the site's provider of OpenID Connect. If it is nil, people need files of credentials.
@@ -55,7 +55,6 @@ type SignOn interface {
 	Host() string
 }
 
-// file is an embedded file, as it is sent.
 type file struct {
 	kind, tag    string
 	body, packed []byte
@@ -146,14 +145,14 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.send(w, r)
 }
 
-// AuditsDir is the directory, in a site's state directory, of the last audit of each market, as
-// "candor audit --keep" writes it.
+// AuditsDir is the directory, in a site's state directory, of the last audit of each market, as "candor audit --keep"
+// writes it.
 const AuditsDir = "audits"
 
 // mostAudits is the maximum number of audits shown, and mostAudit the maximum size of one in bytes.
 const mostAudits, mostAudit = 32, 1 << 20
 
-// audits returns the stored reports unchanged. It leaves out files that are not JSON.
+// audits returns the stored reports unchanged, without files that are not JSON.
 func (h *handler) audits() []json.RawMessage {
 	all := []json.RawMessage{}
 	if h.config.Audits == "" {
@@ -193,8 +192,7 @@ func (f *file) send(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// protect sets the headers that limit the pages to their own scripts and styles, and to a
-// connection to the site.
+// protect sets the headers that limit the pages to their own scripts and styles, and to a connection to the site.
 func protect(h http.Header, socket string) {
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self' "+socket+
 		"; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
@@ -213,7 +211,6 @@ func (h *handler) socketFor(name string) string {
 	return u.String()
 }
 
-// hostname returns the name in a Host header, without the port.
 func hostname(host string) string {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
@@ -222,8 +219,8 @@ func hostname(host string) string {
 	return strings.ToLower(name)
 }
 
-// originOf returns the address of the console that the browser uses. The host name in this address has been checked: it
-// is one of the console's names.
+// originOf returns the console's address in the browser. Its host name has been checked: it is one of the console's
+// names.
 func originOf(r *http.Request) string {
 	scheme := "http://"
 	if r.TLS != nil {

@@ -92,8 +92,7 @@ func TestSiteIsTold(t *testing.T) {
 	}
 }
 
-// TestAuditsAreShown checks that the console shows the reports in the directory. It must leave out files that are no
-// reports or are too large.
+// The console must show the reports in the directory, and leave out files that are no reports or are too large.
 func TestAuditsAreShown(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"m.json": `{"seed":7}`, "bad.json": "{", "notes.txt": "{}", "large.json": `"` + strings.Repeat("x", mostAudit) + `"`} {
@@ -154,8 +153,8 @@ func TestPagesAreSmall(t *testing.T) {
 	}
 }
 
-// TestPagesAreOfTheirSources checks that the committed pages were built from these sources: the build writes the digest
-// of the sources. If CANDOR_NODE is set, the test builds the pages and compares everything.
+// The committed pages must be built from these sources: the build writes the digest of the sources. With CANDOR_NODE,
+// the test builds the pages and compares everything.
 func TestPagesAreOfTheirSources(t *testing.T) {
 	names := []string{"build.mjs", "package-lock.json"}
 	var sources []string
@@ -184,8 +183,8 @@ func TestPagesAreOfTheirSources(t *testing.T) {
 	}
 }
 
-// TestWordsOfTop checks that candor top, candor why --bid and the console describe the same state with the same words
-// and numbers. The tests of the commands store the states and the texts.
+// candor top, candor why --bid and the console must describe the same state with the same words and numbers. The tests
+// of the commands store the states and the texts.
 func TestWordsOfTop(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("node is not here, which the words of the console need")
@@ -234,8 +233,8 @@ func compareWords(t *testing.T, kept string) {
 	}
 }
 
-// TestPricesOfTimeAreForAnHour checks the units of prices. A market with tariffs sells time: its price is drawn for a
-// slot-hour. The prices of other markets, such as a proportional market, are amounts of credits.
+// TestPricesOfTimeAreForAnHour checks the units of prices. A market with tariffs sells time, so its price is drawn for
+// a slot-hour. Prices of other markets, such as a proportional market, are amounts of credits.
 func TestPricesOfTimeAreForAnHour(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("node is not here, which the words of the console need")
@@ -249,8 +248,7 @@ console.log(tariff({ price: 0.01 }));`
 	}
 }
 
-// TestSumsOfUsage checks that the console's page Usage sums up jobs as candor usage does. The test of the command
-// stores the jobs and the sums.
+// The console's page Usage must sum up jobs like candor usage, whose test stores the jobs and the sums.
 func TestSumsOfUsage(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("node is not here, which the sums of the console need")
@@ -272,8 +270,8 @@ func TestSumsOfUsage(t *testing.T) {
 	}
 }
 
-// TestRunAgainIsThatOfTheCommand checks that the console and candor rerun submit the same job when an ended job runs
-// again. The test of the command stores the ended job and the submitted one.
+// The console and candor rerun must submit the same job when an ended job runs again. The test of the command stores
+// both jobs.
 func TestRunAgainIsThatOfTheCommand(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("node is not here, which describes the job")
@@ -302,7 +300,7 @@ func TestRunAgainIsThatOfTheCommand(t *testing.T) {
 	}
 }
 
-// TestAmountsAreRead checks that the console writes in readable form amounts of credits, and changes of amounts.
+// The console must write amounts of credits, and changes of amounts, in readable form.
 func TestAmountsAreRead(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("node is not here, which writes the amounts")
@@ -365,8 +363,7 @@ func TestPagesAreBuiltAgainTheSame(t *testing.T) {
 	}
 }
 
-// TestEveryStateOfAJobCanBeChosen checks that the filter of the page of jobs has every state of a job, and that each
-// state has a mark and a colour.
+// The filter of the page of jobs must have every state of a job, and each state a mark and a colour.
 func TestEveryStateOfAJobCanBeChosen(t *testing.T) {
 	read := func(name string) string {
 		text, err := os.ReadFile(name)

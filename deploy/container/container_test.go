@@ -12,7 +12,6 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 )
 
-// compose has the fields of a compose file that the test checks.
 type compose struct {
 	Services map[string]struct {
 		Hostname string
@@ -47,8 +46,7 @@ func site(t *testing.T) embedded.Config {
 	return c
 }
 
-// TestComposeStartsTheSite checks that each host of the configuration is a service with the configured name, and that
-// its state and the keys are in volumes.
+// Each host of the configuration must be a service of this name, with its state and the keys in volumes.
 func TestComposeStartsTheSite(t *testing.T) {
 	var c compose
 	if err := yaml.Unmarshal(read(t, "compose.yaml"), &c); err != nil {
@@ -84,8 +82,8 @@ func TestComposeStartsTheSite(t *testing.T) {
 
 var instruction = regexp.MustCompile(`(?m)^([A-Z]+) (.*)`)
 
-// TestContainerfile checks the last stage of the Containerfile. It must run as the container's root, which can run
-// tasks as other users. It must have a health check, and the ports of the configuration.
+// The last stage of the Containerfile must run as the container's root, which can run tasks as other users. It must
+// have a health check, and the ports of the configuration.
 func TestContainerfile(t *testing.T) {
 	text := strings.ReplaceAll(string(read(t, "Containerfile")), "\\\n", " ")
 	last := map[string]string{}

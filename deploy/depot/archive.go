@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Save calls keep once for each object of an account's bucket, with the object's name and content. It leaves out
-// objects that expire in the meantime.
+// Save calls keep for each object of an account's bucket, with its name and content. It leaves out objects that expire
+// in the meantime.
 func Save(ctx context.Context, b bus.Bus, site, account messages.Name, keep func(object string, data []byte) error) error {
 	var bucket bus.Objects
 	var objects []string
@@ -43,11 +43,10 @@ func Save(ctx context.Context, b bus.Bus, site, account messages.Name, keep func
 	return nil
 }
 
-// tries is how often a request is sent if there is no answer. Answers are lost when the leader of the stream changes.
+// tries is how often a request without an answer is sent. Answers are lost when the leader of the stream changes.
 const tries = 6
 
-// repeated calls the function ask until there is an answer. The constant tries limits the number of calls. An attempt
-// ends after bus.RequestTimeout.
+// repeated calls ask until there is an answer, at most tries times. An attempt ends after bus.RequestTimeout.
 func repeated(ctx context.Context, ask func(context.Context) error) (err error) {
 	for range tries {
 		bounded, cancel := context.WithTimeout(ctx, bus.RequestTimeout)
@@ -61,7 +60,7 @@ func repeated(ctx context.Context, ask func(context.Context) error) (err error) 
 }
 
 // Load stores the files that Save wrote into dir, which has one directory for each account. Then it removes dir. The
-// files are kept as long as files that are stored for the first time.
+// files are kept as long as new files.
 func Load(ctx context.Context, c Config, dir string) error {
 	if err := c.Validate(); err != nil {
 		return err

@@ -34,8 +34,8 @@ func (f *forgetful) Get(ctx context.Context, _ string) ([]byte, time.Time, error
 
 func (f *forgetful) Put(context.Context, string, []byte) error { return nil }
 
-// TestSaveRepeatsWhatIsNotAnswered loses answers during a backup. The backup must take only seconds longer. If nobody
-// answers, the backup must fail and not wait for ever.
+// A backup must repeat requests that are not answered, and take only seconds longer. If nobody answers, it must fail
+// and not wait for ever.
 func TestSaveRepeatsWhatIsNotAnswered(t *testing.T) {
 	for lost, saved := range map[int]string{0: "ax", tries - 1: "ax", 2 * tries: ""} {
 		synctest.Test(t, func(t *testing.T) {

@@ -111,8 +111,7 @@ func Start(c Config) (*Depot, error) {
 	return d, nil
 }
 
-// concurrency is the largest number of requests that are served at the same time. Each has a piece of a file in
-// memory. Only a few of them may wait for a peer.
+// concurrency is the largest number of requests that are served at the same time. Each has a piece of a file in memory.
 const concurrency = 64
 
 // Close ends the service.
@@ -121,8 +120,8 @@ func (d *Depot) Close() error {
 	return d.service.Stop()
 }
 
-// whose returns the account whose files a request is about. This is the caller's own account, unless the request names
-// another one. Only operators may name another account, and this is logged.
+// whose returns the account whose files a request is about: the caller's own, unless an operator names another account.
+// Such an access is logged.
 func (d *Depot) whose(caller, account messages.Name, what zap.Field) (messages.Name, error) {
 	if account == "" || account == caller {
 		return caller, nil
@@ -135,7 +134,6 @@ func (d *Depot) whose(caller, account messages.Name, what zap.Field) (messages.N
 	return account, nil
 }
 
-// bucket opens the bucket of an account, or of all visitors from a site.
 func (d *Depot) bucket(ctx context.Context, account messages.Name) (bus.Objects, error) {
 	name, home, visits := strings.Cut(account, "@")
 	if visits {
@@ -149,13 +147,12 @@ func (d *Depot) bucket(ctx context.Context, account messages.Name) (bus.Objects,
 	})
 }
 
-// VisitorsOf returns the account that stands for all visitors from a site, such as "@west". They
-// share one bucket, so that a site gets no more room by inventing names.
+// VisitorsOf returns the account that stands for all visitors from a site, such as "@west". They share one bucket, so
+// that a site gets no more room by inventing names.
 func VisitorsOf(home messages.Name) messages.Name { return "@" + home }
 
 // bucketName returns the name of an account's bucket, such as "FILES_WEST_5_alice". The number is the length of the
-// account's name. It makes the bucket's name unique, although names of sites and accounts may contain "_". For
-// visitors, the number is 0.
+// account's name, or 0 for visitors. It makes the bucket's name unique, although names may contain "_".
 func bucketName(site, account messages.Name) string {
 	if home, visits := strings.CutPrefix(account, "@"); visits {
 		return fmt.Sprintf("FILES_%s_0_%s", strings.ToUpper(site), home)
@@ -169,7 +166,7 @@ type known[K comparable, V any] struct {
 	of map[K]V
 }
 
-// maxKnown is the largest number of cached answers. If there are more, all are removed.
+// maxKnown is the largest number of cached answers. With more, all are removed.
 const maxKnown = 4096
 
 func (k *known[K, V]) get(key K, find func() (V, error)) (V, error) {

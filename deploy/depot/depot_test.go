@@ -101,8 +101,7 @@ func wantKind(t *testing.T, what string, err error, kind messages.Kind) {
 	}
 }
 
-// TestFilesComeBack stores files of about one piece and of several pieces. They must come back unchanged, and be sent
-// only once.
+// Files of about one piece and of several must come back unchanged, and be sent only once.
 func TestFilesComeBack(t *testing.T) {
 	s := newSite(t, Config{})
 	for _, size := range []int{0, 1, jobmsg.PieceSize - 1, jobmsg.PieceSize, jobmsg.PieceSize + 1, 3 * jobmsg.PieceSize} {
@@ -122,8 +121,7 @@ func TestFilesComeBack(t *testing.T) {
 	}
 }
 
-// TestOtherContentIsRefused sends content that does not match its digest. The depot must refuse it. Afterwards, the
-// depot must accept the right content.
+// Content that does not match its digest must be refused, and the right content accepted afterwards.
 func TestOtherContentIsRefused(t *testing.T) {
 	s := newSite(t, Config{})
 	f, err := bus.Digest("file", strings.NewReader("true"))
@@ -144,7 +142,7 @@ func TestOtherContentIsRefused(t *testing.T) {
 	wantKind(t, "another size", err, messages.Invalid)
 }
 
-// TestDamageIsFound damages stored files. Reading them must give an error.
+// Reading a damaged file must give an error.
 func TestDamageIsFound(t *testing.T) {
 	s := newSite(t, Config{})
 	f, _, err := s.send(jobmsg.VerbPut, "alice", messages.Attempt{}, "whole")
@@ -163,7 +161,7 @@ func TestDamageIsFound(t *testing.T) {
 	wantKind(t, "a piece cut short", err, messages.Internal)
 }
 
-// TestOldFilesAreSentAgain checks that a file that will soon be removed is sent again.
+// A file that will soon be removed must be sent again.
 func TestOldFilesAreSentAgain(t *testing.T) {
 	s := newSite(t, Config{Retention: 1}) // half of it has passed at the next request
 	for range 2 {
@@ -182,7 +180,7 @@ func TestFullBucketIsExhausted(t *testing.T) {
 	}
 }
 
-// TestAgentsActForTheirTasks checks that an agent can act only for the latest attempt that it was given.
+// An agent must act only for the latest attempt that it was given.
 func TestAgentsActForTheirTasks(t *testing.T) {
 	s := newSite(t, Config{})
 	input, _, err := s.send(jobmsg.VerbPut, "alice", messages.Attempt{}, "input")
@@ -235,7 +233,7 @@ func TestConfigRefuses(t *testing.T) {
 	}
 }
 
-// TestBucketNames checks that no two accounts have the same bucket.
+// No two accounts may have the same bucket.
 func TestBucketNames(t *testing.T) {
 	seen := map[string]string{}
 	for _, site := range []messages.Name{"a", "a_1_b", "a_b", "a-1"} {
@@ -249,7 +247,7 @@ func TestBucketNames(t *testing.T) {
 	}
 }
 
-// TestAKeptFileIsNotSpoiled sends other content for a stored file. The file must stay unchanged.
+// Other content for a stored file must not change the file.
 func TestAKeptFileIsNotSpoiled(t *testing.T) {
 	s := newSite(t, Config{Retention: 1}) // so that each file is stored again
 	f, _, err := s.send(jobmsg.VerbPut, "alice", messages.Attempt{}, "content")

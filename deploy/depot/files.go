@@ -15,7 +15,6 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// get returns a piece of a file of the caller. An operator may get files of any account.
 func (d *Depot) get(ctx context.Context, caller messages.Name, r jobmsg.GetRequest) (jobmsg.GetReply, error) {
 	account, err := d.whose(caller, r.Account, zap.String("file", r.Digest))
 	if err != nil {
@@ -29,7 +28,6 @@ func (d *Depot) get(ctx context.Context, caller messages.Name, r jobmsg.GetReque
 	return d.read(ctx, account, &r)
 }
 
-// put stores a piece of a file in the bucket of the account that asks.
 func (d *Depot) put(ctx context.Context, account messages.Name, r jobmsg.PutRequest) (jobmsg.PutReply, error) {
 	if err := r.Validate(); err != nil {
 		return jobmsg.PutReply{}, err
@@ -54,8 +52,7 @@ func (d *Depot) put(ctx context.Context, account messages.Name, r jobmsg.PutRequ
 	return reply, err
 }
 
-// spoils reports whether a new piece differs from the stored piece of a complete file, and so must not replace that
-// piece.
+// spoils reports whether a new piece differs from the stored piece of a complete file, and so must not replace it.
 func spoils(ctx context.Context, b bus.Objects, r *jobmsg.PutRequest) bool {
 	if len(r.Data) == 0 {
 		return false
@@ -84,7 +81,6 @@ func keep(ctx context.Context, b bus.Objects, r *jobmsg.PutRequest) (jobmsg.PutR
 	return jobmsg.PutReply{Next: next, Done: true}, b.Put(ctx, r.Digest, strconv.AppendInt(nil, r.Size, 10))
 }
 
-// verify reads all pieces of a file and compares them with its digest.
 func verify(ctx context.Context, b bus.Objects, digest string, size int64) error {
 	sum := sha256.New()
 	for offset := int64(0); offset < size; offset += jobmsg.PieceSize {
@@ -116,7 +112,6 @@ func stored(ctx context.Context, b bus.Objects, digest string) (int64, time.Time
 	return size, at, nil
 }
 
-// read returns a piece of a file in an account's bucket.
 func (d *Depot) read(ctx context.Context, account messages.Name, r *jobmsg.GetRequest) (jobmsg.GetReply, error) {
 	if err := r.Validate(); err != nil {
 		return jobmsg.GetReply{}, err

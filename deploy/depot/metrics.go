@@ -37,7 +37,6 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	return m, registry.Register(all)
 }
 
-// took counts a request to store a piece, by its result.
 func (m *metrics) took(r *jobmsg.PutRequest, reply *jobmsg.PutReply, err error) {
 	switch {
 	case err == nil && len(r.Data) > 0:

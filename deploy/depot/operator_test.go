@@ -13,7 +13,6 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// counted returns the value of a counter.
 func counted(t *testing.T, r *prometheus.Registry, name string) float64 {
 	t.Helper()
 	families, err := r.Gather()
@@ -29,8 +28,7 @@ func counted(t *testing.T, r *prometheus.Registry, name string) float64 {
 	return 0
 }
 
-// TestOperatorsReadAndTheLogSaysSo checks that only operators can name another account, and that each such access is
-// logged.
+// Only operators may name another account, and each such access must be logged.
 func TestOperatorsReadAndTheLogSaysSo(t *testing.T) {
 	core, lines := observer.New(zap.InfoLevel)
 	registry := prometheus.NewRegistry()

@@ -14,21 +14,21 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// Limits of the time for which a peer can make this site's depot wait.
+// These limit the time for which a peer can make this site's depot wait.
 const (
 	peerWithin = 4 * time.Second // time to wait for one answer
 	peerPlaces = 4               // requests to one peer at once
 	peerCalls  = 16              // requests of one peer at once
 )
 
-// places counts the open requests to each peer, or the open requests from each peer.
+// places counts the open requests to each peer, or from each peer.
 type places struct {
 	mu    sync.Mutex
 	taken map[messages.Name]int
 }
 
-// enter counts a new request to or from a peer. The argument most limits the number of such requests: above it, enter
-// returns an error. The caller calls leave when the request has ended.
+// enter counts a new request to or from a peer, or returns an error above most. The caller calls leave at the end of
+// the request.
 func (p *places) enter(peer messages.Name, most int) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,7 +74,7 @@ func askPeer[Reply any](ctx context.Context, d *Depot, peer messages.Name, verb 
 }
 
 // awayOf returns the site that runs an account's job, or "" if it is this site. A job that the auctioneer no longer
-// knows counts as a job of this site.
+// knows counts as this site's.
 func (d *Depot) awayOf(ctx context.Context, account messages.Name, id messages.JobID) (messages.Name, error) {
 	j, err := d.job(ctx, id)
 	switch {
@@ -86,7 +86,6 @@ func (d *Depot) awayOf(ctx context.Context, account messages.Name, id messages.J
 	return j.away, err
 }
 
-// getAway returns a piece of a file that a task at another site left.
 func (d *Depot) getAway(ctx context.Context, site messages.Name, r *jobmsg.GetRequest, err error) (jobmsg.GetReply, error) {
 	if err == nil {
 		err = r.Validate()
@@ -97,7 +96,6 @@ func (d *Depot) getAway(ctx context.Context, site messages.Name, r *jobmsg.GetRe
 	return askPeer[jobmsg.GetReply](ctx, d, site, jobmsg.VerbPeerGet, jobmsg.GetRequest{Digest: r.Digest, Offset: r.Offset, Attempt: r.Attempt})
 }
 
-// outputsAway lists the outputs of tasks at another site.
 func (d *Depot) outputsAway(ctx context.Context, site messages.Name, r *jobmsg.OutputsRequest, err error) (reply jobmsg.OutputsReply, _ error) {
 	if err != nil {
 		return reply, err
@@ -135,8 +133,8 @@ func credible(r *jobmsg.OutputsRequest, reply *jobmsg.OutputsReply) error {
 	return nil
 }
 
-// bring fetches a piece of a visiting job's input from its home site, and stores it for the
-// other tasks. After the last piece the file is complete, if it matches its digest.
+// bring fetches a piece of a visiting job's input from its home site, and stores it for the other tasks. After the last
+// piece the file is complete, if it matches its digest.
 func (d *Depot) bring(ctx context.Context, v *jobmsg.Visit, size int64, r *jobmsg.GetRequest) (jobmsg.GetReply, error) {
 	of := messages.Attempt{Task: messages.TaskRef{Job: v.Job}}
 	reply, err := askPeer[jobmsg.GetReply](ctx, d, v.Home, jobmsg.VerbPeerTake, jobmsg.GetRequest{Digest: r.Digest, Offset: r.Offset, Attempt: of})
@@ -148,14 +146,13 @@ func (d *Depot) bring(ctx context.Context, v *jobmsg.Visit, size int64, r *jobms
 	}
 	b, err := d.bucket(ctx, VisitorsOf(v.Home))
 	if err == nil {
-		// A piece that cannot be stored now, for example because the bucket is full, is fetched
-		// again.
+		// A piece that cannot be stored now, for example in a full bucket, is fetched again.
 		_, _ = keep(ctx, b, &jobmsg.PutRequest{Digest: r.Digest, Size: size, Offset: r.Offset, Data: reply.Data})
 	}
 	return reply, nil
 }
 
-// atHome returns a task with its job's number at the home site; requests for files of visiting jobs use this number.
+// atHome returns a task with its job's number at the home site, which requests for files of visiting jobs use.
 func (d *Depot) atHome(ctx context.Context, owner messages.Name, t messages.TaskRef) (messages.TaskRef, error) {
 	if messages.ValidName(owner) {
 		return t, nil
@@ -171,8 +168,7 @@ func (d *Depot) atHome(ctx context.Context, owner messages.Name, t messages.Task
 	return t, nil
 }
 
-// forPeers returns a handler for requests from the depots of other sites. The function f gets the name of the
-// requesting site.
+// forPeers returns a handler for requests from the depots of other sites. f gets the name of the requesting site.
 func forPeers[Request, Reply any](d *Depot, verb string, f func(ctx context.Context, peer messages.Name, r Request) (Reply, error)) bus.Handler {
 	return bus.Handle(verb, func(ctx context.Context, caller messages.Name, r Request) (reply Reply, err error) {
 		peer, err := federation.HomeOf(caller)

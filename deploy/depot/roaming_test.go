@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// roaming returns a site and a peer that runs alice's job 17. The peer's number for the job is 7. alice has sent its
-// only input to her own site.
+// roaming returns a site and a peer that runs alice's job 17, with the number 7 there. alice has sent its only input to
+// her own site.
 func roaming(t *testing.T) (west, east *site, input jobmsg.File, mine messages.Attempt) {
 	t.Helper()
 	net := bus.NewMemory()
@@ -29,8 +29,8 @@ func roaming(t *testing.T) (west, east *site, input jobmsg.File, mine messages.A
 	return west, east, input, messages.Attempt{Task: east.at.Task, Number: 2}
 }
 
-// TestFilesTravelBetweenSites checks that the inputs of a job reach the site that runs it and are stored there, and
-// that the outputs of its tasks reach the job's owner.
+// The inputs of a job must reach the site that runs it and be stored there, and the outputs of its tasks must reach the
+// job's owner.
 func TestFilesTravelBetweenSites(t *testing.T) {
 	west, east, input, mine := roaming(t)
 	want, err := west.receive(jobmsg.VerbGet, "alice", messages.Attempt{}, input)
@@ -71,8 +71,7 @@ func TestFilesTravelBetweenSites(t *testing.T) {
 	wantKind(t, "the list of another's job", err, messages.NotFound)
 }
 
-// TestAPeerReadsItsJobsFilesAlone checks that a peer can read the inputs of jobs that it runs, and the files of its
-// own jobs here, and nothing else.
+// A peer must read the inputs of jobs that it runs, and the files of its own jobs here, and nothing else.
 func TestAPeerReadsItsJobsFilesAlone(t *testing.T) {
 	west, east, input, mine := roaming(t)
 	secret, _, err := west.send(jobmsg.VerbPut, "alice", messages.Attempt{}, "secret")
@@ -111,7 +110,7 @@ func TestAPeerReadsItsJobsFilesAlone(t *testing.T) {
 }
 
 // TestListsOfAPeerAreHeldToTheQuestion sends lists with bad names, impossible sizes and tasks that were not in the
-// request. None may reach a user. A bad name could lead out of a directory, or move the cursor of a terminal.
+// request. None may reach a user: a bad name could lead out of a directory, or move the cursor of a terminal.
 func TestListsOfAPeerAreHeldToTheQuestion(t *testing.T) {
 	digest := strings.Repeat("0", 64)
 	list := func(job messages.JobID, index, next uint32, f jobmsg.File) jobmsg.OutputsReply {
@@ -140,8 +139,7 @@ func TestListsOfAPeerAreHeldToTheQuestion(t *testing.T) {
 	}
 }
 
-// TestASilentPeerKeepsNobodyWaiting checks that only a few of the depot's requests can wait for a peer at the same
-// time, so that it still serves the files of the site's own users.
+// Only a few requests may wait for a peer at the same time, so that the depot still serves the site's own users.
 func TestASilentPeerKeepsNobodyWaiting(t *testing.T) {
 	west := newSite(t, Config{})
 	west.job = jobmsg.JobDetail{JobSummary: jobmsg.JobSummary{Job: 17, Account: "alice", Away: &jobmsg.Away{Site: "east"}}}

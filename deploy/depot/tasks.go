@@ -81,15 +81,15 @@ func outputsName(t messages.TaskRef) string {
 	return fmt.Sprintf("outputs.%d.%d.%d", t.Job, t.Stage, t.Index)
 }
 
-// Limits of a reply about outputs: the number of tasks, and the bytes of names and digests. When a limit is reached,
-// no further task is added.
+// These limit the tasks, and the bytes of names and digests, in a reply about outputs. At a limit, no further task is
+// added.
 const (
 	defaultLook = 100
 	enoughBytes = 1 << 20
 )
 
-// outputs lists the outputs of a job of the caller. An operator may ask about any account. A bucket contains only its
-// own account's jobs.
+// outputs lists the outputs of a job of the caller, or for an operator of any account. A bucket contains only its
+// account's jobs.
 func (d *Depot) outputs(ctx context.Context, caller messages.Name, r jobmsg.OutputsRequest) (jobmsg.OutputsReply, error) {
 	var reply jobmsg.OutputsReply
 	if err := r.Validate(); err != nil {
@@ -138,8 +138,7 @@ func (d *Depot) list(ctx context.Context, account messages.Name, r *jobmsg.Outpu
 }
 
 // handedOver returns an error if the job's market still keeps its outputs back. The argument asked is the number by
-// which the caller named the job; the error contains it. Outputs of a job that the auctioneer no longer knows may be
-// read.
+// which the caller named the job, for the error. Outputs of a job that the auctioneer no longer knows may be read.
 func (d *Depot) handedOver(ctx context.Context, id, asked messages.JobID) error {
 	_, err := d.readable.get(id, func() (bool, error) {
 		job, err := query[jobmsg.JobDetail](ctx, d, messages.VerbJob, jobmsg.JobRequest{Job: id})
@@ -154,13 +153,12 @@ func (d *Depot) handedOver(ctx context.Context, id, asked messages.JobID) error 
 	return err
 }
 
-// owner returns the owner of an attempt's job. An answer is cached, since it does not change.
+// owner returns the owner of an attempt's job, which is cached.
 func (d *Depot) owner(ctx context.Context, h holding) (messages.Name, error) {
 	return d.owners.get(h, func() (messages.Name, error) { return d.ask(ctx, h) })
 }
 
-// ask asks the auctioneer whether a node has the latest attempt of a task, and returns the
-// owner of its job.
+// ask asks the auctioneer whether a node has the latest attempt of a task. It returns the owner of the task's job.
 func (d *Depot) ask(ctx context.Context, h holding) (messages.Name, error) {
 	t := h.attempt.Task
 	stage := int(t.Stage)

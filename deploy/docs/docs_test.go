@@ -19,7 +19,7 @@ import (
 
 var shell = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
-// unwalked are the commands that the test does not run, by their first words, each with the reason.
+// The test does not run these commands, named by their first words, for these reasons.
 var unwalked = map[string]string{
 	"make build": "the test builds the same program",
 	"make run":   "a test of the command demo starts the same site",
@@ -27,7 +27,7 @@ var unwalked = map[string]string{
 }
 
 // TestPages runs every command of every page, in order, with the unchanged binary. A reader may begin at any page, so
-// each page has its own directory and sites.
+// each page has separate directories and sites.
 func TestPages(t *testing.T) {
 	bin := build(t)
 	pages, err := filepath.Glob("*.md")
@@ -63,7 +63,6 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// build builds the program, and returns its directory.
 func build(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -82,7 +81,6 @@ func build(t *testing.T) string {
 	return dir
 }
 
-// reader types the commands of a page.
 type reader struct {
 	*testing.T
 	dir    string
@@ -91,8 +89,8 @@ type reader struct {
 	server string            // URL of the last site that was started
 }
 
-// arrive makes the directories of a reader: a home with the default state directory, and a working directory with the
-// log that the pages call LOG.swf.gz.
+// arrive makes the directories of a reader: a home, and a working directory with the log that the pages call
+// LOG.swf.gz.
 func arrive(t *testing.T, bin string) *reader {
 	t.Helper()
 	home, dir := t.TempDir(), t.TempDir()
@@ -105,7 +103,7 @@ func arrive(t *testing.T, bin string) *reader {
 		"hub.west.example", west.host,
 		"--console 127.0.0.1:8470", "--console 127.0.0.1:0",
 	)}
-	// Tasks run as the reader, because they write into the reader's directory.
+	// Tasks write into the reader's directory, so they run as the reader.
 	r.env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+home, "XDG_STATE_HOME=", "NO_COLOR=1",
 		"CANDOR_TASKS_AS_ME=true")
 	if err := os.Symlink(bin, filepath.Join(dir, "bin")); err != nil {
@@ -173,8 +171,8 @@ func (r *reader) run(script string) {
 
 var address = regexp.MustCompile(`(?m)^ .*(nats://\S+|tls://\S+)`)
 
-// serve starts the sites of a line in the background, and returns when they are up. A site without a configuration
-// gets a free port.
+// serve starts the sites of a line in the background, and returns when they are up. Without a configuration, the port
+// is free.
 func (r *reader) serve(line string) {
 	r.Helper()
 	line, _, _ = strings.Cut(r.here.Replace(strings.TrimSpace(line)), "#")
@@ -213,8 +211,7 @@ func (r *reader) serve(line string) {
 // leaf is the difference between the port for other sites' servers and the port for clients.
 const leaf = 3200
 
-// hub is an address on loopback for a site. The address belongs only to this site, so no connection or other site
-// uses its ports.
+// hub is a loopback address of one site, so that no other connection or site uses its ports.
 type hub struct {
 	host string
 	port int // port for clients; the port for other sites' servers is free too

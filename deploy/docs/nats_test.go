@@ -15,7 +15,6 @@ import (
 	"github.com/nats-io/nats.go/micro"
 )
 
-// out collects the output of a process.
 type out struct {
 	sync.Mutex
 	strings.Builder
@@ -33,7 +32,7 @@ func (o *out) String() string {
 	return o.Builder.String()
 }
 
-// TestMain runs the command nats if the test is started with that name. This command uses nothing of Candor.
+// TestMain runs the command nats, which uses nothing of Candor, if the test is started with that name.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) != "nats" {
 		os.Exit(m.Run())
@@ -44,8 +43,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// natsCommand does what the command nats of the NATS project does with these arguments. The file .context in the
-// reader's home takes the place of "nats context save".
+// natsCommand is the command nats of the NATS project. The file .context in the reader's home replaces "nats context
+// save".
 func natsCommand(args []string) error {
 	set := flag.NewFlagSet("nats", flag.ContinueOnError)
 	server, creds, inbox := set.String("server", "", ""), set.String("creds", "", ""), set.String("inbox-prefix", "", "")

@@ -64,8 +64,7 @@ func TestAllowAndDenyAtMarketsAndClasses(t *testing.T) {
 }
 
 // TestSubmitFilter submits jobs at a site with a submit filter. The user must read what the filter changed or refused.
-// A repeated request must get the first job, whatever the filter says now. If the filter's program fails, the site must
-// refuse the job and say why.
+// If the filter's program fails, the site must refuse the job and say why.
 func TestSubmitFilter(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

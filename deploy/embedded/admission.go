@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// startAdmission starts the admission of this process. On a site of several hosts, each host has an admission, and any
-// of them can answer.
+// startAdmission starts the admission of this process. On a site of several hosts, each host has an admission service,
+// and any of them can answer.
 func startAdmission(s *share) (*service, error) {
 	ca, err := s.config.TLS.Authority()
 	if err != nil {

@@ -300,8 +300,8 @@ f=/tmp/candor.sbcast.$SLURM_JOB_ID; echo data > source; chmod 640 source; sbcast
 }
 
 // TestAnAllocationEnds cancels an allocation, and lets another one reach its time limit. Within seconds, no rank may
-// remain on a node, even if the rank ignores TERM. A node that has time must write the reason as the last line of the
-// output. The test repeats each end until this line is there.
+// remain on a node, even if the rank ignores TERM. The last line of the output must give the reason. A node without
+// time leaves this line out, so the test repeats each end until it is there.
 func TestAnAllocationEnds(t *testing.T) {
 	t.Parallel()
 	s := newSlurmSite(t)

@@ -20,7 +20,7 @@ import (
 )
 
 // TestBackupUnderLoad makes a backup while users submit and pay. The restored site must have everything that was
-// acknowledged before the backup began. All submissions are then repeated; each job must exist once and be paid once.
+// acknowledged before the backup began. All submissions are then repeated. Each job must exist once and be paid once.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -275,7 +275,7 @@ type Host struct {
 }
 
 // Default returns a site to try out, on loopback: three users and an operator, two nodes, one market. Each node has an
-// executor, so few large nodes cost less than many small ones.
+// executor, so few large nodes cost less than many small nodes.
 func Default() Config {
 	return Config{
 		Site:      "west",
@@ -331,6 +331,7 @@ func (c *Config) replicaIDs() (ids []string) {
 	return ids
 }
 
+// KeysDir returns the directory of the site's keys.
 func (c *Config) KeysDir() string { return cmp.Or(c.Keys, filepath.Join(c.State, "keys")) }
 
 func (c *Config) host(name messages.Name) *Host {

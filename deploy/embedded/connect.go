@@ -65,9 +65,8 @@ func (s *share) connectAs(role identity.Role, name messages.Name) (bus.Bus, erro
 	} else {
 		c.Renew = s.renewing(role, name)
 	}
-	// A part in the server's process needs no socket, which matters with thousands of agents. On a site of several
-	// hosts, agents need sockets: a client with a socket can change to another server if this server does not reach the
-	// leader.
+	// A part in the server's process needs no socket, because a process may have thousands of agents. On a site of
+	// several hosts, an agent needs a socket: then it can change to another server.
 	if s.server != nil && s.config.TLS == nil && (role != identity.Node || len(s.config.Hosts) < 2) {
 		c.InProcess = s.server
 	}

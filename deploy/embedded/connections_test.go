@@ -24,8 +24,8 @@ func isOpen(all []*nats.Conn) (n int) {
 	return n
 }
 
-// TestConnectionsOfAnAccountAreBounded opens more connections than an account may have. The last ones must be refused
-// or cut. When one is closed, another can be opened.
+// TestConnectionsOfAnAccountAreBounded opens more connections than an account may have. The last connections must be
+// refused or cut. When a connection is closed, another one can be opened.
 func TestConnectionsOfAnAccountAreBounded(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

@@ -37,8 +37,8 @@ func writeCredentials(c *Config, authority *identity.Authority) error {
 }
 
 // WriteCredentials writes credentials for a name and a role into a state directory, unless valid ones are there. It
-// returns the path of the file. Users' files are in creds; other roles have directories below creds, because names can
-// be the same.
+// returns the path of the file. The files of each role except user have a directory of their own, because names may be
+// the same.
 func WriteCredentials(state string, authority *identity.Authority, role identity.Role, name messages.Name) (file string, err error) {
 	file = RoleCredsFile(state, role, name)
 	if held, err := os.ReadFile(file); err == nil {

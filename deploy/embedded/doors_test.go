@@ -117,7 +117,7 @@ func startHosts(t *testing.T, base Config, dir string, tune ...func(host int, o 
 		})
 	}
 	err := together(starts)
-	// Close the others too: otherwise they would run on in directories that are removed.
+	// Close the other hosts too: otherwise they would run on in directories that are removed.
 	sites = slices.DeleteFunc(sites, func(s *Site) bool { return s == nil })
 	t.Cleanup(func() { _ = sites.Close() })
 	if err != nil {
@@ -182,8 +182,8 @@ func burglars(t *testing.T, a *identity.Authority, actor string) map[string]*tls
 }
 
 // TestForgedEntriesAreNotTaken sends entries to replicas with the keys of everybody who is not a replica. There must be
-// no answer, no new term, no committed entry, and no change in the books. A replica's real certificate must get an
-// answer, which shows that the attack is made correctly.
+// no answer, no new term, no committed entry, and no change in the books. With a replica's real certificate there must
+// be an answer, which shows that the attack is made correctly.
 func TestForgedEntriesAreNotTaken(t *testing.T) {
 	t.Parallel()
 	sites, authority := hosted(t)

@@ -32,7 +32,7 @@ import (
 const segmentBytes = 16 << 20
 
 // localTimeout is how long a replica waits for a message of the leader if all replicas are in this process. These
-// replicas stop together, so more frequent heartbeats would gain nothing. The first election takes this long.
+// replicas stop together, so more frequent heartbeats would gain nothing.
 const localTimeout = time.Second
 
 type replicated interface {
@@ -259,7 +259,7 @@ func (s *share) provingKeys() bank.Keys {
 // reread reads the site's keys at each use. It is for processes without a server, which do not watch the keys.
 type reread struct{ *identity.Authority }
 
-// RoleKeys implements [bank.Keys]. If it cannot read the keys, it returns the last ones.
+// RoleKeys implements [bank.Keys]. If it cannot read the keys, it returns the keys that it read last.
 func (r reread) RoleKeys() []messages.RoleKey {
 	if changed, err := r.Changed(); err == nil && changed {
 		_ = r.Reload()

@@ -38,8 +38,8 @@ func setMetaAside(o *server.Options, failed error) (aside string, moved bool) {
 }
 
 // keepJetStream starts JetStream again after the disk was full. In a cluster, the server stops JetStream after a failed
-// write and never starts it again. Without a cluster, only the streams with failed writes refuse data; keepJetStream
-// then restarts JetStream when there is room.
+// write and never starts it again. Without a cluster, streams with failed writes refuse data until JetStream is
+// restarted.
 func keepJetStream(ctx context.Context, s *server.Server, o *server.Options, log *zap.Logger) {
 	stopped := false
 	lines, _ := s.Logger().(*natsLog)

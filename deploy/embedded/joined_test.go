@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// TestSitesBecomePeersWhileTheyRun adds each of two running sites to the other's configuration. They must become peers
-// while their jobs run. Other changes of the configuration must wait for the next start.
+// TestSitesBecomePeersWhileTheyRun adds each of two running sites to the configuration of the other site. The sites
+// must become peers while their jobs run. Other changes of the configuration must wait for the next start.
 func TestSitesBecomePeersWhileTheyRun(t *testing.T) {
 	t.Parallel()
 	names := []messages.Name{"west", "east", "north"}

@@ -23,9 +23,9 @@ func (u user) cancel(id messages.JobID) {
 	}
 }
 
-// TestOverbiddingPaysWhatItDelays submits a short job while a long job, which bids 2 a second, runs on the only slot. A
-// delay of the short job costs 1 a second, but it bids 2.1 and gets the slot. At pivot prices it must pay 2 for each
-// second by which it starts earlier. At k-th prices it pays only for its short time, so the lie gains.
+// TestOverbiddingPaysWhatItDelays submits a short job while a long job runs on the only slot. The long job bids 2 a
+// second. A delay of the short job costs 1 a second, but it bids 2.1 and gets the slot. At pivot prices it must pay 2
+// for each second by which it starts earlier. At k-th prices the lie gains.
 func TestOverbiddingPaysWhatItDelays(t *testing.T) {
 	for _, price := range []string{market.PricePivot, "kth"} {
 		t.Run(price, func(t *testing.T) {

@@ -86,8 +86,8 @@ func resourcesOf(m *machine.Machine) *jobmsg.Resources {
 	return r
 }
 
-// offers returns the node's slots, as configured or as many as its resources have room for. Without both, the true
-// number is unknown, and offers returns one slot for each class that has a unit and is sold on this node.
+// offers returns the node's slots, as configured or as many as its resources have room for. If neither is known, it
+// returns one slot for each class that has a unit and is sold on this node.
 func (n *Node) offers(markets []market.Market) Slots {
 	switch {
 	case len(n.Slots) > 0:

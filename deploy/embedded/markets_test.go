@@ -200,8 +200,7 @@ func playSpot(t *testing.T, s *Site) {
 }
 
 // playDeadline runs the example of Gu et al., section 4.2: users (100, 104, 3, 30), (101, 104, 2, 25) and (102, 108, 3,
-// 33), and one slot. The first two must pay 22 each, the third must pay nothing. A level grows by half with each unit;
-// here this equals the paper's rule at λ = 1.
+// 33), and one slot. The first two must pay 22 each, the third must pay nothing.
 func playDeadline(t *testing.T, s *Site) {
 	users := []user{connect(t, s, "alice"), connect(t, s, "bob"), connect(t, s, "carol")}
 	for try := 0; !playUnits(t, s, users, fmt.Sprint("due", try)); try++ {
@@ -516,9 +515,9 @@ func playBackfill(t *testing.T, s *Site) {
 	}
 }
 
-// TestMarketsAreAppliedAndNodesDrained adds a market to a running site, with capital letters and dots in its names,
-// such as GPU.q. The market's first job waits for a job of another market, and a project pays for it. The node of the
-// job is then drained, and the job must run again on another node.
+// TestMarketsAreAppliedAndNodesDrained adds a market with a name such as GPU.q to a running site. The first job of this
+// market waits for a job of another market, and a project pays for it. Then the job's node is drained, and the job must
+// run again on another node.
 func TestMarketsAreAppliedAndNodesDrained(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

@@ -12,8 +12,8 @@ import (
 )
 
 // TestOwedForWhatWasHad uses the default rule: a job owes for the time in which it had a slot that others waited for.
-// It must owe the same whether its program exits with 0 or 1, or the job is cancelled when its results are there. On an
-// idle site, it must owe nothing.
+// It must owe the same if its program exits with 1, or if the job is cancelled when its results are there. On an idle
+// site, it must owe nothing.
 func TestOwedForWhatWasHad(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

@@ -32,7 +32,7 @@ func (s *Site) group(actor string) *group {
 	return nil
 }
 
-// StopReplica stops a replica of this process, to measure how the others continue.
+// StopReplica stops a replica of this process, to measure how the other replicas continue.
 func (s *Site) StopReplica(actor, id string) error {
 	if g := s.group(actor); g != nil {
 		return g.stop1(id)

@@ -220,8 +220,8 @@ func TestAContractOutlastsACut(t *testing.T) {
 	}
 }
 
-// TestVisitorsBidInAQueue lets another site's jobs bid in a batch queue. Each job has one charge, with what it owes by
-// the decisions of the queue, even if it is discarded or cancelled. The books of both sites must agree.
+// TestVisitorsBidInAQueue lets another site's jobs bid in a batch queue. The charge of each job must include what it
+// owes by the decisions of the queue, even if it is discarded or cancelled. The books of both sites must agree.
 func TestVisitorsBidInAQueue(t *testing.T) {
 	t.Parallel()
 	configs := firstLook(t, "west", "east")

@@ -133,7 +133,7 @@ func (s *share) serving(actor string, start func(bus.Bus) (io.Closer, error)) (*
 
 // Start starts a site and returns when it can be used: both groups have a leader, the accounts are open, and the agents
 // are registered. ctx limits only the start. After an error, nothing is left running. If ctx is cancelled, Start
-// returns ctx's error, or the error of closing the started parts.
+// returns ctx's error, unless closing the started parts fails.
 func Start(ctx context.Context, c Config, o Options) (*Site, error) {
 	if err := c.Validate(); err != nil {
 		return nil, messages.Errorf(messages.Invalid, "configuration: %v", err)

@@ -182,8 +182,8 @@ func closeSite(t *testing.T, s *Site) {
 	}
 }
 
-// TestSiteOutlivesItsLeaders stops the leaders of both groups. The others must continue, and a replica that is started
-// again must take part.
+// TestSiteOutlivesItsLeaders stops the leaders of both groups. The other replicas must continue, and a replica that is
+// started again must take part.
 func TestSiteOutlivesItsLeaders(t *testing.T) {
 	t.Parallel()
 	s := start(t, small(t.TempDir()))

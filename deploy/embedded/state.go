@@ -213,8 +213,8 @@ func exists(path string) bool {
 }
 
 // erase removes the files of a site from a locked state directory, and nothing else. It removes the marks last, so that
-// an interrupted erasure can be repeated. Without marks it removes nothing, because files with these names, such as
-// keys in a home directory, belong to somebody else.
+// an interrupted erasure can be repeated. Without marks it removes nothing, because the files may belong to somebody
+// else.
 func erase(state string) error {
 	if !isState(state) {
 		for _, name := range kept {

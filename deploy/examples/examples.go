@@ -27,7 +27,7 @@ func TraceAnalysis() fs.FS {
 	return sub
 }
 
-// Unpack writes the files of an example to dir. It makes dir if it is missing. It returns an error if a file already
+// Unpack writes the files of an example to dir, which it makes if it is missing. It returns an error if a file already
 // exists.
 func Unpack(example fs.FS, dir string) error {
 	if err := os.CopyFS(dir, example); err != nil {

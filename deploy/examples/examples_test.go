@@ -13,8 +13,7 @@ import (
 	"github.com/candor-grid/candor/deploy/examples"
 )
 
-// TestNoticeComesWithTheData checks that the log is the one that ATTRIBUTION.md describes, that its header is
-// complete, and that every copy has both files.
+// The log must be the one that ATTRIBUTION.md describes, its header complete, and every copy must have both files.
 func TestNoticeComesWithTheData(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "copy")
 	if err := examples.Unpack(examples.TraceAnalysis(), dir); err != nil {

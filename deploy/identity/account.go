@@ -25,8 +25,8 @@ type retiredAccount struct {
 	Next     messages.Succession `json:"next"`
 }
 
-// readAccount reads the account's keys. If a rotation was interrupted between its last two writes, or only the first
-// file was copied to this host, the next key is already the current one.
+// readAccount reads the account's keys. After an interrupted rotation, or if only the first file was copied to this
+// host, the next key may already be the current one.
 func (k *keys) readAccount(dir string) error {
 	err := durable.ReadJSON(filepath.Join(dir, retiredFile), &k.retiredAccounts)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s signer) Exchange() (*ecdh.PrivateKey, error) {
 }
 
 // Later returns the exchange key that belongs to a later key of the account, including the next one. It returns nil if
-// the exchange key is unknown here.
+// it is unknown here.
 func (s signer) Later(account string) *ecdh.PrivateKey {
 	k := s.held.Load()
 	for _, pair := range []nkeys.KeyPair{k.account, k.successor} {

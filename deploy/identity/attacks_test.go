@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestListOfAttacksIsTrue checks that every test and every metric in ATTACKS.md exists.
+// Every test and every metric in ATTACKS.md must exist.
 func TestListOfAttacksIsTrue(t *testing.T) {
 	text, err := os.ReadFile("ATTACKS.md")
 	if err != nil {

@@ -99,8 +99,8 @@ func keyFiles() []string {
 	return files
 }
 
-// Open reads the keys that Create made. It refuses a key that somebody other than its owner can read. If dir does not
-// exist, the error matches fs.ErrNotExist.
+// Open reads the keys that Create made. It refuses a key that anybody but its owner can read. If dir does not exist,
+// the error matches fs.ErrNotExist.
 func Open(dir string) (*Authority, error) {
 	site, err := os.ReadFile(filepath.Join(dir, siteFile))
 	if err != nil {
@@ -130,8 +130,8 @@ func OpenOrCreate(dir string, site messages.Name) (*Authority, error) {
 	return checkSite(a, site, err)
 }
 
-// OpenFor opens the keys of a site in dir. Keys of another site are an error. If dir does not
-// exist, the error matches fs.ErrNotExist.
+// OpenFor opens the keys of a site in dir. Keys of another site are an error. If dir does not exist, the error matches
+// fs.ErrNotExist.
 func OpenFor(dir string, site messages.Name) (*Authority, error) {
 	a, err := Open(dir)
 	return checkSite(a, site, err)

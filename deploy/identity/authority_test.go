@@ -21,8 +21,7 @@ func create(t *testing.T) (*Authority, string) {
 	return a, dir
 }
 
-// TestCreateKeepsKeysPrivate checks that only the owner can read the seeds, and that the directory is either complete
-// or absent.
+// Only the owner may read the seeds, and the directory must be complete or absent.
 func TestCreateKeepsKeysPrivate(t *testing.T) {
 	_, dir := create(t)
 	entries, err := os.ReadDir(dir)
@@ -58,7 +57,7 @@ func TestCreateReplacesNothing(t *testing.T) {
 	}
 }
 
-// TestOpenIsTheSameAuthority checks that credentials from before a restart are valid after it.
+// Credentials from before a restart must be valid after it.
 func TestOpenIsTheSameAuthority(t *testing.T) {
 	a, dir := create(t)
 	creds, err := a.Issue(Node, "node1")

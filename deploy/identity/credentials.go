@@ -14,8 +14,8 @@ import (
 // Credentials are a signed claim that a key belongs to a name in a role, and the seed of that key.
 type Credentials struct{ Token, Seed string }
 
-// Issue makes credentials in the usual format of a creds file. Their key is derived from the role's key, the name,
-// and the number of revocations of this name. So every host issues the same credentials.
+// Issue makes credentials in the usual format of a creds file. Their key is derived from the role's key, the name, and
+// the number of revocations of this name, so every host issues the same.
 func (a *Authority) Issue(role Role, n messages.Name) ([]byte, error) {
 	c, err := a.Credentials(role, n)
 	if err != nil {
@@ -37,7 +37,7 @@ func (a *Authority) Credentials(role Role, n messages.Name) (Credentials, error)
 	return claimed(user, n, func(key string) (string, error) { return k.claim(role, n, key, a.expiry(role)) })
 }
 
-// claimed returns credentials with the key in the argument user. The function claim signs the claim for this key.
+// claimed returns credentials with the key user. The function claim signs the claim for this key.
 func claimed(user nkeys.KeyPair, holder string, claim func(key string) (token string, err error)) (Credentials, error) {
 	token, err := claim(publicKey(user))
 	if err != nil {
@@ -59,7 +59,6 @@ func claimedAnew(holder string, claim func(key string) (token string, err error)
 	return claimed(user, holder, claim)
 }
 
-// file returns credentials in the usual format of a creds file.
 func (c Credentials) file() ([]byte, error) { return jwt.FormatUserConfig(c.Token, []byte(c.Seed)) }
 
 // File returns credentials as the text of a creds file.
@@ -92,8 +91,7 @@ func (a *Authority) JoinCredentials(id string, expires time.Time) (Credentials, 
 const LendFor = time.Hour
 
 // Lend makes credentials for a user or an operator. The argument lender names the door (a service on a login node) or
-// the console that has recognised the person. The credentials are valid for LendFor, and cannot be renewed: the lender
-// asks for new ones.
+// the console that has recognised the person. They are valid for LendFor, and cannot be renewed.
 func (a *Authority) Lend(role Role, n messages.Name, lender string) (c Credentials, expires time.Time, err error) {
 	if role != User && role != Operator {
 		return c, expires, messages.Errorf(messages.Invalid, "role %q: only credentials of users and operators can be lent", role)
@@ -118,12 +116,11 @@ func checkRole(role Role, n messages.Name) error {
 	return checkName(role, n)
 }
 
-// userKey returns the key of a name in a role.
 func userKey(signer nkeys.KeyPair, role Role, n messages.Name, generation int) (nkeys.KeyPair, error) {
 	return fromSignature(signer, nkeys.PrefixByteUser, fmt.Sprintf("candor key of %s %s, number %d", role, n, generation))
 }
 
-// claim signs that a key belongs to a name until a time. The zero time means for ever. The tags say how the claim was
+// claim signs that a key belongs to a name until a time; the zero time means for ever. The tags say how the claim was
 // issued.
 func (k *keys) claim(role Role, n messages.Name, key string, expires time.Time, tags ...string) (string, error) {
 	claims := jwt.NewUserClaims(key)
@@ -146,8 +143,7 @@ func encode(claims *jwt.UserClaims, signer nkeys.KeyPair, holder string) (string
 }
 
 // Issued returns the role and the name in credentials of this authority. It returns an error if another authority
-// signed them, if they were revoked, or if their signing key was replaced since. In these cases new ones must be
-// issued.
+// signed them, if they were revoked, or if their signing key was replaced. New credentials must then be issued.
 func (a *Authority) Issued(creds []byte) (Role, messages.Name, error) {
 	claims, err := userClaims(creds)
 	if err != nil {
@@ -179,7 +175,7 @@ func userClaims(creds []byte) (*jwt.UserClaims, error) {
 	return claims, nil
 }
 
-// publicKey returns the public key of a pair. Every pair has one, because this package has read or made the pair.
+// publicKey returns the public key of a pair, which this package has read or made.
 func publicKey(pair nkeys.KeyPair) string {
 	public, err := pair.PublicKey()
 	if err != nil {

@@ -51,9 +51,8 @@
 //
 // Credentials of users and operators end, by default after 90 days. Their holders renew them ([Authority.Renew]) for up
 // to four times as long; then an operator issues new ones. A thief can renew a copy for the same time, unless it is
-// revoked. A renewal could make the earlier credentials invalid, as in OAuth, and so show a theft sooner. But a user's
-// machines have copies of one file, and each machine renews its own copy. Credentials of nodes, services and peers do
-// not expire.
+// revoked. A renewal does not end the earlier credentials, because a user's machines have copies of one file, and each
+// renews its own. Credentials of nodes, services and peers do not expire.
 //
 // A rotation has two steps, [Authority.Rotate] and [Authority.Finish]; between them two keys are valid.
 // [Authority.Revoke] revokes credentials. Running servers apply these changes (package natsserver) and close

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestRotationOfTheAccountsKeyHalfDone interrupts the rotation at each write or copy. The directory must then belong
-// to the old key or to the new one, and Finish must complete the rotation.
+// After an interruption at any write or copy, the directory must belong to the old key or to the new one, and Finish
+// must complete the rotation.
 func TestRotationOfTheAccountsKeyHalfDone(t *testing.T) {
 	a, dir := Made(t)
 	for _, err := range []error{second(a.Rotate(BankKey)), a.Finish(BankKey), second(a.Rotate(AccountKey))} {
@@ -50,5 +50,4 @@ func TestRotationOfTheAccountsKeyHalfDone(t *testing.T) {
 	}
 }
 
-// second returns only the error.
 func second[T any](_ T, err error) error { return err }

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// internalSubjects are the subjects of NATS, JetStream and the site's own parts. They are in the same account as
-// users, so only the permissions separate them.
+// internalSubjects are the subjects of NATS, JetStream and the site's own parts. They are in the same account as users,
+// so only the permissions separate them.
 var internalSubjects = []string{
 	"$JS.>", "$JSC.>", "$KV.>", "$O.>", "$NRG.>", "$SYS.>", "$SRV.>", "$G.>", "$MQTT.>", "$GNR.>", "$LDS.>",
 	"_INBOX.>", "_R_.>", "_GR_.>", "objects.>", messages.ObservationSubject("west"),
@@ -32,9 +32,8 @@ func excepted(role Role, publishes bool, subject string) bool {
 	return false
 }
 
-// TestNoClientReachesInternalSubjects compares all patterns of users, operators, nodes, peers and holders of tokens
-// with the subjects of JetStream, NATS, streams and other inboxes. No pattern may match one of these subjects, unless a
-// denied pattern covers everything that the pattern and the subject have in common.
+// No pattern of users, operators, nodes, peers or holders of tokens may match a subject of JetStream, NATS, streams or
+// other inboxes, unless a denied pattern covers what the two have in common.
 func TestNoClientReachesInternalSubjects(t *testing.T) {
 	for role, n := range map[Role]string{User: "alice", Operator: "ops", Node: "n1", Peer: "$east", Joiner: "$join-x", Door: "$door-login1"} {
 		p := permissions(role, "west")
@@ -72,7 +71,7 @@ func common(a, b string) string {
 	return strings.Join(of, ".")
 }
 
-// covers reports whether a pattern without ">" matches everything that another one matches.
+// covers reports whether a pattern without ">" matches everything that another pattern matches.
 func covers(wide, narrow string) bool {
 	w, n := strings.Split(wide, "."), strings.Split(narrow, ".")
 	return len(w) == len(n) && slices.EqualFunc(w, n, func(a, b string) bool { return a == "*" || a == b })

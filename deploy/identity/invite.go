@@ -17,23 +17,21 @@ const (
 	AnswerKind     = "candor-answer"
 )
 
-// Letter is a file that the operator of a site sends to the operator of another site, to make the two
-// sites peers. An invitation has credentials and must be kept secret. An answer has nothing secret, and is
-// signed with the invitation's credentials.
+// Letter is a file that the operator of a site sends to the operator of another site, to make the sites peers. An
+// invitation has credentials and must be kept secret. An answer has nothing secret, and is signed with the invitation's
+// credentials.
 type Letter struct {
 	Kind string        `json:"kind"`
 	Site messages.Name `json:"site"` // the writer's site
 	Peer messages.Name `json:"peer"` // the reader's site
 	// Keys are the public keys of the writer's bank.
 	Keys []string `json:"keys"`
-	// CA is the certificate, in PEM, of the authority of the writer's servers, or "" if there is none.
+	// CA is the certificate, in PEM, of the authority of the writer's servers, or "".
 	CA string `json:"ca,omitempty"`
-	// In an invitation, these are the URLs to which the reader's servers connect, and the credentials that they use
-	// there.
+	// In an invitation, these are the URLs to which the reader's servers connect, and the credentials for this.
 	URLs  []string `json:"urls,omitempty"`
 	Creds string   `json:"creds,omitempty"`
-	// In an answer, these are the claim in those credentials, and the signature over the rest of the letter by the
-	// credentials' key.
+	// In an answer, these are the claim in those credentials, and the signature of the rest of the letter by their key.
 	Token     string `json:"token,omitempty"`
 	Signature []byte `json:"signature,omitempty"`
 }
@@ -107,7 +105,6 @@ func (a *Authority) Verify(answer *Letter) error {
 	return nil
 }
 
-// signed returns the bytes of an answer that are signed.
 func (l *Letter) signed() ([]byte, error) {
 	rest := *l
 	rest.Signature = nil

@@ -17,9 +17,8 @@ func authorityOf(t *testing.T, site messages.Name) *Authority {
 	return a
 }
 
-// TestLetters answers an invitation. The site that wrote the invitation must accept the answer of the invited site. It
-// must refuse an answer that was changed, or that answers another invitation. Another site must not be able to answer
-// the invitation.
+// The site that wrote an invitation must accept the answer of the invited site. It must refuse an answer that was
+// changed, or that answers another invitation. Another site must not be able to answer.
 func TestLetters(t *testing.T) {
 	west, east, north := authorityOf(t, "west"), authorityOf(t, "east"), authorityOf(t, "north")
 	urls := []string{"tls://hub.west.example:7422"}
@@ -76,7 +75,6 @@ func TestLetters(t *testing.T) {
 	}
 }
 
-// ownToken returns a claim that another site signed.
 func ownToken(t *testing.T, a *Authority) string {
 	t.Helper()
 	creds, err := a.IssueLink("east")

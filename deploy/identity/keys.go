@@ -14,24 +14,22 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// keys are the keys of a site at the time when the directory was read. They do not change.
+// keys are the keys of a site when the directory was read. They do not change.
 type keys struct {
 	site     messages.Name
 	operator nkeys.KeyPair
-	// oldOperator is the operator's earlier key. Servers that have not restarted since its rotation still trust it. It
-	// is nil if there is none.
+	// oldOperator is the operator's earlier key, or nil. Servers that have not restarted since its rotation still trust
+	// it.
 	oldOperator nkeys.KeyPair
 	system      nkeys.KeyPair
-	// account is the current key of the account. The account's name is its first public key. successor is the next key
-	// of the account, or nil if there is none.
+	// account is the current key of the account, whose name is its first public key. successor is the next key, or nil.
 	account, successor nkeys.KeyPair
 	name               string
 	retiredAccounts    []retiredAccount
-	// bank signs for the site. Before the first rotation it is the account's key, and after it a separate key. next is
-	// the bank's next key, which peers are told in advance, or nil if there is none.
+	// bank signs for the site: before the first rotation with the account's key, then with a separate one. next is the
+	// bank's next key, which peers are told in advance, or nil.
 	bank, next nkeys.KeyPair
-	// signers are the keys that sign credentials, by role. Credentials signed by retired keys are
-	// still admitted.
+	// signers are the keys that sign credentials, by role. Credentials signed by retired keys are still admitted.
 	signers, retired map[Role]nkeys.KeyPair
 	revoked          revocations
 	stamp            string // stamp of the directory, taken before the keys were read
@@ -94,13 +92,12 @@ func (k *keys) readRole(dir string, r Role) (err error) {
 	return err
 }
 
-// ofRole returns the keys that sign credentials of a role. During a rotation, the list has the earlier key before the
-// current one.
+// ofRole returns the keys that sign credentials of a role, during a rotation the earlier one first.
 func (k *keys) ofRole(r Role) []nkeys.KeyPair {
 	return slices.DeleteFunc([]nkeys.KeyPair{k.retired[r], k.signers[r]}, func(pair nkeys.KeyPair) bool { return pair == nil })
 }
 
-// readSpare reads a key. It returns nil if the file is missing.
+// readSpare reads a key, or returns nil if the file is missing.
 func readSpare(dir, file string) (nkeys.KeyPair, error) {
 	pair, err := readKey(filepath.Join(dir, file), false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -109,14 +106,13 @@ func readSpare(dir, file string) (nkeys.KeyPair, error) {
 	return pair, err
 }
 
-// derive derives the key of a role that has no key file. It uses a signature by the system account's key. This
-// signature never leaves the process.
+// derive derives the key of a role that has no key file, from a signature by the system account's key, which never
+// leaves the process.
 func (k *keys) derive(r Role) (nkeys.KeyPair, error) {
 	return fromSignature(k.system, nkeys.PrefixByteAccount, "candor key of the role "+string(r)+" of "+k.site)
 }
 
-// fromSignature derives a key from the signature of a text. Only the owner of the signing key can
-// derive it.
+// fromSignature derives a key from the signature of a text. Only the owner of the signing key can derive it.
 func fromSignature(signer nkeys.KeyPair, kind nkeys.PrefixByte, text string) (nkeys.KeyPair, error) {
 	signature, err := signer.Sign([]byte(text))
 	if err != nil {
@@ -155,5 +151,4 @@ func readKey(path string, operator bool) (nkeys.KeyPair, error) {
 	return pair, nil
 }
 
-// trim removes the line end.
 func trim(b []byte) string { return strings.TrimRight(string(b), "\r\n") }

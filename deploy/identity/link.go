@@ -13,8 +13,8 @@ import (
 // linkPrefix is the beginning of the names of accounts that are shared with peers.
 const linkPrefix = "PEER-"
 
-// Limits of an account shared with a peer. Each host of the peer has one connection to each
-// host of this site, and subscribes to the requests between sites and their answers.
+// Limits of an account shared with a peer. Each host of the peer has one connection to each host of this site, and
+// subscribes to the requests between sites and their answers.
 const (
 	linkConnections = 64
 	linkSubs        = 1_000 // subscriptions of one connection
@@ -27,12 +27,11 @@ type Token struct {
 	Token string
 }
 
-// Tokens are the claims of a site's server: the operator's, and the claims of all accounts. The accounts
-// are the system account, CANDOR, and one for each peer.
+// Tokens are the claims of a site's server: the operator's, and those of the system account, CANDOR, and an account for
+// each peer.
 //
-// The operator has two keys. Accounts signed by the second one, such as CANDOR, do not accept
-// credentials signed with the account's own key, but only credentials signed by the keys of roles.
-// So a stolen account key opens no connection, even before it is rotated.
+// The operator has two keys. Accounts signed by the second, such as CANDOR, accept only credentials signed by the keys
+// of roles, and not by the account's own key. So a stolen account key opens no connection.
 type Tokens struct {
 	Operators []string
 	Accounts  []Token
@@ -40,16 +39,14 @@ type Tokens struct {
 
 // Tokens signs the claims of the site's servers, with an account for each peer.
 //
-// A peer's servers connect as leaf nodes, and only to the account for this peer. Only the requests of
-// [clearing.PeerVerbs], in the name of the asking site, and their replies can pass between this account and CANDOR. No
-// other subscription or publication of the peer leaves the account.
+// A peer's servers connect as leaf nodes, and only to the peer's account. Only the requests of [clearing.PeerVerbs] and
+// their replies can pass between this account and CANDOR.
 func (a *Authority) Tokens(peers ...messages.Name) (Tokens, error) {
 	k := a.held.Load()
 	return k.tokens(k.operator, peers)
 }
 
-// TokensOf does what Tokens does, for a running server that trusts either the current or the earlier public key of the
-// operator.
+// TokensOf is Tokens for a running server that trusts the current or the earlier public key of the operator.
 func (a *Authority) TokensOf(operator string, peers ...messages.Name) (Tokens, error) {
 	k := a.held.Load()
 	signer, err := k.trusted(operator)
@@ -59,7 +56,6 @@ func (a *Authority) TokensOf(operator string, peers ...messages.Name) (Tokens, e
 	return k.tokens(signer, peers)
 }
 
-// tokens signs the claims with an operator's key.
 func (k *keys) tokens(signer nkeys.KeyPair, peers []messages.Name) (Tokens, error) {
 	claims, err := k.claims(peers)
 	if err != nil {
@@ -95,7 +91,6 @@ func (k *keys) tokens(signer nkeys.KeyPair, peers []messages.Name) (Tokens, erro
 	return t, nil
 }
 
-// claims returns the claims of all accounts.
 func (k *keys) claims(peers []messages.Name) ([]*jwt.AccountClaims, error) {
 	own := k.accountClaims()
 	all := []*jwt.AccountClaims{k.systemClaims(), own}
@@ -114,8 +109,8 @@ func (k *keys) claims(peers []messages.Name) ([]*jwt.AccountClaims, error) {
 	return all, nil
 }
 
-// linkClaims returns the claims of the account shared with a peer. The argument own has the claims of CANDOR.
-// linkClaims adds to both claims the permissions that let requests pass between the two accounts.
+// linkClaims returns the claims of the account shared with a peer. The argument own has the claims of CANDOR. It adds
+// to both the permissions that let requests pass between the two accounts.
 func (k *keys) linkClaims(own *jwt.AccountClaims, peer messages.Name) (*jwt.AccountClaims, error) {
 	key, err := k.linkKey(peer)
 	if err != nil {
@@ -148,8 +143,7 @@ func (a *Authority) LinkAccount(peer messages.Name) (string, error) {
 	return publicKey(key), nil
 }
 
-// IssueLink makes credentials for a peer's servers: they open only the account shared with it,
-// and only as leaf nodes.
+// IssueLink makes credentials for a peer's servers. They open only the shared account, and only as leaf nodes.
 func (a *Authority) IssueLink(peer messages.Name) ([]byte, error) {
 	key, err := a.held.Load().linkKey(peer)
 	if err != nil {
@@ -167,8 +161,7 @@ func (a *Authority) IssueLink(peer messages.Name) ([]byte, error) {
 	return c.file()
 }
 
-// linkKey derives the key of the account shared with a peer. It is equal on every host of the
-// site, and needs no file.
+// linkKey derives the key of the account shared with a peer. It is equal on every host, and needs no file.
 func (k *keys) linkKey(peer messages.Name) (nkeys.KeyPair, error) {
 	if !messages.ValidName(peer) {
 		return nil, messages.Errorf(messages.Invalid, "peer %q: is not a valid name of a site", peer)

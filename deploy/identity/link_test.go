@@ -19,8 +19,7 @@ func decode(t *testing.T, token string) *jwt.AccountClaims {
 	return claims
 }
 
-// TestLinkAccountsShareNothing checks that the account of each peer passes only requests of the site to that peer, and
-// requests of that peer to the site. Nothing of another peer may pass.
+// The account of a peer must pass only requests of the site to that peer, and of that peer to the site.
 func TestLinkAccountsShareNothing(t *testing.T) {
 	west := authorityOf(t, "west")
 	tokens, err := west.Tokens("east", "north")
@@ -69,8 +68,8 @@ func sorted(list []string) []string {
 	return list
 }
 
-// TestLinkKeysAreTheSites checks that every host derives the same account for a peer. Another site or another peer must
-// give another account. An invalid name must give none.
+// Every host must derive the same account for a peer. Another site or another peer must give another account, and an
+// invalid name none.
 func TestLinkKeysAreTheSites(t *testing.T) {
 	a, dir := create(t)
 	again, err := Open(dir)

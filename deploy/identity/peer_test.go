@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// TestPeersSpeakAsTheirSite checks what the bank of another site may do with its credentials. A name that is not a
-// site's name must get no credentials.
+// TestPeersSpeakAsTheirSite checks what the bank of another site may do with its credentials. A name that is no site's
+// must get none.
 func TestPeersSpeakAsTheirSite(t *testing.T) {
 	s := newSite(t)
 	s.echo("$bank", messages.Subject("west", messages.Bank, clearing.VerbInstruct, "*"))
@@ -64,7 +64,7 @@ func TestPeersSpeakAsTheirSite(t *testing.T) {
 	}
 }
 
-// TestPeerKeyIsTheSites checks that every host derives the same key, and that another site derives another key.
+// Every host must derive the same key, and another site another key.
 func TestPeerKeyIsTheSites(t *testing.T) {
 	a, dir := Made(t)
 	again, err := Open(dir)

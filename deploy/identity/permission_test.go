@@ -18,10 +18,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// patience is the longest wait for the server in this process.
 const patience = await.Patience
 
-// site is a real server that trusts one authority.
 type site struct {
 	*testing.T
 	*Authority
@@ -43,7 +41,6 @@ func newSite(t *testing.T) site {
 	return site{T: t, Authority: a, dir: dir, url: s.ClientURL(), server: s, options: o}
 }
 
-// client is a plain NATS connection.
 type client struct{ *nats.Conn }
 
 func (s site) connect(role Role, n messages.Name) client {
@@ -96,8 +93,7 @@ func TestRequestUnderOwnNameIsAnswered(t *testing.T) {
 	}
 }
 
-// TestPublishPermissions has a case for each way in which a client could act beyond its name or role: what it may
-// publish and what not.
+// There is a case for each way in which a client could act beyond its name or role.
 func TestPublishPermissions(t *testing.T) {
 	s := newSite(t)
 	auctioneer := func(verb string, n messages.Name) string {
@@ -240,8 +236,8 @@ func TestSubscribePermissions(t *testing.T) {
 	}
 }
 
-// TestNodeRepliesOnlyWhereItWasAsked checks that an agent can answer requests for its logs only on the subjects for
-// such answers. It must not be able to answer on another reply subject, which a user who helps the agent could name.
+// An agent must answer requests for its logs only on the subjects for such answers, and not on another reply subject
+// that a user names.
 func TestNodeRepliesOnlyWhereItWasAsked(t *testing.T) {
 	s := newSite(t)
 	subject := messages.LogsSubject("west", "node1", "alice")
@@ -282,7 +278,6 @@ func TestNodeRepliesOnlyWhereItWasAsked(t *testing.T) {
 	}
 }
 
-// TestServerAdmitsOnlyItsOwnCredentials connects with a stranger's credentials and with none. Both must be refused.
 func TestServerAdmitsOnlyItsOwnCredentials(t *testing.T) {
 	s := newSite(t)
 	stranger, _ := Made(t)
@@ -301,7 +296,7 @@ func TestServerAdmitsOnlyItsOwnCredentials(t *testing.T) {
 	}
 }
 
-// TestServiceHasJetStream checks that services can use JetStream, where they store the observations.
+// Services store the observations in JetStream.
 func TestServiceHasJetStream(t *testing.T) {
 	s := newSite(t)
 	js, err := s.connect(Service, "$estimator").JetStream(nats.MaxWait(patience))

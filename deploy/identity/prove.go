@@ -12,7 +12,7 @@ import (
 var proving = []Role{User, Operator, Service}
 
 // RoleKeys returns the public keys that sign credentials with which a client proves its requests to the bank. During a
-// rotation, the list has a role's earlier key before the current one.
+// rotation, a role's earlier key comes first.
 func (s signer) RoleKeys() []messages.RoleKey {
 	k := s.held.Load()
 	var list []messages.RoleKey

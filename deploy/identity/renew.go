@@ -14,21 +14,20 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Limits of the life of users' and operators' credentials. Credentials of nodes do not end, because an agent may be
-// disconnected for longer. Credentials of the site's own parts, which are made when the parts connect, do not end
-// either. Both can be revoked.
+// Limits of the life of users' and operators' credentials. Other credentials do not end, but can be revoked: an agent
+// may be disconnected for longer, and the site's own parts get new ones when they connect.
 const (
 	DefaultLife = 90 * 24 * time.Hour
 	MinLife     = time.Minute
 	MaxLife     = 10 * 365 * 24 * time.Hour
 )
 
-// mostLives is how long the same credentials can be renewed, as a multiple of their validity. The time counts from
-// the first issue by an operator or the site. It also limits how long a thief can use them unnoticed.
+// mostLives is how long the same credentials can be renewed, as a multiple of their validity, from the first issue by
+// an operator or the site. It also limits how long a thief can use them unnoticed.
 const mostLives = 4
 
-// A tag that begins with since gives the time when the first credentials were issued. A tag that begins with lent gives
-// the lender: the name of a door, or "console".
+// A tag that begins with since gives the time of the first issue. A tag that begins with lent gives the lender: the
+// name of a door, or "console".
 const (
 	since = "since:"
 	lent  = "lent:"
@@ -64,8 +63,8 @@ func (d *directory) lifetime() time.Duration {
 	return DefaultLife
 }
 
-// Renew signs a new claim for a user or operator who has a valid one, for the same key. It renews only keys derived
-// from the role's current key, because a revocation of the name revokes only these.
+// Renew signs a new claim for a user or operator who has a valid one, for the same key. The key must be derived from
+// the role's current key, because a revocation of the name revokes only these.
 func (a *Authority) Renew(n messages.Name, token string) (string, error) {
 	refused := func(why string) (string, error) {
 		return "", messages.Errorf(messages.PermissionDenied, "credentials of %q: %s; ask an operator of the site for new ones (candor user add)", n, why)
@@ -103,9 +102,8 @@ func (a *Authority) Renew(n messages.Name, token string) (string, error) {
 	return refused("no present key of the site signed them for a user")
 }
 
-// Validity returns the times from and until which credentials say that they are valid. For expires, the zero time means
-// that they do not expire. It checks no signature: the server does this, and the check would take a twentieth of the
-// time of a short command.
+// Validity returns the times from and until which credentials say that they are valid; the zero time means that they do
+// not expire. It does not check the signature, because the server does.
 func Validity(token string) (issued, expires time.Time, err error) {
 	var claims jwt.ClaimsData
 	parts := strings.Split(token, ".")

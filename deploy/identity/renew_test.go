@@ -16,7 +16,6 @@ func opened(t *testing.T) *Authority {
 	return a
 }
 
-// claimOf issues credentials and returns the claim in them.
 func claimOf(t *testing.T, a *Authority, role Role, n messages.Name) string {
 	t.Helper()
 	c, err := a.Credentials(role, n)
@@ -26,7 +25,7 @@ func claimOf(t *testing.T, a *Authority, role Role, n messages.Name) string {
 	return c.Token
 }
 
-// TestCredentialsOfUsersEnd checks that only credentials of users and operators expire.
+// Only credentials of users and operators may expire.
 func TestCredentialsOfUsersEnd(t *testing.T) {
 	a := opened(t)
 	for role, c := range map[Role]struct {
@@ -40,8 +39,7 @@ func TestCredentialsOfUsersEnd(t *testing.T) {
 	}
 }
 
-// TestRenewal checks that valid credentials can be replaced by later ones for the same key and role, and by nothing
-// else.
+// Valid credentials may be replaced by later ones for the same key and role, and by nothing else.
 func TestRenewal(t *testing.T) {
 	a := opened(t)
 	for role, n := range map[Role]messages.Name{User: "alice", Operator: "ops"} {
@@ -88,7 +86,6 @@ func TestRenewal(t *testing.T) {
 	}
 }
 
-// TestLastThird checks that credentials are renewed in the last third of their life.
 func TestLastThird(t *testing.T) {
 	issued := time.Unix(1_000_000, 0)
 	expires := issued.Add(90 * time.Hour)
@@ -102,8 +99,8 @@ func TestLastThird(t *testing.T) {
 	}
 }
 
-// TestRenewalsEnd checks that the same credentials can be renewed only for four times their validity. Each renewal
-// knows the time of the first issue.
+// The same credentials may be renewed only for four times their validity. Each renewal knows the time of the first
+// issue.
 func TestRenewalsEnd(t *testing.T) {
 	a := opened(t)
 	a.SetLife(time.Hour)
@@ -131,8 +128,8 @@ func TestRenewalsEnd(t *testing.T) {
 	}
 }
 
-// TestWhatADoorLendsIsNotRenewed checks the credentials that a door lends to a user. They must end within an hour and
-// be for the user's own key, and nobody may renew them.
+// Credentials that a door lends to a user must end within an hour and be for the user's own key, and nobody may renew
+// them.
 func TestWhatADoorLendsIsNotRenewed(t *testing.T) {
 	a := opened(t)
 	c, expires, err := a.Lend(User, "alice", "login1")

@@ -23,8 +23,8 @@ const revokedFile = "revoked.json"
 
 // revocations lists what a site revoked.
 type revocations struct {
-	// Generations has the number of revocations of each name. Its keys are a role and a name, such as "user alice". The
-	// number is used in the derivation of the name's key.
+	// Generations has the number of revocations of each name, by role and name, such as "user alice". The name's key is
+	// derived with it.
 	Generations map[string]int `json:"generations,omitempty"`
 	// Keys are single public keys that were revoked.
 	Keys []string `json:"keys,omitempty"`
@@ -47,7 +47,6 @@ func readRevocations(dir string) (r revocations, err error) {
 	return r, nil
 }
 
-// revoke computes the list of all revoked keys.
 func (k *keys) revoke() error {
 	k.revoked.list = jwt.RevocationList{}
 	for _, key := range k.revoked.Keys {
@@ -68,9 +67,8 @@ func (k *keys) revoke() error {
 	return nil
 }
 
-// Revoke revokes all credentials issued so far for a name in a role, and further public keys.
-// The site's servers then refuse them and close their connections; running servers do so when
-// they reload the keys. Credentials that are issued from now on are valid.
+// Revoke revokes all credentials issued so far for a name in a role, and further public keys. The site's servers refuse
+// them and close their connections when the servers reload the keys. Later credentials are valid.
 func (d *directory) Revoke(role Role, n messages.Name, further ...string) error {
 	if err := checkRole(role, n); err != nil {
 		return err
@@ -100,7 +98,6 @@ func (r *revocations) addKeys(keys []string) {
 	}
 }
 
-// changeRevocations changes the revocations in the file, and reads the file again.
 func (d *directory) changeRevocations(change func(*revocations)) error {
 	if err := d.writeRevocations(func(r *revocations) bool { change(r); return true }); err != nil {
 		return err
@@ -121,8 +118,8 @@ func (d *directory) writeRevocations(change func(*revocations) bool) error {
 	return replace(filepath.Join(d.dir, revokedFile), append(text, '\n'))
 }
 
-// replace replaces a file in one step by one that only its owner can read. The owner of the directory becomes the
-// owner of the file, so that root can revoke for a site of another user.
+// replace replaces a file in one step. Only the owner of the directory can read the new file, so that root can revoke
+// for a site of another user.
 func replace(path string, data []byte) error {
 	err := durable.Replace(path, 0o600, func(f *os.File) error {
 		_, err := f.Write(data)

@@ -29,8 +29,8 @@ const (
 // roles are the roles with keys in files, in the order in which the files are created.
 var roles = []Role{User, Operator, Node, Service}
 
-// signed are all roles of credentials. A role that is not in the list roles has a derived key until this key is
-// rotated. So a site that does not use the role needs no file for it.
+// signed are all roles of credentials. A role outside of the list roles has a derived key until the key is rotated, so
+// a site that does not use the role needs no file.
 var signed = append(slices.Clone(roles), Peer, Joiner, Door)
 
 // name stands for the name in the credentials; the server replaces it in a template.
@@ -58,10 +58,9 @@ func permissions(role Role, site messages.Name) jwt.Permissions {
 	}
 }
 
-// servicePermissions lets an actor read everything, answer, send requests in its own name and in its site's name,
-// publish to agents, and use the site's streams. An actor answers to inboxes, whose subjects have two or three tokens.
-// It may publish to all such subjects, because no pattern matches only the inboxes. In the names of other accounts, the
-// depot asks about tasks, and the auctioneer reads output and passes on the streams of visiting jobs.
+// servicePermissions lets an actor read everything, answer requests, send requests in its own and in its site's name,
+// publish to agents, and use the site's streams. The actor may publish to all subjects of two or three tokens, because
+// no pattern matches only inboxes. The depot and the auctioneer also ask in the names of other accounts.
 func servicePermissions(site messages.Name) jwt.Permissions {
 	publish := jwt.StringList{
 		"*.*", "*.*.*",
@@ -89,8 +88,8 @@ func servicePermissions(site messages.Name) jwt.Permissions {
 	}
 }
 
-// userPermissions lets a user send, in its own name, the requests that the table of verbs allows to users. The user
-// may also ask any node's agent for logs and streams, and read the answers.
+// userPermissions lets a user send, in its own name, the requests that the table of verbs allows to users. The user may
+// also ask any node's agent for logs and streams, and read the answers.
 func userPermissions(site messages.Name) jwt.Permissions {
 	return jwt.Permissions{
 		Pub: jwt.Permission{Allow: append(asks(schema.Users, site), messages.LogsSubject(site, "*", name), agent.StreamSubject(site, "*", name))},
@@ -108,9 +107,9 @@ func asks(callers schema.Callers, site messages.Name) (list jwt.StringList) {
 	return list
 }
 
-// nodePermissions lets an agent send requests to its own site's auctioneer and depot, read the vectors and its own
-// directives, and answer requests for its logs and streams. NATS can allow a client to answer on any reply subject.
-// That is not used, because an agent and a user who names the reply subject could then publish anything together.
+// nodePermissions lets an agent send requests to its site's auctioneer and depot, read vectors and its directives, and
+// answer requests for its logs and streams. The agent may not answer on any other reply subject, because a user could
+// name any subject there.
 func nodePermissions(site messages.Name) jwt.Permissions {
 	return jwt.Permissions{
 		Pub: jwt.Permission{Allow: append(asks(schema.Nodes, site), messages.LogsReplyPrefix(name, "*")+".>")},
@@ -125,8 +124,6 @@ func nodePermissions(site messages.Name) jwt.Permissions {
 }
 
 // askerPermissions lets some callers send their requests in the table of verbs and hear the replies, and nothing else.
-// A service of another site may send the requests between sites. The holder of a join token may ask for its node's
-// credentials. A door may ask for a user's credentials.
 func askerPermissions(callers schema.Callers, site messages.Name) jwt.Permissions {
 	return jwt.Permissions{
 		Pub: jwt.Permission{Allow: asks(callers, site)},
@@ -134,8 +131,8 @@ func askerPermissions(callers schema.Callers, site messages.Name) jwt.Permission
 	}
 }
 
-// limits returns the limits of a connection of a role. Connections of users, operators, holders of tokens and doors are
-// bounded, because a subscription takes memory on every server, and a message is copied for each reader.
+// limits returns the limits of a connection of a role. It bounds connections of users, operators, holders of tokens and
+// doors, because a subscription takes memory on every server.
 func limits(role Role) jwt.NatsLimits {
 	switch role {
 	case User, Operator:
@@ -146,9 +143,8 @@ func limits(role Role) jwt.NatsLimits {
 	return jwt.NatsLimits{Subs: jwt.NoLimit, Data: jwt.NoLimit, Payload: jwt.NoLimit}
 }
 
-// Limits of a user's connection. All replies come to one subscription. The largest request, in
-// bytes, is a piece of a file or a job of many stages. The holder of a token, and a door, make small
-// requests.
+// Limits of a user's connection. All replies come to one subscription. The largest request, in bytes, is a piece of a
+// file or a job of many stages. Holders of tokens, and doors, make small requests.
 const (
 	userSubs      = 1_000
 	userPayload   = 2 << 20
@@ -156,10 +152,9 @@ const (
 	joinerPayload = 4 << 10
 )
 
-// checkName returns an error for a name that the role cannot have. The name of a service is "$" and an actor, such as
-// "$bank". The name of a peer's bank is "$" and the site, such as "$west". The name of a token's holder is "$" and the
-// identifier of the token. The name of a door is "$door-" and a name, such as "$door-login1". All other roles have
-// names that users may choose, such as "alice".
+// checkName returns an error for a name that the role cannot have. The names of services ("$bank"), peers' banks
+// ("$west"), holders of tokens and doors ("$door-login1") begin with "$". Other roles have names that users may choose,
+// such as "alice".
 func checkName(role Role, n messages.Name) error {
 	actor, isService := strings.CutPrefix(n, "$")
 	known := isService && slices.Contains([]string{messages.Auctioneer, messages.Bank, messages.Estimator, messages.Depot, messages.Admission, messages.Links}, actor)

@@ -21,10 +21,10 @@ const (
 	nextSuffix = ".next" // the next key
 )
 
-// bankFile has the key that signs for the site, if this is not the account's key.
+// bankFile has the key that signs for the site, if it is not the account's key.
 const bankFile = "bank.nk"
 
-// Names of the keys that can be rotated. The names for roles are "user-role" and so on.
+// Names of the keys that can be rotated. For roles they are "user-role" and so on.
 const (
 	OperatorKey = "operator"
 	BankKey     = "bank"
@@ -40,10 +40,10 @@ func Rotatable() []string {
 	return names
 }
 
-// Rotate begins the rotation of a key. After that, there are two keys. For a role, the new key signs, and credentials
-// of both are valid. For the operator, the new key signs the accounts. For the bank and the account, the old key
-// continues to sign, and Rotate returns the new one. Before [Authority.Finish], the operator must make the new key
-// known: the bank's key to peers, the account's key to the site's hosts.
+// Rotate begins the rotation of a key; then there are two keys. A role's new key signs, and credentials of both keys
+// are valid. The operator's new key signs the accounts. For the bank and the account, the old key still signs, and
+// Rotate returns the new key. Before [Authority.Finish], the operator must tell the bank's new key to the peers, or the
+// account's new key to the site's hosts.
 func (d *directory) Rotate(name string) (public string, err error) {
 	file, kind, err := rotating(name)
 	if err != nil {
@@ -73,8 +73,8 @@ func (d *directory) Rotate(name string) (public string, err error) {
 	return publicKey(fresh), d.Reload()
 }
 
-// supersede keeps the current key as the old one and replaces it by a new one. It writes the old one first. So after a
-// crash in between, both files have the current key.
+// supersede keeps the current key as the old one and replaces it. It writes the old one first, so after a crash in
+// between, both files have the current key.
 func (d *directory) supersede(name, path string, seed []byte) error {
 	held := d.held.Load()
 	present := held.operator
@@ -92,8 +92,7 @@ func (d *directory) supersede(name, path string, seed []byte) error {
 }
 
 // Finish ends a rotation. For a role or the operator, it deletes the old key, so credentials that it signed are
-// refused. For the bank, the new key begins to sign. For the account, the new key begins to sign, and the old one is
-// deleted.
+// refused. For the bank and the account, the new key begins to sign; the account's old key is deleted.
 func (d *directory) Finish(name string) error {
 	file, _, err := rotating(name)
 	if err != nil {
@@ -121,7 +120,6 @@ func (d *directory) Finish(name string) error {
 	return d.Reload()
 }
 
-// rotating returns the file and the kind of a key that can be rotated.
 func rotating(name string) (file string, kind nkeys.PrefixByte, err error) {
 	switch name {
 	case OperatorKey:
@@ -139,7 +137,7 @@ func rotating(name string) (file string, kind nkeys.PrefixByte, err error) {
 	return "", 0, messages.Errorf(messages.Invalid, "key %q: is not one of %s", name, spelling.List(Rotatable()))
 }
 
-// makeKey makes a key. It returns the key and the text of its file.
+// makeKey returns a new key and the text of its file.
 func makeKey(kind nkeys.PrefixByte) (nkeys.KeyPair, []byte, error) {
 	pair, err := nkeys.CreatePair(kind)
 	if err != nil {
@@ -152,8 +150,8 @@ func makeKey(kind nkeys.PrefixByte) (nkeys.KeyPair, []byte, error) {
 	return pair, append(seed, '\n'), nil
 }
 
-// Reload reads the keys again, because another process may have changed them. If there is an error, the earlier keys
-// stay in use.
+// Reload reads the keys again, because another process may have changed them. After an error, the earlier keys stay in
+// use.
 func (d *directory) Reload() error {
 	held, err := readKeys(d.dir, d.site)
 	if err != nil {
@@ -163,14 +161,12 @@ func (d *directory) Reload() error {
 	return nil
 }
 
-// Changed reports whether the directory has changed since its keys were read. It is cheaper
-// than Reload.
+// Changed reports whether the directory has changed since its keys were read. It is cheaper than Reload.
 func (d *directory) Changed() (bool, error) {
 	now, err := stampOf(d.dir)
 	return err == nil && now != d.held.Load().stamp, err
 }
 
-// stampOf returns a text that changes whenever a file of a keys directory changes.
 func stampOf(dir string) (stamp string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -19,14 +19,13 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// line is a connection that reports when the server has closed it.
 type line struct {
 	*nats.Conn
 	creds []byte
 	cut   chan struct{}
 }
 
-// line opens a connection with new credentials. The connection does not reconnect.
+// This connection has new credentials, and does not reconnect.
 func (s site) line(role Role, n messages.Name) *line {
 	s.Helper()
 	creds, err := s.Issue(role, n)
@@ -42,7 +41,6 @@ func (s site) line(role Role, n messages.Name) *line {
 	return l
 }
 
-// admits reports whether the server accepts credentials now.
 func (s site) admits(creds []byte) bool {
 	s.Helper()
 	nc, err := nats.Connect(s.url, nats.UserCredentialBytes(creds))
@@ -61,7 +59,6 @@ func (s site) refresh() {
 	}
 }
 
-// awaitCut waits until the server has closed a connection.
 func (s site) awaitCut(l *line, what string) {
 	s.Helper()
 	select {
@@ -79,8 +76,8 @@ func (s site) alive(l *line, what string) {
 	}
 }
 
-// TestRotationOfARoleHasAnOverlap rotates the key of a role. Until the end of the rotation, a running server must
-// accept credentials of both keys, and after it only credentials of the new key. Other roles must not notice it.
+// TestRotationOfARoleHasAnOverlap rotates the key of a role. A running server must accept credentials of both keys
+// until the end of the rotation, and then only of the new key. Other roles must not notice it.
 func TestRotationOfARoleHasAnOverlap(t *testing.T) {
 	s := newSite(t)
 	alice, node := s.line(User, "alice"), s.line(Node, "node1")
@@ -111,7 +108,7 @@ func TestRotationOfARoleHasAnOverlap(t *testing.T) {
 	}
 }
 
-// TestRotationOfADerivedRole rotates the key of a role whose key is derived. The role must then have a key file.
+// A role with a derived key must have a key file after its rotation.
 func TestRotationOfADerivedRole(t *testing.T) {
 	s := newSite(t)
 	old := s.line(Peer, "$east")
@@ -128,7 +125,7 @@ func TestRotationOfADerivedRole(t *testing.T) {
 	s.alive(s.line(Peer, "$east"), "a peer, of the new key")
 }
 
-// TestRevokedNameIsCutOff revokes a name. All its connections must be closed at once, under every key, and no others.
+// When a name is revoked, all its connections must be closed at once, under every key. Other names must stay connected.
 // Credentials that are issued afterwards must be valid.
 func TestRevokedNameIsCutOff(t *testing.T) {
 	s := newSite(t)
@@ -167,7 +164,7 @@ func TestRevokedNameIsCutOff(t *testing.T) {
 	s.alive(s.line(User, "alice"), "alice, issued a third time")
 }
 
-// TestRevokedKey revokes a key that does not follow from a name.
+// This key does not follow from a name.
 func TestRevokedKey(t *testing.T) {
 	s := newSite(t)
 	alice := s.line(User, "alice")
@@ -188,8 +185,8 @@ func TestRevokedKey(t *testing.T) {
 	}
 }
 
-// TestRotationOfTheOperator rotates the operator's key. A running server must continue and accept later changes. A
-// new server must trust the new key. The rotation may end when all servers have restarted.
+// When the operator's key is rotated, a running server must continue and accept later changes. A new server must trust
+// the new key. The rotation may end when all servers have restarted.
 func TestRotationOfTheOperator(t *testing.T) {
 	s := newSite(t)
 	alice := s.line(User, "alice")
@@ -217,8 +214,8 @@ func TestRotationOfTheOperator(t *testing.T) {
 	s.alive(alice, "alice")
 }
 
-// TestRotationOfTheBanksKey rotates the bank's key. The old key must sign until the end. With only the account's key,
-// it must be possible to tell signatures of the new key from signatures of a stranger.
+// The bank's old key must sign until the end of a rotation. With only the account's key, signatures of the new key must
+// be known from a stranger's.
 func TestRotationOfTheBanksKey(t *testing.T) {
 	a, _ := Made(t)
 	account, err := a.PublicKey()
@@ -254,9 +251,9 @@ func TestRotationOfTheBanksKey(t *testing.T) {
 	}
 }
 
-// TestRotationOfTheAccountsKey rotates the account's key. Earlier credentials must stay valid, because the account's
-// name stays. A stolen key of the account must open nothing, before and after its rotation. What the old key endorses
-// after the rotation must not be accepted.
+// When the account's key is rotated, earlier credentials must stay valid, because the account's name stays. A stolen
+// key of the account must open nothing, before and after. What the old key endorses after the rotation must not be
+// accepted.
 func TestRotationOfTheAccountsKey(t *testing.T) {
 	s := newSite(t)
 	name, stolen := s.AccountKey(), natstest.Seed(t, s.dir, "account.nk")
@@ -326,8 +323,7 @@ func TestRotateRefuses(t *testing.T) {
 	}
 }
 
-// TestChangesShow changes the keys in another process. Changed must report the change, also if it came right after the
-// keys were read.
+// Changed must report a change by another process, also right after the keys were read.
 func TestChangesShow(t *testing.T) {
 	a, dir := Made(t)
 	other, err := Open(dir)
@@ -356,8 +352,7 @@ func TestChangesShow(t *testing.T) {
 	}
 }
 
-// TestUsersConnectionsAreBounded checks that a user cannot send messages larger than any request, or fill the servers
-// with subscriptions. A service can.
+// A user must not send messages larger than any request, or fill the servers with subscriptions. A service can.
 func TestUsersConnectionsAreBounded(t *testing.T) {
 	s := newSite(t)
 	big := make([]byte, UserPayload+1)

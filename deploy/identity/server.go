@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// trusted returns the operator's key for a public key. This is the current key or the earlier one.
+// trusted returns the operator's key for a public key, the current one or the earlier one.
 func (k *keys) trusted(public string) (nkeys.KeyPair, error) {
 	for _, pair := range []nkeys.KeyPair{k.operator, k.oldOperator} {
 		if pair != nil && publicKey(pair) == public {
@@ -26,8 +26,8 @@ func (k *keys) systemClaims() *jwt.AccountClaims {
 	return claims
 }
 
-// accountClaims returns the claims of CANDOR: JetStream without limits (the server limits the
-// disk), no bearer tokens, and a scope for each role.
+// accountClaims returns the claims of CANDOR: JetStream without limits (the server limits the disk), no bearer tokens,
+// and a scope for each role.
 func (k *keys) accountClaims() *jwt.AccountClaims {
 	claims := jwt.NewAccountClaims(k.name)
 	claims.Name = Account
@@ -55,8 +55,8 @@ func (k *keys) scope(role Role, key string) *jwt.UserScope {
 	return scope
 }
 
-// Internal returns the authority of the ports between the site's hosts. It is derived from a
-// signature by the system account's key. This signature never leaves the process.
+// Internal returns the authority of the ports between the site's hosts. It is derived from a signature by the system
+// account's key, which never leaves the process.
 func (a *Authority) Internal() (*certificate.Internal, error) {
 	signature, err := a.held.Load().system.Sign([]byte("candor certificates between the hosts of " + messages.Name(a.site)))
 	if err != nil {
@@ -65,9 +65,8 @@ func (a *Authority) Internal() (*certificate.Internal, error) {
 	return certificate.NewInternal(a.site, [32]byte(signature[:32]))
 }
 
-// RouteSecret returns the secret with which the servers of the site's cluster prove that they
-// have the site's keys. It is derived from a signature by the system account's key. This signature
-// never leaves the process.
+// RouteSecret returns the secret with which the servers of the site's cluster prove that they have the site's keys. It
+// is derived from a signature by the system account's key, which never leaves the process.
 func (a *Authority) RouteSecret() (string, error) {
 	signature, err := a.held.Load().system.Sign([]byte("candor cluster routes of " + messages.Name(a.site)))
 	if err != nil {

@@ -9,15 +9,14 @@ import (
 // signer signs for the site's bank, and says with which keys others can check the signatures.
 type signer struct{ *directory }
 
-// Sign signs data for the site with the bank's key. Before a first rotation this is the
-// account's key, whose public half is in every credentials file that the site issues.
+// Sign signs data for the site with the bank's key. Before a first rotation this is the account's key, whose public
+// half is in every credentials file.
 func (s signer) Sign(data []byte) ([]byte, error) { return s.held.Load().bank.Sign(data) }
 
 // PublicKey returns the key that checks signatures of Sign.
 func (s signer) PublicKey() (string, error) { return s.held.Load().bank.PublicKey() }
 
-// NextKey returns the key that Sign will use after the rotation of the bank's key, "" if no
-// rotation is under way.
+// NextKey returns the key that Sign will use after the rotation of the bank's key, or "".
 func (s signer) NextKey() string {
 	if next := s.held.Load().next; next != nil {
 		return publicKey(next)
@@ -25,12 +24,12 @@ func (s signer) NextKey() string {
 	return ""
 }
 
-// AccountKey returns the first public key of the site's account. It is the account's name,
-// whichever key signs for it now.
+// AccountKey returns the first public key of the site's account. It is the account's name, whichever key signs for it
+// now.
 func (s signer) AccountKey() string { return s.held.Load().name }
 
-// Endorse signs, with the account's key, that another key signs for the site. So whoever knows
-// the account's key can check signatures of later keys.
+// Endorse signs, with the account's key, that another key signs for the site. Whoever knows the account's key can then
+// check signatures of later keys.
 func (s signer) Endorse(key string) ([]byte, error) {
 	signature, err := s.held.Load().account.Sign(money.EndorsedKey(s.site, key))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // How long credentials for the system account are valid: for one command of an operator, and for a part of the site,
-// which makes new ones at each connection.
+// which makes new credentials at each connection.
 const (
 	ForCommand = 5 * time.Minute
 	ForService = 24 * time.Hour
@@ -25,8 +25,7 @@ func (a *Authority) SystemCredentials(life time.Duration) (Credentials, error) {
 	})
 }
 
-// RoleOf returns the role whose credentials a public key signs, or "" if there is none. During a rotation it also
-// knows the earlier key.
+// RoleOf returns the role whose credentials a public key signs, or "". During a rotation it also knows the earlier key.
 func (a *Authority) RoleOf(issuer string) Role {
 	k := a.held.Load()
 	for _, role := range signed {

@@ -92,7 +92,6 @@ func Start(c Config) (*Links, error) {
 // Close ends the service.
 func (l *Links) Close() error { return l.service.Stop() }
 
-// status answers an operator's request about the whole site.
 func (l *Links) status(ctx context.Context, caller messages.Name, _ messages.Empty) (clearing.LinksReply, error) {
 	if !slices.Contains(l.c.Operators, caller) {
 		return clearing.LinksReply{}, messages.Errorf(messages.PermissionDenied, "account %q may not see how the site is linked: ask an operator of the site", caller)
@@ -109,7 +108,6 @@ func (l *Links) status(ctx context.Context, caller messages.Name, _ messages.Emp
 	return reply, err
 }
 
-// own handles requests from other hosts of the site for the links of this host.
 func (l *Links) own(_ context.Context, caller messages.Name, _ messages.Empty) (clearing.LinksReply, error) {
 	if caller != messages.ServiceIdentity(messages.Links) {
 		return clearing.LinksReply{}, messages.Errorf(messages.PermissionDenied, "account %q may not ask a host: ask the site", caller)
@@ -118,7 +116,6 @@ func (l *Links) own(_ context.Context, caller messages.Name, _ messages.Empty) (
 	return clearing.LinksReply{Site: l.c.Site, Links: links, At: messages.TimeOf(time.Now())}, err
 }
 
-// gather collects the links of all hosts.
 func (l *Links) gather(ctx context.Context, reply *clearing.LinksReply) error {
 	here, err := l.connections()
 	if err != nil {
@@ -150,7 +147,6 @@ func (l *Links) gather(ctx context.Context, reply *clearing.LinksReply) error {
 	return nil
 }
 
-// connections lists the connections of this process's server.
 func (l *Links) connections() ([]clearing.Link, error) {
 	all, err := l.c.Server.Leafz(nil)
 	if err != nil {
@@ -169,7 +165,6 @@ func (l *Links) connections() ([]clearing.Link, error) {
 	return links, nil
 }
 
-// trips sends every peer's bank a small request.
 func (l *Links) trips(ctx context.Context) []clearing.PeerTrip {
 	names := slices.Sorted(maps.Values(l.c.Peers()))
 	trips := make([]clearing.PeerTrip, len(names))

@@ -15,7 +15,6 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// leafs is a server with some leaf connections.
 type leafs []*server.LeafInfo
 
 func (l leafs) Leafz(*server.LeafzOptions) (*server.Leafz, error) {
@@ -40,7 +39,6 @@ func host(t *testing.T, net *bus.Network, name messages.Name, l leafs) *Links {
 	return started
 }
 
-// bank answers requests as the bank of a peer.
 func bank(t *testing.T, net *bus.Network, site messages.Name, answer error) {
 	t.Helper()
 	b := net.Connect(messages.ServiceIdentity(messages.Bank))
@@ -67,8 +65,8 @@ func status(t *testing.T, net *bus.Network, name messages.Name) (clearing.LinksR
 	return bus.Call[clearing.LinksReply](ctx, b, messages.Subject("west", messages.Links, messages.VerbStatus, name), messages.Empty{})
 }
 
-// TestOneHostAnswersForAll asks one host. Its answer must have the links of every host, and name silent hosts and
-// peers whose bank does not answer. A refusal by the bank counts as an answer.
+// The answer of one host must have the links of every host, and name silent hosts and peers whose bank does not answer.
+// A refusal by the bank counts as an answer.
 func TestOneHostAnswersForAll(t *testing.T) { synctest.Test(t, oneHostAnswersForAll) }
 
 func oneHostAnswersForAll(t *testing.T) {

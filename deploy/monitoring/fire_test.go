@@ -42,8 +42,7 @@ func readCases(t *testing.T) (c cases) {
 	return c
 }
 
-// TestEachRuleHasCases checks that the case of a healthy site has all metrics and no alert, and that each rule has a
-// case in which its alert fires.
+// The case of a healthy site must have all metrics and no alert, and each rule a case in which its alert fires.
 func TestEachRuleHasCases(t *testing.T) {
 	c := readCases(t)
 	well := map[string]bool{}

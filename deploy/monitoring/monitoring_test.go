@@ -72,11 +72,9 @@ func readDashboard(t *testing.T) (d dashboard) {
 // functions are the only functions of PromQL that the files use.
 var functions = []string{"rate", "increase", "absent", "histogram_quantile", "max_over_time", "sum", "min", "max", "count"}
 
-// ofTargets are labels that the scrape configuration adds to a target, and the label replica, which a site adds to
-// the metrics of its replicas.
+// ofTargets are labels that the scrape configuration adds to a target, and the label replica, which a site adds.
 var ofTargets = []string{"site", "job", "instance", "replica"}
 
-// check checks that all metrics in an expression exist.
 func check(t *testing.T, where, expression string, known map[string]metric) {
 	t.Helper()
 	n := namesIn(expression)
@@ -107,8 +105,7 @@ func check(t *testing.T, where, expression string, known map[string]metric) {
 // own matches the names of this program's metrics.
 var own = regexp.MustCompile(`\bcandor_[a-z_]+`)
 
-// TestMetricsExist starts a site. It must have each metric that the rules and the dashboard use, with each label and
-// each value of a label.
+// A site must have each metric that the rules and the dashboard use, with each label and each value of a label.
 func TestMetricsExist(t *testing.T) {
 	known := fresh(t)
 	for _, r := range readRules(t) {
@@ -133,7 +130,6 @@ func TestMetricsExist(t *testing.T) {
 	}
 }
 
-// TestNames checks that namesIn finds the names in expressions.
 func TestNames(t *testing.T) {
 	got := namesIn(`histogram_quantile(0.99, sum by (site, le) (rate(a_bucket{verb="x",kind!~"b|c{d}"}[5m]))) > 5e9 or on (job) max_over_time(count(b)[1d:5m]) == 0`)
 	want := names{
@@ -151,7 +147,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestRules checks that each alert has a unique name, a severity and an explanation.
+// Each alert must have a unique name, a severity and an explanation.
 func TestRules(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range readRules(t) {
@@ -168,7 +164,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestDashboard checks that panels have unique numbers and an explanation, and do not overlap.
+// Panels must have unique numbers and an explanation, and not overlap.
 func TestDashboard(t *testing.T) {
 	d := readDashboard(t)
 	if d.Title == "" || d.UID == "" || len(d.Panels) == 0 {

@@ -18,7 +18,7 @@ import (
 type metric map[string][]string
 
 // fresh starts a site on which nothing has happened, and returns its metrics by name. If a new site lacks a series, a
-// rule that looks for an increase cannot see the first event of this series.
+// rule that looks for an increase misses the first event of this series.
 func fresh(t *testing.T) map[string]metric {
 	t.Helper()
 	c := embedded.Default()
@@ -60,7 +60,7 @@ var (
 	matcher  = regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)\s*"([^"]*)"`)
 )
 
-// checkValues compares the label values that an expression selects or excludes with the label values of a new site.
+// The label values that an expression selects or excludes must exist on a new site.
 func checkValues(t *testing.T, where, expression string, known map[string]metric) {
 	t.Helper()
 	for _, s := range selector.FindAllStringSubmatch(expression, -1) {

@@ -14,8 +14,8 @@ func PeerAccount(keys string, peer messages.Name) (string, error) {
 	return authority.LinkAccount(peer)
 }
 
-// PeerCredentials returns credentials for the servers of a peer. With these, the servers can connect to this site's hub
-// only as leaf nodes of the shared account.
+// PeerCredentials returns credentials with which the servers of a peer can connect to this site's hub, only as leaf
+// nodes of the shared account.
 func PeerCredentials(keys string, peer messages.Name) ([]byte, error) {
 	authority, err := identity.Open(keys)
 	if err != nil {

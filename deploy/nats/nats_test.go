@@ -27,7 +27,6 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// patience is the longest wait for something that must happen.
 const patience = await.Patience
 
 // place is the directory with the files and keys of a site's servers.
@@ -55,8 +54,8 @@ func (p *place) write(file string, text []byte) {
 	}
 }
 
-// settle writes the configurations into the place. It replaces the usual directories by the directory of the place, the
-// ports by free ports, and the other texts in the argument replace.
+// settle writes the configurations into the place. It replaces the usual directories, the ports by free ports, and the
+// other texts in the argument replace.
 func (p *place) settle(replace []string, peers ...messages.Name) {
 	p.Helper()
 	accounts, err := Accounts(p.keys, peers...)
@@ -81,7 +80,7 @@ func (p *place) settle(replace []string, peers ...messages.Name) {
 	}
 }
 
-// certify gives each place a self-signed certificate. All places trust all these certificates.
+// certify gives each place a self-signed certificate, which all places trust.
 func certify(t *testing.T, places ...*place) {
 	t.Helper()
 	var all []byte
@@ -112,7 +111,7 @@ func certify(t *testing.T, places ...*place) {
 	}
 }
 
-// check reads a configuration as "nats-server -t" does. A warning counts as an error.
+// check reads a configuration like "nats-server -t". A warning counts as an error.
 func (p *place) check(file string) *server.Options {
 	p.Helper()
 	o := &server.Options{CheckConfig: true}
@@ -130,7 +129,6 @@ func (p *place) run(file string) (*server.Server, *server.Options) {
 	return natstest.Run(p, o), o
 }
 
-// connect connects to a server of the place with the credentials of a name.
 func (p *place) connect(s *server.Server, role identity.Role, name messages.Name) *nats.Conn {
 	p.Helper()
 	authority, err := identity.Open(p.keys)
@@ -166,7 +164,7 @@ func (p *place) insider(s *server.Server) *nats.Conn {
 	return conn
 }
 
-// TestConfigurations checks that the server finds no fault in the configurations.
+// The server must find no fault in the configurations.
 func TestConfigurations(t *testing.T) {
 	t.Setenv("CANDOR_HOST", "rack1")
 	west, east := newPlace(t, "west"), newPlace(t, "east")
@@ -198,7 +196,7 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// TestOneSite connects with credentials of the site's keys. They must be accepted.
+// Credentials of the site's keys must be accepted.
 func TestOneSite(t *testing.T) {
 	t.Setenv("CANDOR_HOST", "rack1")
 	west := newPlace(t, "west")
@@ -212,7 +210,6 @@ func TestOneSite(t *testing.T) {
 	}
 }
 
-// answer answers requests on a subject with the subject itself.
 func answer(t *testing.T, conn *nats.Conn, subject string) {
 	t.Helper()
 	if _, err := conn.Subscribe(subject, func(m *nats.Msg) { _ = m.Respond([]byte(m.Subject)) }); err != nil {
@@ -223,7 +220,6 @@ func answer(t *testing.T, conn *nats.Conn, subject string) {
 	}
 }
 
-// ask sends one request, and checks that the answer is the subject.
 func ask(conn *nats.Conn, subject string) error {
 	reply, err := conn.Request(subject, nil, patience)
 	if err != nil {
@@ -235,7 +231,6 @@ func ask(conn *nats.Conn, subject string) error {
 	return nil
 }
 
-// link runs west as a hub, and east as its leaf.
 func link(t *testing.T) (west, east *place, hub, leaf *server.Server) {
 	var listening *server.Options
 	west, east = newPlace(t, "west"), newPlace(t, "east")
@@ -259,8 +254,8 @@ func link(t *testing.T) (west, east *place, hub, leaf *server.Server) {
 	return west, east, hub, leaf
 }
 
-// TestLeafs checks that the services of two owners' sites reach each other with the requests between sites. Nobody else
-// may send over the link, and no other request may pass.
+// The services of two owners' sites must reach each other with the requests between sites. Nobody else may send over
+// the link, and no other request may pass.
 func TestLeafs(t *testing.T) {
 	west, east, hub, leaf := link(t)
 	atWest, atEast := west.connect(hub, identity.Service, "$bank"), east.connect(leaf, identity.Service, "$bank")
@@ -301,7 +296,7 @@ func eventually(conn *nats.Conn, subject string) error {
 	}
 }
 
-// TestPeerCredentialsAreForLeafs checks that a client cannot connect with a peer's credentials.
+// A client must not connect with a peer's credentials.
 func TestPeerCredentialsAreForLeafs(t *testing.T) {
 	west, _, hub, _ := link(t)
 	creds, err := PeerCredentials(west.keys, "east")
@@ -316,7 +311,7 @@ func TestPeerCredentialsAreForLeafs(t *testing.T) {
 	}
 }
 
-// TestPeersAreRefused checks that invalid names, the site itself, and repeated names are refused as peers.
+// Invalid names, the site itself, and repeated names must be refused as peers.
 func TestPeersAreRefused(t *testing.T) {
 	west := newPlace(t, "west")
 	for _, peers := range [][]messages.Name{{"West!"}, {""}, {"../x"}, {"west"}, {"east", "east"}} {

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestReleasesAreTheOnesOfTheProgram compares the file "releases" with what the program knows: each line has the name,
-// the level and the commit of a release. If the source has a Git history, the commits must be in it.
+// The file "releases" must agree with the program: each line has the name, the level and the commit of a release. If
+// the source has a Git history, the commits must be in it.
 func TestReleasesAreTheOnesOfTheProgram(t *testing.T) {
 	text, err := os.ReadFile("releases")
 	if err != nil {

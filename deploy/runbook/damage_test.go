@@ -45,7 +45,6 @@ func fileTable(t *testing.T) (rows []row) {
 
 var inTicks = regexp.MustCompile("`([^`]+)`")
 
-// rowOf returns the first row of the table that matches a file.
 func rowOf(rows []row, file string) (row, bool) {
 	for _, r := range rows {
 		dir, all := strings.CutSuffix(r.pattern, "/")
@@ -61,8 +60,8 @@ func rowOf(rows []row, file string) (row, bool) {
 	return row{}, false
 }
 
-// filesOf returns the regular files and sockets in a directory. The test fails for a file that the runbook's table
-// does not have.
+// filesOf returns the regular files and sockets in a directory. The test fails for a file that the runbook's table does
+// not have.
 func filesOf(t *testing.T, dir string) (files []string) {
 	t.Helper()
 	rows := fileTable(t)
@@ -85,7 +84,6 @@ func filesOf(t *testing.T, dir string) (files []string) {
 	return files
 }
 
-// ruin is a kind of damage to a file.
 type ruin string
 
 const (
@@ -154,8 +152,8 @@ type patient struct {
 	made     time.Time
 }
 
-// freshFor is how long the copy of the site's state can be used. After this time, the lease of the site's task and the
-// hold of its job have expired, and the answers differ.
+// freshFor is how long the copy of the site's state can be used. Then the lease of its task and the hold of its job
+// have expired, and the answers differ.
 const freshFor = 30 * time.Minute
 
 func (p *patient) begin() *await.Process {
@@ -166,7 +164,7 @@ func (p *patient) begin() *await.Process {
 	return started
 }
 
-// questions are commands of a user or an operator whose answers no damage may change.
+// No damage may change the answers to these commands.
 var questions = []string{
 	"account --account alice", "account --account bob", "statement --account alice",
 	"jobs --account operator --all-accounts --state Completed,Failed --json",
@@ -174,8 +172,8 @@ var questions = []string{
 	"books --full", "bank verify",
 }
 
-// varying matches parts of answers that differ at each start. One of them is the number of transfers, because the
-// hold of a running job is extended.
+// varying matches parts of answers that differ at each start, such as the number of transfers: the hold of a running
+// job is extended.
 var varying = regexp.MustCompile(`(?m)recomputed from \d+ records|verify: \d+ records|up to [0-9a-f]{64}|\d+ checkpoints? signed.*|\d+ signed, \d+ marked, \d+ forced.*|^Acting as.*\n|\d+ balances are|Transfers +\d+|\d+ transfers`)
 
 // ask runs the questions. It returns the answers and the fetched files.
@@ -234,7 +232,6 @@ func newPatient(t *testing.T, binary string, replicas int) *patient {
 	return p
 }
 
-// stack matches the output of a Go program that fails without an error message.
 var stack = regexp.MustCompile(`goroutine \d+ \[|panic: |SIGSEGV|fatal error: `)
 
 // treat damages files of a copy, starts the site with it, and checks the result.
@@ -280,7 +277,7 @@ func (p *patient) treat(r *rand.Rand, kind ruin, files []string) {
 }
 
 // work runs a job, and reports whether it completed. It stops waiting if the texts about the job and the nodes name a
-// damaged file: a node that cannot start tasks is in quarantine, and the job waits for another node.
+// damaged file: a node that cannot start tasks is in quarantine.
 func (p *patient) work(files []string) (out string, done bool) {
 	p.Helper()
 	out = p.try("submit --account bob --chdir - --script --budget 10 --input in.txt --output result job.sh")
@@ -313,7 +310,7 @@ func (p *patient) awaited(site *await.Process) (refused bool) {
 	}
 }
 
-// compare checks that each answer is the same as before, or names a damaged file.
+// Each answer must be the same as before, or name a damaged file.
 func (p *patient) compare(after map[string]string, files []string, said string) {
 	p.Helper()
 	for q, was := range p.before {
@@ -337,7 +334,7 @@ func (p *patient) unchecked(file string) bool {
 }
 
 // named reports whether a text names one of the files. For a log, its directory is enough; for JetStream, the word
-// depot is enough, because users know it.
+// depot, which users know.
 func named(text string, files []string) bool {
 	return slices.ContainsFunc(files, func(f string) bool {
 		return strings.Contains(text, f) ||
@@ -348,7 +345,6 @@ func named(text string, files []string) bool {
 
 var ofReplica = regexp.MustCompile(`^(auctioneer|bank)/\d+/`)
 
-// alike returns the paths of a file at all replicas.
 func (p *patient) alike(file string) (all []string) {
 	same := func(f string) string {
 		f = ofReplica.ReplaceAllString(f, "$1/*/")
@@ -364,9 +360,9 @@ func (p *patient) alike(file string) (all []string) {
 
 var kinds = []ruin{flipped, truncated, zeroed, deleted}
 
-// damagedFiles flips bits in files of a site, and truncates, zeroes and deletes files. It does so for a site of one
-// replica and for a site of three. On the site of three, it damages a file at one replica or at all. By default it uses
-// a few random files; with CANDOR_DAMAGE=all it damages every file in each way.
+// damagedFiles flips bits in files of a site, and truncates, zeroes and deletes files. It damages a site of one
+// replica, and a site of three at one replica or at all. By default it uses a few random files; with CANDOR_DAMAGE=all
+// it damages every file in each way.
 func damagedFiles(t *testing.T, binary string) {
 	seed, err := strconv.ParseUint(os.Getenv("CANDOR_FIRST_SEED"), 10, 64)
 	if err != nil {
@@ -396,7 +392,6 @@ func damagedFiles(t *testing.T, binary string) {
 	}
 }
 
-// damageCase is one kind of damage to some files.
 type damageCase struct {
 	kind  ruin
 	files []string
@@ -425,7 +420,6 @@ func (p *patient) cases(only *regexp.Regexp) (all []damageCase) {
 	return all
 }
 
-// of returns the same patient for a subtest.
 func (p *patient) of(t *testing.T) *patient {
 	o, r, q := *p.operator, *p.racks, *p
 	o.T, r.operator, q.racks = t, &o, &r

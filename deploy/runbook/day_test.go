@@ -26,7 +26,7 @@ type day struct {
 }
 
 // dayOne does every line of the section Day one. An ordinary user with a home directory of mode 0700 submits the first
-// job, which works in this directory, and then a job that fails.
+// job, which works there, and then a job that fails.
 func dayOne(t *testing.T, binary string) {
 	u, err := user.Lookup(ordinary)
 	if os.Geteuid() != 0 || err != nil {
@@ -81,7 +81,6 @@ func dayOne(t *testing.T, binary string) {
 	}
 }
 
-// sectionBlocks returns the shell blocks of a section of the runbook.
 func sectionBlocks(t *testing.T, title string) (blocks []string) {
 	text, err := os.ReadFile("README.md")
 	if err != nil {
@@ -95,8 +94,8 @@ func sectionBlocks(t *testing.T, title string) (blocks []string) {
 	return blocks
 }
 
-// types runs the lines of a block in a shell. It runs them as the given user, or as root, who is the operator, if as is
-// nil. A line with systemctl starts all hosts, as the unit does.
+// types runs the lines of a block in a shell, as the given user or, if as is nil, as root, who is the operator. A line
+// with systemctl starts all hosts, like the unit.
 func (d *day) types(as *syscall.Credential, block string) string {
 	d.Helper()
 	var script strings.Builder
@@ -128,7 +127,6 @@ func (d *day) types(as *syscall.Credential, block string) string {
 	return string(out)
 }
 
-// give gives the ordinary user a copy of a file.
 func (d *day) give(path, name string) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -137,7 +135,7 @@ func (d *day) give(path, name string) {
 	d.own(name, string(text))
 }
 
-// The method own writes a file that belongs to the ordinary user.
+// This method writes a file that belongs to the ordinary user.
 func (d *day) own(name, text string) {
 	path := filepath.Join(d.home, name)
 	err := os.WriteFile(path, []byte(text), 0o600)

@@ -14,7 +14,7 @@ var (
 	faultRow     = regexp.MustCompile("(?m)^\\| .* \\| .* \\| `([A-Za-z0-9_]+)` \\|$")
 )
 
-// TestFaultsAreKeptFound checks that the test for each fault in the table exists.
+// The test for each fault in the table must exist.
 func TestFaultsAreKeptFound(t *testing.T) {
 	text, err := os.ReadFile("faults.md")
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 )
 
-// threeHosts does what the runbook says about hosts and keys, one procedure after another on one site. Jobs run
-// before, during and after.
+// threeHosts does what the runbook says about hosts and keys, one procedure after another on one site. Jobs run before,
+// during and after.
 func threeHosts(t *testing.T, binary string) {
 	r := newRacks(t, binary)
 	r.startAll("site.yaml")
@@ -48,7 +48,7 @@ func (r *racks) work() {
 	}
 }
 
-// upgrade restarts one host after another. A task runs on during this time.
+// upgrade restarts one host after another while a task runs on.
 func (r *racks) upgrade(work func()) {
 	if err := os.Mkdir(filepath.Join(r.dir, "work"), 0o700); err != nil { // next to the site's state, which no task can see
 		r.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// joinSites does what the runbook says about joining another site, at both ends. Then one site pays the other, a key
-// is rotated, and the sites part.
+// joinSites does what the runbook says about joining another site, at both ends. Then one site pays the other, a key is
+// rotated, and the sites part.
 func joinSites(t *testing.T, binary string) {
 	o := &operator{T: t, binary: binary, dir: t.TempDir()}
 	for i, site := range []string{"west", "east"} {
@@ -41,8 +41,8 @@ func joinSites(t *testing.T, binary string) {
 	partAlone(o)
 }
 
-// restoreAPeer restores a site from a backup that is older than trades with a peer, as the runbook says. Then the two
-// sites continue to trade.
+// restoreAPeer restores a site from a backup that is older than trades with a peer, as the runbook says. The two sites
+// must continue to trade.
 func restoreAPeer(o *operator, kill func()) {
 	o.Helper()
 	west, east := "--state west/state ", "--state east/state "
@@ -87,8 +87,7 @@ func restoreAPeer(o *operator, kill func()) {
 	}
 }
 
-// twoPorts returns an address on loopback with two free ports: for clients, and for other sites' servers. The address
-// belongs only to this site, so no connection uses the ports.
+// twoPorts returns a loopback address of one site with two free ports: for clients, and for other sites' servers.
 func twoPorts(t *testing.T, site int) (listen string) {
 	t.Helper()
 	const apart = 3200

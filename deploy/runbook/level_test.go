@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// buildNext builds the release after this source: the same program with the next level. The compiler reads another file
-// with the level in place of the real one.
+// buildNext builds this program with the next level. The compiler reads another file with the level in place of the
+// real one.
 func buildNext(t *testing.T) string {
 	file, err := filepath.Abs("../../messages/level.go")
 	if err != nil {
@@ -40,7 +40,7 @@ func buildNext(t *testing.T) string {
 	return build(t, "-overlay", list, "-ldflags", "-X github.com/candor-grid/candor/messages.version=v9.0.0")
 }
 
-// install replaces the program on all hosts. Processes that already run continue with the old program.
+// install replaces the program on all hosts. Running processes continue with the old one.
 func (r *racks) install(binary string) {
 	r.Helper()
 	if err := os.Rename(own(r.T, binary), r.binary); err != nil {
@@ -67,7 +67,7 @@ func levelRises(t *testing.T, binary string) {
 	r.install(next)
 	r.until("upgrade plan", "This program is candor v9.0.0", is, "1. On rack", "3. On rack", "4. Nodes on other machines (with a lower level now: node1, node2, node3; nodes on the hosts above are upgraded together with these hosts)", "5. candor upgrade finish", "Install the earlier release again")
 	again("rack3")
-	// If the leader has the earlier release, the command refuses. Otherwise, the leader refuses.
+	// If the leader has the earlier release, the command refuses, otherwise the leader.
 	if out := r.try("upgrade finish"); !strings.Contains(out, is) || !strings.Contains(out, "exit status") || !strings.Contains(out, ": upgrade ") {
 		t.Errorf("the level rises before all hosts have the release:\n%s", out)
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// rotatePeer rotates the key of a bank as the runbook says, at the site and at its peer. The site must continue to
-// pay, and the peer must never trust the old key again.
+// rotatePeer rotates the key of a bank as the runbook says, at the site and at its peer. The site must continue to pay,
+// and the peer must never trust the old key again.
 func rotatePeer(o *operator) {
 	key := func() string {
 		_, after, _ := strings.Cut(o.until("--state east/state peer list", "Key, for peers"), "Key, for peers ")
@@ -28,8 +28,8 @@ func rotatePeer(o *operator) {
 	o.until("--state west/state peer reconcile east", "the books agree")
 }
 
-// partAlone parts from a peer that owes eight credits. Another program must find that the books balance, with the
-// loss in them.
+// partAlone parts from a peer that owes eight credits. Another program must find that the books balance, with the loss
+// in them.
 func partAlone(o *operator) {
 	o.until("--state west/state peer part east --loss 7 --reason gone", "owes 8: state that")
 	o.do("--state west/state peer part east --loss 8 --reason gone", "This site has parted from east", "Written off", "8 credits")
@@ -53,7 +53,7 @@ func partAlone(o *operator) {
 	}
 }
 
-// partByAgreement lets both operators part from each other when everything is paid.
+// partByAgreement lets both operators part when everything is paid.
 func partByAgreement(o *operator) {
 	o.do("peer part east", "This site is parting from east")
 	o.do("--at east peer part west", "from west")

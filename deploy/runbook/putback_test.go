@@ -10,7 +10,6 @@ import (
 // groups are the names of a host's directories with the logs of a group of replicas.
 var groups = []string{"auctioneer", "bank"}
 
-// put copies the directories of a host's replicas.
 func (r *racks) put(from, to string) {
 	r.Helper()
 	for _, group := range groups {

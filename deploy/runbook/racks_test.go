@@ -19,8 +19,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// racks is a site of three hosts, as in the runbook. Each host is a process with its own state directory. The
-// operator works on the first host.
+// racks is a site of three hosts, as in the runbook. Each is a process with a separate state directory. The operator
+// works on the first.
 type racks struct {
 	*operator
 	config embedded.Config
@@ -43,7 +43,6 @@ func newRacks(t *testing.T, binary string) *racks {
 	if _, err := identity.Create(filepath.Join(r.dir, "keys"), r.config.Site); err != nil {
 		t.Fatal(err)
 	}
-	// The operator uses the state directory of the first host.
 	if err := os.Symlink("rack1", filepath.Join(r.dir, "state")); err != nil {
 		t.Fatal(err)
 	}
@@ -54,8 +53,8 @@ func newRacks(t *testing.T, binary string) *racks {
 	return r
 }
 
-// newHost returns a host with an address of its own on loopback, and ports that are free there. So no other host or
-// connection uses them.
+// newHost returns a host with a separate loopback address, and free ports there, which no other host or connection
+// uses.
 func (r *racks) newHost(name, node messages.Name) embedded.Host {
 	h := embedded.Host{Name: name, Nodes: []messages.Name{node}}
 	r.given++
@@ -70,7 +69,7 @@ func (r *racks) newHost(name, node messages.Name) embedded.Host {
 	return h
 }
 
-// write writes the configuration as JSON, which is valid YAML.
+// JSON is valid YAML.
 func (r *racks) write(file string) {
 	r.Helper()
 	text, err := json.Marshal(&r.config)
@@ -107,7 +106,6 @@ func (r *racks) startAll(config string) {
 	r.up(r.start("rack1", config), r.start("rack2", config), r.start("rack3", config))
 }
 
-// stop stops hosts as systemctl stop does, and waits for their end.
 func (r *racks) stop(hosts ...string) { r.end(syscall.SIGTERM, hosts...) }
 
 func (r *racks) end(signal syscall.Signal, hosts ...string) {
@@ -129,8 +127,8 @@ func (r *racks) end(signal syscall.Signal, hosts ...string) {
 	}
 }
 
-// endExecutors ends what "systemctl stop" leaves running, as "systemctl kill" does: the executors of the program
-// under test, and their tasks.
+// endExecutors ends what "systemctl stop" leaves running, as "systemctl kill" does: the executors of the program under
+// test, and their tasks.
 func (r *racks) endExecutors() {
 	r.Helper()
 	r.eachExecutor(func(p *os.Process) { _ = p.Signal(syscall.SIGKILL) }) // it may end by itself

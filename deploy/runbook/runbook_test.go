@@ -9,7 +9,6 @@ import (
 	"testing"
 )
 
-// build builds the program with some flags, and returns its path.
 func build(t *testing.T, flags ...string) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "candor")
@@ -22,7 +21,7 @@ func build(t *testing.T, flags ...string) string {
 }
 
 var (
-	// Shell blocks of the runbook. Other blocks show the output of commands.
+	// Other blocks show the output of commands.
 	shell = regexp.MustCompile("(?s)```sh\n(.*?)```")
 	// A command in a sentence of a page.
 	inText = regexp.MustCompile("`candor ([^`]+)`")
@@ -34,7 +33,6 @@ var (
 	name   = regexp.MustCompile(`^[a-z]+$`)
 )
 
-// commands returns the arguments of each command of the program in a file.
 func commands(t *testing.T, file string) (all [][]string) {
 	t.Helper()
 	text, err := os.ReadFile(file)

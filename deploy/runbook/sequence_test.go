@@ -14,11 +14,11 @@ import (
 )
 
 // patience is the longest wait for something that must happen, in turns. A turn takes at least a tenth of a second, and
-// runs the program once. So on a busy machine, the wait is longer.
+// runs the program once, so the wait is longer on a busy machine.
 const patience = 400
 
-// The method turns calls the function done once in each turn, until done returns true. It reports whether this happened
-// in the given number of turns.
+// This method calls done once in each turn, until it returns true. It reports whether this happened in the given number
+// of turns.
 func (o *operator) turns(most int, done func() bool) bool {
 	o.Helper()
 	every := time.NewTicker(100 * time.Millisecond)
@@ -53,8 +53,8 @@ type operator struct {
 	binary, dir string
 }
 
-// begin starts a process of the program, and returns when it has printed a text. The process is interrupted at the
-// end of the test, if it was not killed before.
+// begin starts a process of the program, and returns when it has printed a text. The process is interrupted at the end
+// of the test.
 func (o *operator) begin(awaited string, arguments ...string) (kill func()) {
 	o.Helper()
 	command := exec.Command(o.binary, arguments...)
@@ -136,7 +136,7 @@ func addAndDrain(t *testing.T, binary string) {
 	o.do("bank verify", "The books verify")
 }
 
-// The method until repeats a command until it prints all of the texts. The width of columns does not matter.
+// This method repeats a command until it prints all of the texts. The width of columns does not matter.
 func (o *operator) until(command string, wants ...string) string {
 	o.Helper()
 	var out, missing string
@@ -155,7 +155,6 @@ func (o *operator) until(command string, wants ...string) string {
 	return out
 }
 
-// try runs a command that may fail.
 func (o *operator) try(command string) string {
 	out, err := o.run(command)
 	if err != nil {
@@ -176,7 +175,7 @@ func (o *operator) run(command string) (string, error) {
 // commandEnds is the time after which a command counts as hung.
 const commandEnds = 10 * time.Minute
 
-// runAs runs a command as an account. If account is "", the command chooses the account. It kills a command that hangs.
+// runAs runs a command as an account; with "", the command chooses the account. It kills a command that hangs.
 func (o *operator) runAs(account, command string) (string, error) {
 	bounded, cancel := context.WithTimeout(o.Context(), commandEnds)
 	defer cancel()
@@ -187,7 +186,6 @@ func (o *operator) runAs(account, command string) (string, error) {
 	return string(out), err
 }
 
-// token writes a join token for a node into a file.
 func (o *operator) token(node, file string) {
 	o.Helper()
 	c := exec.CommandContext(o.Context(), o.binary, "node", "token", node, "--expires", "1h")

@@ -36,7 +36,6 @@ func units(t *testing.T) (paths []string) {
 	return paths
 }
 
-// TestUnits checks that systemd finds no fault in the units.
 func TestUnits(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
@@ -55,7 +54,6 @@ func TestUnits(t *testing.T) {
 // is 7.9.
 const mostExposed = 58
 
-// TestUnitsAreHardened compares the figure with mostExposed.
 func TestUnitsAreHardened(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
@@ -74,7 +72,7 @@ func TestUnitsAreHardened(t *testing.T) {
 	}
 }
 
-// TestUnitsKeepTasks checks the settings that let tasks survive a restart.
+// These settings let tasks survive a restart.
 func TestUnitsKeepTasks(t *testing.T) {
 	for _, unit := range units(t) {
 		if strings.Contains(unit, "candor-door") { // it has no tasks

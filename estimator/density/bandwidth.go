@@ -31,7 +31,7 @@ func (r Rule) Check() error {
 }
 
 // Bandwidth returns the bandwidth matrix H, the covariance of each kernel, by a rule. H is singular if the samples lie
-// in a plane; Regular repairs it. A total weight of 1 or less has no spread, and is an error.
+// in a plane; Regular repairs it. A total weight of 1 or less is an error.
 func Bandwidth(d *Data, r Rule) (*mat.SymDense, error) {
 	if err := d.Check(); err != nil {
 		return nil, err
@@ -77,8 +77,8 @@ const (
 )
 
 // Regular repairs a singular bandwidth matrix, and reports whether it was singular. A coordinate without width gets
-// 1/1000 of its scale, for example of the distance of its bounds. If the matrix is still singular, all correlations are
-// reduced by 1 %. With a nil scale, a coordinate without width is an error.
+// 1/1000 of its scale; with a nil scale it is an error. If the matrix is still singular, all correlations are reduced
+// by 1 %.
 func Regular(h *mat.SymDense, scale []float64) (regular *mat.SymDense, mended bool, err error) {
 	l := h.SymmetricDim()
 	regular = mat.NewSymDense(l, nil)

@@ -59,7 +59,7 @@ func (c *Class) Draws(seed uint64, n int) ([]float64, error) {
 }
 
 // Sufficient is the number of samples that replace the prior. With fewer, the prior has the weight of the missing ones.
-// With as many, the variance of the estimate is small (Huang et al., figure 7).
+// With 20, the variance of the estimate is small (Huang et al., figure 7).
 const Sufficient = 20
 
 func (c *Class) build() error {

@@ -62,8 +62,7 @@ func poisoned(t *testing.T, n int, lie func(*rand.Rand) []float64) (screened, ra
 }
 
 // 5 % of the accounts lie, and submit a fifth of the types. Lies far from all honest types must not move the estimate.
-// Lies at the edge of the honest types may move it by at most three quarters of the distance by which they move it
-// without the cap.
+// Lies at the edge may move it by at most three quarters as far as without the cap.
 func TestPoisoning(t *testing.T) {
 	truth := truthful(t)
 	from := func(f *Density) float64 {
@@ -143,7 +142,7 @@ func TestFewSamplesAreNotScreened(t *testing.T) {
 	}
 }
 
-// No account may be above the ceiling, accounts below it must keep their weights, and those above must have exactly the
+// No account may be above the ceiling. Accounts below it must keep their weights, and the others must have exactly the
 // ceiling.
 func TestInfluence(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
@@ -220,8 +219,8 @@ func TestConstantClass(t *testing.T) {
 	}
 }
 
-// With any accounts, the number of kernels must stay bounded, all samples must be counted, and the estimate must be
-// about as good as one in which each kernel is one sample.
+// With any accounts, the number of kernels must stay bounded. All samples must be counted. The estimate must be about
+// as good as with a kernel for each sample.
 func TestCompactFormIsBounded(t *testing.T) {
 	truth := must[*Density](t)(New(&Data{Dimensions: 2, Values: []float64{0, 0, 6, 3}}, mat.NewSymDense(2, []float64{1, 0.5, 0.5, 1})))
 	for _, accounts := range []int{1, 30, 3000} {

@@ -6,15 +6,15 @@ import "cmp"
 type Config struct {
 	// Bounds are the bounds of the template: finite and in order, with one pair for each of L dimensions.
 	Bounds Bounds
-	// Prior has samples that are used until there are enough real ones, L numbers each. If it is nil, all types
-	// within the bounds have the same prior probability.
+	// Prior has samples that are used until there are enough real ones, L numbers each. If it is nil, the prior is
+	// uniform within the bounds.
 	Prior []float64
 	// Rule chooses the bandwidth. "" means Scott's full rule.
 	Rule Rule
 	// Influence bounds the weight of an account, as a multiple of an even share. It is at least 1; 0 means 2.
 	Influence float64
-	// Kernels is the largest number of kernels, at least 64; 0 means 1024. If there are more samples, they are
-	// merged. At most Kernels/2 accounts are distinguished; all later accounts count as one.
+	// Kernels is the largest number of kernels, at least 64; 0 means 1024. Further samples are merged. At most
+	// Kernels/2 accounts are distinguished; later ones count as one.
 	Kernels int
 }
 
@@ -59,8 +59,7 @@ func nextPrime(p int) int {
 	}
 }
 
-// radicalInverse mirrors the digits of k in a base at the radix point. Example: 6 is 110 in base 2, and becomes
-// 0.011.
+// radicalInverse mirrors the digits of k in a base at the radix point: 6 is 110 in base 2, and becomes 0.011.
 func radicalInverse(k, base int) float64 {
 	x, place := 0.0, 1/float64(base)
 	for ; k > 0; k /= base {

@@ -38,8 +38,7 @@ func (d *Data) Weight(k int) float64 {
 	return d.Weights[k]
 }
 
-// Check returns an error if there are no samples, or if a number is not finite. The error names the sample and the
-// coordinate.
+// Check returns an error if there are no samples, or if a number is not finite. It names the sample and the coordinate.
 func (d *Data) Check() error {
 	if d.Dimensions < 1 || d.Dimensions > MaxDimensions {
 		return messages.Errorf(messages.Invalid, "samples: must have 1 to %d coordinates, have %d", MaxDimensions, d.Dimensions)
@@ -85,8 +84,8 @@ func checkCoordinate(place string, j int, x float64) error {
 	return messages.Errorf(messages.Invalid, "%s[%d]: %g is beyond %g: choose another unit", place, j, x, Largest)
 }
 
-// moments returns the total weight, the mean, and the covariance with divisor total−1. The covariance is nil if the
-// total is not above 1.
+// moments returns the total weight, the mean, and the covariance with divisor total−1, which is nil if the total is not
+// above 1.
 func (d *Data) moments() (total float64, mean []float64, c *mat.SymDense) {
 	mean = make([]float64, d.Dimensions)
 	for k := range d.Len() {

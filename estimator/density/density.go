@@ -8,8 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Density is a weighted sum of Gaussian kernels with one covariance. It does not change, and is
-// safe for concurrent use.
+// Density is a weighted sum of Gaussian kernels with one covariance. It is immutable, and safe for concurrent use.
 type Density struct {
 	dims    int
 	h       *mat.SymDense
@@ -21,11 +20,11 @@ type Density struct {
 	pick    alias
 }
 
-// smallest is the smallest relative squared pivot with which a matrix counts as positive definite. With smaller ones
-// the result depends on rounding.
+// smallest is the smallest relative squared pivot of a positive definite matrix. Below it, the result depends on
+// rounding.
 const smallest = 1e-14
 
-// New returns the density of data with bandwidth matrix h, the covariance of each kernel. The matrix h must be positive
+// New returns the density of data with bandwidth matrix h, the covariance of each kernel, which must be positive
 // definite. Samples of weight 0 are left out. New takes O(n·L²).
 func New(d *Data, h mat.Symmetric) (*Density, error) {
 	if err := d.Check(); err != nil {
@@ -117,8 +116,8 @@ func (f *Density) whiten(x, z []float64) {
 	}
 }
 
-// CheckPoint returns an error if x does not have L finite coordinates. The argument index is the position of x in a
-// list; the error names it.
+// CheckPoint returns an error if x does not have L finite coordinates. The error names index, the position of x in a
+// list.
 func (f *Density) CheckPoint(index int, x []float64) error {
 	if len(x) != f.dims {
 		return messages.Errorf(messages.Invalid, "points[%d]: must have %d coordinates as the samples have, has %d", index, f.dims, len(x))
@@ -132,10 +131,9 @@ func (f *Density) CheckPoint(index int, x []float64) error {
 }
 
 const (
-	// block is the number of kernels that are evaluated together, so that their exponents stay in the first-level
-	// cache.
+	// block is the number of kernels that are evaluated together. Their exponents stay in the first-level cache.
 	block = 128
-	// negligible is the exponent below which a kernel is left out. This changes the sum by less than 1e-19 of its
+	// negligible is the exponent below which a kernel is left out, which changes the sum by less than 1e-19 of its
 	// largest term.
 	negligible = -44
 )

@@ -71,8 +71,7 @@ func TestFastIsSlow(t *testing.T) {
 	}
 }
 
-// TestIntegratesToOne integrates the density with the trapezoidal rule on a grid. For smooth functions that are 0 at
-// the ends of the grid, this rule is exact to many digits.
+// On a grid, the trapezoidal rule is exact to many digits for smooth functions that are 0 at its ends.
 func TestIntegratesToOne(t *testing.T) {
 	for l, cells := range map[int]int{1: 4000, 2: 200, 3: 50} {
 		f := estimate(t, normal(30, l, 4), SilvermanFull)
@@ -92,8 +91,8 @@ func TestIntegratesToOne(t *testing.T) {
 	}
 }
 
-// TestEquivariance moves samples and points by x ↦ A·x + b. With the full rules, the density must be divided by |det
-// A|. The order of the samples must not matter.
+// If samples and points move by x ↦ A·x + b, the full rules must divide the density by |det A|. The order of the
+// samples must not matter.
 func TestEquivariance(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	for _, rule := range []Rule{ScottFull, SilvermanFull} {
@@ -140,8 +139,8 @@ func moved(d *Data, a *mat.Dense, shift float64) *Data {
 	return out
 }
 
-// TestDuplicatesAreWeights: with every rule, three equal samples must give the same as one sample of weight 3. A
-// sample of weight 0 must change nothing.
+// With every rule, three equal samples must give the same as one sample of weight 3. A sample of weight 0 must change
+// nothing.
 func TestDuplicatesAreWeights(t *testing.T) {
 	d := normal(40, 2, 6)
 	weighted, repeated := &Data{Dimensions: 2}, &Data{Dimensions: 2}
@@ -161,8 +160,7 @@ func TestDuplicatesAreWeights(t *testing.T) {
 	}
 }
 
-// TestLogIsFinite: the logarithm must be finite at any point, even at points that are not numbers, and must fall with
-// the distance.
+// The logarithm must be finite at any point, even a NaN, and must fall with the distance.
 func TestLogIsFinite(t *testing.T) {
 	f := estimate(t, normal(100, 2, 7), ScottFull)
 	before := math.Inf(1)
@@ -195,8 +193,8 @@ func TestAddExp(t *testing.T) {
 	}
 }
 
-// TestLogFarAway: at 100 bandwidths the density is far below the smallest float64. Its logarithm must still be the
-// logarithm of the nearest kernel.
+// At 100 bandwidths the density is far below the smallest float64. Its logarithm must still be that of the nearest
+// kernel.
 func TestLogFarAway(t *testing.T) {
 	f := must[*Density](t)(New(&Data{Dimensions: 1, Values: []float64{0, 1}}, mat.NewSymDense(1, []float64{1})))
 	want := math.Log(0.5) - 0.5*math.Log(2*math.Pi) - 0.5*100*100 + math.Log1p(math.Exp(-0.5*(101*101-100*100)))
@@ -231,8 +229,8 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// TestDegenerateSamplesAreMended: constant coordinates, samples in a plane, duplicates and few samples must give a
-// positive definite matrix that keeps the existing spread.
+// Constant coordinates, samples in a plane, duplicates and few samples must give a positive definite matrix with the
+// existing spread.
 func TestDegenerateSamplesAreMended(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, n := rapid.IntRange(1, 4).Draw(t, "L"), rapid.IntRange(2, 8).Draw(t, "n")

@@ -8,8 +8,7 @@ import (
 )
 
 // Divergence estimates the Kullback-Leibler divergence of q from p: the mean of ln p(x) − ln q(x) over draws x from p,
-// in nats. It also returns the standard error. Except for this error, the mean is at least 0. The same seed gives the
-// same draws.
+// in nats. Except for its standard error, the mean is at least 0. The same seed gives the same draws.
 func Divergence(p, q *Density, draws int, seed uint64) (mean, standardError float64, err error) {
 	if p.dims != q.dims {
 		return 0, 0, messages.Errorf(messages.Invalid, "densities: of %d and %d dimensions cannot be compared", p.dims, q.dims)
@@ -30,6 +29,5 @@ func Divergence(p, q *Density, draws int, seed uint64) (mean, standardError floa
 	return mean, math.Sqrt(squares / float64(draws-1) / float64(draws)), nil
 }
 
-// generator returns the random numbers of a seed. The second number keeps the stream apart from other uses of the
-// seed.
+// generator returns the random numbers of a seed. The second number keeps them apart from other uses of the seed.
 func generator(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x64656e73697479)) }

@@ -26,9 +26,9 @@
 //
 // The density is exact except for rounding and for kernels below 1e-19 of the largest at a point. The logarithm of the
 // density does not underflow. It is finite for every point, even for a NaN. No function returns NaN. The density does
-// not depend on the order of samples. With a full rule, a linear map of all samples maps the density in the same way.
-// Draws within bounds follow the truncated density. If a hundred draws in a row fall outside, the last one is reflected
-// at the bounds. The same seed gives the same draws.
+// not depend on the order of samples. With a full rule, a linear map of the samples maps the density. Draws within
+// bounds follow the truncated density. If a hundred draws in a row fall outside, the last one is reflected at the
+// bounds. The same seed gives the same draws.
 //
 // Degenerate samples have a bandwidth too: a coordinate without spread gets 1/1000 of its scale (for a Class, of the
 // width of its bounds), and correlations of a singular matrix are reduced by 1 %.
@@ -53,10 +53,9 @@
 // loses its outer samples. With fewer than 17 accounts, the lies of an account that submits many types are not screened
 // out, because twice its even share is 12 % or more.
 //
-// A Class has 1024 kernels by default. With more samples, nearby samples of an account are merged, and one of them,
-// drawn by weight, represents all. The estimate is then about as good as from 1024 samples, and does not improve with
-// more. Accounts share the kernels evenly; when there are half as many accounts as kernels, all later accounts count as
-// one.
+// A Class has 1024 kernels by default. Further nearby samples of an account are merged, and one of them, drawn by
+// weight, represents all. The estimate is then about as good as from 1024 samples, and does not improve with more.
+// Accounts share the kernels evenly; when there are half as many accounts as kernels, all later accounts count as one.
 //
 // # Errors
 //

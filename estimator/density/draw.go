@@ -32,8 +32,7 @@ func (b *Bounds) Contains(x []float64) bool {
 	return true
 }
 
-// reflect mirrors x at the bounds until it is within: a coordinate that is outside a bound by d is moved to a point
-// that is inside this bound by d.
+// reflect mirrors x at the bounds until it is within. A coordinate that is outside a bound by d becomes inside it by d.
 func (b *Bounds) reflect(x []float64) {
 	for j, v := range x {
 		low, high := b.Low[j], b.High[j]
@@ -72,8 +71,8 @@ func (f *Density) Draw(r *rand.Rand, x []float64) {
 }
 
 // DrawWithin draws a point from the density truncated to the bounds, and writes it to x. It repeats draws that fall
-// outside. If 100 draws in a row fall outside, the density is almost 0 within the bounds. Then DrawWithin reflects the
-// last draw at the bounds, and returns true.
+// outside. If 100 draws in a row do, the density is almost 0 within the bounds. Then DrawWithin reflects the last draw
+// at the bounds, and returns true.
 func (f *Density) DrawWithin(r *rand.Rand, b *Bounds, x []float64) (reflected bool) {
 	for range Redraws {
 		if f.Draw(r, x); b.Contains(x) {
@@ -98,7 +97,7 @@ func (f *Density) Draws(r *rand.Rand, n int, b *Bounds) (values []float64, refle
 	return values, reflected
 }
 
-// alias draws an index with given probabilities in O(1) (Walker's method, in Vose's form): it draws a column k with
+// alias draws an index with given probabilities in O(1) (Walker's method, in Vose's form). It draws a column k with
 // equal probabilities, and returns k with probability keep[k], otherwise other[k].
 type alias struct {
 	keep  []float64

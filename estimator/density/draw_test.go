@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestDrawsFollowTheDensity: the mean and covariance of the draws must equal the mean and covariance of the density
-// (the samples' covariance plus H), within five standard errors.
+// The mean and covariance of the draws must be those of the density (the samples' covariance plus H), within five
+// standard errors.
 func TestDrawsFollowTheDensity(t *testing.T) {
 	d := normal(50, 2, 1)
 	d.Weights = make([]float64, 50)
@@ -40,8 +40,8 @@ func TestDrawsFollowTheDensity(t *testing.T) {
 	}
 }
 
-// TestDrawsWithinAreTruncated: a standard normal distribution truncated to [0, ∞) must have the mean √(2/π), and be
-// in [0, 1] with probability 0.6826895.
+// A standard normal distribution truncated to [0, ∞) must have the mean √(2/π), and be in [0, 1] with probability
+// 0.6826895.
 func TestDrawsWithinAreTruncated(t *testing.T) {
 	f := must[*Density](t)(New(&Data{Dimensions: 1, Values: []float64{0}}, mat.NewSymDense(1, []float64{1})))
 	const n = 100_000
@@ -61,8 +61,8 @@ func TestDrawsWithinAreTruncated(t *testing.T) {
 	}
 }
 
-// TestDrawsOutsideAreReflected: if the density is 0 within the bounds, all draws must be reflected and lie within the
-// bounds. The same seed must give the same draws.
+// If the density is 0 within the bounds, all draws must be reflected and lie within the bounds. The same seed must give
+// the same draws.
 func TestDrawsOutsideAreReflected(t *testing.T) {
 	f := must[*Density](t)(New(&Data{Dimensions: 2, Values: []float64{100, -100}}, mat.NewSymDense(2, []float64{1, 0, 0, 1})))
 	b := &Bounds{Low: []float64{0, 0}, High: []float64{3, math.Inf(1)}}
@@ -90,8 +90,7 @@ func TestReflect(t *testing.T) {
 	}
 }
 
-// TestDivergence compares estimated divergences with the known divergence of normal distributions: (m²+v−1−ln v)/2 of
-// N(0, 1) from N(m, v).
+// The divergence of N(0, 1) from N(m, v) is (m²+v−1−ln v)/2.
 func TestDivergence(t *testing.T) {
 	at := func(m, v float64) *Density {
 		return must[*Density](t)(New(&Data{Dimensions: 1, Values: []float64{m}}, mat.NewSymDense(1, []float64{v})))

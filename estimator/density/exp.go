@@ -5,11 +5,9 @@ import "math"
 const (
 	// expSteps is the number of steps into which a factor of two is divided.
 	expSteps = 64
-	// shifter is a number for rounding. If it is added to a number x, the lowest bits of the sum are x rounded to a
-	// whole number.
+	// shifter rounds: the lowest bits of shifter+x are x rounded to a whole number.
 	shifter = 0x1.8p52
-	// stepHigh+stepLow is ln 2/64; whole multiples of stepHigh up to 2^20 are
-	// exact.
+	// stepHigh+stepLow is ln 2/64. Whole multiples of stepHigh up to 2^20 are exact.
 	stepHigh = 0x1.62e42fee00000p-7
 	stepLow  = 0x1.a39ef35793c76p-39
 )
@@ -22,9 +20,8 @@ var powers = func() (p [expSteps]uint64) {
 	return p
 }()
 
-// addExp returns sum + Σ e^(v−top) over all v ≤ top that are not negligible. It takes half the time of math.Exp. Its
-// error is at most 4e-16 of each term: e^x = 2^(k/64)·e^r with |r| ≤ ln 2/128, and e^r is computed by the Taylor
-// polynomial of degree 5.
+// addExp returns sum + Σ e^(v−top) over all v ≤ top that are not negligible, in half the time of math.Exp. Its error is
+// at most 4e-16 of each term: e^x = 2^(k/64)·e^r with |r| ≤ ln 2/128, and e^r is the Taylor polynomial of degree 5.
 func addExp(sum float64, values []float64, top float64) float64 {
 	for _, v := range values {
 		x := v - top

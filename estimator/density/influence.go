@@ -5,14 +5,13 @@ import (
 	"slices"
 )
 
-// DefaultInfluence bounds the weight of an account, as a multiple of an even share of the total weight. With
-// 2, a twentieth of the accounts has at most a tenth of the weight. This is less than support, the part that
-// screen requires.
+// DefaultInfluence bounds the weight of an account, as a multiple of an even share. With 2, a twentieth of the accounts
+// has at most a tenth of the weight. This is less than support, which screen requires.
 const DefaultInfluence = 2
 
 // capped returns weights such that no account has more than `multiple` (at least 1) even shares of their sum. The
-// argument owner has, for each sample, the number of its account. If an account is above this ceiling, the weights of
-// all its samples are multiplied by the same factor. Other samples keep their weights.
+// argument owner has the number of each sample's account. The weights of an account above this ceiling are multiplied
+// by one factor. Other samples keep their weights.
 func capped(owner []int, weights []float64, multiple float64) []float64 {
 	totals := make([]float64, slices.Max(append([]int{-1}, owner...))+1)
 	out := slices.Clone(weights)

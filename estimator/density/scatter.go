@@ -10,8 +10,7 @@ import (
 )
 
 const (
-	// core is the part of the weight from which location and scatter are computed. So up to a quarter of the weight may
-	// be lies.
+	// core is the part of the weight that gives location and scatter. So up to a quarter of the weight may be lies.
 	core = 0.75
 	// coreSteps is the largest number of steps towards the core with the least scatter.
 	coreSteps = 20
@@ -23,10 +22,9 @@ const (
 )
 
 // robust returns the samples whitened by a location and scatter that outliers do not influence: the mean and covariance
-// of the three quarters of the weight that lie closest together. The whitened samples are scaled so that the median
-// distance is as in a normal distribution. The search begins with medians and deviations from the medians. Each step
-// takes the samples that are nearest by the location and scatter of the step before (fast minimum covariance
-// determinant).
+// of the three quarters of the weight that lie closest together. The median distance becomes that of a normal
+// distribution. The search begins with medians and deviations from the medians. Each step takes the nearest samples by
+// the step before (fast minimum covariance determinant).
 func robust(d *Data, weights []float64) []float64 {
 	l, n := d.Dimensions, d.Len()
 	scale := make([]float64, l)
@@ -60,9 +58,9 @@ func robust(d *Data, weights []float64) []float64 {
 	return white
 }
 
-// spread returns the weighted median of coordinate j, and a robust standard deviation. The deviation is computed from
-// the median absolute deviation. If more than half of the samples are equal, it is computed from the mean absolute
-// deviation. If all samples are equal, it is 0.
+// spread returns the weighted median of coordinate j, and a robust standard deviation, from the median absolute
+// deviation. If more than half of the samples are equal, it comes from the mean absolute deviation. If all are equal,
+// it is 0.
 func spread(d *Data, weights []float64, j int) (middle, deviation float64) {
 	x := make([]float64, d.Len())
 	for k := range x {
@@ -81,7 +79,6 @@ func spread(d *Data, weights []float64, j int) (middle, deviation float64) {
 	return middle, normalMean * mean / total
 }
 
-// squares returns the squared length of each row.
 func squares(white []float64, l int) []float64 {
 	out := make([]float64, len(white)/l)
 	for k := range out {
@@ -150,8 +147,8 @@ func whitenBy(d *Data, weights []float64, members []int, scale []float64) []floa
 	return white
 }
 
-// floored returns the Cholesky factor of a core's covariance. The standard deviation of each coordinate is made at
-// least a hundredth of its scale.
+// floored returns the Cholesky factor of a core's covariance. Each standard deviation is at least a hundredth of its
+// scale.
 func floored(c *mat.SymDense, scale []float64) []float64 {
 	for j, s := range scale {
 		c.SetSym(j, j, max(c.At(j, j), floorScatter*floorScatter*s*s))
@@ -162,7 +159,7 @@ func floored(c *mat.SymDense, scale []float64) []float64 {
 			return lower
 		}
 	}
-	// This happens only because of rounding. In this case, use the coordinates without their correlations.
+	// This happens only because of rounding. Then the coordinates are used without their correlations.
 	lower := make([]float64, len(scale)*len(scale))
 	for j := range scale {
 		lower[j*len(scale)+j] = math.Sqrt(c.At(j, j))

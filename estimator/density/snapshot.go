@@ -27,8 +27,8 @@ func (s Snapshot) clone() Snapshot {
 	return s
 }
 
-// RestoreClass returns a class that continues from a snapshot, which it copies. It returns an error if the snapshot
-// is damaged or does not fit the configuration.
+// RestoreClass returns a class that continues from a snapshot, which it copies. A snapshot that is damaged or does not
+// fit the configuration is an error.
 func RestoreClass(config Config, s *Snapshot) (*Class, error) {
 	c, err := NewClass(config)
 	if err != nil {

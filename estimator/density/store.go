@@ -6,7 +6,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Group has the samples of one account, merged into kernels. These kernels are the account's share of all kernels.
+// Group has the samples of one account, merged into kernels.
 type Group struct {
 	Account messages.Name
 	Weights []float64 // by kernel: number of samples merged into it
@@ -14,9 +14,8 @@ type Group struct {
 	Turn    int       // index of the kernel that may be merged next
 }
 
-// store keeps a bounded number of kernels. Accounts share them evenly: when all kernels are in use, the account with
-// the most kernels gives up one. A merged kernel is placed at one of its samples, drawn by weight. So each sample has
-// the same probability to represent its neighbours, and the spread of the samples is kept.
+// store keeps a bounded number of kernels. When all are in use, the account with the most kernels gives up one. A
+// merged kernel is placed at one of its samples, drawn by weight, so that the spread of the samples is kept.
 type store struct {
 	Snapshot
 	dims, kernels, accounts int
@@ -62,8 +61,7 @@ func (s *store) group(account messages.Name) *Group {
 	return &s.Groups[len(s.Groups)-1]
 }
 
-// most returns the group with the most kernels. This group has at least two kernels, because there are fewer groups
-// than kernels.
+// most returns the group with the most kernels. It has at least two, because there are fewer groups than kernels.
 func (s *store) most() *Group {
 	at := 0
 	for i := range s.Groups {
@@ -74,8 +72,8 @@ func (s *store) most() *Group {
 	return &s.Groups[at]
 }
 
-// measure sets the scale of each coordinate from the samples: when all kernels are in use for the first time, and
-// each time the number of samples has doubled.
+// measure sets the scale of each coordinate from the samples: when all kernels are first in use, and each time the
+// number of samples has doubled.
 func (s *store) measure() {
 	s.Rescale *= 2
 	d, _ := s.data()
@@ -114,9 +112,8 @@ func (g *Group) put(x []float64) {
 	g.Values = append(g.Values, x...)
 }
 
-// absorb adds a sample to a group without adding a kernel. It merges the sample into the nearest kernel. If merging two
-// existing kernels costs less, it merges the next kernel into the kernel nearest to it, and the sample takes the free
-// place.
+// absorb adds a sample to a group without adding a kernel. It merges the sample into the nearest kernel. If it costs
+// less to merge the next kernel into its nearest kernel, it does so, and the sample takes the free place.
 func (g *Group) absorb(x []float64, s *store) {
 	into, cost := g.near(x, 1, -1, math.Inf(1), s.Widths)
 	i := g.next()
@@ -130,7 +127,7 @@ func (g *Group) absorb(x []float64, s *store) {
 	copy(g.value(i, s.dims), x)
 }
 
-// give removes a kernel: it merges the next kernel into the kernel nearest to it.
+// give removes a kernel: it merges the next kernel into its nearest kernel.
 func (g *Group) give(s *store) {
 	i, last := g.next(), len(g.Weights)-1
 	j, _ := g.near(g.value(i, s.dims), g.Weights[i], i, math.Inf(1), s.Widths)
@@ -150,9 +147,9 @@ func (g *Group) next() int {
 
 func (g *Group) value(k, l int) []float64 { return g.Values[k*l : (k+1)*l : (k+1)*l] }
 
-// near returns the kernel, other than the kernel except, into which a kernel of weight w at x can be merged at the
-// lowest cost. The cost is the growth of the squared distances within the kernel (Ward). near returns −1 if every merge
-// costs at least limit.
+// near returns the kernel into which a kernel of weight w at x can be merged at the lowest cost, but not the kernel
+// except. The cost is the growth of the squared distances within the kernel (Ward). If every merge costs at least
+// limit, it returns −1.
 func (g *Group) near(x []float64, w float64, except int, limit float64, widths []float64) (at int, cost float64) {
 	var scale [MaxDimensions]float64
 	l := len(x)
@@ -176,8 +173,8 @@ func (g *Group) near(x []float64, w float64, except int, limit float64, widths [
 	return at, cost
 }
 
-// join merges a kernel of weight w at x into kernel k. It chooses the place of one of the two at random, with
-// probabilities in proportion to their weights.
+// join merges a kernel of weight w at x into kernel k. It chooses the place of one of them at random, in proportion to
+// their weights.
 func (g *Group) join(k int, x []float64, w float64, s *store) {
 	g.Weights[k] += w
 	if s.chance(w / g.Weights[k]) {

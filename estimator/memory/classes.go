@@ -40,8 +40,8 @@ func densityConfig(p *job.Profile) density.Config {
 	return c
 }
 
-// learnType adds the valuation that a job declared as a sample to a class: the first class of the same shape whose
-// bounds contain it. If no class contains it, the first class of the same shape counts it as outside.
+// learnType adds a job's declared valuation as a sample to the first class of the same shape whose bounds contain it.
+// If there is none, the first class of this shape counts it as outside.
 func (m *Memory) learnType(o *job.Observation) {
 	var near *class
 	for _, c := range m.classes {
@@ -84,7 +84,7 @@ func (m *Memory) Classes() (reply market.ClassesReply, err error) {
 // momentDraws is the number of draws from which a class's mean and deviation are computed.
 const momentDraws = 2000
 
-// estimate describes the class. For each new density of the class it makes thousands of draws.
+// estimate describes the class. For each new density it makes thousands of draws.
 func (c *class) estimate() (market.ClassEstimate, error) {
 	f, err := c.density.Estimate()
 	if err != nil {
@@ -134,8 +134,8 @@ func moments(values []float64, l int) (mean, deviation []float64) {
 	return mean, deviation
 }
 
-// Samples prepares draws from a class. The returned function makes the draws. It does not use the Memory, so the caller
-// needs no lock while it runs.
+// Samples prepares draws from a class. The returned function makes them, without the Memory, so the caller needs no
+// lock then.
 func (m *Memory) Samples(r *market.SamplesRequest) (draw func() (market.SamplesReply, error), err error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
@@ -154,8 +154,7 @@ func (m *Memory) Samples(r *market.SamplesRequest) (draw func() (market.SamplesR
 	return func() (market.SamplesReply, error) { return drawTypes(reply, f, &profile, &bounds, &request) }, nil
 }
 
-// redraws is how often a draw is repeated if it is not a valid type, for example a custom type whose points are out
-// of order.
+// redraws is how often a draw is repeated if it is not a valid type, for example one with points out of order.
 const redraws = 1000
 
 func drawTypes(reply market.SamplesReply, f *density.Density, p *job.Profile, b *density.Bounds, r *market.SamplesRequest) (market.SamplesReply, error) {

@@ -14,8 +14,8 @@ import (
 // plays is the number of times that a job is simulated.
 const plays = 512
 
-// Estimate returns what is expected of a job: what it is worth, how long a task of each stage runs, and when the job
-// would be complete. The job must be valid.
+// Estimate returns what a job is worth, how long a task of each stage runs, and when the job would be complete. The job
+// must be valid.
 func (m *Memory) Estimate(account messages.Name, spec *job.JobSpec) (reply market.EstimateReply, err error) {
 	if reply.Utility, reply.Declared, err = m.worth(account, spec); err != nil {
 		return reply, err
@@ -37,8 +37,7 @@ func (m *Memory) Estimate(account messages.Name, spec *job.JobSpec) (reply marke
 	return m.play(account, spec, draws, reply)
 }
 
-// worth returns the utility function that the job declares, or else the utility function that it would get by default
-// or from earlier runs.
+// worth returns the utility function that the job declares, or else the one by default or from earlier runs.
 func (m *Memory) worth(account messages.Name, spec *job.JobSpec) (r market.UtilityReply, declared bool, err error) {
 	if spec.Utility != nil {
 		return market.UtilityReply{Utility: *spec.Utility}, true, nil
@@ -80,8 +79,8 @@ func (m *Memory) stage(account messages.Name, spec *job.JobSpec, i int, task *ru
 	return d, err
 }
 
-// play simulates the job many times. A stage with an unknown number of slots gets one slot. An unknown wait counts as
-// 0. If a run time is unknown, there is no answer.
+// play simulates the job many times. A stage with an unknown number of slots gets one slot, and an unknown wait counts
+// as 0. With an unknown run time, there is no answer.
 func (m *Memory) play(account messages.Name, spec *job.JobSpec, draws []stageDraws, reply market.EstimateReply) (market.EstimateReply, error) {
 	wait, err := m.paces.waits.Estimate(waiting(account, spec.Name, spec.Market, len(spec.Stages)))
 	if err != nil {
@@ -141,10 +140,10 @@ func (d *stageDraws) span(r *rand.Rand) float64 {
 	return min(runtime.Largest, max(task, task*d.tasks/slots))
 }
 
-// leastSlots is the least average number of slots of a stage: that is, one slot for a hundredth of the time.
+// leastSlots is the least average number of slots of a stage: one slot for a hundredth of the time.
 const leastSlots = 0.01
 
-// ordered sorts the stages so that each comes after the stages that it waits for. The result ok is false if this is
+// ordered sorts the stages so that each comes after those that it waits for. The result ok is false if this is
 // impossible.
 func ordered(draws []stageDraws) (order []int, ok bool) {
 	placed := make([]bool, len(draws))

@@ -2,7 +2,7 @@
 //
 // # Model
 //
-// A Memory learns from observations one by one. It does not keep them, only their effect on the estimates.
+// A Memory learns from observations one by one. It keeps only their effect on the estimates.
 //
 //   - Utility. A kind of job is an account, a name, a market and the classes that its stages use. A completed run shows
 //     the utility of the shares that the job had: the slot time that it took, divided by the time from its submission
@@ -24,9 +24,9 @@
 //
 // A Memory is deterministic: it reads no clock, and its random numbers come from given seeds. A repeated observation of
 // a job changes nothing. Observations may come in any order. Utility estimates do not depend on the order, except for
-// rounding. Run times are weighted by when the jobs ended, and the oldest run times are forgotten first. The memory is
-// bounded: the number of kinds of job and of command (the least recently seen is removed first), and the data of each.
-// The exception is one bit for each job that was observed.
+// rounding. Run times are weighted by when the jobs ended, and the oldest run times are forgotten first. The numbers of
+// kinds of job and of command are bounded (the least recently seen is removed first), and the data of each is too. Only
+// one bit for each observed job is not.
 //
 // An account's activity changes only the estimates for its own jobs, with two exceptions. The estimate for a user with
 // few runs includes the latest run of each account. And in a job profile class an account has at most twice an even
@@ -34,9 +34,8 @@
 //
 // # Errors
 //
-// Observe refuses as Invalid an observation that no auctioneer would make, and then changes nothing. If numbers in an
-// observation are out of range, nothing is learned from them. Requests are refused as Invalid or NotFound, with the
-// field. No answer has a NaN.
+// Observe refuses as Invalid an observation that no auctioneer would make, and then changes nothing. From numbers out
+// of range, nothing is learned. Requests are refused as Invalid or NotFound, with the field. No answer has a NaN.
 //
 // # Cost
 //

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// jobSet is a set of job numbers. Job numbers are consecutive, so one bit for each is enough.
+// jobSet is a set of job numbers. They are consecutive, so one bit for each is enough.
 type jobSet struct {
 	blocks map[messages.JobID]*[64]uint64
 }
@@ -29,8 +29,7 @@ func (s *jobSet) add(job messages.JobID) {
 	block[job>>6&63] |= 1 << (job & 63)
 }
 
-// JobBlock is a part of the set of observed jobs: bit i of word k is job 4096·Number + 64·k +
-// i.
+// JobBlock is a part of the set of observed jobs: bit i of word k is job 4096·Number + 64·k + i.
 type JobBlock struct {
 	Site   messages.Name
 	Number uint64

@@ -16,7 +16,6 @@ const (
 	halfLife = messages.Duration(30 * 24 * time.Hour)
 )
 
-// checkProfiles returns an error for the first invalid field of job profile classes.
 func checkProfiles(profiles []job.Profile) error {
 	if len(profiles) > job.MaxProfiles {
 		return messages.Errorf(messages.TooLarge, "profiles: %d is above the limit of %d", len(profiles), job.MaxProfiles)
@@ -67,8 +66,8 @@ func (m *Memory) Observed() uint64 { return m.observed }
 // Kinds returns the number of kinds of job in the memory.
 func (m *Memory) Kinds() int { return m.kinds.Len() }
 
-// Observe learns from an observation. The result fresh is false if the memory has already learned from the same job. An
-// observation that no auctioneer would make is an error.
+// Observe learns from an observation. The result fresh is false for a repeated job. An observation that no auctioneer
+// would make is an error.
 func (m *Memory) Observe(o *job.Observation) (fresh bool, err error) {
 	if err := check(o); err != nil {
 		return false, err

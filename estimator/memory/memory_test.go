@@ -22,7 +22,6 @@ func span(seconds float64) messages.Duration { return messages.Duration(seconds 
 
 func at(seconds float64) messages.Time { return messages.Time(seconds * 1e6) }
 
-// profiles returns one job profile class of each shape.
 func profiles() []jobmsg.Profile {
 	bounds := func(pairs ...any) (out []jobmsg.ParameterBounds) {
 		for i := 0; i < len(pairs); i += 2 {
@@ -57,8 +56,8 @@ func (m *Memory) see(tb testing.TB, o jobmsg.Observation) {
 	}
 }
 
-// observed returns the observation of a job with 60 s of maps and then 10 s of reduces. The job got random shares of 10
-// slots of each class.
+// observed returns the observation of a job with 60 s of maps and then 10 s of reduces, with random shares of 10 slots
+// of each class.
 func observed(r *rand.Rand, job messages.JobID, account messages.Name) jobmsg.Observation {
 	maps, reduces := 0.25+0.25*r.Float64(), 0.25+0.25*r.Float64()
 	begin := at(float64(job) * 100)
@@ -77,7 +76,7 @@ func observed(r *rand.Rand, job messages.JobID, account messages.Name) jobmsg.Ob
 	}
 }
 
-// ask makes all requests about an account's jobs, and returns the answers. It fails if a number is not finite.
+// ask makes all requests about an account's jobs, and returns the answers, whose numbers must be finite.
 func (m *Memory) ask(tb rapid.TB, account messages.Name) string {
 	u, err := m.Utility(&market.UtilityRequest{Account: account, Name: "sort", Market: "main", Classes: []messages.Name{"reduce", "map"}})
 	must(tb, err)
@@ -113,7 +112,7 @@ func must(tb rapid.TB, err error) {
 	}
 }
 
-// TestNothingSeen: without observations, answers must say so, and use the default, the prior and the limits.
+// Without observations, answers must say so, and use the default, the prior and the limits.
 func TestNothingSeen(t *testing.T) {
 	m := remember(t)
 	m.ask(t, "ada")
@@ -127,8 +126,7 @@ func TestNothingSeen(t *testing.T) {
 	}
 }
 
-// TestWhatIsLearned observes fifty runs of one user. The answers for this user must follow from the runs. Nothing must
-// be learned for another user.
+// The answers for a user with fifty runs must follow from the runs. Nothing must be learned for another user.
 func TestWhatIsLearned(t *testing.T) {
 	m, r := remember(t), rand.New(rand.NewPCG(1, 1))
 	for job := messages.JobID(1); job <= 50; job++ {
@@ -153,8 +151,7 @@ func TestWhatIsLearned(t *testing.T) {
 	}
 }
 
-// TestTypesGoToTheirClass: a type must go to the first class of its shape whose bounds contain it. Types outside of
-// all bounds must be counted.
+// A type must go to the first class of its shape whose bounds contain it. Types outside of all bounds must be counted.
 func TestTypesGoToTheirClass(t *testing.T) {
 	m := remember(t)
 	for job, v := range []jobmsg.Valuation{
@@ -183,8 +180,7 @@ func TestTypesGoToTheirClass(t *testing.T) {
 	}
 }
 
-// TestRepeatedAndOutOfOrder: repeated observations and another order must not change the answers, except for
-// rounding.
+// Repeated observations and another order must not change the answers, except for rounding.
 func TestRepeatedAndOutOfOrder(t *testing.T) {
 	var all []jobmsg.Observation
 	r := rand.New(rand.NewPCG(2, 2))
@@ -223,7 +219,7 @@ func TestRepeatedAndOutOfOrder(t *testing.T) {
 // odd draws numbers that often cause errors in arithmetic.
 var odd = rapid.SampledFrom([]float64{0, 1, 0.5, -1, 1e-300, 1e300, math.MaxFloat64, math.NaN(), math.Inf(1), math.Inf(-1)})
 
-// TestOddNumbersComeToNothing: with any numbers in an observation, no answer may be NaN or infinite.
+// With any numbers in an observation, no answer may be NaN or infinite.
 func TestOddNumbersComeToNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, r := remember(t), rand.New(rand.NewPCG(3, 3))
@@ -288,7 +284,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// TestSnapshot: a restored memory must answer and learn like the memory that was saved.
+// A restored memory must answer and learn like the saved one.
 func TestSnapshot(t *testing.T) {
 	m, r := remember(t), rand.New(rand.NewPCG(5, 5))
 	for job := messages.JobID(1); job <= 200; job++ {
@@ -307,7 +303,7 @@ func TestSnapshot(t *testing.T) {
 		t.Errorf("%d jobs of %d kinds, want %d of %d", n.Observed(), n.Kinds(), m.Observed(), m.Kinds())
 	}
 	a, b := m.ask(t, "user1"), n.ask(t, "user1")
-	// A snapshot does not keep how far an estimate moved from the estimate before.
+	// A snapshot does not keep how far an estimate moved from the earlier one.
 	if cut := func(s string) string { return s[:strings.Index(s, "Moved:")] }; cut(a) != cut(b) {
 		t.Errorf("restored\n%s\nwant\n%s", b, a)
 	}
@@ -318,7 +314,6 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBounded checks that the number of kinds of job stays bounded.
 func TestMemoryIsBounded(t *testing.T) {
 	m, r := remember(t), rand.New(rand.NewPCG(6, 6))
 	m.kinds = recent.New[kind, *worth](10)
@@ -351,7 +346,7 @@ func TestJobSet(t *testing.T) {
 	}
 }
 
-// BenchmarkTake observes jobs of a site with 200 users. Each job has two stages and a type.
+// The jobs come from a site with 200 users. Each has two stages and a type.
 func BenchmarkTake(b *testing.B) {
 	m, r := remember(b), rand.New(rand.NewPCG(7, 7))
 	all := make([]jobmsg.Observation, 4096)
@@ -381,8 +376,8 @@ func BenchmarkUtility(b *testing.B) {
 	}
 }
 
-// TestLiarsMoveTheirOwnWeightsOnly: two of forty accounts run the same job as the others, five times as often, with
-// shares and run times that mislead. The weights of the others must be exactly the same as without these two accounts.
+// Two of forty accounts run the same job as the others, five times as often, with misleading shares and run times. The
+// others' weights must be exactly as without them.
 func TestLiarsMoveTheirOwnWeightsOnly(t *testing.T) {
 	honest, lied := remember(t), remember(t)
 	r, job := rand.New(rand.NewPCG(9, 9)), messages.JobID(0)

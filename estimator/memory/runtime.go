@@ -24,8 +24,7 @@ const (
 	slotGrain = 0.5 // in slots
 )
 
-// learn learns from a completed job. The predictors refuse numbers that are out of range, and learn ignores these
-// errors.
+// learn learns from a completed job. It ignores the predictors' errors about numbers out of range.
 func (p *paces) learn(o *job.Observation) {
 	if o.State != job.Completed {
 		return
@@ -69,8 +68,8 @@ func waiting(account messages.Name, job string, market messages.Name, stages int
 	return &runtime.Job{User: account, Group: job, Command: market, Size: int64(stages)}
 }
 
-// slots returns the description of a stage for predicting its slots. The number of slots depends only on the market,
-// the class and the number of tasks. It is at most the number of tasks.
+// slots describes a stage for predicting its slots, which depend only on the market, the class and the number of tasks.
+// There are at most as many slots as tasks.
 func slots(account, market, class messages.Name, tasks int) *runtime.Job {
 	return &runtime.Job{User: account, Group: market, Command: class, Size: int64(tasks), Limit: float64(tasks)}
 }
@@ -121,7 +120,7 @@ func spread(d *runtime.Distribution) market.Spread {
 	return market.Spread{Low: seconds(d.Quantile(0.1)), Median: seconds(d.Quantile(0.5)), High: seconds(d.Quantile(0.9)), Mean: seconds(d.Mean())}
 }
 
-// seconds converts seconds to a duration of at most 9e9 seconds, because a duration cannot be much longer.
+// seconds converts seconds to a duration of at most 9e9 seconds, near the longest one.
 func seconds(x float64) messages.Duration { return messages.Duration(min(x, 9e9) * 1e9) }
 
 // spreadOf returns the spread of simulated times. It sorts the list times.

@@ -67,8 +67,8 @@ func (m *Memory) Snapshot() []Record {
 	return out
 }
 
-// Restore returns a memory that continues from a snapshot. It returns an error if the snapshot is damaged, or was
-// made for other job profile classes.
+// Restore returns a memory that continues from a snapshot. A snapshot that is damaged, or was made for other job
+// profile classes, is an error.
 func Restore(profiles []job.Profile, records []Record) (*Memory, error) {
 	m, err := New(profiles)
 	if err != nil {
@@ -130,7 +130,7 @@ func (m *Memory) restoreClass(r *ClassRecord) error {
 	return nil
 }
 
-// mark records that a job was observed. It returns false if it was observed before.
+// mark records that a job was observed. It returns false for a repeated job.
 func (m *Memory) mark(site messages.Name, job messages.JobID) bool {
 	jobs := m.seen[site]
 	if jobs == nil {

@@ -40,14 +40,14 @@ func (m *Memory) learnUtility(o *job.Observation) {
 		return &worth{g}
 	})
 	if k.regression != nil {
-		// If shares are out of range, nothing is learned from the run.
+		// From shares out of range, nothing is learned.
 		_ = k.regression.Observe(o.Ended, shares, y)
 	}
 }
 
-// Run returns what a completed job shows about the worth of its shares: the classes that its stages used, by name; its
-// share of each class; and its utility. The utility is the number of slots that the job kept busy, on average from its
-// submission to its end. The result ok is false if the job did not complete, or took no time.
+// Run returns what a completed job shows about the worth of its shares: the classes of its stages, by name; its share
+// of each; and its utility. The utility is the average number of busy slots from its submission to its end. If the job
+// did not complete, or took no time, ok is false.
 func Run(o *job.Observation) (classes []messages.Name, shares []float64, worth float64, ok bool) {
 	response := o.Ended.Sub(o.Submitted).Seconds()
 	if o.State != job.Completed || !(response > 0) || len(o.Stages) == 0 {
@@ -71,8 +71,8 @@ func Run(o *job.Observation) (classes []messages.Name, shares []float64, worth f
 	return classes, shares, work / response, work > 0
 }
 
-// shareOf returns the job's share of a class while it had tasks pending there. The share is 1 if the job never had
-// pending tasks there for long enough to be recorded.
+// shareOf returns the job's share of a class while it had tasks pending there, or 1 if it never had any for long enough
+// to be recorded.
 func shareOf(shares []job.ClassShare, class messages.Name) (share float64, known bool) {
 	for _, s := range shares {
 		switch {
@@ -86,8 +86,8 @@ func shareOf(shares []job.ClassShare, class messages.Name) (share float64, known
 	return 0, false
 }
 
-// leastWeight is the least weight of a class that the job uses, as a part of the largest weight. With weight 0 the
-// job would never get a slot there.
+// leastWeight is the least weight of a class that the job uses, as a part of the largest weight. With weight 0 the job
+// would never get a slot there.
 const leastWeight = 0.01
 
 // Utility returns what a kind of job is worth. Classes may be in any order, and may be repeated.
@@ -139,8 +139,8 @@ func answer(classes []messages.Name, e *utility.Estimate) market.UtilityReply {
 	return r
 }
 
-// errorsOf returns the standard errors by class, in the unit of the weights. It returns no errors if one of them
-// overflows, for example because the job had almost no share of a class.
+// errorsOf returns the standard errors by class, in the unit of the weights. It returns none if one overflows, for
+// example because the job had almost no share of a class.
 func errorsOf(classes []messages.Name, errors []float64, scale float64) job.Weights {
 	if errors == nil {
 		return nil

@@ -20,7 +20,7 @@ const (
 )
 
 // context has the latest runs of similar jobs, in the order of their ends. If fade is below 1, all are runs of one
-// user. If fade is 1, it has the last run of each user, so that no user gets more weight by running more jobs.
+// user. If fade is 1, it has the last run of each user: more jobs give a user no more weight.
 type context struct {
 	runs []Run
 	fade float64
@@ -64,7 +64,7 @@ func (c *context) drop(owner uint64) bool {
 	return false
 }
 
-// weight returns the sums of fade^k and of fade^(2k) over the runs. The number k counts from the latest run.
+// weight returns the sums of fade^k and of fade^(2k) over the runs, where k counts from the latest run.
 func (c *context) weight() (sum, squares float64) {
 	w := 1.0
 	for range c.runs {
@@ -78,8 +78,8 @@ func (c *context) weight() (sum, squares float64) {
 // atom is a run time and its probability.
 type atom struct{ value, part float64 }
 
-// atoms appends the run times to the list out, multiplied by scale and bounded by the argument most. The probabilities
-// of the appended run times sum to the argument total.
+// atoms appends the run times to the list out, multiplied by scale and bounded by the argument most. Their
+// probabilities sum to the argument total.
 func (c *context) atoms(out []atom, total, scale, most float64) []atom {
 	sum, _ := c.weight()
 	w := total / sum
@@ -93,8 +93,7 @@ func (c *context) atoms(out []atom, total, scale, most float64) []atom {
 	return out
 }
 
-// middle returns the median of the runs, where each run counts with its middle value. middle takes O(mostRuns²) and
-// allocates nothing.
+// middle returns the median of the runs, each with its middle value. It takes O(mostRuns²) and allocates nothing.
 func (c *context) middle() float64 {
 	var sorted [mostRuns]atom
 	n, total, w := 0, 0.0, 1.0
@@ -123,8 +122,8 @@ func ownerOf(user string) uint64 {
 	return h.Sum64()
 }
 
-// few chooses at most mostValues of the sorted values: it divides them into mostValues equal parts, and takes the
-// middle of each.
+// few chooses at most mostValues of the sorted values: it divides them into as many equal parts, and takes the middle
+// of each.
 func few(sorted []float64) []float64 {
 	if len(sorted) <= mostValues {
 		return sorted

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Distribution is the distribution of a job's run time: run times in ascending order with their probabilities. It
-// does not change.
+// Distribution is the distribution of a job's run time: run times in ascending order with their probabilities. It is
+// immutable.
 type Distribution struct {
 	atoms []atom // probabilities sum to 1
 	// Runs is the effective number of runs of equal weight (Kish), on average over the levels of similarity. It is at
@@ -18,8 +18,8 @@ type Distribution struct {
 	Source string // the level from which most of the estimate comes
 }
 
-// newDistribution sorts the atoms, and scales their probabilities to sum to 1. It uses their memory. It returns nil
-// if all probabilities are 0.
+// newDistribution sorts the atoms, and scales their probabilities to sum to 1, in place. If all probabilities are 0, it
+// returns nil.
 func newDistribution(atoms []atom) *Distribution {
 	slices.SortFunc(atoms, func(a, b atom) int { return cmp.Compare(a.value, b.value) })
 	sum := 0.0
@@ -56,8 +56,7 @@ func (d *Distribution) Mean() float64 {
 	return sum
 }
 
-// Samples returns n times with equal probabilities: it divides the distribution into n equal parts, and takes the
-// quantile in the middle of each. Samples takes O(atoms+n).
+// Samples returns n times with equal probabilities: the quantiles in the middle of n equal parts. It takes O(atoms+n).
 func (d *Distribution) Samples(n int) []float64 {
 	out := make([]float64, 0, n)
 	sum := 0.0
@@ -74,12 +73,12 @@ func (d *Distribution) Samples(n int) []float64 {
 }
 
 // Divergence returns a radius in nats. The ball of this radius around the distribution contains the true distribution
-// with a probability of 95 %, if the distribution is as good as Runs runs drawn from the truth. It is half of the 95
-// % quantile of χ² with one degree of freedom, divided by the runs (Owen, empirical likelihood).
+// with a probability of 95 %, if the distribution is as good as Runs runs drawn from the truth. It is half of the 95 %
+// quantile of χ² with one degree of freedom, divided by the runs (Owen, empirical likelihood).
 func (d *Distribution) Divergence() float64 { return 1.92 / max(1, d.Runs) }
 
 // Robust returns the smallest time that is enough with a probability of at least part, in (0, 1), under every
-// distribution p with D(p‖this) ≤ delta. Such distributions have the same times as d, with other probabilities.
+// distribution p with D(p‖this) ≤ delta. Such distributions have the same times with other probabilities.
 func (d *Distribution) Robust(part, delta float64) (float64, error) {
 	if !(part > 0 && part < 1) {
 		return 0, messages.Errorf(messages.Invalid, "part: must be above 0 and below 1, is %g", part)
@@ -91,7 +90,7 @@ func (d *Distribution) Robust(part, delta float64) (float64, error) {
 }
 
 // needed returns the smallest q such that every distribution within delta gives at least probability part to an event
-// of probability q. needed finds by bisection the q ≥ part with part·ln(part/q) + (1−part)·ln((1−part)/(1−q)) = delta.
+// of probability q. By bisection, it finds the q ≥ part with part·ln(part/q) + (1−part)·ln((1−part)/(1−q)) = delta.
 func needed(part, delta float64) float64 {
 	if delta == 0 {
 		return part

@@ -7,7 +7,7 @@
 // size and limit. Wider levels have all runs of the user, as times or as parts of their limits. The widest has the runs
 // of all users. In each level, a context is a set of similar jobs, for example all jobs of alice with the command sort.
 // It keeps the 24 runs that ended last. In a context of one user, each run counts 0.8 times as much as the next later
-// run. In a context of all users, there is one run of each user, and all runs count the same.
+// run. A context of all users has one run of each, and all count the same.
 //
 // The estimate is a mixture of the job's contexts. Their weights are learned. When a job has ended, the median of each
 // context is compared with its run time. If a level's median was wrong by a factor of e^loss, on average over the
@@ -27,7 +27,7 @@
 // # Shapes and units
 //
 // Times are in seconds, from 0 to 1e12; only the end of a run is in microseconds. Any other quantity that is not
-// negative can be estimated too: the grain is a difference too small to matter, in its unit.
+// negative can be estimated too. The grain is a difference too small to matter, in its unit.
 //
 // # Guarantees
 //

@@ -24,8 +24,7 @@ type Score struct {
 	Relative float64
 }
 
-// Evaluation compares three estimates of the run time. All three are made when a job is submitted, from jobs that had
-// ended by then.
+// Evaluation compares three estimates of the run time, made when a job is submitted, from jobs that had ended by then.
 type Evaluation struct {
 	Jobs    int
 	Request Score // the error of the user's own limit
@@ -36,8 +35,7 @@ type Evaluation struct {
 	Covered float64
 }
 
-// Evaluate goes through a log in the order of submission. Jobs without a limit are left out, because then there is
-// nothing to compare with.
+// Evaluate goes through a log in the order of submission, without jobs that have no limit to compare with.
 func Evaluate(log []Submission) (*Evaluation, error) {
 	p := New(tenSeconds)
 	log = slices.Clone(log)

@@ -75,8 +75,8 @@ var levels = [...]level{
 	{label: "everybody's runs"},
 }
 
-// key returns the key of the job's context in a level. It returns false if the job has no context in the level, for
-// example because the level needs a limit and the job has no limit.
+// key returns the key of the job's context in a level. It returns false if there is none, for example because the level
+// needs a limit that the job lacks.
 func (l *level) key(i int, j *Job) (key, bool) {
 	k := key{Level: uint8(i)}
 	if (l.limit || l.ratio) && j.Limit == 0 {

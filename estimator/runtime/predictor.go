@@ -18,15 +18,14 @@ type Predictor struct {
 	site     trust
 }
 
-// New returns a predictor without runs. The argument grain is positive. It is a difference that is too small to matter,
-// in the unit of what is predicted.
+// New returns a predictor without runs. The argument grain, which is positive, is a difference too small to matter, in
+// the unit of the predictions.
 func New(grain float64) *Predictor {
 	return &Predictor{grain: grain, contexts: recent.New[key, *context](mostContexts), trust: recent.New[string, *trust](mostContexts)}
 }
 
-// Observe learns from a job that ended. The argument ended is the time of its end in microseconds, and runtimes are the
-// run times of its tasks, or of some tasks chosen evenly; together they count as one run. After an error nothing has
-// changed.
+// Observe learns from a job that ended. The argument ended is the time of its end in microseconds. The run times of its
+// tasks, or of some tasks chosen evenly, count together as one run. After an error nothing has changed.
 func (p *Predictor) Observe(j *Job, ended int64, runtimes []float64) error {
 	if err := j.Check(); err != nil {
 		return err
@@ -55,7 +54,7 @@ func (p *Predictor) Observe(j *Job, ended int64, runtimes []float64) error {
 	return nil
 }
 
-// judge updates the trust in each level by the error of the level's guess. The argument truth is the actual run time.
+// judge updates the trust in each level by the error of its guess. The argument truth is the actual run time.
 func (p *Predictor) judge(j *Job, truth float64) {
 	user := p.trust.Touch(j.User, func() *trust { return &trust{} })
 	for i := range levels {
@@ -70,8 +69,8 @@ func (p *Predictor) judge(j *Job, truth float64) {
 	}
 }
 
-// context returns the job's context in a level, or nil if it has no runs. Times of the context must be multiplied by
-// scale, and bounded by most.
+// context returns the job's context in a level, or nil without runs. Its times must be multiplied by scale, and bounded
+// by the result most.
 func (p *Predictor) context(i int, j *Job) (c *context, scale, most float64) {
 	scale, most = 1, Largest
 	if j.Limit > 0 {
@@ -88,12 +87,11 @@ func (p *Predictor) context(i int, j *Job) (c *context, scale, most float64) {
 	return c, scale, most
 }
 
-// The constant thin reduces the weight of a context with few runs: with n runs it has n/(n+thin) of the weight that it
-// would have with many runs.
+// thin reduces the weight of a context with few runs: n runs have n/(n+thin) of the weight of many.
 const thin = 0.5
 
-// Estimate returns the distribution of a job's run time, from everything observed. It returns nil if nothing is
-// known: no run was observed, and the job has no limit.
+// Estimate returns the distribution of a job's run time. It returns nil if no run was observed and the job has no
+// limit.
 func (p *Predictor) Estimate(j *Job) (*Distribution, error) {
 	if err := j.Check(); err != nil {
 		return nil, err
@@ -123,9 +121,8 @@ type mixture struct {
 	source      string
 }
 
-// mostCounted is the largest number of runs that a context counts as. It is (1+own)/(1−own), the effective number of
-// runs of a context of one user, in which older runs count less. More runs, even of many users, do not tell more about
-// the next run.
+// mostCounted is the largest number of runs that a context counts as: (1+own)/(1−own), the effective number of runs of
+// one user, whose older runs count less. More runs do not tell more about the next run.
 const mostCounted = (1 + own) / (1 - own)
 
 // add adds a context and returns its part of the mixture.
@@ -140,7 +137,7 @@ func (m *mixture) add(c *context, say float64, label string) (part float64) {
 	return part
 }
 
-// unseen returns the distribution of a job for which only the limit is known, or nil if the job has no limit.
+// unseen returns the distribution of a job for which only the limit is known, or nil without a limit.
 func unseen(j *Job) *Distribution {
 	if j.Limit == 0 {
 		return nil
@@ -151,8 +148,7 @@ func unseen(j *Job) *Distribution {
 // doubt is the probability of the limit after one run. Each further run divides it by 4.
 const doubt = 1.0 / 16
 
-// complete adds the job's own limit to the observed times, because after a few runs a run can still take as long as the
-// limit.
+// complete adds the job's limit to the observed times, because after a few runs a run can still take as long.
 func (m *mixture) complete(j *Job, atoms []atom) *Distribution {
 	runs := m.runs / m.parts
 	if j.Limit > 0 {

@@ -33,7 +33,7 @@ func (p *Predictor) expect(tb testing.TB, j Job) *Distribution {
 	return d
 }
 
-// TestNothingObserved: without runs the estimate must be the limit. Without a limit there must be no estimate.
+// Without runs the estimate must be the limit. Without a limit there must be no estimate.
 func TestNothingObserved(t *testing.T) {
 	p := New(tenSeconds)
 	if d := p.expect(t, Job{User: "ada"}); d != nil {
@@ -45,7 +45,7 @@ func TestNothingObserved(t *testing.T) {
 	}
 }
 
-// TestSimilarJobsCountMost: a user has two commands. The estimate of each must come from its own runs.
+// A user has two commands. The estimate of each must come from its own runs.
 func TestSimilarJobsCountMost(t *testing.T) {
 	p := New(tenSeconds)
 	short, long := Job{User: "ada", Command: "short", Limit: 1000}, Job{User: "ada", Command: "long", Limit: 1000}
@@ -58,8 +58,7 @@ func TestSimilarJobsCountMost(t *testing.T) {
 	}
 }
 
-// TestOneRunIsDoubted: after one run the robust demand must be the limit. After many equal runs it must be their run
-// time.
+// After one run the robust demand must be the limit. After many equal runs it must be their run time.
 func TestOneRunIsDoubted(t *testing.T) {
 	p, j := New(tenSeconds), Job{User: "ada", Limit: 3600}
 	p.see(t, j, 0, 10)
@@ -82,7 +81,7 @@ func TestOneRunIsDoubted(t *testing.T) {
 	}
 }
 
-// TestOrderDoesNotMatter: contexts must hold the runs that ended last, in whatever order they were observed.
+// Contexts must hold the runs that ended last, in whatever order they were observed.
 func TestOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 60).Draw(t, "runs")
@@ -104,10 +103,8 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	})
 }
 
-// TestNobodyDecidesForOthers: forty accounts run the same command. Two of them run it five times as often as the
-// others, with false run times. The last hundred runs are all false. A newcomer must be told what the honest accounts
-// need. A user with runs of its own must be told the same as before. If each run counted, a newcomer would be told the
-// lie.
+// Forty accounts run the same command. Two of them lie, five times as often, and the last hundred runs are all lies. A
+// newcomer must be told what the honest accounts need. A user with runs of its own must be told the same as before.
 func TestNobodyDecidesForOthers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fade float64 // fade of the contexts that users share
@@ -144,7 +141,7 @@ func TestNobodyDecidesForOthers(t *testing.T) {
 	}
 }
 
-// slowNeeded returns the result of needed. It searches over the probabilities of coins.
+// slowNeeded does what needed does. It searches over the probabilities of coins.
 func slowNeeded(part, delta float64) float64 {
 	for k := range 200_000 {
 		q := part + (1-part)*float64(k)/200_000
@@ -186,7 +183,7 @@ func TestRobustIsTheWorstInTheBall(t *testing.T) {
 	})
 }
 
-// TestRefuses: an error must name the bad input, and nothing may change.
+// An error must name the bad input, and nothing may change.
 func TestRefuses(t *testing.T) {
 	p := New(tenSeconds)
 	nan, inf := math.NaN(), math.Inf(1)
@@ -232,7 +229,7 @@ func random(r *rand.Rand) (Job, []float64) {
 	return j, runtimes
 }
 
-// TestSnapshot: a restored predictor must answer and learn like the predictor that was saved.
+// A restored predictor must answer and learn like the saved one.
 func TestSnapshot(t *testing.T) {
 	p, r := New(tenSeconds), rand.New(rand.NewPCG(1, 1))
 	for k := range int64(2000) {
@@ -255,7 +252,6 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBounded: the number of contexts must stay bounded.
 func TestMemoryIsBounded(t *testing.T) {
 	p := New(tenSeconds)
 	p.contexts = recent.New[key, *context](100)

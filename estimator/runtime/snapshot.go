@@ -15,8 +15,7 @@ type Record struct {
 	Size                 int64
 	Limit                float64
 	Runs                 []Run
-	// These fields are for trust; Runs is then empty. If Site is true, it is the trust of the site, otherwise the trust
-	// of User.
+	// These fields are for trust; Runs is then empty. If Site is true, it is the site's trust, otherwise that of User.
 	Site         bool
 	Loss, Weight []float64
 }
@@ -37,7 +36,7 @@ func trustRecord(user string, site bool, t *trust) *Record {
 	return &Record{User: user, Site: site, Loss: append([]float64{}, t.Loss[:]...), Weight: append([]float64{}, t.Weight[:]...)}
 }
 
-// Restore adds a record of a snapshot. It returns an error if the record is damaged.
+// Restore adds a record of a snapshot. A damaged record is an error.
 func (p *Predictor) Restore(r *Record) error {
 	if len(r.Runs) > 0 {
 		return p.restoreContext(r)

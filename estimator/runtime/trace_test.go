@@ -59,9 +59,9 @@ func submission(tb testing.TB, fields []string) (s Submission, ok bool) {
 	return s, run >= 0 && limit > 0 && n[11] >= 0
 }
 
-// TestTraces: on real logs the estimate must be nearer than the users' limits, and nearer than the mean of their last
-// two jobs, both in seconds and relatively. The robust demand must be enough for nine jobs in ten; for the log RICC it
-// must be enough for 88 %. Without -traces the test reads the example log.
+// On real logs the estimate must be nearer than the users' limits and than the mean of their last two jobs, in seconds
+// and relatively. The robust demand must be enough for nine jobs in ten, or 88 % in the log RICC. Without -traces the
+// test reads the example log.
 func TestTraces(t *testing.T) {
 	paths := []string{"../../deploy/examples/trace-analysis/sdsc-sp2-1999.swf.gz"}
 	if *traces != "" {

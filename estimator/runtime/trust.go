@@ -2,8 +2,8 @@ package runtime
 
 import "math"
 
-// trust has the errors of the guesses of each level: a sum of losses, and a sum of their weights. Older losses have
-// smaller weights.
+// trust has the errors of the guesses of each level: a sum of losses, and a sum of their weights. Older losses weigh
+// less.
 type trust struct {
 	Loss, Weight [len(levels)]float64
 }
@@ -11,11 +11,11 @@ type trust struct {
 const (
 	userMemory = 0.95   // each new loss multiplies the weights of a user's older losses by it
 	siteMemory = 0.9999 // the same for the losses of the whole site
-	// inherited is the number of the user's own losses that the mean loss of the site counts as.
+	// inherited is the number of a user's own losses that the site's mean loss counts as.
 	inherited = 2
 	// worst bounds a mean loss from above, so that its exponential does not underflow.
 	worst = 50.0
-	// The constant narrow is the weight of each level relative to the next narrower level, if both are equally good.
+	// narrow is the weight of each level relative to the next narrower one, if both are equally good.
 	narrow = 0.9
 	// tiny bounds a mean loss from below: levels with errors below 1 % count as equally good.
 	tiny = 0.01
@@ -27,8 +27,8 @@ func (t *trust) add(i int, loss, memory float64) {
 }
 
 // say returns the weight of each level in the estimate for a user's job: e^(1−loss/least). Here, loss is the level's
-// mean loss, and least is the smallest mean loss of all levels. Weights are reduced for wider levels. The argument user
-// may be nil. A level that was never judged counts as if it had the least loss.
+// mean loss, and least is the smallest one. Wider levels have less weight. The argument user may be nil. A level that
+// was never judged has the least loss.
 func (t *trust) say(user *trust) (say [len(levels)]float64) {
 	best := worst
 	for i := range say {

@@ -14,8 +14,8 @@
 // Estimate assumes that each weight is normally distributed around a default weight, with a standard deviation as large
 // as the default weight, and that each run has normal noise. It returns the most likely weights that are not negative.
 // The default is scaled to fit the runs, so only its ratios matter. The noise is computed from the residuals, with one
-// more degree of freedom for an assumed noise of a tenth of the utilities. So a few runs that fit exactly by chance are
-// not overrated. Estimate.Default is the part of the answer that comes from the default: the precision of the default
+// more degree of freedom for an assumed noise of a tenth of the utilities. So a few runs that fit by chance are not
+// overrated. Estimate.Default is the part of the answer that comes from the default: the precision of the default
 // divided by the total precision, averaged over directions.
 //
 // With a half-life, the weight of a run is 2^(−t/half-life) if the latest run ended t after it.

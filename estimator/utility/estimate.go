@@ -11,29 +11,28 @@ import (
 type Estimate struct {
 	Fit *Fit // the fit of the runs, without the default
 	// Weights are m weights, at least 0, and one is positive. They are the fitted weights, moved towards the default.
-	// The better the runs determine a weight, the less it is moved. Only their ratios matter.
+	// Weights that the runs determine well move less. Only their ratios matter.
 	Weights []float64
-	// Default is the part of Weights that comes from the default and not from the runs, in [0, 1]. It is 1 without
-	// runs, and near 0 with many.
+	// Default is the part of Weights that comes from the default, in [0, 1]. It is 1 without runs, and near 0 with
+	// many.
 	Default float64
-	// Residual is the root mean square, over the runs, of the part of their utilities that
-	// Weights do not explain. Scale is the root mean square of the utilities.
+	// Residual is the root mean square, over the runs, of the part of their utilities that Weights do not explain.
+	// Scale is the root mean square of the utilities.
 	Residual, Scale float64
 }
 
 const (
-	// assumedNoise is the noise of a utility, as a part of the utility, that is assumed before the runs show their
-	// noise. It counts as one degree of freedom.
+	// assumedNoise is the noise of a utility, as a part of the utility, before the runs show theirs. It counts as one
+	// degree of freedom.
 	assumedNoise = 0.1
-	// defaultSpread is the standard deviation of a weight from the default weight, as a part of the default weight,
-	// before any run.
+	// defaultSpread is the standard deviation of a weight from the default weight, as a part of it, before any run.
 	defaultSpread = 1.0
 )
 
-// Estimate moves the fit towards a default. The default has m weights, each at least 0; only their ratios matter.
-// Estimate scales the default to fit the runs best. It then assumes that each weight is normally distributed around the
-// default weight, with a standard deviation of the same size, and that the runs have normal noise of the size that they
-// show. It returns the most likely weights that are not negative. Estimate takes O(m³).
+// Estimate moves the fit towards a default of m weights, each at least 0; only their ratios matter. The default is
+// scaled to fit the runs best. Each weight is assumed to be normally distributed around the default weight, with a
+// standard deviation of the same size. The runs have normal noise of the size that they show. The result is the most
+// likely weights that are not negative. Estimate takes O(m³).
 func (g *Regression) Estimate(fallback []float64) (*Estimate, error) {
 	if err := g.checkDefault(fallback); err != nil {
 		return nil, err
@@ -85,9 +84,8 @@ func (g *Regression) checkDefault(fallback []float64) error {
 	return nil
 }
 
-// scaleOf returns the factor with which the default fits the runs best. If this is not positive, it returns the factor
-// with which the default's utilities have the same size as the runs' utilities. It returns 0 if there is nothing to
-// fit.
+// scaleOf returns the factor with which the default fits the runs best. If this is not positive, it compares the sizes
+// of the utilities. It returns 0 if there is nothing to fit.
 func (g *Regression) scaleOf(fallback []float64) float64 {
 	var product, square float64
 	for i := range g.m {
@@ -116,17 +114,17 @@ func (g *Regression) size() float64 {
 	return sum
 }
 
-// noise returns the standard deviation of a run's utility. It is computed from the residuals. The assumed noise counts
-// as one more residual.
+// noise returns the standard deviation of a run's utility, from the residuals. The assumed noise counts as one more
+// residual.
 func (g *Regression) noise(f *Fit) float64 {
 	assumed := assumedNoise * assumedNoise * g.size() / g.weight
 	freedom := max(0, g.weight-float64(f.Rank))
 	return math.Sqrt((f.RSS + assumed) / (freedom + 1))
 }
 
-// shrink adds an equation w_j = prior_j for each weight to the equations of the runs. The equation has the weight noise
-// divided by spread. shrink then solves for w ≥ 0. It also returns the part of the answer that comes from the prior:
-// the precision of the prior divided by the total precision, averaged over directions.
+// shrink adds an equation w_j = prior_j for each weight to the equations of the runs, with the weight noise divided by
+// spread, and solves for w ≥ 0. It also returns the prior's part of the answer: its precision divided by the total
+// precision, averaged over directions.
 func (g *Regression) shrink(prior []float64, noise, largest float64) (w []float64, part float64, err error) {
 	m := g.m
 	r, z := append([]float64{}, g.r...), append([]float64{}, g.z...)

@@ -14,23 +14,22 @@ type Fit struct {
 	Runs   int
 	Weight float64 // Σ of the runs' faded weights; equals Runs if none has faded
 	Rank   int
-	// Weights are m weights. They are nil if the rank is below m, because then the runs do not determine them.
+	// Weights are m weights. They are nil if the rank is below m: the runs do not determine them.
 	Weights []float64
 	RSS     float64 // residual sum of squares
-	// StandardErrors are the standard errors of the weights. They are nil unless there are more runs, after fading,
-	// than weights.
+	// StandardErrors are the standard errors of the weights, or nil unless there are more runs, after fading, than
+	// weights.
 	StandardErrors []float64
-	// Condition is the condition number of the features, each scaled to length 1. Noise grows by about this factor.
-	// Condition is +Inf if the rank is below m.
+	// Condition is the condition number of the features, each scaled to length 1. Noise grows by about this factor. It
+	// is +Inf if the rank is below m.
 	Condition float64
 }
 
 // rankTolerance is the part of the largest singular value below which a singular value counts as 0, if columns are
-// scaled to length 1. Example: if a share is a multiple of another share to within 1e-12, their weights cannot be
-// told apart.
+// scaled to length 1. If a share is a multiple of another to within 1e-12, their weights cannot be told apart.
 const rankTolerance = 1e-12
 
-// Fit solves the plain least squares, without intercept and without constraints. Fit takes O(m³).
+// Fit solves the plain least squares, without intercept and without constraints, in O(m³).
 func (g *Regression) Fit() *Fit {
 	f := &Fit{Runs: g.runs, Weight: g.weight, RSS: g.rss, Condition: math.Inf(1)}
 	scaled, scale := g.scaled()
@@ -54,7 +53,7 @@ func (g *Regression) Fit() *Fit {
 	return f
 }
 
-// scaled returns R with its columns scaled to length 1, and the lengths. For a column of zeros the length is 1.
+// scaled returns R with its columns scaled to length 1, and the lengths, which are 1 for columns of zeros.
 func (g *Regression) scaled() (*mat.Dense, []float64) {
 	r, scale := mat.NewDense(g.m, g.m, nil), make([]float64, g.m)
 	for j := range g.m {

@@ -18,7 +18,7 @@ func nonnegative(r, z []float64) (w []float64, ok bool) {
 		}
 		s.use = append(s.use, enter)
 		if !s.descend() || s.w[enter] <= 0 {
-			// The new column reduces the residual only by rounding, so remove it again.
+			// The new column reduces the residual only by rounding, so it is removed again.
 			s.use = slices.DeleteFunc(s.use, func(j int) bool { return j == enter })
 			s.w[enter] = 0
 			barred[enter] = true
@@ -54,8 +54,8 @@ func tolerance(r, z []float64) []float64 {
 	return out
 }
 
-// steepest returns the unused column along which the residual falls most, relative to the column's length. It returns
-// −1 if the residual falls along no unused column.
+// steepest returns the unused column along which the residual falls most, relative to the column's length, or −1 if
+// there is none.
 func (s *activeSet) steepest(barred []bool) int {
 	left := slices.Clone(s.z)
 	for i := range left {
@@ -79,8 +79,8 @@ func (s *activeSet) steepest(barred []bool) int {
 	return at
 }
 
-// descend moves to the least-squares solution over the columns in use. Columns that would become negative on
-// the way are removed. It returns false if the columns are linearly dependent.
+// descend moves to the least-squares solution over the columns in use, and removes columns that would become negative
+// on the way. It returns false if the columns are linearly dependent.
 func (s *activeSet) descend() bool {
 	for len(s.use) > 0 {
 		v, ok := s.solve()

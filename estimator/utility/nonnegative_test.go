@@ -31,8 +31,8 @@ func triangular(r *rand.Rand, m int) (matrix, z []float64) {
 	return matrix, z
 }
 
-// TestNonnegativeIsOptimal checks the conditions of Karush, Kuhn and Tucker, which are sufficient for a convex
-// problem: w ≥ 0, the residual falls along no column, and its gradient is 0 along the columns in use.
+// The conditions of Karush, Kuhn and Tucker are sufficient for a convex problem: w ≥ 0, the residual falls along no
+// column, and its gradient is 0 along the columns in use.
 func TestNonnegativeIsOptimal(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for n := range 20_000 {
@@ -60,7 +60,7 @@ func TestNonnegativeIsOptimal(t *testing.T) {
 	}
 }
 
-// TestNonnegativeIsBestSubset compares the result with the best of all choices of columns in use.
+// The result must be the best of all choices of columns in use.
 func TestNonnegativeIsBestSubset(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	for n := range 3000 {
@@ -98,8 +98,8 @@ func bestSubset(matrix, z []float64) float64 {
 	return best
 }
 
-// TestEstimateGoesFromTheDefaultToTheFit: with more runs, less of the weights must come from the default, and the
-// weights must be nearer to the truth. Without noise a few runs must be enough.
+// With more runs, less of the weights must come from the default, and they must be nearer to the truth. Without noise a
+// few runs must be enough.
 func TestEstimateGoesFromTheDefaultToTheFit(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	truth, fallback := []float64{6, 1, 2}, []float64{1, 1, 1}
@@ -129,8 +129,8 @@ func TestEstimateGoesFromTheDefaultToTheFit(t *testing.T) {
 	}
 }
 
-// TestEstimateHasNoUnit: another unit of the utilities, or of the default, must give the same ratios. Weights must
-// never be negative, and never all zero.
+// Another unit of the utilities, or of the default, must give the same ratios. Weights must never be negative, and
+// never all zero.
 func TestEstimateHasNoUnit(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 1))
 	for range 1000 {

@@ -7,9 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Regression remembers the runs of one kind of job. It needs only m·(m+3)/2 numbers for any number of runs: the
-// triangular factor R and the vector z with ‖Rw−z‖² + rss = Σ weight·(y−x·w)² for every w. It is not safe for
-// concurrent use.
+// Regression remembers the runs of one kind of job in m·(m+3)/2 numbers: the triangular factor R and the vector z with
+// ‖Rw−z‖² + rss = Σ weight·(y−x·w)² for every w. It is not safe for concurrent use.
 type Regression struct {
 	form     Form
 	m        int
@@ -25,7 +24,7 @@ type Regression struct {
 }
 
 // New returns a regression over m resources. The weight of a run is halved when another run ends halfLife after it.
-// If halfLife is 0, weights never change.
+// With halfLife 0, weights never change.
 func New(form Form, m int, halfLife messages.Duration) (*Regression, error) {
 	if form != job.Linear && form != job.Log {
 		return nil, messages.Errorf(messages.Invalid, "form: must be %q or %q, is %.64q", job.Linear, job.Log, string(form))
@@ -43,9 +42,9 @@ func New(form Form, m int, halfLife messages.Duration) (*Regression, error) {
 // Runs returns the number of observed runs, faded or not.
 func (g *Regression) Runs() int { return g.runs }
 
-// Observe adds a run. The argument ended is the time at which the run ended, and average is the average job resource of
-// the run (m shares in [0, 1], positive for the log form). Runs may come in any order. After an error nothing has
-// changed. Observe takes O(m²) and allocates nothing.
+// Observe adds a run. The argument ended is the time at which the run ended, and average is its average job resource (m
+// shares in [0, 1], positive for the log form). Runs may come in any order. After an error nothing has changed. Observe
+// takes O(m²) and allocates nothing.
 func (g *Regression) Observe(ended messages.Time, average []float64, utility float64) error {
 	if len(average) != g.m {
 		return messages.Errorf(messages.Invalid, "average: must be one share for each of %d resources, there are %d", g.m, len(average))
@@ -61,7 +60,7 @@ func (g *Regression) Observe(ended messages.Time, average []float64, utility flo
 	return nil
 }
 
-// fade reduces the weights of old runs if this run ended later than all of them. It returns the weight of this run.
+// fade reduces the weights of old runs if this run ended later than all of them. It returns this run's weight.
 func (g *Regression) fade(ended messages.Time) float64 {
 	if g.runs == 0 {
 		g.latest = ended
@@ -69,7 +68,7 @@ func (g *Regression) fade(ended messages.Time) float64 {
 	if g.halfLife == 0 {
 		return 1
 	}
-	// This is computed in float64, because the difference of two times may overflow an integer.
+	// The difference of two times may overflow an integer.
 	lives := (float64(ended) - float64(g.latest)) / float64(g.halfLife)
 	if lives <= 0 {
 		return math.Exp2(lives)
@@ -99,7 +98,7 @@ func (g *Regression) rotate(weight, y float64) {
 }
 
 // turn adds the equation row·w = y to the triangular system r·w = z. It returns the part of y that the system cannot
-// explain. It overwrites row.
+// explain, and overwrites row.
 func turn(r, z, row []float64, y float64) float64 {
 	m := len(z)
 	for j, x := range row {

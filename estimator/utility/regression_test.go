@@ -21,8 +21,8 @@ type run struct {
 	utility float64
 }
 
-// history draws k runs of a job whose utility is weights·shares (or weights·logarithms of the shares). The noise has
-// a standard deviation relative to the utility.
+// history draws k runs of a job whose utility is weights·shares (or weights·logarithms of the shares). The noise has a
+// standard deviation relative to the utility.
 func history(r *rand.Rand, form Form, weights []float64, k int, noise float64) []run {
 	runs := make([]run, k)
 	for i := range runs {
@@ -104,8 +104,8 @@ func near(got, want, tolerance float64) bool {
 	return math.Abs(got-want) <= tolerance*math.Max(1, math.Abs(want))
 }
 
-// TestRecursiveIsBatch: the regression that is updated run by run, in any order, must equal the regression on the
-// whole history, with and without fading.
+// The regression that is updated run by run, in any order, must equal the one on the whole history, with and without
+// fading.
 func TestRecursiveIsBatch(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 2000 {
@@ -137,8 +137,7 @@ func TestRecursiveIsBatch(t *testing.T) {
 	}
 }
 
-// TestStandardErrorsAreHonest: over many histories, the errors of the weights must on average be as large as the
-// reported standard errors.
+// Over many histories, the errors of the weights must on average be as large as the reported standard errors.
 func TestStandardErrorsAreHonest(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	sum, n := 0.0, 0.0
@@ -159,8 +158,8 @@ func TestStandardErrorsAreHonest(t *testing.T) {
 	}
 }
 
-// TestRankIsShort: with fewer runs than weights, equal shares, shares in a fixed ratio, or a resource without any
-// share, the rank must be below m.
+// With fewer runs than weights, equal shares, shares in a fixed ratio, or a resource without any share, the rank must
+// be below m.
 func TestRankIsShort(t *testing.T) {
 	for name, c := range map[string]struct {
 		rank int
@@ -189,7 +188,7 @@ func TestRankIsShort(t *testing.T) {
 	}
 }
 
-// TestUnexplainedWithoutRank: if the rank is below m, the rss must still be the least possible.
+// If the rank is below m, the rss must still be the least possible.
 func TestUnexplainedWithoutRank(t *testing.T) {
 	runs := []run{{0, []float64{0.5, 0.25}, 1}, {0, []float64{0.5, 0.25}, 3}}
 	if f := learn(t, job.Linear, 2, 0, runs).Fit(); f.Rank != 1 || !near(f.RSS, 2, 1e-14) { // (1−2)²+(3−2)²
@@ -197,8 +196,8 @@ func TestUnexplainedWithoutRank(t *testing.T) {
 	}
 }
 
-// TestHalfLife: the weights of a job change. A run one half-life ago must count half. A run 10,000 half-lives ago must
-// count nothing, and cause no error.
+// The weights of a job change. A run one half-life ago must count half. A run 10,000 half-lives ago must count nothing,
+// and cause no error.
 func TestHalfLife(t *testing.T) {
 	const hour = messages.Duration(3600e6)
 	runs := []run{{messages.Time(hour), []float64{1}, 0}, {messages.Time(2 * hour), []float64{1}, 3}}
@@ -213,8 +212,7 @@ func TestHalfLife(t *testing.T) {
 }
 
 // TestFigure11 repeats figure 11 of Ding et al.: for user 3, map slots are worth 6 times as much as reduce slots. Most
-// of 20 estimates of this ratio from 5 runs must be between 5 and 9. With more runs, the variance of the estimates must
-// fall.
+// of 20 estimates of this ratio from 5 runs must be between 5 and 9. With more runs, their variance must fall.
 func TestFigure11(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 1))
 	ratios := func(k, repetitions int) (values []float64, variance float64) {

@@ -25,8 +25,7 @@ func (g *Regression) Snapshot() *Snapshot {
 	return &Snapshot{g.form, g.m, g.halfLife, g.latest, g.runs, g.weight, slices.Clone(g.r), slices.Clone(g.z), g.rss}
 }
 
-// Restore returns a regression that continues from a snapshot, which it copies. It returns an error if the snapshot
-// is damaged.
+// Restore returns a regression that continues from a snapshot, which it copies. A damaged snapshot is an error.
 func Restore(s *Snapshot) (*Regression, error) {
 	g, err := New(s.Form, s.M, s.HalfLife)
 	if err != nil {

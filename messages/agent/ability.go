@@ -23,7 +23,7 @@ const (
 	// idle. Abilities that begin with "build-" and "tasks-" identify the build and the configuration in use.
 	AbilityOutdated = "outdated"
 	// These abilities say that the node takes no tasks: its disk is almost full, its executor does not answer, or its
-	// working GPUs are not the ones that it offers.
+	// working GPUs are not the GPUs that it offers.
 	AbilityFull    = "disk-full"
 	AbilityStalled = "executor-stalled"
 	AbilityGPUs    = "gpus-changed"

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// RegisterRequest announces a node, with the session number that its agent chose at its start. A new session ends the
-// earlier one, whose requests are then refused. The same session only updates the abilities.
+// RegisterRequest announces a node, with the session number that its agent chose at its start. A new session number
+// ends the earlier session, whose requests are then refused. The same session number only updates the abilities.
 type RegisterRequest struct {
 	Session uint64             `json:"session"` // random, not 0
 	Slots   []job.ClassSlots   `json:"slots"`
@@ -148,9 +148,9 @@ type ExchangeReply struct {
 	Grants   []Grant            `json:"grants"`
 	Programs []Program          `json:"programs"` // one for each stage of the granted tasks; see [SharedEnv]
 	Stop     []messages.Attempt `json:"stop"`     // attempts of this node to end now
-	// Suspended lists all attempts of this node that must not run until a later list leaves them out. Running ones are
-	// suspended, and others wait. Version grows with every change; an agent ignores a lower version than the last one
-	// it obeyed.
+	// Suspended lists all attempts of this node that must not run until a later list leaves them out. Running attempts
+	// are suspended, and attempts that have not started wait. Version grows with every change. An agent ignores a
+	// version that is lower than the last version that it obeyed.
 	Suspended []messages.Attempt `json:"held,omitempty"`
 	Version   uint64             `json:"version,omitempty"`
 	// Markets are the markets that the node serves now, if they have changed since it registered; nil means no change.
@@ -224,8 +224,8 @@ type Program struct {
 }
 
 // SharedEnv is the stage number of a program that only carries the job's environment, so that a reply carries it once.
-// An agent adds the Env of each other program of the job, which counts for a name in both. Only agents with the ability
-// AbilitySharedEnv get such programs.
+// An agent adds the Env of each other program of the job. If a name is in both, the Env of the program counts. Only
+// agents with the ability AbilitySharedEnv get such programs.
 const SharedEnv = math.MaxUint32
 
 // ShareEnv gives each program its whole environment.

@@ -3,7 +3,7 @@ package agent
 import "github.com/candor-grid/candor/messages"
 
 // StepRequest comes from the node of a task in an allocation. It asks for the other tasks or, with Stream, for a stream
-// of one of them. The leader answers only for current attempts of the same allocation.
+// of one task. The leader answers only for current attempts of the same allocation.
 type StepRequest struct {
 	Attempt messages.Attempt `json:"attempt"` // the attempt on whose behalf the node asks
 	Stream  *StreamRequest   `json:"stream,omitempty"`

@@ -9,8 +9,7 @@ import (
 )
 
 // These constants bound how long the first attempt of a request waits. It waits as long as recent answers took, or
-// firstAttempt before the first answer. So after the death of a leader the request soon goes to the next one, and a
-// slow site does not get more requests.
+// firstAttempt before the first answer. So if a leader dies, the request soon goes to the next leader.
 const (
 	leastAttempt = 500 * time.Millisecond
 	firstAttempt = time.Second

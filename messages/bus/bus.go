@@ -20,13 +20,13 @@ type Bus interface {
 	// may be "*", and the last token may be ">". Messages that are published after Subscribe has returned arrive,
 	// unless a slow handler makes the bus drop them. Handlers may keep the payload.
 	Subscribe(subject string, handle func(subject string, payload []byte)) (Subscription, error)
-	// Request sends a payload and waits for one reply, until ctx ends. Its error is the service's *messages.Error;
-	// Unavailable if nobody serves the subject, or if ctx ended first (the request may have been carried out); or
-	// PermissionDenied.
+	// Request sends a payload and waits for one reply, until ctx ends. Its error is the service's *messages.Error, or
+	// PermissionDenied. It is Unavailable if nobody serves the subject, or if ctx ended first; the request may then
+	// have been carried out.
 	Request(ctx context.Context, subject string, payload []byte) ([]byte, error)
 	// Serve answers requests until the service is stopped. Up to Service.Concurrency handlers run at once. A bounded
-	// number of further requests waits, and callers take turns. Above it, the caller with the most waiting requests
-	// gets the error Exhausted. Services on the same subject share its requests.
+	// number of further requests waits, and callers take turns. Above this number, the caller with the most waiting
+	// requests gets the error Exhausted. Services on the same subject share its requests.
 	Serve(service Service) (Subscription, error)
 	// Stream opens the durable stream with a name, and creates it if needed.
 	Stream(ctx context.Context, name string, subjects []string) (Stream, error)

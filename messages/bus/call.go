@@ -11,10 +11,9 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// These constants set how long [Call] waits. An attempt waits attemptTimeout or less, as recent answers took (see
-// [answers]), plus one second for each 100 kB of payload. For a [patient] request, earlier answers do not count. After
-// steadyAttempts without an answer, each attempt waits twice as long as the one before, at most RequestTimeout, so a
-// slow site does not get ever more requests. A refused attempt does not lengthen the wait.
+// These constants set how long [Call] waits. An attempt waits as long as recent answers took (see [answers]), at most
+// attemptTimeout, plus one second for each 100 kB of payload. After steadyAttempts without an answer, each attempt
+// waits twice as long as the one before, at most RequestTimeout. So a slow site does not get more and more requests.
 const (
 	attemptTimeout = 2 * time.Second
 	bytesPerSecond = 100_000
@@ -27,9 +26,8 @@ var waits = backoff.Backoff{First: 10 * time.Millisecond, Last: time.Second}
 
 // Call sends a request in msgpack and decodes the reply. While nobody can answer or the outcome is unknown (NotLeader,
 // Unavailable, Unknown), Call repeats the request, until ctx ends, or for RequestTimeout if ctx has no deadline. So a
-// request that is carried out twice must do no harm. The error is the last attempt's. It is Unknown if an attempt may
-// have been carried out and no later attempt showed the outcome; Exhausted (a full disk) and Internal (a failure) show
-// none.
+// request that is carried out twice must do no harm. The error is the error of the last attempt, or Unknown if an
+// earlier attempt may have been carried out.
 func Call[Reply any](ctx context.Context, b Bus, subject string, request any) (reply Reply, err error) {
 	err = CallInto(ctx, b, subject, request, &reply)
 	return reply, err
@@ -156,9 +154,8 @@ func doubtful(err error) bool {
 	return kind == messages.Unknown || kind == messages.Unavailable && !Unserved(err)
 }
 
-// again reports whether to send the request again after an error. If an earlier attempt is in doubt, this includes
-// Exhausted and Internal: a service returns them before it looks at the request's identifier, so they say nothing about
-// the earlier attempt.
+// again reports whether to send the request again after an error. After an attempt in doubt, it also returns true for
+// Exhausted and Internal: they say nothing about that attempt.
 func (a *attempts) again(err error) bool {
 	switch kind := messages.KindOf(err); {
 	case doubtful(err):

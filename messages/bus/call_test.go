@@ -202,8 +202,8 @@ func (f *refusing) Request(context.Context, string, []byte) ([]byte, error) {
 	return nil, messages.Errorf(messages.Exhausted, "full")
 }
 
-// TestCallHearsALateRefusal refuses all attempts, the first one after later ones were sent. The call must end with the
-// refusal, or with Unknown if the late answer says so.
+// TestCallHearsALateRefusal refuses all attempts of a call. The refusal of the first attempt arrives after later
+// attempts were sent. The call must end with the refusal, or with Unknown if the late answer says so.
 func TestCallHearsALateRefusal(t *testing.T) {
 	for _, first := range []error{messages.Errorf(messages.Exhausted, "full"), messages.Errorf(messages.Unknown, "lost"), connectionLost()} {
 		synctest.Test(t, func(t *testing.T) {

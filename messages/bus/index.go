@@ -6,7 +6,7 @@ import (
 )
 
 // index finds the listeners of a subject among many patterns. It is a tree with one level for each token of a pattern.
-// The cost grows with the subject's tokens and the listeners found, not with the number of patterns.
+// The cost does not grow with the number of patterns.
 type index[T comparable] struct {
 	next map[string]*index[T]
 	ends []T // listeners of the pattern that ends here

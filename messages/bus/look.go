@@ -29,8 +29,8 @@ const (
 )
 
 // leaves is how long a server may fail to reach a service before the connection leaves the server. The time doubles
-// with each server that was left: if nobody leads, moving on does not help. A site that loses a host has a new leader
-// before the first wait ends.
+// with each server that was left, because moving on does not help if nobody leads. A site that loses a host has a new
+// leader before the first wait ends.
 var leaves = backoff.Backoff{First: 2 * time.Second, Last: time.Minute}
 
 // leaving counts the servers that were left in a row because the service did not answer.

@@ -124,7 +124,7 @@ func TestAServerThatDoesNotReachTheServiceIsLeft(t *testing.T) {
 	}
 }
 
-// The client must look only for services of leaders: others need not exist.
+// The client must look only for services of leaders: other services need not exist.
 func TestOnlyLeadersAreLookedFor(t *testing.T) {
 	for subject, want := range map[string]bool{
 		messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"): true,

@@ -19,8 +19,7 @@ var (
 )
 
 // announce answers the micro framework's questions (ping, info, stats) about a service. The framework itself would
-// answer at any reply subject, with the service's permissions. The subjects of these questions name no caller, so NATS
-// permissions decide who may ask.
+// answer at any reply subject, with the service's permissions.
 func (s *natsService) announce(service Service) error {
 	if !announcedName().MatchString(service.Name) || !announcedVersion().MatchString(service.Version) {
 		return messages.Errorf(messages.Invalid, "service %s, version %q: needs a name of letters, digits, '-' and '_', and a version like 1.0.0", clip(service.Name), clip(service.Version))

@@ -10,10 +10,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// natsObjects is a bucket in JetStream files: a stream with one subject for each object, whose latest message counts.
-// So an object is either complete or absent. JetStream's own object store cuts an object into several messages; without
-// room for all of them, readers can wait for content that never comes. Reads go to the stream's leader (AllowDirect is
-// off), which has every acknowledged message.
+// natsObjects is a bucket in JetStream files: a stream with one subject for each object. The latest message of a
+// subject is the object, so an object is either complete or absent. JetStream's own object store cuts objects into
+// several messages, which may not all find room. Reads go to the stream's leader (AllowDirect is off), which has every
+// acknowledged message.
 type natsObjects struct {
 	bus    *natsBus
 	bucket string

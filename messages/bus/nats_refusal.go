@@ -17,7 +17,7 @@ type Refusal struct {
 	Reason     string `json:"reason"`
 }
 
-// Refuse sends a refusal to the connections of a name. The one that r identifies closes itself.
+// Refuse sends a refusal to the connections of a name. The connection that r identifies closes itself.
 func Refuse(b Bus, name messages.Name, r Refusal) error {
 	data, err := json.Marshal(r)
 	if err != nil {

@@ -13,9 +13,10 @@ import (
 // refuses messages of clients that name such a reply subject.
 const importedReply = "_R_."
 
-// listensAt reports whether the caller of a request listens at its reply subject. It must be the request's reply prefix
-// and one or two more tokens or, for a request from another NATS account, a subject of the server. NATS lets a client
-// name any reply subject, and a service may publish where the caller may not.
+// listensAt reports whether the caller of a request listens at its reply subject. The check is needed because NATS lets
+// a client name any reply subject, and a service may publish where the caller may not. The reply subject must be the
+// request's reply prefix and one or two more tokens. For a request from another NATS account, it may be a subject of
+// the server.
 func listensAt(subject, reply string) bool {
 	below, own := strings.CutPrefix(reply, messages.ReplyPrefix(subject)+".")
 	return own && strings.Count(below, ".") <= 1 || strings.HasPrefix(reply, importedReply)

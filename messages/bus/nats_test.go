@@ -400,7 +400,8 @@ func TestRefusedAnswersEndNoRequests(t *testing.T) {
 
 func counted(c Counter) uint64 { return c.(*tally).Load() }
 
-// When messages come faster than a subscriber handles them, the lost ones must be counted, and later ones must arrive.
+// When messages come faster than a subscriber handles them, the lost messages must be counted, and later messages must
+// arrive.
 func TestSlowSubscriber(t *testing.T) {
 	s := startServer(t, nil)
 	b := natsGrid(s, false)(t, "alice")

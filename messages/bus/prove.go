@@ -238,7 +238,7 @@ func WithAsked(ctx context.Context, r *messages.SignedRequest) context.Context {
 }
 
 // provenTries is how often a request that was refused as Unproven gets a new proof. The session may have ended, or the
-// bank may now require proofs. After the rotation of a key, the bank may need two seconds to know the new one.
+// bank may now require proofs. After the rotation of a key, the bank may need two seconds to know the new key.
 const provenTries = 8
 
 // encoder returns a function that encodes the request for each attempt. After a refusal as Unproven, it marks the

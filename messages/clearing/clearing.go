@@ -34,7 +34,7 @@ const (
 )
 
 // The interval bounds how long an authorisation may be charged. The margin is how long after that the home bank keeps
-// the credits. It covers clocks that differ by MaxClockSkew, and the time that a charge takes to arrive.
+// the credits. The margin covers clocks that differ by MaxClockSkew, and the time that a charge takes to arrive.
 const (
 	MinInterval  = messages.Duration(1_000_000_000)               // a second
 	MaxInterval  = messages.Duration(90 * 24 * 3600_000_000_000)  // 90 days
@@ -90,8 +90,8 @@ type SignedAuthorisation struct {
 func (s *SignedAuthorisation) Validate() error { return s.Authorisation.Validate() }
 
 // AcceptRequest lets the bank of a site accept another site's authorisation for a purpose. The service chooses the
-// purpose, for example a job's key. The same purpose returns the same answer. Another purpose is refused, so that
-// nobody can run two jobs on one authorisation.
+// purpose, for example a job's key. A repeated request with the same purpose gets the same answer. A request with
+// another purpose is refused, so that nobody can run two jobs on one authorisation.
 type AcceptRequest struct {
 	Purpose       string              `json:"purpose"`
 	Authorisation SignedAuthorisation `json:"authorisation"`
@@ -281,7 +281,7 @@ type RefusalTally struct {
 }
 
 // ReserveRequest sets how much all other sites together may owe this site by settlements that are not paid yet outside
-// the ledgers. If the peers' shares add up to more, each is reduced. 0 means the sum of the shares.
+// the ledgers. If the peers' shares add up to more, each share is reduced. 0 means the sum of the shares.
 type ReserveRequest struct {
 	Limit messages.Credits `json:"limit"`
 }

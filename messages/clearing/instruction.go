@@ -77,9 +77,9 @@ type RunningTotal struct {
 	Digest []byte           `json:"digest"` // 32 bytes
 }
 
-// Instructions is a list of consecutive instructions from one bank to another. First is the number of the first one.
-// Known is the running total up to the last number whose outcome the sender has stored; the receiver may drop outcomes
-// up to it.
+// Instructions is a list of consecutive instructions from one bank to another. First is the number of the first
+// instruction. Known is the running total up to the last number whose outcome the sender has stored; the receiver may
+// drop outcomes up to it.
 type Instructions struct {
 	From  messages.Name `json:"from"`
 	To    messages.Name `json:"to"`

@@ -10,9 +10,9 @@ type test interface {
 	FailNow()
 }
 
-// Same fails the test if values differ from the wanted ones, and names each that differs. The arguments are triples: a
-// name, the value, and the wanted value. A wanted number is converted to the type of the value. Example: expect.Same(t,
-// "Held", j.Held, 100, "State", j.State, job.Waiting).
+// Same fails the test if values differ from the wanted values, and names each value that differs. The arguments are
+// triples: a name, the value, and the wanted value. A wanted number is converted to the type of the value. Example:
+// expect.Same(t, "Held", j.Held, 100, "State", j.State, job.Waiting).
 func Same(t test, values ...any) {
 	t.Helper()
 	failed := false

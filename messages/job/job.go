@@ -38,7 +38,8 @@ type JobSpec struct {
 	// Dir is the working directory of every task; the default is a new directory for each task.
 	Dir string `json:"dir,omitempty"`
 
-	// The following fields are the bid. A job gives those that its market's mechanism asks for; the others are 0.
+	// The following fields are the bid. A job gives the fields that its market's mechanism asks for; the other fields
+	// are 0.
 
 	Rate   messages.Credits  `json:"rate,omitempty"`   // credits for a second on a slot
 	Value  messages.Credits  `json:"value,omitempty"`  // credits for the completion of the job
@@ -50,7 +51,7 @@ type JobSpec struct {
 	Valuation *Valuation `json:"valuation,omitempty"`
 	Contract  string     `json:"contract,omitempty"` // the accepted contract of a quote
 	// The job waits for the jobs in the four lists below: no task starts before each is in the state that its list
-	// names. If a job in AfterOK does not complete, or one in AfterFailed completes, this job ends without a start.
+	// names. This job ends without a start if a job in AfterOK does not complete, or a job in AfterFailed completes.
 	AfterJobs   []messages.JobID `json:"after_jobs,omitempty"`   // have ended
 	AfterOK     []messages.JobID `json:"after_ok,omitempty"`     // have completed
 	AfterFailed []messages.JobID `json:"after_failed,omitempty"` // have ended, and have not completed
@@ -61,7 +62,7 @@ type JobSpec struct {
 	// StartDelay is how long the first task waits after the starts of the jobs in AfterStart.
 	StartDelay messages.Duration `json:"start_delay,omitempty"`
 	// AfterEach is an array job with the same array. Each task of this job starts when the other job's task with the
-	// same index has completed, and is cancelled if that task did not. 0 means none.
+	// same index has completed, and is cancelled if that task did not complete. 0 means none.
 	AfterEach messages.JobID `json:"after_each,omitempty"`
 	// If Hold is true, no task starts until the owner or an operator releases the job.
 	Hold bool `json:"hold,omitempty"`
@@ -134,7 +135,8 @@ type Stage struct {
 	// Gang makes all tasks of the stage start together, or none if there are not enough slots.
 	Gang bool `json:"gang,omitempty"`
 	// Allocation makes the tasks start together, each on a different node. The first task runs the command, and starts
-	// processes on the other tasks' nodes as steps. The other tasks only hold their slots until the first has ended.
+	// processes on the other tasks' nodes as steps. The other tasks only hold their slots until the first task has
+	// ended.
 	Allocation bool `json:"allocation,omitempty"`
 	// Memory is the memory of each task in bytes, a limit on nodes that can enforce it. -1 means all memory of a node.
 	// 0 means the memory of the class's unit times the task's width, or the node's default.

@@ -25,8 +25,7 @@ import (
 // same index, the replica stops, and starts again with a state from its peers. A mark is due after 1,024 entries, and
 // when a replica has written or restored a snapshot.
 //
-// An image costs as much as a snapshot. The leader measures the cost of its own images and spends at most one hundredth
-// of its time on them.
+// The leader measures the cost of its own images and spends at most one hundredth of its time on them.
 
 type mark struct {
 	Index uint64

@@ -93,7 +93,8 @@ type faults struct {
 	room    func(dir string, bytes int64) error      // returns an error if a file of a size has no room
 	segment func() error                             // called before a file of the log is made; nil means no call
 	// stuck is called once, when a write hangs or fails, or the state or the log is wrong. It logs the error and ends
-	// the process. If it returns, the replica leaves its group: its connections are closed, and every call fails.
+	// the process. If the function returns, the replica leaves its group: its connections are closed, and every call
+	// fails.
 	stuck     func(error)
 	listener  net.Listener      // used instead of Listen; closed with the mailbox
 	transport func(below) below // put between the gate and the network

@@ -146,8 +146,8 @@ func TestFlippedEntryIsNotServed(t *testing.T) {
 	glob(t, g.dirs[victim], "damaged-*")
 }
 
-// TestDamagedReplicaOfTwo damages one of two replicas. Nobody may lead, because the other is no majority. The damaged
-// replica must tell the operator.
+// TestDamagedReplicaOfTwo damages one of two replicas. Nobody may lead, because one replica of two is no majority. The
+// damaged replica must tell the operator.
 func TestDamagedReplicaOfTwo(t *testing.T) {
 	t.Parallel()
 	seen, logs := observer.New(zap.ErrorLevel)
@@ -303,9 +303,9 @@ var losses = []struct {
 	}},
 }
 
-// TestReplicaThatLostItsLogDoesNotVote: two of three replicas acknowledged commands. Then one of these two loses its
-// log, and the other is down. The third, which lacks the commands, must not be elected. When the second is back, all
-// three must get the commands.
+// TestReplicaThatLostItsLogDoesNotVote: two of three replicas acknowledged commands. Then the first loses its log, and
+// the second is down. The third replica, which lacks the commands, must not be elected. When the second replica is
+// back, all three must get the commands.
 func TestReplicaThatLostItsLogDoesNotVote(t *testing.T) {
 	t.Parallel()
 	for _, loss := range losses {
@@ -403,7 +403,8 @@ func heardOf(t *testing.T, dir string, index uint64) {
 }
 
 // TestUnreadableSnapshot makes snapshots unreadable. A replica without peers must survive the loss of the newest
-// snapshot, because the log reaches back to the older one. A replica with peers must survive the loss of both.
+// snapshot, because the log reaches back to the older snapshot. A replica with peers must survive the loss of both
+// snapshots.
 func TestUnreadableSnapshot(t *testing.T) {
 	t.Parallel()
 	break1 := func(t *testing.T, dir, file string) {

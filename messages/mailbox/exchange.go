@@ -14,7 +14,7 @@ import (
 )
 
 // exchangeProtocol is the TLS protocol name of connections on which replicas ask about each other's logs. Raft's
-// connections have another one.
+// connections have another protocol name.
 const exchangeProtocol = "candor-replicas"
 
 // mostTold is the maximum size of a question or an answer, in bytes.

@@ -68,9 +68,9 @@ func TestUnreadableCommandIsRefusedBeforeTheLog(t *testing.T) {
 	}
 }
 
-// TestReplicaOfAnOlderBuildEnds runs two replicas of a newer build, and one of an older. The older one must end at the
-// first entry that it cannot read, at each start, and keep its files. With the newer build, it must work like the
-// others.
+// TestReplicaOfAnOlderBuildEnds runs two replicas of a newer build, and one replica of an older build. The older
+// replica must end at the first entry that it cannot read, at each start, and keep its files. With the newer build, it
+// must work like the other replicas.
 func TestReplicaOfAnOlderBuildEnds(t *testing.T) {
 	t.Parallel()
 	g, why := stopping(t, steady)

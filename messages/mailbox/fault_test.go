@@ -100,7 +100,7 @@ func TestHangingDiskLosesTheLeadership(t *testing.T) {
 }
 
 // TestDecidedWaitsForWhatNobodyWaitsFor proposes a command and gives up waiting. When Decided returns, the command must
-// be in the state, and nothing else may be in the log.
+// be in the state, and Decided must have added nothing to the log.
 func TestDecidedWaitsForWhatNobodyWaitsFor(t *testing.T) {
 	t.Parallel()
 	g, logs, _ := faultyGroup(t, 1)
@@ -222,8 +222,8 @@ func TestFullDiskIsWaitedOut(t *testing.T) {
 }
 
 // TestFullDiskAfterACutIsWaitedOut: a follower has cut entries from its log, because another leader's entries replace
-// them, and the disk has no room for the new ones. The follower must wait for room. If it returned an error, Raft would
-// wait for the cut entries for ever.
+// them, and the disk has no room for the new entries. The follower must wait for room. After an error, Raft would wait
+// for the cut entries for ever.
 func TestFullDiskAfterACutIsWaitedOut(t *testing.T) {
 	t.Parallel()
 	c := newGroup(t, 1, nil).configWithDefaults()
@@ -276,9 +276,8 @@ func TestFullDiskAfterACutIsWaitedOut(t *testing.T) {
 	}
 }
 
-// TestAcknowledgedEntriesAreNotCutAfterAStart starts a replica that has applied nothing yet; its disk says which
-// entries were acknowledged. If a leader's entries would replace one of these, the replica must stop instead of
-// cutting. Later entries may be cut.
+// TestAcknowledgedEntriesAreNotCutAfterAStart starts a replica whose disk says which entries were acknowledged. If a
+// leader's entries would replace one of these, the replica must stop. Later entries may be cut.
 func TestAcknowledgedEntriesAreNotCutAfterAStart(t *testing.T) {
 	t.Parallel()
 	c := newGroup(t, 1, nil).configWithDefaults()

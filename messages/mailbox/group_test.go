@@ -342,7 +342,7 @@ func (g *group) agree(atLeast uint64) uint64 {
 	return hash
 }
 
-// handOver makes a leader give its leadership away. A failed transfer is repeated; one that timed out may have
+// handOver makes a leader give its leadership away. A failed transfer is repeated. A transfer that timed out may have
 // succeeded.
 func (g *group) handOver(transfer func() raft.Future) {
 	g.t.Helper()

@@ -141,7 +141,7 @@ const (
 	spaceRest  = time.Second
 )
 
-// lookAgain asks for a measurement if the last one is older than spaceEvery.
+// lookAgain asks for a measurement if the last measurement is older than spaceEvery.
 func (g *guard) lookAgain() {
 	if time.Now().UnixNano()-g.looked.Load() < int64(spaceEvery) {
 		return

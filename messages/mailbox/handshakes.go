@@ -13,9 +13,9 @@ import (
 
 const (
 	handshakeTimeout = 5 * time.Second
-	// maxHandshakes bounds the connections that have not proved who they are, and maxHandshakesFrom those of one
-	// address. A replica's handshake takes milliseconds, so the oldest of too many connections does not belong to a
-	// replica.
+	// maxHandshakes bounds the connections that have not proved who they are, and maxHandshakesFrom bounds those of one
+	// address. A replica's handshake takes milliseconds, so if there are too many connections, the oldest does not
+	// belong to a replica.
 	maxHandshakes     = 64
 	maxHandshakesFrom = 16
 )
@@ -27,8 +27,8 @@ func handshake(c *tls.Conn, within time.Duration) error {
 	return c.HandshakeContext(ctx)
 }
 
-// handshakes has the connections whose handshake is under way. If one is too many, the oldest from the same address is
-// closed, or the oldest of all, so that connections that send nothing cannot keep a replica out.
+// handshakes has the connections whose handshake is under way. If there are too many, the oldest connection is closed.
+// So connections that send nothing cannot keep a replica out.
 type handshakes struct {
 	mu   sync.Mutex
 	open []net.Conn // oldest first

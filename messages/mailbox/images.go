@@ -39,8 +39,8 @@ func (t *transport) sent(id raft.ServerID, image *sentImage) {
 }
 
 // needed returns the index after which the log must keep all entries for replicas that restore an image or catch up
-// from one. Without them, such a replica would need another image at once. The log also keeps the last entry of the
-// image, because Raft reads it.
+// from one. Without these entries, such a replica would need another image at once. The log also keeps the last entry
+// of the image, because Raft reads it.
 func (t *transport) needed() (index uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -28,9 +28,9 @@ var (
 // accepts its files as complete.
 const acceptFile = "accept"
 
-// inspect opens the files of a directory, compares them, and checks that the replica has all that it promised. If the
-// latest snapshot and the entries after it contain this, the replica continues with them. Otherwise inspect moves the
-// files aside, and the replica starts again without a vote. Without peers, inspect returns the damage as an error.
+// inspect opens the files of a directory, and checks that the replica has all that it promised. If the latest snapshot
+// and the entries after it have all of this, the replica continues with them. Otherwise inspect moves the files aside,
+// and the replica starts again without a vote. Without peers, inspect returns the damage as an error.
 func (d *disk) inspect(c *Config) error {
 	err := d.tryOpen(c)
 	if _, found := errors.AsType[*damage](err); !found {

@@ -91,9 +91,9 @@ func (g *gate) meets(from string, q hello) (a hello) {
 	return a
 }
 
-// tell runs on every replica. A leader tells all others what it knows of the disks, and collects their reports. Another
-// replica asks, less often, what it would ask before an election, so that its connections are open when an election
-// begins.
+// tell runs on every replica. A leader tells all other replicas what it knows of the disks, and collects their reports.
+// Another replica asks now, less often, what it would ask before an election: its connections are then open when an
+// election begins.
 func (g *gate) tell() {
 	var busy sync.Map // replicas that are being told, by ID
 	for tick := 0; ; tick++ {

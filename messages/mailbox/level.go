@@ -91,9 +91,9 @@ func (v *levels) begin(o *tenure) bool {
 	return true
 }
 
-// watch raises the level after all replicas could work with a higher one for raiseAfter, while this replica leads.
-// After the level was raised to n, it writes a snapshot on each replica. Otherwise the files would still have entries
-// of level n−1, with which a release of level n+1 cannot start.
+// watch raises the level after all replicas could work with a higher level for raiseAfter, while this replica leads.
+// After the level was raised to n, it writes a snapshot on each replica. Otherwise the files would keep entries of
+// level n−1, which a release of level n+1 cannot read.
 func (v *levels) watch() {
 	var since time.Time // when all replicas could first work with a higher level; zero means that they cannot
 	every := min(v.config.limits.raiseAfter, time.Second)

@@ -82,8 +82,8 @@ func (l *levelled) refused(command, sentence string) {
 }
 
 // TestAGroupIsUpgradedReplicaByReplica upgrades a group from level 1 to level 2, and goes back once on the way.
-// Commands that need level 2 must be refused until all replicas can carry them out. After that, replicas of levels 1
-// and 4 cannot join, and one of level 3 can.
+// Commands that need level 2 must be refused until all replicas can carry them out. After that, a replica of level 1 or
+// 4 cannot join, and a replica of level 3 can.
 func TestAGroupIsUpgradedReplicaByReplica(t *testing.T) {
 	t.Parallel()
 	l := newLevelled(t, 1, 50*time.Millisecond)

@@ -11,12 +11,12 @@ import (
 type Machine interface {
 	// Check returns the level that a replica needs to carry out a command, or an error if Apply could not read it.
 	// Propose calls Check in the goroutines of its callers. No command reaches the log that Apply could not read, or
-	// that needs a higher level than the agreed one (see [messages.Level]).
+	// that needs a higher level than the replicas agreed on (see [messages.Level]).
 	Check(command []byte) (level int, err error)
-	// Apply carries out the commands of one log entry in order, and returns a result for each, also for a refused one.
-	// Apply is deterministic. It must not change the bytes of the commands. If it keeps a command, the whole entry
-	// stays in memory. An error means that this build cannot read a command, or does not know its rules. It ends the
-	// replica, since others may have carried out the command.
+	// Apply carries out the commands of one log entry in order, and returns a result for each command, also for a
+	// refused command. Apply is deterministic. It must not change the bytes of the commands. If it keeps a command, the
+	// whole entry stays in memory. An error means that this build cannot read a command, or does not know its rules. An
+	// error ends the replica, since other replicas may have carried out the command.
 	Apply(index uint64, commands [][]byte) ([]any, error)
 	// Capture returns an image of the state, which later Applies do not change. It is called between Applies and must
 	// be quick; another goroutine writes the image.
@@ -50,19 +50,18 @@ type Mailbox interface {
 	// order; other commands may come between them.
 	ProposeInOrder(ctx context.Context, commands [][]byte) ([]any, []error)
 	// Decided waits until each command that was proposed here before the call has been applied, or will never be
-	// appended by this replica in its term, also if its caller no longer waits. It adds nothing to the log. To learn
-	// whether the commands were carried out, call Decided, then Verify, then read the state. The error is ErrClosed, or
-	// the context's.
+	// appended by this replica in its term. This includes commands whose callers no longer wait. To learn whether the
+	// commands were carried out, call Decided, then Verify, then read the state. The error is ErrClosed, or the
+	// context's.
 	Decided(ctx context.Context) error
 	// Verify returns nil if this replica was the leader at some moment after the call began, and its state has
-	// everything that was committed before that moment. Call Verify first, then read the state: the read is
-	// linearizable, even if leadership is lost in between, because it shows everything answered before the call and
-	// nothing uncommitted. Concurrent calls share rounds. After an error nothing may be concluded: ErrNotLeader,
-	// ErrClosed, or the context's.
+	// everything that was committed before that moment. Call Verify first, then read the state. The read is
+	// linearizable, even if leadership is lost in between. Concurrent calls share rounds. After an error nothing may be
+	// concluded: ErrNotLeader, ErrClosed, or the context's.
 	Verify(ctx context.Context) error
 	// Leadership reports each change: leadership was gained (after the barrier of a new term was applied here), or
-	// lost. The channel keeps only the latest change, for one receiver, who may so read two gains in a row. The channel
-	// is never closed.
+	// lost. The channel keeps only the latest change, for one receiver. So the receiver may read two gains in a row.
+	// The channel is never closed.
 	Leadership() <-chan Leadership
 	// Status describes the group as this replica sees it.
 	Status() Status

@@ -65,9 +65,9 @@ func (g *group) silent(id string) {
 	})
 }
 
-// TestReplaceADeadReplica adds a new replica with an empty disk in place of a lost one. It must get a snapshot for the
-// entries that the log no longer has. The others must find it although no configuration has its address, and it must
-// then count towards majorities.
+// TestReplaceADeadReplica adds a new replica with an empty disk in place of a lost replica. The new replica must get a
+// snapshot for the entries that the log no longer has. The other replicas must find it although no configuration has
+// its address. It must then count towards majorities.
 func TestReplaceADeadReplica(t *testing.T) {
 	t.Parallel()
 	// Entries that were cut off stay readable until their segment is full, so the segments are small, and the commands
@@ -258,8 +258,8 @@ func TestRegroup(t *testing.T) {
 	}
 }
 
-// TestReplicaIsAddedOverTLS adds a replica that is in no configuration. The others must accept its certificate once it
-// is a member, and it must be able to lead.
+// TestReplicaIsAddedOverTLS adds a replica that is in no configuration. The other replicas must accept its certificate
+// once it is a member, and it must be able to lead.
 func TestReplicaIsAddedOverTLS(t *testing.T) {
 	t.Parallel()
 	g := newSecureGroup(t, 1, nil)

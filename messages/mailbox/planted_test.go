@@ -34,9 +34,8 @@ func (g *group) begin(id string, index, term uint64) {
 	}
 }
 
-// TestLogsThatBeginAfterTheSnapshot restores a group, so that each replica has a snapshot and no entry. A leader must
-// be able to replace an entry of the first leader that it lacks: the snapshot shows that both agree on everything
-// before.
+// TestLogsThatBeginAfterTheSnapshot restores a group, so that each replica has a snapshot and no entry. If the first
+// leader wrote an entry that the next leader lacks, the next leader must be able to replace it.
 func TestLogsThatBeginAfterTheSnapshot(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)

@@ -22,11 +22,10 @@ import (
 // its votes, the end of its log, and what it knows of the other replicas. If the log ends before the promised end, it
 // has lost entries.
 //
-// The file has two slots for the record, and two for the end of the log, which changes with every write. Each slot has
-// a number and a checksum. The valid slot with the higher number counts, so after a torn write the previous one does.
-// The record is synced before the replica acts on it. The end of the log is written after each sync of the log and
-// before the entries are acknowledged, and synced within a second. A loss of power can undo only the last second, which
-// the peers remember.
+// The file has two slots for the record, and two for the end of the log, which changes with every write. The valid slot
+// with the higher number counts, so after a torn write the previous slot counts. The record is synced before the
+// replica acts on it. The end of the log is written after each sync of the log and before the entries are acknowledged,
+// and synced within a second. A loss of power can undo only the last second, which the peers remember.
 const (
 	promisesFile   = "promises"
 	recordSlot     = 16 << 10
@@ -294,7 +293,7 @@ func (p *promises) close() error {
 	return errors.Join(p.flush(), p.file.Close())
 }
 
-// begin makes a new replica whole when it votes. Until then, it votes only for candidates of a group that is beginning.
+// begin makes a new replica whole when it votes. A new replica votes only for candidates of a group that is beginning.
 // If the first leader is lost early, the next election needs such votes, although the log is no longer empty.
 func (r *record) begin() {
 	if r.Standing == standingNew {

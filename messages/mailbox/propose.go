@@ -57,8 +57,8 @@ type queue struct {
 	closed  error
 }
 
-// add copies a command into the last batch with room. The argument waits is how long the command may wait for others.
-// If the queue is full, add returns a channel to wait on.
+// add copies a command into the last batch with room. The argument waits is how long the command may wait for other
+// commands. If the queue is full, add returns a channel to wait on.
 func (q *queue) add(command []byte, waits time.Duration) (b *batch, i int, full <-chan struct{}, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

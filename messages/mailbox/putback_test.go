@@ -124,8 +124,8 @@ func (g *group) stuck() bool {
 }
 
 // TestTheGoodReplicaOfThree brings two of three replicas back in every combination of states and in every order; the
-// third is good. While the third runs, no replica that lacks acknowledged commands may lead, and the third must keep
-// them. If no possible leader has them, there must be no majority.
+// third is good. While the third runs, no replica that lacks acknowledged commands may lead, and the third replica must
+// keep these commands. If no possible leader has them, there must be no majority.
 func TestTheGoodReplicaOfThree(t *testing.T) {
 	t.Parallel()
 	c := twoMoments(t)
@@ -263,8 +263,8 @@ func TestAForkThatWentOn(t *testing.T) {
 		}
 		g.stop(g.ids...)
 		c.keeps(g, "r3")
-		// As in the runbook, the directories of the other two are emptied. The third and one of them are then a
-		// majority.
+		// As in the runbook, the directories of the other two replicas are emptied. The third replica and one of these
+		// are then a majority.
 		for _, id := range g.ids[:2] {
 			if err := os.Rename(g.dirs[id], filepath.Join(t.TempDir(), id)); err != nil {
 				t.Fatal(err)

@@ -132,8 +132,8 @@ func (m *replicated) openRaft() (err error) {
 }
 
 // patientBytes is the size of an image for which a leader waits one more timeout, until the replica has restored it. A
-// bank's replica checks every signature, a few thousand a second, and an image has two or three bytes for each record.
-// A leader that waits too short would send the image again for ever. A connection that breaks ends the wait.
+// bank's replica checks a few thousand signatures a second, and an image has two or three bytes for each of its
+// records. A leader that waits too short would send the image again for ever.
 const patientBytes = 1 << 10
 
 func newTransport(c *Config, s *stream) *transport {
@@ -204,9 +204,9 @@ const (
 	snapshotShare   = 10               // entries must have taken this many times as long as the last snapshot took to write
 )
 
-// compact writes a snapshot when the log has grown by SnapshotBytes, or when the entries took long to apply, because a
-// start would take as long. Long means at least snapshotSpent, and at least snapshotShare times the time to write the
-// last snapshot. Raft itself writes a snapshot after snapshotEntries entries.
+// compact writes a snapshot when the log has grown by SnapshotBytes. It also does so when the entries took long to
+// apply, because a start would take as long. Long means at least snapshotSpent, and at least snapshotShare times the
+// time to write the last snapshot. Raft itself writes a snapshot after snapshotEntries entries.
 func (m *replicated) compact() {
 	var took time.Duration // how long the last snapshot took to write
 	for {

@@ -96,7 +96,8 @@ func TestPatientCommandsShareAnEntry(t *testing.T) {
 	}
 }
 
-// Commands that are proposed together must be applied in order, and a refused one must not prevent the others.
+// Commands that are proposed together must be applied in order, and a refused command must not prevent the other
+// commands.
 func TestCommandsInOrder(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, steady)
@@ -259,8 +260,8 @@ func TestSnapshotReachesWhoLagged(t *testing.T) {
 	}
 }
 
-// TestALongRestoreIsAwaited: a replica needs longer to restore an image than its leader waits for other answers, while
-// the leader writes newer snapshots. The leader must send the image only once, and keep the entries that follow it.
+// TestALongRestoreIsAwaited: a replica takes long to restore an image, and its leader writes newer snapshots meanwhile.
+// The leader must send the image only once, and keep the entries that follow it.
 func TestALongRestoreIsAwaited(t *testing.T) {
 	t.Parallel()
 	// At level 1 no replica writes a snapshot because the level was raised. A replica that starts would restore such a
@@ -553,7 +554,7 @@ func drain(t *testing.T, ch <-chan Leadership, wanted func(Leadership) bool) Lea
 	}
 }
 
-// After a planned stop, a replica must start from a snapshot, and apply no entry again.
+// After a planned stop, a replica must start from a snapshot, and apply less than unsavedBytes of entries again.
 func TestPlannedStopLeavesLittleToCarryOut(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 1, nil)

@@ -12,8 +12,8 @@ import (
 )
 
 // reign is the part of the log that one leader wrote in one term. Its first entry has random bytes, and the sum of an
-// entry covers all entries before it. So two logs that have an entry in the same reign are equal up to it, even if
-// restored replicas gave the votes of a term twice. With a list of its latest reigns, a replica finds out whether a
+// entry covers all entries before it. So two logs that have an entry in the same reign are equal up to this entry, even
+// if restored replicas gave the votes of a term twice. With a list of its latest reigns, a replica finds out whether a
 // leader has every entry that was acknowledged here.
 type reign struct {
 	Term, First uint64
@@ -47,9 +47,9 @@ func (o origin) of(settled uint64) origin {
 	return o
 }
 
-// apart reports whether a replica must stay out of the leader's group, because one of them was restored from a backup
-// without the other. With an older leader's log it need not: the leader then lacks entries that were acknowledged since
-// the restore.
+// apart reports whether a replica must stay out of the leader's group, because either the replica or the group was
+// restored from a backup. It need not stay out if the leader's log is older: that leader lacks entries that were
+// acknowledged since the restore.
 func (o origin) apart(leader origin) bool {
 	return !o.same(leader) && (o.From != 0 && o.Sum == "" || o.At < leader.At)
 }
@@ -242,10 +242,9 @@ func (s *standing) stays() error {
 }
 
 // sameLog compares a leader's log with what was acknowledged here. Entry settled is the last acknowledged entry, and
-// end is the last one of the log here. The result same is false without an error if the leader no longer has the reign
-// in its list. An error says that the leader lacks acknowledged entries. If the two replicas have different reigns for
-// an entry, one list may only be incomplete. The result asks is then the index of the entry whose checksum the leader
-// must send; a checksum covers all earlier entries.
+// end is the last entry of the log here. An error says that the leader lacks acknowledged entries. The result same is
+// false without an error if the leader no longer has the reign in its list. If the two replicas have different reigns
+// for an entry, the result asks is the index of an entry: the leader must send its checksum.
 func (s *standing) sameLog(leader string, q hello, settled, end uint64) (same bool, asks uint64, err error) {
 	at := min(settled, end)
 	own, known := reignAt(s.promises.now().Reigns, at)

@@ -79,8 +79,8 @@ func (g *group) staysOut(id string) {
 }
 
 // TestRestoredWhileAHostWasAway restores two hosts from a backup, and starts the third with its old directory, in any
-// order. The two must continue, and the third must stay out and keep its data. When its directory is moved away, it
-// must join.
+// order. The two hosts must continue, and the third must stay out and keep its data. When its directory is moved away,
+// it must join.
 func TestRestoredWhileAHostWasAway(t *testing.T) {
 	t.Parallel()
 	for _, order := range [][]string{{"r1", "r2", "r3"}, {"r1", "r3", "r2"}, {"r3", "r1", "r2"}} {
@@ -129,7 +129,7 @@ func TestRestoredTwice(t *testing.T) {
 	g.proposeAll("third", 1)
 }
 
-// When one of three hosts is restored, it must stay out of the group, and the other two must continue.
+// When one of three hosts is restored, this host must stay out of the group, and the other two must continue.
 func TestOneHostRestoredByMistake(t *testing.T) {
 	t.Parallel()
 	g, b := saved(t)
@@ -171,7 +171,7 @@ func TestPutBackToBeforeARestore(t *testing.T) {
 }
 
 // TestFirstEntryAfterARestoreThatWasNotCommitted: the first leader after a restore wrote an entry that was not
-// committed. The others continue without it. When the first leader comes back, all must agree.
+// committed. The other replicas continue without this entry. When the first leader comes back, all must agree.
 func TestFirstEntryAfterARestoreThatWasNotCommitted(t *testing.T) {
 	t.Parallel()
 	g, b := saved(t)

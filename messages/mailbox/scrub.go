@@ -136,7 +136,7 @@ func (s *scrubber) moveDamaged() (moved bool, err error) {
 
 // checkLog checks the votes, and the log up to the last applied entry, which the state in memory has. If the log is
 // damaged and the group can lose this replica, the replica stops, and its next start copies everything from the others.
-// If it is alone, or all replicas run in this process, it writes a snapshot for its next start.
+// If the replica is alone, or all replicas run in this process, it writes a snapshot for its next start.
 func (s *scrubber) checkLog() error {
 	err := s.readLog()
 	if err == nil || errors.Is(err, errGone) {

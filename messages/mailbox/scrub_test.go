@@ -46,8 +46,8 @@ func rot(t *testing.T, path, text string) (mend func()) {
 }
 
 // TestLogThatRotsIsHealed changes an entry in the log file of a running replica that nobody reads any more. The replica
-// must find the damage and stop; a leader must first hand leadership over. The next start must get the log of the
-// others.
+// must find the damage and stop; a leader must first hand leadership over. The next start must get the log of the other
+// replicas.
 func TestLogThatRotsIsHealed(t *testing.T) {
 	t.Parallel()
 	for _, leads := range []bool{false, true} {

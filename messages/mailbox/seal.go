@@ -15,7 +15,7 @@ import (
 // A seal is the checksum of an entry, made by the leader and stored in the entry's Extensions on every disk. It has one
 // byte of version, the sum of the entry before (zero if that entry has no seal), and the sum of the entry itself. The
 // second sum covers the first and the entry's index, term, type and data. So two logs with equal sums at an index have
-// equal sealed entries up to it. Raft passes Extensions on unchanged.
+// equal sealed entries up to it.
 const (
 	sealVersion = 1
 	sealBytes   = 1 + 2*sumBytes

@@ -46,8 +46,8 @@ func (s *sealedLog) GetLog(index uint64, l *raft.Log) error {
 }
 
 // precedes handles a request for the entry just before the log, which is the last entry of a snapshot. It sets the
-// entry's term and returns true. A leader with different entries asks for it, and could not replace the entries here
-// without an answer. The content does not matter, because Raft sends a snapshot instead of it.
+// entry's term and returns true. A leader with different entries needs this term to replace the entries here. It does
+// not need the content, because Raft sends the snapshot instead.
 func (s *sealedLog) precedes(index uint64, l *raft.Log) bool {
 	end, term := s.restored()
 	first, err := s.LogStore.FirstIndex()

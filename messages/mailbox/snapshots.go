@@ -157,8 +157,8 @@ func (s *sealedSnapshots) moveAside(c *Config, names []string, cause error, what
 }
 
 // passOver is called when the machine refused the latest snapshots at the start, and Raft failed with err. It moves
-// them aside and continues from an older one. It returns an error if they are not the cause, or if the log does not go
-// back far enough.
+// these snapshots aside and continues from an older snapshot. It returns an error if the snapshots are not the cause,
+// or if the log does not go back far enough.
 func (m *replicated) passOver(refused []error, err error) error {
 	why := errors.Join(refused...)
 	if isConfig(why) || messages.KindOf(why) == messages.Unavailable {
@@ -187,8 +187,9 @@ func (d *disk) continues(snapshot uint64) bool {
 	return err == nil && first > 0 && first <= snapshot+1 && last >= d.promises.promised()
 }
 
-// refusedSnapshot moves aside a snapshot from the leader that the machine refused, so that it does not replace good
-// ones. Unless the cause is temporary, it ends the replica, because the leader would send the same snapshot again.
+// refusedSnapshot moves aside a snapshot from the leader that the machine refused, so that the snapshot does not
+// replace good snapshots. Unless the cause is temporary, it ends the replica, because the leader would send the same
+// snapshot again.
 func (m *replicated) refusedSnapshot(why error) {
 	if messages.KindOf(why) != messages.Unavailable {
 		defer m.applier.stop(m.applier.unable, fmt.Errorf("mailbox: the leader sent a snapshot that this replica cannot read: %w. This replica ends and keeps its own state unchanged: run the same release on every replica", why))

@@ -12,10 +12,10 @@ import (
 )
 
 // standing decides whether a replica may vote and lead, from its promises and from what its peers know of its disk. A
-// replica is doubtful if its disk is not the one that the peers know, or if its log is shorter than the peers saw. It
+// replica is doubtful if its disk is not the disk that the peers know, or if its log is shorter than the peers saw. It
 // then neither votes, campaigns nor acknowledges entries, until a leader has removed its vote with the consent of a
-// majority of the others, brought it up to date, and returned the vote. (Alagappan et al., Protocol-Aware Recovery for
-// Consensus-Based Storage, FAST 2018: a lossy log takes no part in elections.)
+// majority of the other replicas, brought it up to date, and returned the vote. (Alagappan et al., Protocol-Aware
+// Recovery for Consensus-Based Storage, FAST 2018: a lossy log takes no part in elections.)
 type standing struct {
 	id       string
 	promises *promises
@@ -97,9 +97,9 @@ func (s *standing) doubt(why string) {
 	}
 }
 
-// mayFollow returns an error if this replica may not accept a message of the leader of a term. It accepts entries or a
-// snapshot only after the leader has shown that it has every entry acknowledged here. A doubtful replica accepts
-// nothing before the leader has removed its vote.
+// mayFollow returns an error if this replica may not accept a message of the leader of a term. The replica accepts
+// entries or a snapshot only after the leader has shown that it has every entry acknowledged here. A doubtful replica
+// accepts nothing before the leader has removed the replica's vote.
 func (s *standing) mayFollow(term uint64, heartbeat bool) error {
 	if err := s.stays(); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (s *standing) mayFollow(term uint64, heartbeat bool) error {
 	return s.doubts()
 }
 
-// mayMeet returns an error if a candidate's disk is older than the one that this replica knows.
+// mayMeet returns an error if a candidate's disk is older than the disk that this replica knows.
 func (s *standing) mayMeet(id string, q standingReport) error {
 	r := s.promises.now()
 	if known, has := r.known(id); has && q.Version < known.Version && q.Disk != known.Disk {

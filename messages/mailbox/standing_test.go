@@ -13,8 +13,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// An old report of a doubtful replica that arrives after it got its vote back must not remove the vote again: the whole
-// replica would never report anything that returns it.
+// TestLateDoubtTakesNoVote delivers an old report of a doubtful replica after the replica got its vote back. The leader
+// must not remove the vote again, because the replica would report nothing that returns it.
 func TestLateDoubtTakesNoVote(t *testing.T) {
 	p, err := createPromises(t.TempDir(), record{Disk: newDisk(), Standing: standingWhole})
 	if err != nil {
@@ -67,8 +67,8 @@ func TestFloorsNeverFall(t *testing.T) {
 	}
 }
 
-// TestOlderCopyOfADoubtfulReplica starts an older copy of a disk, from the time when the replica was doubtful; the
-// group has accepted the disk since. The copy lacks entries, so the replica must still be doubtful.
+// TestOlderCopyOfADoubtfulReplica starts a copy of a disk from the time when the replica was doubtful. The group has
+// accepted the disk since. The copy lacks entries, so the replica must still be doubtful.
 func TestOlderCopyOfADoubtfulReplica(t *testing.T) {
 	p, err := createPromises(t.TempDir(), record{Disk: "taken in", Standing: standingDoubtful, Why: "its log is damaged"})
 	if err != nil {
@@ -150,8 +150,7 @@ func TestOlderCopyOfALeader(t *testing.T) {
 }
 
 // TestAGroupThatBeganAnewIsNotFollowed removes the disks of two of three replicas, which then begin a new group. The
-// third must lose no data to it, whether the new log goes back to its beginning or only to a snapshot. An operator must
-// be told.
+// third replica must lose no data to the new group. An operator must be told.
 func TestAGroupThatBeganAnewIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	for _, trailing := range []uint64{1000, 1} {
@@ -227,9 +226,9 @@ func (u *unheard) AppendEntriesPipeline(id raft.ServerID, to raft.ServerAddress)
 	return u.below.AppendEntriesPipeline(id, to)
 }
 
-// TestFirstLeaderWithoutAnAnswer makes the first leader of a group lose leadership after one other replica has stored
-// its first entry, and before the leader knows this. The group must elect again: replicas that heard no leader but have
-// voted did not lose their disks.
+// TestFirstLeaderWithoutAnAnswer makes the first leader of a group lose leadership when only one other replica has its
+// first entry. The group must elect again. Replicas that voted but heard no leader do not count as replicas that lost
+// their disks.
 func TestFirstLeaderWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	var on atomic.Bool

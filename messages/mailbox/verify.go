@@ -101,9 +101,9 @@ func (v *verifier) verify() {
 	}
 }
 
-// verifyOnce reads by Raft's read index: it records the commit index, waits for answers of a majority, and then until
-// all entries up to that index are applied here. A former leader may have answered from entries that this leader has
-// not applied yet.
+// verifyOnce reads by Raft's read index: it records the commit index, waits for answers of a majority, and then waits
+// until all entries up to that index are applied here. The wait is needed because a former leader may have answered
+// from entries that are not applied here yet.
 func (v *verifier) verifyOnce() error {
 	o := v.leadership.current.Load()
 	if o == nil {

@@ -12,8 +12,8 @@ import (
 )
 
 // A replica is weak if its disk has no room or its writes hang, if it lacks a file that replicas get from their leader,
-// or if it cannot reach an actor that a leader needs. A weak leader would refuse everything, or make the group wait. So
-// it hands leadership to a replica that is not weak. If its writes hang, Raft itself waits for the disk, so it stops
+// or if it cannot reach an actor that a leader needs. A weak leader would make the group wait, so it hands leadership
+// to a replica that is not weak. A leader whose writes hang cannot hand over, because Raft waits for the disk. It stops
 // its heartbeats instead, and the others elect another leader.
 
 // weak returns why this replica should not lead, or nil.
@@ -54,7 +54,7 @@ func (y *yielder) yield() {
 	}
 }
 
-// handOver hands leadership to another replica. The argument why says what is wrong with this one.
+// handOver hands leadership to another replica. The argument why says what is wrong with this replica.
 func (y *yielder) handOver(why error) {
 	if why == nil || y.hangs() != nil {
 		return
@@ -72,7 +72,7 @@ func (y *yielder) handOver(why error) {
 }
 
 // noSpace returns the error for commands while the leader's disk has no room. It is ErrNotLeader if another replica may
-// have room: that one will soon lead, and the caller can ask again at once.
+// have room: the other replica will soon lead, and the caller can ask again at once.
 func (y *yielder) noSpace() error {
 	to, found := y.strongest()
 	switch {

@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// TestFullDiskHandsOver fills the disk of a leader. It must hand over to a replica with room, and must not lead again
-// while another has room. Commands must be refused only when no disk has room, and accepted when there is room again.
+// TestFullDiskHandsOver fills the disk of a leader. The leader must hand over to a replica with room, and must not lead
+// again while another replica has room. Commands must be refused only when no disk has room.
 func TestFullDiskHandsOver(t *testing.T) {
 	t.Parallel()
 	free := map[string]*atomic.Uint64{}
@@ -61,8 +61,8 @@ func TestFullDiskHandsOver(t *testing.T) {
 	})
 }
 
-// A leader whose machine lacks something must hand over to a replica that lacks nothing. If each lacks something, one
-// must still lead.
+// A leader whose machine lacks something must hand over to a replica that lacks nothing. If each replica lacks
+// something, one of them must still lead.
 func TestReluctantLeaderHandsOver(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)

@@ -137,7 +137,7 @@ type ClassesReply struct {
 }
 
 // ClassEstimate is what the estimator knows about a job profile class. Users see the profile, the number of samples,
-// the number of their accounts, and the weight of the prior.
+// the number of accounts that they come from, and the weight of the prior.
 type ClassEstimate struct {
 	Profile   job.Profile `json:"profile"`
 	Samples   float64     `json:"samples"`           // number of accepted samples

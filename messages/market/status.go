@@ -20,8 +20,8 @@ type WhyReply struct {
 // ClassPrice is the present price of a class of slots.
 type ClassPrice struct {
 	Class messages.Name `json:"class"`
-	// Price is in credits: of a slot-second if the market's tariffs have prices. Otherwise it is an amount for all
-	// bidders together; in a proportional market, the sum of the sub-budgets that are bid for the class.
+	// Price is in credits. If the market's tariffs have prices, it is the price of a slot-second. Otherwise it is one
+	// amount for all bidders: in a proportional market, the sum of the sub-budgets that are bid for the class.
 	Price   float64 `json:"price,omitempty"`
 	Slots   int     `json:"slots"`
 	Idle    int     `json:"idle"`
@@ -103,8 +103,8 @@ type MarketStatus struct {
 	Promises *Promises `json:"promises,omitempty"`
 }
 
-// Promises counts the completion times that a market sold since it began, kept and broken ones separately. One is kept
-// if the job is late by at most a second, or a hundredth of the promised time.
+// Promises counts the completion times that a market sold since it began, kept and broken completion times separately.
+// A completion time is kept if the job is late by at most a second, or a hundredth of the promised time.
 type Promises struct {
 	Kept   uint64 `json:"kept"`
 	Broken uint64 `json:"broken"`

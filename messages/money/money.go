@@ -176,8 +176,8 @@ type StatementRequest struct {
 	To      messages.Time `json:"to,omitempty"`
 	After   uint64        `json:"after,omitempty"` // only entries with a larger number, for the next page
 	Limit   int           `json:"limit,omitempty"` // default 100, at most 1000
-	// Newest asks for the last entries instead of the first; More then says that there are older ones. Before asks only
-	// for entries with a smaller number, to page back.
+	// Newest asks for the last entries instead of the first; More then says that there are older entries. Before asks
+	// only for entries with a smaller number, to page back.
 	Newest bool   `json:"newest,omitempty"`
 	Before uint64 `json:"before,omitempty"`
 }

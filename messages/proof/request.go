@@ -35,7 +35,7 @@ func RefuseTime(signed, now messages.Time) *messages.Error {
 }
 
 // Mistimed reads the bank's time from a refusal of RefuseTime. The caller signs again with this time. A bank that lies
-// gets a signature that is valid for longer, but gains little, because it could have carried out the request at once.
+// about the time gains little, because it could have carried out the request at once.
 func Mistimed(refusal error) (now messages.Time, is bool) {
 	e, is := errors.AsType[*messages.Error](refusal)
 	if !is || e.Kind != messages.Unproven {

@@ -60,7 +60,7 @@ func TestVerbsHaveSchemas(t *testing.T) {
 	}
 }
 
-// What Marshal writes must fit the schemas, for zero values and for filled ones.
+// What Marshal writes must fit the schemas, for zero values and for filled values.
 func TestPayloadsFitTheirSchemas(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, zero := range roots {

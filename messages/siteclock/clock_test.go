@@ -95,7 +95,7 @@ func TestMajorityIsBelieved(t *testing.T) {
 }
 
 // On a site of one host, a clock that is set for a while must change nothing, a clock that stays set must be believed,
-// and small changes followed at once.
+// and small changes must be followed at once.
 func TestOneHostHasPatience(t *testing.T) {
 	b := newBench(1)
 	b.hosts[0].Now()
@@ -120,7 +120,7 @@ func TestOneHostHasPatience(t *testing.T) {
 	}
 }
 
-// A host that starts with a wrong clock must have the right time as soon as it has the readings of the others.
+// A host that starts with a wrong clock must have the right time as soon as it has the readings of the other hosts.
 func TestWrongClockAtTheStart(t *testing.T) {
 	b := newBench(3)
 	b.set[2] = hour
@@ -136,8 +136,8 @@ func TestWrongClockAtTheStart(t *testing.T) {
 	}
 }
 
-// A host with a wrong clock that leads before it has the readings of the others must not move the time of the state
-// ahead. If nobody answers, its clock must be believed after a while.
+// A host with a wrong clock that leads before it has the readings of the other hosts must not move the time of the
+// state ahead. If nobody answers, its clock must be believed after a while.
 func TestUncomparedClockLeadsNoState(t *testing.T) {
 	b := newBench(3)
 	b.set[0] = hour

@@ -14,7 +14,7 @@ const (
 	Bound = messages.Duration(500e6)
 	// Patience is how long a new time must last until a host believes it without a majority.
 	Patience = messages.Duration(60e9)
-	// ReadEvery is the time between two readings that a host sends to the others.
+	// ReadEvery is the time between two readings that a host sends to the other hosts.
 	ReadEvery = messages.Duration(1e9)
 	// freshFor is how long the reading of another host is valid.
 	freshFor = 5 * ReadEvery
@@ -124,9 +124,9 @@ func (h *Host) believe(own, now messages.Duration) {
 	}
 }
 
-// median returns the median of the offsets of this host and of the hosts that it heard lately, or this host's own
-// offset if the two agree. heard is the number of offsets. The last result says whether a majority of all hosts, and
-// more than one, agree. Readings of others are late by their delay on the network.
+// median returns the median of the offsets of this host and of the hosts that it heard lately. If this host's own
+// offset agrees with the median, median returns the own offset. heard is the number of offsets. The last result says
+// whether a majority of all hosts, and more than one host, agree.
 func (h *Host) median(own, now messages.Duration) (median messages.Duration, heard int, sure bool) {
 	all := []messages.Duration{own}
 	for _, r := range h.heard {

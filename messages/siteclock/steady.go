@@ -10,7 +10,7 @@ import (
 // While the time is ahead of the clock, it passes more slowly by 1/slower.
 const slower = 16
 
-// leastLeap is the least step that counts as a leap, more than the small differences between the clocks of hosts.
+// leastLeap is the least step that counts as a leap. It is more than the small differences between the clocks of hosts.
 const leastLeap = 2 * Bound
 
 // Steady is the time of one replicated state. It is safe for concurrent use.
@@ -57,9 +57,9 @@ func (s *Steady) Now() messages.Time {
 	return now
 }
 
-// Stamp returns Now, and the leap since the latest commit: how far the clock was set ahead without time having passed,
-// 0 or more than [leastLeap]. carried is true if now only continues the time of the latest commit, because the clock is
-// not known to be right or is behind by more than [leastLeap].
+// Stamp returns Now, and the leap since the latest commit: how far the clock was set ahead without time having passed.
+// The leap is 0 or more than [leastLeap]. carried is true if now only continues the time of the latest commit: the
+// clock is not known to be right, or is behind by more than [leastLeap].
 func (s *Steady) Stamp() (now messages.Time, leap messages.Duration, carried bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

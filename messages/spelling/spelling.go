@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Nearest returns the known word that an unknown word probably means, or "" if none is near: at most a third of the
-// letters of the unknown word, and one more, may differ.
+// Nearest returns the known word that an unknown word probably means, or "" if none is near. At most a third of the
+// letters of the unknown word, plus one letter, may differ.
 func Nearest(word string, known []string) string {
 	best, least := "", len(word)/3+1
 	for _, k := range known {

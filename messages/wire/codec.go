@@ -29,7 +29,7 @@ func (f Format) ContentType() string {
 }
 
 // Detect finds out the format of a payload from its Content-Type header, which may be empty, or else from its first
-// byte: '{' or '[' means JSON, and so does an empty payload. Msgpack payloads are arrays and begin with 0x90 or above.
+// byte. '{', '[' and an empty payload mean JSON. Msgpack payloads are arrays and begin with 0x90 or above.
 func Detect(data []byte, contentType string) Format {
 	media, _, _ := strings.Cut(contentType, ";")
 	switch strings.ToLower(strings.TrimSpace(media)) {
@@ -44,9 +44,9 @@ func Detect(data []byte, contentType string) Format {
 	return Msgpack
 }
 
-// Marshal encodes a value. In msgpack a struct is the array of its exported fields in order; an embedded struct is one
-// element. Numbers take their shortest form, and a nil list is an empty one, so equal values give equal bytes. In JSON,
-// the fields of an embedded struct stand among the outer fields, and an empty list is [], never null.
+// Marshal encodes a value. In msgpack a struct is the array of its exported fields in order, and equal values give
+// equal bytes. In JSON, the fields of an embedded struct stand among the outer fields, and an empty list is [], never
+// null.
 //
 // Types may contain booleans, integers, floats, strings, structs, slices, arrays and pointers. Maps, interfaces and
 // types that contain themselves give an error of kind Internal.

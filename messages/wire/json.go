@@ -85,8 +85,7 @@ func ownJSON(t reflect.Type) bool {
 }
 
 // unmarshalJSON walks through the payload and the type together, so that errors name the path of a field. It refuses
-// unknown fields, fields in another spelling, and repeated fields, which encoding/json accepts. The walk is at most as
-// deep as the type; encoding/json bounds the depth of the values that it reads itself.
+// unknown fields, fields in another spelling, and repeated fields, which encoding/json accepts.
 func unmarshalJSON(data []byte, v reflect.Value, of *reader) error {
 	if !utf8.Valid(data) {
 		return messages.Errorf(messages.Invalid, "%s: payload is not valid UTF-8", v.Type().Name())

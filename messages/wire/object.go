@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Weights, Env and Licenses are sorted lists, so that equal ones have equal bytes. In JSON and YAML they are objects,
-// which may not have a name twice.
+// Weights, Env and Licenses are sorted lists, so that equal lists have equal bytes. In JSON and YAML they are objects,
+// in which each name is unique.
 
 // Object describes how a list of elements E is written as an object with values V.
 type Object[E, V any] struct {

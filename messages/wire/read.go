@@ -231,7 +231,7 @@ func readString(r *reader, v reflect.Value) error {
 	return nil
 }
 
-// share returns b as a string, perhaps one that it made before, because names often repeat in a list.
+// share returns b as a string, perhaps a string that it made before, because names often repeat in a list.
 func (r *reader) share(b []byte) string {
 	switch {
 	case r.again != nil:

@@ -9,9 +9,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// These bounds are above all files that people write. For each value the YAML library keeps the keys that lead to it,
-// so its memory grows with the product of the number of values, the depth and the length of keys. It decodes an alias
-// again at each place that uses it.
+// No file that people write reaches these bounds. The YAML library keeps for each value the keys that lead to it. So
+// its memory grows with the product of the number of values, the depth and the length of keys.
 const (
 	maxBytes     = 8 << 20
 	maxTokens    = 300_000

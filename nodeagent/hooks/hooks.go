@@ -113,8 +113,8 @@ func (h *Hooks) enter(id messages.JobID) *job {
 // Adopt counts a task that an earlier agent started; the prolog of its job has run. Call it before Enter.
 func (h *Hooks) Adopt(id messages.JobID) { h.enter(id).ready = true }
 
-// Enter counts a task, and returns when the prolog of its job has run. If it returns no error, the caller must call
-// Leave when the task has ended.
+// Enter counts a task, and returns when the prolog of its job has run. After a nil error, the caller must call Leave
+// when the task has ended.
 func (h *Hooks) Enter(ctx context.Context, p *agent.Program) error {
 	came := time.Now()
 	if err := h.settle(ctx); err != nil {
@@ -263,8 +263,7 @@ func (h *Hooks) run(ctx context.Context, what, path string, env []string) error 
 
 func (h *Hooks) note(id messages.JobID) string { return filepath.Join(h.c.Dir, id.String()) }
 
-// env returns the variables of a job. CANDOR_SITE is not one of them, because the runner ends processes that have the
-// variables of a task.
+// env returns the variables of a job, without CANDOR_SITE: the runner ends processes that have the variables of a task.
 func (h *Hooks) env(p *agent.Program) []string {
 	job, payer := p.Job.String(), cmp.Or(p.Payer, p.Account)
 	name := strings.ReplaceAll(p.JobName, "\x00", "")

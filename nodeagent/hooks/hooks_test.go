@@ -63,7 +63,7 @@ func (s *site) says(want string) {
 func job1() *agent.Program { return &agent.Program{Job: 1, Account: "alice", Payer: "physics"} }
 
 // TestAJobHasOnePrologAndOneEpilog starts several tasks of a job. All must wait for one prolog, and one epilog must run
-// after the last. For a later task, a prolog and an epilog must run again.
+// after the last. A later task needs both again.
 func TestAJobHasOnePrologAndOneEpilog(t *testing.T) {
 	s := newSite(t)
 	s.program("prolog", "sleep 0.1")
@@ -93,7 +93,7 @@ func TestAJobHasOnePrologAndOneEpilog(t *testing.T) {
 }
 
 // TestAFailingPrologStartsNoTask checks that no task starts after a failed prolog, and that the epilog runs before the
-// prolog is tried again.
+// next try.
 func TestAFailingPrologStartsNoTask(t *testing.T) {
 	s := newSite(t)
 	s.c.linger = time.Hour

@@ -57,8 +57,8 @@ func (k Key) Value(account messages.Name, a messages.Attempt) string {
 	return fmt.Sprintf("%s:%d:%s:%s:%s", k.socket(), os.Getuid(), account, nameOf(a), k.hash(nameOf(a)))
 }
 
-// Account returns the account that a value of [Variable] names. The site does not use this name: it looks up the
-// account of the attempt in its own book.
+// Account returns the account that a value of [Variable] names. The site does not use this name, but the account of the
+// attempt in its own book.
 func Account(value string) (messages.Name, error) {
 	parts, err := split(value)
 	if err != nil {

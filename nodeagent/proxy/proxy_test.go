@@ -90,8 +90,8 @@ func TestATokenOpensOneAttempt(t *testing.T) {
 	}
 }
 
-// TestAnotherUserGetsNoToken: another user's process takes the name of the socket while the agent is away. The client
-// must send no token.
+// TestAnotherUserGetsNoToken: another user takes the name of the socket while the agent is away. The client must send
+// no token.
 func TestAnotherUserGetsNoToken(t *testing.T) {
 	key, _ := Open(t.TempDir())
 	value := key.Value("alice", attempt(7, 1))

@@ -7,13 +7,12 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// tellRarely bounds how often tasks are told the end of the lease: only when the end has become later by at least
-// 1/tellRarely of the lease's length. A node with short tasks renews the lease with each exchange, which is far more
-// often.
+// tellRarely bounds how often tasks are told the end of the lease: only when it has moved by at least 1/tellRarely of
+// the lease's length. A node with short tasks renews the lease far more often.
 const tellRarely = 16
 
-// TellAnew reports whether tasks must be told the end of a lease again. The argument told is the end that the tasks
-// know, and until is the present end. A task that is not told assumes that the lease ends a little too early.
+// TellAnew reports whether tasks must be told the end of a lease again. The argument told is the end that they know,
+// and until is the present end. Tasks that are not told assume a slightly earlier end.
 func TellAnew(told, until time.Duration) bool {
 	grown := until - told
 	return grown < 0 || grown > 0 && grown >= (until-boottime.Now())/tellRarely
@@ -32,8 +31,8 @@ func (p *Processes) Keep(until time.Duration) {
 	}
 }
 
-// tellFirst opens the file that tells the task how long it is current. It lets the task's user read the file, and
-// writes the end of the lease.
+// tellFirst opens the file that tells the task how long it is current, lets the task's user read it, and writes the end
+// of the lease.
 func (t *process) tellFirst(as *syscall.Credential) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

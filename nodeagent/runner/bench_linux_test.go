@@ -11,7 +11,6 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// parallel is how many tasks the benchmarks keep running.
 var parallel = 8 * runtime.NumCPU()
 
 // BenchmarkBare measures the lower bound: a loop of fork, exec and wait.

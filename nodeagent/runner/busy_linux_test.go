@@ -44,8 +44,8 @@ func busy(t *testing.T) {
 	}
 }
 
-// followFree watches a disk. The returned function least tells the least free space so far, in bytes. Free inodes count
-// as free bytes.
+// followFree watches a disk. The returned function least tells the least free space so far, in bytes, with free inodes
+// as bytes.
 func followFree(dir string) (least func() int64) {
 	stop, found := make(chan struct{}), make(chan int64)
 	go func() {
@@ -67,9 +67,9 @@ func followFree(dir string) (least func() int64) {
 	return func() int64 { close(stop); return <-found }
 }
 
-// TestDiskIsNotFilledWhileProcessorsAreBusy runs a task that makes files as fast as it can while other processes keep
-// all processors busy. The runner must end it long before the disk is full, and must not end a neighbour that keeps
-// much data. The test can fail on a machine with much other load.
+// TestDiskIsNotFilledWhileProcessorsAreBusy runs a task that makes files as fast as it can while all processors are
+// busy. The runner must end it long before the disk is full, and must not end a neighbour that keeps much data. The
+// test can fail on a machine with much other load.
 func TestDiskIsNotFilledWhileProcessorsAreBusy(t *testing.T) {
 	if os.Getenv("CANDOR_ATTACKS") != "all" {
 		t.Skip("only in make attack")

@@ -23,8 +23,8 @@ type Config struct {
 	// Grace is the time from SIGTERM to SIGKILL at a task's time limit; default 5 s.
 	Grace time.Duration
 	// OutputLimit bounds the kept part of each output of a task, in bytes; default 64 MiB. Of a longer output, the
-	// beginning and the end are kept, and the task continues. Each kept part is half of the limit, rounded up to
-	// blocks. A file may be larger for up to CheckEvery.
+	// beginning and the end are kept, each half of the limit, rounded up to blocks. A file may be larger for up to
+	// CheckEvery.
 	OutputLimit int64
 	// OutputLimits gives classes limits of their own, instead of OutputLimit.
 	OutputLimits map[messages.Name]int64
@@ -32,8 +32,8 @@ type Config struct {
 	OutputTail bool
 	// DirLimit bounds what a task may keep in a working directory of its own, in bytes as package tree counts them;
 	// default 10 GiB. A task that exceeds it is ended, and its files there are removed. The directory is measured every
-	// CheckEvery, less often if that takes long, and at the end of the task. The temporary directories that the tasks
-	// of an account share have the same limit; if they exceed it, all these tasks are ended.
+	// CheckEvery or less often, and at the end of the task. The temporary directories that the tasks of an account
+	// share have the same limit; if they exceed it, all these tasks are ended.
 	DirLimit int64
 	// KeptLimit bounds what the ended tasks of an account keep here, in directories and outputs together, in bytes.
 	// Above it the oldest output is removed first. The default is a tenth of the disk of Dir, at least 256 MiB.
@@ -46,8 +46,8 @@ type Config struct {
 	CheckEvery time.Duration
 	// KeepJobs is how many jobs that have no task running keep their directories, the latest first; default 1000.
 	KeepJobs int
-	// Limits bounds each task, if the node can enforce it. Its field Memory applies if the stage gives no limit. If
-	// Pids is 0, tasks with more than [cell.DefaultPids] processes are ended.
+	// Limits bounds each task, if the node can enforce it. Limits.Memory applies if the stage gives no limit. If Pids
+	// is 0, tasks with more than [cell.DefaultPids] processes are ended.
 	Limits cell.Limits
 	// Memory is the memory limit of a task of a class, in bytes, if its stage gives no limit. It replaces
 	// Limits.Memory. MostMemory is the largest limit that a task can get; 0 means no bound.
@@ -59,25 +59,25 @@ type Config struct {
 	// Users is the file that records which account has which number of a range; default: users in Dir. All nodes of a
 	// machine use the same file.
 	Users string
-	// Apart gives the tasks of each account their own namespaces. If accounts have no users of their own, it gives the
-	// tasks of each job their own. These tasks see only their own processes, shared memory and temporary directories,
-	// and in the directories of Hide only their own files. Default of Hide: Dir. It needs Inside, the command that
-	// calls [room.Inside], and the permission to make namespaces. Without them, tasks start without namespaces, and the
-	// node lacks [agent.AbilityApart].
+	// Apart gives the tasks of each account (or of each job, if accounts have no users of their own) their own
+	// namespaces. These tasks see only their own processes, shared memory and temporary directories, and in the
+	// directories of Hide (default: Dir) only their own files. Apart needs Inside, the command that calls
+	// [room.Inside], and the permission to make namespaces. Without them, tasks start without namespaces, and the node
+	// lacks [agent.AbilityApart].
 	Apart bool
 	// Private means Apart, and a network that has only a loopback. If that is impossible, [NewProcesses] fails. Private
 	// needs a User.
 	Private bool
 	Hide    []string
 	Inside  []string
-	// Namespaces lets tasks make user namespaces, and in them namespaces of mounts, processes and host names, but not
-	// of networks and IPC. Programs that run containers need this. In its own namespaces a task has capabilities.
+	// Namespaces lets tasks make user namespaces, and in them namespaces of mounts, processes and host names, as
+	// programs that run containers need. In its own namespaces a task has capabilities.
 	Namespaces bool
-	// Mapped is the user namespace of the process that runs the tasks of an unprivileged node. In it, the process has
-	// the rights to separate the tasks. "self" is a namespace with only this user, and "range" one with its subordinate
-	// users too. Empty means that the process has no namespace of its own.
+	// Mapped is the user namespace of the process that runs the tasks of an unprivileged node. It gives the process the
+	// rights to separate the tasks. "self" has only this user, "range" its subordinate users too. Empty means no
+	// namespace.
 	Mapped string
-	// Alone says that this process starts nothing but tasks. So each orphan that the kernel gives to this process
+	// Alone says that this process starts nothing but tasks, so each orphan that the kernel gives to this process
 	// belongs to one of its tasks.
 	Alone bool
 	// Machine is the part of the machine that tasks with sizes divide.
@@ -157,8 +157,8 @@ func (c *Config) fill() {
 	c.Hide = withoutLinks(c.Hide)
 }
 
-// withoutLinks resolves the links in the paths of directories. A link hides nothing, because a task could name the
-// directory that the link leads to.
+// withoutLinks resolves the links in the paths of directories. Otherwise a task could name the directory that a link
+// leads to.
 func withoutLinks(dirs []string) []string {
 	real := make([]string, len(dirs))
 	for i, dir := range dirs {
@@ -184,7 +184,7 @@ func (c *Config) outputLimit(class messages.Name) int64 {
 }
 
 // shared returns the limit of a room's shared memory, in bytes; 0 means no bound. It is the limit of one task, because
-// shared memory outlives the tasks that fill it.
+// shared memory outlives its task.
 func (c *Config) shared() int64 {
 	most := c.Limits.Memory
 	for _, m := range c.MostMemory {

@@ -19,9 +19,9 @@ import (
 // UserSelf is the choice of a site that runs its tasks as its own user.
 const UserSelf = "self"
 
-// Contain sets the fields that separate tasks from the site and from one another: the best separation that this machine
-// and the rights of this process allow. The argument choice is a value of [Config.User], empty for the best possible,
-// or [UserSelf] for no separation. The argument executors says whether a separate process starts the tasks.
+// Contain sets the fields that separate tasks from the site and from one another, as well as this machine and the
+// rights of this process allow. The argument choice is a value of [Config.User], empty for the best possible, or
+// [UserSelf] for no separation. The argument executors says whether a separate process starts the tasks.
 func (c *Config) Contain(choice string, executors bool) error {
 	c.Hide = withoutLinks(c.Hide) // before a task can change a link
 	switch {
@@ -56,8 +56,8 @@ func (c *Config) containAsRoot(choice string) error {
 	return nil
 }
 
-// containMapped chooses the best separation that an ordinary user can have. It tries a user namespace with subordinate
-// users, and then one with this user only. If both are impossible, it chooses no separation.
+// containMapped chooses the best separation that an ordinary user can have: a user namespace with subordinate users,
+// one with this user only, or none.
 func (c *Config) containMapped() error {
 	if numbers, _, err := SubordinateUsers(); err == nil && mapsUsers(MappedRange) {
 		c.Mapped, c.User = MappedRange, numbers.String()
@@ -74,8 +74,8 @@ func (c *Config) containMapped() error {
 	return nil
 }
 
-// sessionDirs returns the directories where the programs of a user's session listen, such as systemd and D-Bus. These
-// programs start processes outside of any room for every process of that user.
+// sessionDirs returns the directories where the programs of a user's session listen, such as systemd and D-Bus. They
+// start processes outside of any room for every process of that user.
 func sessionDirs(uid int, runtimeDir string) []string {
 	dirs := []string{"/run/user/" + strconv.Itoa(uid)}
 	if access.Beneath(access.Real(runtimeDir), "/run") && access.Real(runtimeDir) != "/run" && runtimeDir != dirs[0] {
@@ -109,8 +109,8 @@ var makesNamespaces = sync.OnceValue(func() bool {
 	return probe.Run() == nil
 })
 
-// SubordinateUsers returns the user numbers that this process's user may use in addition to its own,
-// and the same number of group numbers.
+// SubordinateUsers returns the user numbers that this process's user may use in addition to its own, and as many group
+// numbers.
 func SubordinateUsers() (numbers, groups users.Range, err error) {
 	name := ""
 	if u, err := user.Current(); err == nil {

@@ -168,8 +168,7 @@ func of(account messages.Name, job messages.JobID, p agent.Program) agent.Progra
 	return p
 }
 
-// openDir returns a directory that all users may use, with the attacker in it. Only root may use the directories
-// above it.
+// openDir returns a directory for all users with the attacker in it. Only root may use the directories above it.
 func openDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -194,8 +193,8 @@ func openDir(t *testing.T) string {
 	return dir
 }
 
-// TestTasksHaveNoPowers runs the attacker in tasks of several kinds: as other users, in namespaces, without network,
-// and as the site's own user, here root. No task may have capabilities, or succeed with calls of administrators.
+// TestTasksHaveNoPowers runs the attacker in tasks of several kinds. No task may have capabilities, or succeed with
+// calls of administrators.
 func TestTasksHaveNoPowers(t *testing.T) {
 	public := "/var/tmp"
 	dir, err := os.MkdirTemp(public, "candor")
@@ -243,7 +242,7 @@ func TestTasksHaveNoPowers(t *testing.T) {
 }
 
 // TestUsersPassThroughTheState runs tasks as other users without namespaces, as in a container. They must be able to
-// use working directories below the site's state, and must not be able to read the state.
+// use working directories below the site's state, but not to read the state.
 func TestUsersPassThroughTheState(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
@@ -266,8 +265,8 @@ func TestUsersPassThroughTheState(t *testing.T) {
 	}
 }
 
-// TestAccountsAreApart checks that a task finds no processes, shared memory, temporary files, working directories or
-// output of another account, and not the site's state.
+// TestAccountsAreApart checks that a task finds nothing of another account: no processes, shared memory, files or
+// output.
 func TestAccountsAreApart(t *testing.T) {
 	b := strangers(t, nil)
 	secret := filepath.Join(filepath.Dir(b.dir), "creds")
@@ -319,8 +318,8 @@ func TestAccountsAreApart(t *testing.T) {
 	ann.wait()
 }
 
-// TestTemporaryDirectoriesAreBounded fills /tmp in a task. The runner must end the tasks that share this /tmp, and no
-// others. The account's next task must find an empty /tmp.
+// TestTemporaryDirectoriesAreBounded fills /tmp in a task. The runner must end the tasks that share this /tmp. The
+// account's next task must find an empty one.
 func TestTemporaryDirectoriesAreBounded(t *testing.T) {
 	b := strangers(t, func(c *runner.Config) { c.DirLimit, c.CheckEvery = 2<<20, 10*time.Millisecond })
 	work, err := os.MkdirTemp("/var/tmp", "candor") // other users may pass through it
@@ -381,7 +380,7 @@ func TestTheNodesEnvironmentIsNoTasks(t *testing.T) {
 }
 
 // TestWorkingDirectoriesAreTheirOwners uses a directory below a directory of root. Only the account that its access
-// list names may use it, and no account may use the site's state.
+// list names may use it.
 func TestWorkingDirectoriesAreTheirOwners(t *testing.T) {
 	b := strangers(t, nil)
 	closed := t.TempDir()
@@ -435,8 +434,7 @@ func number32(t *testing.T, s string) uint32 {
 	return uint32(n)
 }
 
-// TestMissingInterpreterOfAScriptIsNamed checks that the error names a missing interpreter, even if the task's user
-// cannot enter the directory of the script.
+// TestMissingInterpreterOfAScriptIsNamed: the task's user cannot enter the directory of the script.
 func TestMissingInterpreterOfAScriptIsNamed(t *testing.T) {
 	b := strangers(t, nil)
 	f := b.start(of("alice", 7, agent.Program{Script: "#!/no/such\n"})).wait()
@@ -445,8 +443,8 @@ func TestMissingInterpreterOfAScriptIsNamed(t *testing.T) {
 	}
 }
 
-// TestNumberIsAnothersNow runs two jobs of different accounts, which have the same job number, in one run of the node.
-// The second job must not see files of the first.
+// TestNumberIsAnothersNow runs two jobs of different accounts with the same number. The second job must not see files
+// of the first.
 func TestNumberIsAnothersNow(t *testing.T) {
 	b := strangers(t, nil)
 	b.start(of("ann", 6, sh("true"))).wait() // stage 0, for which start would choose a new number
@@ -469,9 +467,8 @@ func TestNumberIsAnothersNow(t *testing.T) {
 	}
 }
 
-// openState makes a state directory with a file that any user may read, below directories that the user of all tasks
-// may change. It returns a bench of a node with that state. The directories are not below /tmp, because rooms have
-// their own /tmp.
+// openState makes a state directory below directories that the user of all tasks may change, with a file that any user
+// may read. It returns a bench of a node with that state. It is not below /tmp, because rooms have their own /tmp.
 func openState(t *testing.T, change func(c *runner.Config, state string)) (b *bench, state string) {
 	t.Helper()
 	home, err := os.MkdirTemp("/var/lib", "candor-home-")
@@ -503,8 +500,8 @@ func openState(t *testing.T, change func(c *runner.Config, state string)) (b *be
 	return b, state
 }
 
-// TestTheWayToTheStateStays lets tasks change the directory above the state of the site. No task may be able to move
-// the state away to see it under a new name in the next room.
+// TestTheWayToTheStateStays: tasks may change the directory above the state of the site. They must not be able to move
+// the state, and so see it in the next room.
 func TestTheWayToTheStateStays(t *testing.T) {
 	b, state := openState(t, nil)
 	local := filepath.Dir(state)
@@ -523,8 +520,8 @@ func TestTheWayToTheStateStays(t *testing.T) {
 	}
 }
 
-// TestALinkHidesTheState hides the state by a path with a link. A task that names the directory to which the link leads
-// must find nothing there, and must not be able to run in it.
+// TestALinkHidesTheState hides the state by a path with a link. A task must find nothing in the directory to which the
+// link leads.
 func TestALinkHidesTheState(t *testing.T) {
 	b, state := openState(t, func(c *runner.Config, state string) {
 		link := filepath.Join(t.TempDir(), "link")

@@ -12,9 +12,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// containers are programs that need namespaces, and the text that each must print. The second one makes the calls that
-// Apptainer makes as an ordinary user: it makes a user and a mount namespace, an overlay, bind mounts, and another
-// root.
+// containers are programs that need namespaces, and the text that each must print. The second one makes the calls of
+// Apptainer for an ordinary user: a user and a mount namespace, an overlay, bind mounts, and another root.
 var containers = []struct{ needs, script, prints string }{
 	{"unshare", `unshare -U -r -m sh -ec 'id -u; mount -t tmpfs none /mnt; mount --bind . /mnt; touch /mnt/here'; ls`, "0 here"},
 	{"unshare", `unshare -U -r -m sh -ec '

@@ -8,7 +8,6 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// BenchmarkContainment measures the start of a task under each kind of protection.
 func BenchmarkContainment(b *testing.B) {
 	if os.Geteuid() != 0 {
 		b.Skip("needs root")

@@ -26,9 +26,9 @@ type measuring struct {
 // measureShare bounds the cost of measuring a task: it takes at most 1/measureShare of a processor's time.
 const measureShare = 5
 
-// restAfter returns the pause until the next measurement of a task. The argument took is the duration of the last
-// measurement, and used is its processor time. If the measurement had to wait for the disk or a processor, the pause is
-// no longer than took: a task could fill the disk in that time.
+// restAfter returns the pause until the next measurement of a task. The last one took the duration took, and the
+// processor time used. If it had to wait for the disk or a processor, the pause is no longer than took: a task could
+// fill the disk in that time.
 func restAfter(took, used time.Duration) time.Duration { return max(took, (measureShare-1)*used) }
 
 func threadTime() time.Duration {
@@ -39,8 +39,8 @@ func threadTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// startMeasuring measures the task's directories in a goroutine of its own, because large ones must not delay the
-// checks of other tasks. The caller holds t.mu.
+// startMeasuring measures the task's directories in a goroutine of its own: large ones must not delay the checks of
+// other tasks. The caller holds t.mu.
 func (t *process) startMeasuring() {
 	m, dir := &t.measuring, t.ownDir()
 	if dir == "" && t.room == nil || m.underWay || time.Now().Before(m.next) {
@@ -67,8 +67,8 @@ func (t *process) measureAgain() {
 	}
 }
 
-// measure measures the disk space that a running task uses: its own directory, if it has one, and the files of its
-// room. It ends the task if it uses too much.
+// measure measures the disk space that a running task uses: its own directory and the files of its room. It ends the
+// task if it uses too much.
 func (t *process) measure(dir string, processes []int) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -141,7 +141,7 @@ func tooMuch(u tree.Usage, limit int64) string {
 }
 
 // settleDir checks the directory of an ended task. It removes the files if the task was ended because of its disk
-// space, if they exceed the limit, or if they cannot be measured even after the owner got all rights on them.
+// space, if they exceed the limit, or if they cannot be measured.
 func (p *Processes) settleDir(dir string, f *agent.Finished) {
 	limit := p.config.DirLimit
 	if f.Outcome == agent.OutOfDisk { // the task was ended to free the space
@@ -165,8 +165,8 @@ func (p *Processes) settleDir(dir string, f *agent.Finished) {
 	}
 }
 
-// processes lists the task's processes. Without control groups it lists only the first one: to find the others, it
-// would have to look at all processes each time. The caller holds t.mu.
+// processes lists the task's processes. Without control groups it lists only the first one: it would have to look at
+// all processes of the machine. The caller holds t.mu.
 func (t *process) processes() []int {
 	if inside, known := t.cell.Processes(); known {
 		return inside

@@ -7,8 +7,8 @@ import (
 )
 
 // TestAStalledDiskHidesNoTask checks the pause after a measurement: as long as the measurement if it waited for the
-// disk, and four times its processor time if it used a processor. Once a disk stalled for five seconds, and the files
-// of a task were not measured for twenty.
+// disk, and otherwise four times its processor time. Once a disk stalled for five seconds, and the files of a task were
+// not measured for twenty.
 func TestAStalledDiskHidesNoTask(t *testing.T) {
 	for _, c := range []struct{ took, used, rest time.Duration }{
 		{5 * time.Second, time.Millisecond, 5 * time.Second},

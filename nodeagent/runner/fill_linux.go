@@ -14,12 +14,11 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// A task can make 200,000 empty files a second, which count as 3 GB. It may fill the disk before the runner has found
-// out which task does. So when the disk is almost full, all tasks are suspended first. Then the runner measures which
-// tasks use the most space, ends these, and resumes the others.
+// A task can make 200,000 empty files a second, which count as 3 GB, and fill the disk while the runner looks for the
+// culprit. So when the disk is almost full, all tasks are suspended first. Then the runner measures them, ends those
+// that use the most space, and resumes the others.
 
-// brakeFor bounds how long all tasks are suspended for a survey. After that the runner decides with the measurements
-// that it has.
+// brakeFor bounds how long all tasks are suspended for a survey, complete or not.
 const brakeFor = time.Second
 
 // lateBy is how long tasks may still write until they are suspended, because the processors are busy.
@@ -33,9 +32,9 @@ func (p *Processes) speed(free int64, now time.Time) float64 {
 	return min(max(float64(fell)/float64(passed), 0), fastest)
 }
 
-// stopFilling ends the tasks that use the most space if the disk is almost full, or if it would be full before the
-// tasks could be suspended. If less is free than after the last suspension, it first suspends all tasks until they are
-// measured. The caller holds p.following.
+// stopFilling ends the tasks that use the most space if the disk is almost full, or would be before the tasks could be
+// suspended. If less is free than after the last suspension, it first suspends all tasks until they are measured. The
+// caller holds p.following.
 func (p *Processes) stopFilling(free int64, now time.Time) {
 	written := int64(p.speed(free, now) * float64(lateBy))
 	if free-written >= leastFree(p.config.KeepFree) {
@@ -59,7 +58,7 @@ func (p *Processes) stopFilling(free int64, now time.Time) {
 	}
 }
 
-// endFillers measures the suspended tasks, ends the tasks whose files take the most space, and resumes the others. The
+// endFillers measures the suspended tasks, ends those whose files take the most space, and resumes the others. The
 // argument fast is true if the disk would be full before the tasks could be suspended again.
 func (p *Processes) endFillers(fast bool) {
 	defer p.tasks.Done()
@@ -88,8 +87,8 @@ func (p *Processes) brake(yes bool) {
 	}
 }
 
-// brake suspends or resumes the task, and reports whether refreeze must be called. refreeze may have to wait for other
-// users of the control groups' freezer. So brake already stops the first process group with a signal.
+// brake suspends or resumes the task, and reports whether refreeze must be called. refreeze may have to wait for the
+// freezer, so brake already stops the first process group with a signal.
 func (t *process) brake(yes bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -130,8 +129,8 @@ func (p *Processes) survey(until time.Time) {
 	walks.Wait()
 }
 
-// surveyed records the disk space of a task. The argument whole is true if all of it was measured. If something cannot
-// be read, the task counts as using too much.
+// surveyed records the disk space of a task. whole is true if all of it was measured. A task with unreadable files
+// counts as using too much.
 func (t *process) surveyed(own, shared tree.Usage, whole bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -147,7 +146,7 @@ func (t *process) surveyed(own, shared tree.Usage, whole bool) {
 	t.measuring.grew, t.measuring.sharedGrew = t.measuring.bytes-before.bytes, t.measuring.shared-before.shared
 }
 
-// filler is a task that uses much disk space, or all tasks of one room whose temporary directories use much space.
+// filler is a task that uses much disk space, or all tasks of a room whose temporary directories use much space.
 type filler struct {
 	tasks []*process
 	room  *room.Room // room with the temporary directories; nil means that the files are in a task's own directory

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// TestAllAreSuspendedWhileItIsMeasuredWhoFillsTheDisk runs two tasks on a disk that becomes almost full. Both must be
-// suspended; then the task that filled the disk must be ended, and the other one must go on.
+// TestAllAreSuspendedWhileItIsMeasuredWhoFillsTheDisk runs two tasks on a disk that becomes almost full. Only the task
+// that filled the disk must be ended.
 func TestAllAreSuspendedWhileItIsMeasuredWhoFillsTheDisk(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to mount a small disk")

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The reserve of a node's disk is for the site's replicas, whose books are on the same disk; they refuse commands if
-// less than 256 MiB are free. Below the reserve, a node removes files of ended tasks. Below three quarters of it, the
-// node claims no tasks. Below five eighths, it ends the tasks that use the most space.
+// The reserve of a node's disk is for the site's replicas, whose books are on the same disk; they refuse commands below
+// 256 MiB. Below the reserve, a node removes files of ended tasks; below three quarters of it, the node claims no
+// tasks; below five eighths, it ends the tasks that use the most space.
 const (
 	leastReserve = 512 << 20
 	mostReserve  = 8 << 30
@@ -20,7 +20,6 @@ const (
 // wantedFree returns how much space should be free after files were removed.
 func wantedFree(reserve int64) int64 { return reserve + reserve/8 }
 
-// leastFree returns the free space below which tasks are ended.
 func leastFree(reserve int64) int64 { return reserve / 8 * 5 }
 
 // fastest is the highest assumed speed at which a disk fills, in bytes per nanosecond. soonest is the shortest time
@@ -30,8 +29,8 @@ const (
 	soonest = 10 * time.Millisecond
 )
 
-// Soon returns for how long the disk of a directory will certainly have more than the given bytes free. The result is
-// between soonest and most.
+// Soon returns for how long the disk of a directory will certainly have more than the given bytes free, between soonest
+// and most.
 func Soon(dir string, bytes int64, most time.Duration) time.Duration {
 	return min(max(time.Duration((freeBytes(dir)-bytes)/fastest), soonest), most)
 }
@@ -40,7 +39,7 @@ func Soon(dir string, bytes int64, most time.Duration) time.Duration {
 func Takes(reserve int64) int64 { return reserve / 4 * 3 }
 
 // Full reports whether a node must claim no tasks because its disk is almost full. The argument was is the last result:
-// the node claims tasks again only after more space has become free.
+// more space must be free before it becomes false again.
 func Full(dir string, reserve int64, was bool) bool {
 	enough := Takes(reserve)
 	if was {
@@ -59,8 +58,7 @@ func Reserve(dir string, configured int64) int64 {
 }
 
 // freeBytes returns how many bytes a process without privileges can still write on the disk of a directory. A free
-// inode counts as its share of the disk, as in package tree. If the system does not answer, the result is large, so
-// that no task is ended.
+// inode counts as its share of the disk. If the system does not answer, the result is large: no task must be ended.
 func freeBytes(dir string) int64 {
 	var s unix.Statfs_t
 	if unix.Statfs(dir, &s) != nil {

@@ -60,7 +60,7 @@ func TestMemoryHogIsReported(t *testing.T) {
 }
 
 // TestKilledProcessOfATaskThatEndsWell runs a script that ends with 0 although the memory limit killed one of its
-// processes. The report must mention the killed process. If the stage has "oom: fail", the task must fail.
+// processes. The report must mention it. With "oom: fail", the task must fail.
 func TestKilledProcessOfATaskThatEndsWell(t *testing.T) {
 	b := newBench(t, nil)
 	if !b.can(agent.AbilityMemory) {
@@ -111,8 +111,8 @@ func TestDirectoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestDirectoryLimitIsNotFooled checks that a task cannot hide files from the limit: in any form of directory, in a
-// file without a name, in a directory that it closed, or by ending before the first measurement.
+// TestDirectoryLimitIsNotFooled checks that a task cannot hide files from the limit: in odd directories, without a
+// name, or by ending before the first measurement.
 func TestDirectoryLimitIsNotFooled(t *testing.T) {
 	const fill = "head -c 3000000 /dev/zero"
 	for name, c := range map[string]struct {
@@ -156,9 +156,8 @@ func TestEscapeeEndsWithItsTask(t *testing.T) {
 	ends(t, pidOf(t, b.read(s, false)))
 }
 
-// TestEscapeeEndsWithItsRoom lets processes leave their session in a room without control groups. A process that has
-// its task's environment must end with its task. One that hides the environment must end with the last task of the
-// room.
+// TestEscapeeEndsWithItsRoom lets processes leave their session in a room without control groups. They must end with
+// their task or, if they hide its environment, with the last task of the room.
 func TestEscapeeEndsWithItsRoom(t *testing.T) {
 	b := strangers(t, func(c *runner.Config) { c.NoCells = true })
 	other := b.start(sh("exec sleep 1000"))
@@ -192,8 +191,8 @@ func isGone(t *testing.T, argument string) {
 	})
 }
 
-// TestLinksInPlaceOfOutputAreNotFollowed runs a task as the node's user. The task puts links to another file in place
-// of its output and its directory. The node must not read or write that file.
+// TestLinksInPlaceOfOutputAreNotFollowed: a task puts links to another file in place of its output and its directory.
+// The node must not read or write that file.
 func TestLinksInPlaceOfOutputAreNotFollowed(t *testing.T) {
 	outside := t.TempDir()
 	secret := filepath.Join(outside, "secret")
@@ -278,8 +277,8 @@ func TestSuperUserIsRefused(t *testing.T) {
 	}
 }
 
-// TestHoldAndResume suspends and resumes a task a thousand times. The task prints the numbers from 1 to 30,000. Each
-// number must be in its output once.
+// TestHoldAndResume suspends and resumes a task a thousand times. Each number that the task prints must be in its
+// output once.
 func TestHoldAndResume(t *testing.T) {
 	for _, l := range []cell.Limits{{}, {Pids: 100}} {
 		holdsAndResumes(t, l)

@@ -10,8 +10,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// TestNextTaskHasItsMemory checks that shared memory that a task leaves does not count for a task of another account.
-// An account's shared memory must never hold more than the limit of one task.
+// TestNextTaskHasItsMemory checks that shared memory that a task leaves does not count for another account.
 func TestNextTaskHasItsMemory(t *testing.T) {
 	b := strangers(t, func(c *runner.Config) { c.Limits.Memory = 64 << 20 })
 	if !b.can(agent.AbilityMemory) {

@@ -10,8 +10,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// TestTasksStartAlike starts a site with unusual limits and priorities. Its tasks must have the usual limits, priority
-// and rank for the kernel's memory killer.
+// TestTasksStartAlike starts a site with unusual limits and priorities. Its tasks must have the usual ones.
 func TestTasksStartAlike(t *testing.T) {
 	const mark = "CANDOR_TEST_LIMITS"
 	if os.Geteuid() != 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// TestTheStartDoesNotWaitForRemovals checks that a runner starts although an earlier run left temporary files that
-// cannot be removed, because something is mounted on one of them.
+// TestTheStartDoesNotWaitForRemovals checks that a runner starts although temporary files of an earlier run cannot be
+// removed, because something is mounted there.
 func TestTheStartDoesNotWaitForRemovals(t *testing.T) {
 	var left, busy string
 	b := strangers(t, func(c *runner.Config) {

@@ -8,8 +8,7 @@ import (
 )
 
 // If its time limit, its owner or its market ends a task, the last line of the task's output says so, as under Slurm.
-// The line goes to where the first process of the task writes its errors, because a script may have sent its output to
-// a file.
+// It goes to where the first process writes its errors, because a script may have sent its output to a file.
 
 // endWithLine writes the last line of a task, and then ends the task. A task without output files has no such line. The
 // caller holds t.mu.

@@ -21,8 +21,8 @@ import (
 // limitLine matches the last line of a task that its time limit ended.
 var limitLine = regexp.MustCompile(`(?m)^candor: error: \*\*\* JOB 7(_\d+)? ON n1 CANCELLED AT \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d DUE TO TIME LIMIT \*\*\* its time limit is [\d.]+m?s$`)
 
-// TestLastLineOfATimeLimit runs tasks beyond their time limits. The last line must be in the file to which the script
-// sends its errors, after the output so far, and before the text that the task writes when it gets SIGTERM.
+// TestLastLineOfATimeLimit checks that the last line is in the file to which the script sends its errors, between the
+// output so far and the text that the task writes when it gets SIGTERM.
 func TestLastLineOfATimeLimit(t *testing.T) {
 	benches := map[string]func(*testing.T) *bench{"as the agent": func(t *testing.T) *bench { return newBench(t, nil) }}
 	if os.Geteuid() == 0 {
@@ -81,8 +81,7 @@ func TestLastLineOfATimeLimit(t *testing.T) {
 	}
 }
 
-// TestLastLineOfAStop ends tasks with and without words for the last line. Only a task that is not killed at once must
-// have the words in its output.
+// TestLastLineOfAStop checks that a task has the words for the last line in its output, unless it is killed at once.
 func TestLastLineOfAStop(t *testing.T) {
 	for _, one := range []struct {
 		last  string
@@ -127,8 +126,8 @@ func otherUsers(t *testing.T) *bench {
 	})
 }
 
-// TestLastLineIsWrittenByTheUser checks the rights with which the line is written: the kernel takes the set-user-ID bit
-// from a file that its owner writes to, and leaves it if the super-user writes.
+// TestLastLineIsWrittenByTheUser checks the rights of the writer: the kernel takes the set-user-ID bit from a file that
+// its owner writes to, and leaves it if the super-user writes.
 func TestLastLineIsWrittenByTheUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
@@ -152,8 +151,7 @@ func TestLastLineIsWrittenByTheUser(t *testing.T) {
 	})
 }
 
-// TestLastLineDelaysNoEnd ends tasks by their limits while nobody reads their pipe, or while the file system of their
-// output is frozen. They must end in time.
+// TestLastLineDelaysNoEnd ends tasks while nobody reads their pipe, or while the file system of their output is frozen.
 func TestLastLineDelaysNoEnd(t *testing.T) {
 	t.Run("a full pipe", func(t *testing.T) {
 		b := newBench(t, nil)

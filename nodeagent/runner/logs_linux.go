@@ -56,8 +56,8 @@ func (p *Processes) ReadLog(ctx context.Context, r agent.LogsRequest) (agent.Log
 	return reply, err
 }
 
-// watchOutput watches the output of a running task. If the kernel's limit of watched files is reached, the channel gets
-// nothing, and the reader waits until the task or the request's time ends.
+// watchOutput watches the output of a running task. At the kernel's limit of watched files, the channel gets nothing,
+// and the reader waits until the task or the request's time ends.
 func (p *Processes) watchOutput(t *process, r *agent.LogsRequest) (changed <-chan struct{}, stop func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -75,8 +75,8 @@ func which(r *agent.LogsRequest) int {
 	return lane.Output
 }
 
-// readLog reads the present output. The returned task is nil if it no longer runs. This is checked before the read,
-// because the last output must not be missed.
+// readLog reads the present output. The returned task is nil if it no longer ran before the read: then this was the
+// last output.
 func (p *Processes) readLog(r *agent.LogsRequest) (reply agent.LogsReply, task *process, err error) {
 	var file *os.File
 	if task = p.lookup(r.Attempt); task != nil {

@@ -54,8 +54,8 @@ func TestLogIsReadInPieces(t *testing.T) {
 	}
 }
 
-// TestLogIsFollowed reads while the task writes. The task writes the next piece only after the reader has the last one,
-// so only a notification can bring the rest.
+// TestLogIsFollowed reads while the task writes. The task waits for the reader before each piece, so only a
+// notification can bring the rest.
 func TestLogIsFollowed(t *testing.T) {
 	b := newBench(t, nil)
 	path := filepath.Join(t.TempDir(), "pipe")
@@ -146,8 +146,8 @@ func TestLogsSurviveRestart(t *testing.T) {
 	}
 }
 
-// TestReusedJobNumber makes a job directory of another account, as an earlier installation of the site may have left
-// it. The account whose job has the number now must not see the output in it.
+// TestReusedJobNumber makes a job directory of another account, as an earlier installation may have left it. The
+// account whose job has the number now must not see its output.
 func TestReusedJobNumber(t *testing.T) {
 	b := newBench(t, nil)
 	s := b.start(sh("echo secret"))
@@ -202,8 +202,8 @@ func TestRemovalsAreFinishedAtTheNextStart(t *testing.T) {
 	})
 }
 
-// TestJobsOfAUserShareLanes checks which lane files of an earlier job a job uses. It must use empty files. It must not
-// use files with output, a directory that is not empty, or a directory with changed permissions.
+// TestJobsOfAUserShareLanes checks that a job uses empty lane files of an earlier job, but no files with output, and no
+// directory that is not empty or has changed permissions.
 func TestJobsOfAUserShareLanes(t *testing.T) {
 	b := strangers(t, func(c *runner.Config) { c.CheckEvery = 10 * time.Millisecond })
 	first := b.start(of("ann", 7, sh("true")))

@@ -31,7 +31,6 @@ func (t *process) look() string {
 	return t.exceeds
 }
 
-// peakOf reads the peak memory of a process in bytes, 0 if it is gone.
 func peakOf(pid int) int64 {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {

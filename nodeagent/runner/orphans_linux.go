@@ -10,12 +10,10 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/session"
 )
 
-// Without control groups, nothing keeps a list of a task's processes that have left its session. But when a parent
-// ends, its children become children of the room's holder, or of this process. When the task ends, its orphans are
-// found among these children by their environment. Orphans that hide their environment are ended when no task runs that
-// could have started them.
+// Without control groups, nothing lists a task's processes that have left its session. But when a parent ends, its
+// children become children of the room's holder, or of this process. At the end of the task, they are found there by
+// their environment. Orphans that hide their environment are ended when no task runs that could have started them.
 
-// endOrphansOf ends the orphans of an ended task.
 func (p *Processes) endOrphansOf(t *process) {
 	if !p.loose {
 		return

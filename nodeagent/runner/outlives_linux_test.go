@@ -90,7 +90,6 @@ var leaving = map[string]func() error{
 	},
 }
 
-// passOn sends open files to the task that keeps them.
 func passOn(fds ...int) error {
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: passed, Net: "unix"})
 	if err != nil {
@@ -102,8 +101,7 @@ func passOn(fds ...int) error {
 	return err
 }
 
-// fillBuffers sends this number of bytes through connections from which nobody reads, and returns both ends of each
-// connection. The argument most bounds the number of connections.
+// fillBuffers sends bytes through at most `most` connections from which nobody reads, and returns both ends of each.
 func fillBuffers(bytes, most int) (fds []int, err error) {
 	listener, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err != nil {
@@ -155,7 +153,7 @@ func attackerDir(t *testing.T) string {
 }
 
 // leave runs one of the programs in leaving in a task of ann, and reports whether it succeeded. The task also leaves a
-// process. So no other task gets its cell, which still counts the memory.
+// process, so no other task gets its cell, which still counts the memory.
 func (b *bench) leave(dir, what string) bool {
 	s := b.start(of("ann", 7, agent.Program{Dir: dir, Command: []string{"sh", "-c", "sleep 1000 >/dev/null 2>&1 & exec " + dir + "/attack delay " + what}}))
 	f := s.wait()

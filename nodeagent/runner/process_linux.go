@@ -26,7 +26,6 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/stream"
 )
 
-// process is one task, from its start to its end.
 type process struct {
 	runner *Processes
 	task   Task
@@ -72,8 +71,7 @@ type process struct {
 	ours      []*os.File     // the runner's ends of the stream's files
 }
 
-// prompt reports whether everything that the task needs is ready, usually because another task of its job has just
-// ended. Then its start takes almost no time.
+// prompt reports whether everything that the task needs is ready, so that its start takes almost no time.
 func (t *process) prompt() bool {
 	p := t.task.Program
 	return len(p.Inputs) == 0 && p.Interactive == nil && !t.runner.loose && t.runner.store.Prompt(t.task.Attempt.Task.Job, p)
@@ -163,7 +161,6 @@ func (t *process) giveUp() {
 	}
 }
 
-// fail ends a task whose process could not be started.
 func (t *process) fail(p *program.Program, dir string, err error) {
 	t.cell.Retire() // perhaps the cell accepts no process
 	t.refuse(p.Explain(dir, err))
@@ -207,8 +204,8 @@ func (t *process) report() {
 	}()
 }
 
-// refuse reports that the task has no process, because none could be started or the task was stopped before. If none
-// could be started, it also writes the reason to the task's error output.
+// refuse reports that the task has no process. If none could be started, it writes the reason to the task's error
+// output.
 func (t *process) refuse(why string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -247,7 +244,7 @@ func (t *process) workingDir(p *program.Program) (string, error) {
 }
 
 // openFiles opens the files of the task's process: its stream, or an empty input and its output files. The caller must
-// close the files in theirs after the start, because only the process should keep them open.
+// close the files in theirs after the start.
 func (t *process) openFiles(p *program.Program) (files []uintptr, theirs []*os.File, err error) {
 	defer close(t.opened)
 	if t.task.interactive() != nil {
@@ -302,7 +299,6 @@ func (t *process) fork(p *program.Program, dir string, files []uintptr) (launch.
 	return t.launch.Spawn(path, argv, t.env(p, dir), dir, p.Umask, files, sys)
 }
 
-// place returns the room of the task for the forge; nil if there is none.
 func (t *process) place() launch.Place {
 	if t.room == nil {
 		return nil
@@ -314,9 +310,8 @@ func (t *process) env(p *program.Program, dir string) []string {
 	return append(p.Env(&t.task.Grant, t.files.Alive(), dir), t.has.Variables(t.runner.cells.Holds(cell.Devices))...)
 }
 
-// limits returns the limits of the task. The memory limit is the first one that is set of the limits of the stage, the
-// class and the node. It is at most MostMemory of the class. A task with a part of the machine gets its processors and
-// devices.
+// limits returns the limits of the task. The memory limit is the stage's, or else the class's, or else the node's; it
+// is at most MostMemory of the class. A task with a part of the machine gets its processors and devices.
 func (t *process) limits() cell.Limits {
 	c, p := &t.runner.config, t.task.Program
 	l := c.Limits
@@ -351,9 +346,8 @@ func (t *process) arm() bool {
 	return true
 }
 
-// begun records the child and sets the time limit of the task. If the task was stopped in the meantime, it ends the
-// child. It runs on a confined thread inside the task's room, from which the files and processes of the node cannot be
-// seen.
+// begun records the child and sets the time limit of the task, or ends the child if the task was stopped in the
+// meantime. It runs on a confined thread inside the task's room, which hides the files and processes of the node.
 func (t *process) begun(p *program.Program, dir string, c launch.Child) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -385,8 +379,7 @@ func (t *process) obey() {
 	}
 }
 
-// finish collects the exited process and ends the task. If the end takes time, because processes are left, a separate
-// goroutine does it.
+// finish collects the exited process and ends the task, in a separate goroutine if processes are left.
 func (t *process) finish() {
 	t.reap()
 	if t.cell.Clean() && t.stream == nil && !t.runner.loose && !t.joined() {
@@ -410,7 +403,7 @@ func (t *process) Say(last string) {
 	t.last = last
 }
 
-// end ends the task for a reason. If it is called several times, the first reason and the earliest kill count.
+// end ends the task for a reason. Of several calls, the first reason and the earliest kill count.
 func (t *process) end(why agent.Outcome, grace time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -472,8 +465,8 @@ func (t *process) killIn(grace time.Duration) {
 	})
 }
 
-// signal sends signals to every process of the task's session. The child must not have been reaped: after that, another
-// process may get its number. The caller holds t.mu.
+// signal sends signals to every process of the task's session. The child must not have been reaped: another process may
+// get its number. The caller holds t.mu.
 func (t *process) signal(signals ...unix.Signal) {
 	for _, s := range signals {
 		unix.Kill(-t.child.PID, s)
@@ -543,8 +536,8 @@ func (t *process) outcome(f *agent.Finished, status unix.WaitStatus) {
 	}
 }
 
-// exceedsOwn reports whether the peak memory of an ended process is larger than this process's peak. The kernel counts
-// the memory before the exec too, which is this process's. So only a larger peak is the program's own.
+// exceedsOwn reports whether the peak memory of an ended process is larger than this process's peak. Only then it is
+// the program's own: the kernel counts the memory before the exec too.
 func (p *Processes) exceedsOwn(peak int64) bool {
 	if peak <= p.ownPeak.Load() {
 		return false

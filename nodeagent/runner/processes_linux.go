@@ -173,15 +173,15 @@ func (c *Config) openRooms(s *store.Store) (*room.Rooms, error) {
 	return room.Open(room.Config{Dir: c.Dir, Private: c.Private, Hide: c.Hide, Inside: c.Inside, Namespaces: c.Namespaces, Shared: c.shared()}, s.Discard)
 }
 
-// NoExec reports whether files in a state directory cannot be executed. Scripts of jobs then run as arguments of their
-// interpreters, but programs in the tasks' directories cannot run.
+// NoExec reports whether files in a state directory cannot be executed. Then scripts of jobs run as arguments of their
+// interpreters, and programs there cannot run.
 func NoExec(dir string) bool {
 	var at unix.Statfs_t
 	return unix.Statfs(dir, &at) == nil && at.Flags&unix.MS_NOEXEC != 0
 }
 
-// letThrough allows the users of tasks to pass through the directories above their own, but not to list them. Without
-// namespaces, tasks have no other way to their directories.
+// letThrough allows the users of tasks to pass through the directories above their own: without namespaces, there is no
+// other way to them.
 func (c *Config) letThrough() error {
 	for _, dir := range c.Hide {
 		info, err := os.Stat(dir)
@@ -195,8 +195,8 @@ func (c *Config) letThrough() error {
 	return nil
 }
 
-// keepInherited prevents tasks from inheriting files that this process itself inherited open: an open descriptor gives
-// access that its user may not have.
+// keepInherited keeps tasks from inheriting files that this process itself inherited: an open descriptor gives access
+// that its user may not have.
 func keepInherited() error {
 	err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 	if err == nil {
@@ -219,8 +219,8 @@ func (p *Processes) needsRooms() bool {
 	return p.config.Private || p.config.User != "" && !program.PerAccount(p.config.User)
 }
 
-// cellsName returns a name that no other node on this machine has. It depends on the state directory, because two
-// nodes can have the same name.
+// cellsName returns a name that no other node on this machine has. It depends on the state directory, because two nodes
+// can have the same name.
 func cellsName(c *Config) string {
 	h := fnv.New32a()
 	h.Write([]byte(c.Dir))
@@ -298,8 +298,7 @@ func (p *Processes) leave(t *process) {
 	close(t.ended)
 }
 
-// check checks the output and the memory of every running task, and the disk. It sets a timer for the next check, which
-// is later if no task runs.
+// check checks the output and the memory of every running task, and the disk. It sets a timer for the next check.
 func (p *Processes) check() {
 	p.streams.Sweep()
 	for _, t := range p.tasksNow() {
@@ -321,7 +320,6 @@ func (p *Processes) check() {
 	p.checks.Reset(wait)
 }
 
-// lookup returns a running task, or nil.
 func (p *Processes) lookup(a messages.Attempt) *process {
 	p.mu.Lock()
 	defer p.mu.Unlock()

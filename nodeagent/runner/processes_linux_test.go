@@ -25,7 +25,6 @@ import (
 // patience bounds every wait of a test. It is long enough for a loaded machine.
 const patience = await.Patience
 
-// bench is a runner under test, with helpers.
 type bench struct {
 	*runner.Processes
 	t     testing.TB
@@ -258,8 +257,8 @@ func TestProcessLeadsItsOwnSession(t *testing.T) {
 	}
 }
 
-// inTime repeats a test in which something happens a set time after the start of a task. The function try returns false
-// if the task had not begun by then; inTime then doubles the time.
+// inTime repeats a test in which something happens a set time after the start of a task. If the task had not begun by
+// then, try returns false, and inTime doubles the time.
 func inTime(t *testing.T, limit time.Duration, try func(limit time.Duration) bool) {
 	t.Helper()
 	for ; !try(limit); limit *= 2 {
@@ -393,8 +392,8 @@ func TestLeftoverGroupIsKilled(t *testing.T) {
 	ends(t, pidOf(t, b.read(s, false)))
 }
 
-// TestStopReachesOtherGroups stops a task whose shell has job control: the shell gives each of its jobs a process group
-// of its own, in the same session. The processes of these groups must end too.
+// TestStopReachesOtherGroups stops a task whose shell gives each of its jobs a process group of its own, in the same
+// session.
 func TestStopReachesOtherGroups(t *testing.T) {
 	b := newBench(t, nil)
 	s := b.start(sh("set -m; sleep 600 & echo $!; wait"))
@@ -424,8 +423,8 @@ func (b *bench) logged(s *started, stderr bool) (text string, missing int64) {
 	}
 }
 
-// TestOutputIsCutInTheMiddle writes more than the limit. The beginning and the end must be kept, reads must say how
-// much is missing, and the disk must hold no more than the limit. With OutputTail only the end must be kept.
+// TestOutputIsCutInTheMiddle writes more than the limit. The beginning and the end must be kept (with OutputTail only
+// the end), and reads must say how much is missing.
 func TestOutputIsCutInTheMiddle(t *testing.T) {
 	const limit = 1 << 20
 	for _, tail := range []bool{false, true} {
@@ -459,7 +458,7 @@ func TestOutputIsCutInTheMiddle(t *testing.T) {
 }
 
 // TestOutputIsFollowedAcrossTheCut reads an output while it is cut. The reader must get each byte or be told that it is
-// lost, and a new runner must read the same bytes from the file.
+// lost.
 func TestOutputIsFollowedAcrossTheCut(t *testing.T) {
 	b := newBench(t, func(c *runner.Config) { c.OutputLimit, c.CheckEvery = 64<<10, 5*time.Millisecond })
 	s := b.start(sh("i=0; while [ $i -lt 60000 ]; do i=$((i+1)); echo line $i; done"))
@@ -586,8 +585,8 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// TestLeaseIsToldRarely renews the lease often, by a little each time, as on a node with short tasks. Tasks must be
-// told of only some of the renewals.
+// TestLeaseIsToldRarely renews the lease often, as on a node with short tasks. Tasks must be told of only some of the
+// renewals.
 func TestLeaseIsToldRarely(t *testing.T) {
 	now := boottime.Now()
 	for _, c := range []struct {

@@ -34,7 +34,7 @@ var holding = []string{"/bin/sh", "-c", "exec sleep infinity"}
 // Runner runs tasks. It is safe for concurrent use.
 type Runner interface {
 	// Start starts a task and returns without waiting. It calls done exactly once, when the task has ended or could not
-	// be started. The call may come from another goroutine, and before Start returns. done must return at once.
+	// be started, perhaps from another goroutine and before Start returns. done must return at once.
 	Start(task Task, done func(agent.Finished)) Process
 	// Close kills the running tasks and returns after every done was called.
 	Close() error
@@ -42,9 +42,9 @@ type Runner interface {
 
 // Process is a started task.
 type Process interface {
-	// Stop ends the task with the outcome Stopped: it gets SIGTERM, and SIGKILL at the end of the grace, or at once
-	// without a grace. Stop returns at once. It may be called again; the earliest kill counts. Stopping an ended task
-	// does nothing.
+	// Stop ends the task with the outcome Stopped: SIGTERM, and SIGKILL at the end of the grace, or at once without a
+	// grace. Stop returns at once, and may be called again; the earliest kill counts. Stopping an ended task does
+	// nothing.
 	Stop(grace time.Duration)
 	// Say sets the words that follow the time in the last line of the task's output. That line is written only if Stop
 	// ends the task.
@@ -71,7 +71,7 @@ type Real interface {
 	// until then.
 	Keep(until time.Duration)
 	// Confirm says that the leader has the report of a task's end and that its outputs are stored. The runner may then
-	// remove its files, and does not report the end to the next agent.
+	// remove its files, and does not report the end again.
 	Confirm(messages.Attempt)
 }
 
@@ -93,18 +93,18 @@ type Lasting interface {
 	// Notify calls f now and after each change, one call at a time. The argument able is true if tasks can be started.
 	// Notify may be called only once.
 	Notify(f func(able bool))
-	// Follow makes a task wait for the slot of another task of its class. When a task without files ends, the waiting
-	// task starts on its slot. The runner then calls turned instead of the ended task's done. The arguments are the
-	// report of that end (empty if it was lost), and when the slot changed hands, in the time of package boottime. Do
-	// not call Follow with a task that has files. Follow returns false if the runner cannot do this now.
+	// Follow makes a task wait for the slot of another task of its class. It starts when such a task ends that has no
+	// files. The runner then calls turned instead of the ended task's done, with the report of that end (empty if it
+	// was lost), and when the slot changed hands, in the time of package boottime. The task must have no files. Follow
+	// returns false if the runner cannot do this now.
 	Follow(task Task, done func(agent.Finished), turned func(ended agent.Finished, at time.Duration)) (Follower, bool)
 }
 
 // Follower is a task that waits for a slot. Calling [Runner.Start] with the same task starts it at once.
 type Follower interface {
 	Process
-	// Withdraw asks the runner not to start the waiting task. The function done is then called with the outcome
-	// Stopped. If the task has started already, turned is called instead.
+	// Withdraw asks the runner not to start the waiting task. done is then called with the outcome Stopped or, if the
+	// task has started already, turned.
 	Withdraw()
 }
 

@@ -25,8 +25,8 @@ func shaped(script string, shape job.Resources) agent.Program {
 	return p
 }
 
-// TestTasksSeeTheirOwnGPUs runs three tasks on a node with two GPUs. Two tasks must see different GPUs, and the third
-// must find none until one of them has ended.
+// TestTasksSeeTheirOwnGPUs runs three tasks on a node with two GPUs. The third must find none until another one has
+// ended.
 func TestTasksSeeTheirOwnGPUs(t *testing.T) {
 	b, gate := newBench(t, func(c *runner.Config) {
 		twoGPUs(c)
@@ -92,8 +92,7 @@ func TestTasksOpenTheirOwnGPUs(t *testing.T) {
 	}
 }
 
-// TestTasksSeeTheirShape checks that nproc, the thread counts of OpenMP and Go, and the variables of a task match the
-// processors of its shape.
+// TestTasksSeeTheirShape checks nproc, the thread counts of OpenMP and Go, and the variables of a task.
 func TestTasksSeeTheirShape(t *testing.T) {
 	var all []int
 	b := newBench(t, func(c *runner.Config) {

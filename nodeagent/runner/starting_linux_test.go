@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/stream"
 )
 
-// TestAStreamOfATaskThatStartsIsAskedForAgain asks for the stream of a task that takes longer to start than a request
-// waits. The client must be told to ask again. A task that never has a stream must say so.
+// TestAStreamOfATaskThatStartsIsAskedForAgain asks for the stream of a task that is slow to start. The client must be
+// told to ask again, unless the task never has a stream.
 func TestAStreamOfATaskThatStartsIsAskedForAgain(t *testing.T) {
 	attempt := messages.Attempt{Task: messages.TaskRef{Job: 7}, Number: 1}
 	for _, one := range []struct {

@@ -14,7 +14,6 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// follower is a client of a stream.
 type follower struct {
 	b       *bench
 	request agent.StreamRequest
@@ -71,8 +70,8 @@ func interactive(script string, i job.Interactive) agent.Program {
 	return agent.Program{Script: script, Interactive: &i}
 }
 
-// TestStream checks that input and output of a task arrive, that a repeated request has no second effect, that a second
-// client replaces the first, and that the last reply says how the task ended.
+// TestStream checks that input and output arrive, that a repeated request has no second effect, and that a second
+// client replaces the first.
 func TestStream(t *testing.T) {
 	b := newBench(t, nil)
 	task := b.start(interactive("read a; echo got $a; echo oops >&2; cat; exit 5\n", job.Interactive{}))
@@ -114,8 +113,8 @@ func TestStreamOfATaskThatCannotStart(t *testing.T) {
 	}
 }
 
-// TestStreamIsBounded checks that a node buffers little output that no client reads, and takes little input that no
-// process reads.
+// TestStreamIsBounded checks that a node buffers little output that no client reads, and little input that no process
+// reads.
 func TestStreamIsBounded(t *testing.T) {
 	b := newBench(t, nil)
 	task := b.start(interactive("yes & sleep 1000\n", job.Interactive{}))
@@ -134,8 +133,8 @@ func TestStreamIsBounded(t *testing.T) {
 	<-task.done
 }
 
-// TestExecBesideATask runs a command next to a task, with and without a stream of the task. The command must have the
-// task's variables, report its exit code, and end with the task.
+// TestExecBesideATask runs a command next to a task. It must have the task's variables, report its exit code, and end
+// with the task.
 func TestExecBesideATask(t *testing.T) {
 	b := newBench(t, nil)
 	task := b.start(agent.Program{Script: "sleep 1000\n"})
@@ -169,8 +168,7 @@ func TestExecBesideATask(t *testing.T) {
 	}
 }
 
-// TestTaskWithoutAClientEnds checks that an interactive task ends when its client has been away too long, and that the
-// report of its end gives this reason.
+// TestTaskWithoutAClientEnds checks that an interactive task whose client has been away too long ends with this reason.
 func TestTaskWithoutAClientEnds(t *testing.T) {
 	b := newBench(t, func(c *runner.Config) { c.CheckEvery = 1e6 })
 	for _, i := range []job.Interactive{{Linger: 1e6}, {Idle: 1e6}} {
@@ -225,8 +223,7 @@ func TestSignalBeforeTheLimit(t *testing.T) {
 	})
 }
 
-// TestSignalOfAStop checks that a task also gets its early signal when the node stops it, for example because the slot
-// goes to another job.
+// TestSignalOfAStop checks that a task also gets its early signal when the node stops it.
 func TestSignalOfAStop(t *testing.T) {
 	b := newBench(t, nil)
 	task := b.start(agent.Program{Script: "trap '' TERM\ntrap 'exit 9' USR2\necho ready >&2\nwhile :; do sleep 0.01; done\n", Interactive: &job.Interactive{},
@@ -241,8 +238,8 @@ func TestSignalOfAStop(t *testing.T) {
 	}
 }
 
-// TestSignalOfTheRanks sends a signal that is meant for the ranks of srun. Neither the script nor a program that the
-// script starts itself may get it: in Slurm, too, only the steps get such signals.
+// TestSignalOfTheRanks sends a signal that is meant for the ranks of srun. As in Slurm, neither the script nor a
+// program that the script starts itself may get it.
 func TestSignalOfTheRanks(t *testing.T) {
 	b := newBench(t, nil)
 	task := b.start(interactive("trap 'exit 9' USR2\nsleep 600 &\n"+

@@ -110,8 +110,7 @@ func (t *process) openStream(as *syscall.Credential) (theirs []*os.File, err err
 	return theirs, t.runner.streams.Add(stream.Key{Attempt: t.task.Attempt}, s)
 }
 
-// finishStream tells the task's client how the task ended. A task that was refused before it had a stream gets one for
-// this.
+// finishStream tells the task's client how the task ended. A refused task without a stream gets one for this.
 func (t *process) finishStream(f *agent.Finished) {
 	if t.task.interactive() == nil {
 		return
@@ -226,8 +225,8 @@ func (w taskStream) exec(b *agent.StreamBegin) error {
 	return nil
 }
 
-// join keeps the task's cell and room while the launch l starts a process in them. If the task ends meanwhile, its end
-// kills that process and waits for it.
+// join keeps the task's cell and room while the launch l starts a process in them. If the task ends meanwhile, it kills
+// that process.
 func (t *process) join(l *launch.Launch) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -289,7 +288,6 @@ func (w taskStream) fork(l *launch.Launch, b *agent.StreamBegin, files []*os.Fil
 	return c, nil
 }
 
-// dial connects to a port of the task's network.
 func (w taskStream) dial(port int) error {
 	conn, err := stream.Dial(w, port)
 	if err != nil {
@@ -329,8 +327,8 @@ func (w taskStream) Socket(family int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "socket"), nil
 }
 
-// Owns returns an error if a socket does not belong to the task. If no other account has the task's user, the socket
-// must belong to that user; otherwise it must belong to the task's processes.
+// Owns returns an error if a socket does not belong to the task: to its user, if no other account has that user, and
+// otherwise to its processes.
 func (w taskStream) Owns(sockets []stream.Listener) error {
 	t, l := w.t, launch.New()
 	if err := t.join(l); err != nil { // only then are its cell and session its own

@@ -10,11 +10,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Files of ended tasks stay on the node's disk, and running tasks can still write to them: into a directory that an
-// earlier task of the account left, or to a file that an earlier task passed on. So these files are measured again
-// while tasks of the account run, and their sum is bounded for each account. If the free space falls below the reserve,
-// the account that keeps the most loses its oldest files first. If that is not enough, the tasks that use the most
-// space are ended.
+// Files of ended tasks stay on the node's disk, and running tasks can still write to them: to a directory or a file
+// that an earlier task of the account left. So they are measured again while tasks of the account run, and their sum is
+// bounded. If the free space falls below the reserve, the account that keeps the most loses its oldest files first. If
+// that is not enough, the tasks that use the most space are ended.
 
 // The shortest pause between measurements of ended tasks' files, and between checks of the free space while no task
 // runs.
@@ -46,7 +45,7 @@ func (p *Processes) startSum() {
 }
 
 // sum measures the files of ended tasks and removes the oldest above each account's limit. It returns the pause before
-// the next measurement.
+// the next call.
 func (p *Processes) sum() (rest time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -55,8 +54,8 @@ func (p *Processes) sum() (rest time.Duration) {
 	return max(sumEvery*p.config.CheckEvery, time.Since(began), (sumShare-1)*(threadTime()-used))
 }
 
-// followSpace reads the free space of the disk until the runner is closed, as often as tasks could have used it up. It
-// has a thread of its own, which gets a processor even while other threads compute.
+// followSpace reads the free space of the disk as often as tasks could have used it up, until the runner is closed. Its
+// own thread gets a processor even while other threads compute.
 func (p *Processes) followSpace() {
 	defer p.tasks.Done()
 	runtime.LockOSThread() // never unlocked: the thread ends with this function
@@ -82,9 +81,9 @@ func hurry() {
 	}
 }
 
-// lookAtSpace reads the free space once. If less than the reserve is free, it measures the tasks and starts to free
-// space, but at most every actAgain, unless the free space has fallen by half of leastEnded since the last time. It
-// returns the pause before the next look. The result goOn is false if the runner is closed.
+// lookAtSpace reads the free space once. Below the reserve, it measures the tasks and starts to free space: at most
+// every actAgain, unless the free space has fallen by half of leastEnded since the last time. It returns the pause
+// before the next look. The result goOn is false if the runner is closed.
 func (p *Processes) lookAtSpace() (wait time.Duration, goOn bool) {
 	p.following.Lock()
 	defer p.following.Unlock()
@@ -139,8 +138,8 @@ func (a alarm) await(most time.Duration) {
 
 func (a alarm) close() { _ = unix.Close(int(a)) }
 
-// relieve frees space until more than the reserve is free. It removes rooms that no task uses, and then files of the
-// accounts that keep the most.
+// relieve frees space until more than the reserve is free: first unused rooms, then files of the accounts that keep the
+// most.
 func (p *Processes) relieve() {
 	reserve := p.config.KeepFree
 	for lack := wantedFree(reserve) - freeBytes(p.config.Dir); lack > 0 && !p.closing(); lack = wantedFree(reserve) - freeBytes(p.config.Dir) {

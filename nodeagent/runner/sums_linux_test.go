@@ -222,7 +222,7 @@ func mounted(t *testing.T, options string) (dir string) {
 }
 
 // TestReserveOfTheDiskStaysFree fills the disk beyond the reserve. The account that keeps the most must lose its oldest
-// files. If that is not enough, the task that uses the most space must be ended.
+// files; if that is not enough, the largest task must be ended.
 func TestReserveOfTheDiskStaysFree(t *testing.T) {
 	dir, free := smallDisk(t)
 	b := newBench(t, func(c *runner.Config) { c.Dir, c.KeepFree, c.CheckEvery = dir, 24*mib, 10*time.Millisecond })
@@ -253,8 +253,7 @@ func TestWhoDidNotFillTheDiskKeepsLogs(t *testing.T) {
 	for job := range messages.JobID(2) { // when the next file is removed, everything for the one before is done
 		b.start(of("zed", 60+job, sh("head -c 17825792 /dev/zero >file"))).wait()
 		await.Until(t, "what zed keeps is removed", func() bool { return b.keptOf("zed") < mib })
-		// A file stops counting for its account before the kernel has freed its blocks, which the next task needs. With
-		// less than 16 MiB, zed would count as an account that did not fill the disk.
+		// A file stops counting for its account before the kernel has freed its blocks, which the next task needs.
 		await.Until(t, "its blocks are free", func() bool { return free() > before-mib })
 	}
 	if b.keptOf("bob") < 2*mib {
@@ -262,8 +261,7 @@ func TestWhoDidNotFillTheDiskKeepsLogs(t *testing.T) {
 	}
 }
 
-// TestDiskThatFillsFast makes all other checks rare, once an hour. A disk that fills fast with bytes, with inodes or in
-// temporary directories must still be relieved.
+// TestDiskThatFillsFast makes all other checks rare, once an hour. A disk that fills fast must still be relieved.
 func TestDiskThatFillsFast(t *testing.T) {
 	for name, c := range map[string]struct{ fill, says string }{
 		"bytes":     {"while :; do head -c 1048576 /dev/zero >>file || sleep .1; done", "this task had the most data on the disk"},

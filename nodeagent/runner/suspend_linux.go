@@ -25,8 +25,8 @@ func (t *process) Suspend(suspended bool) {
 	}
 }
 
-// freeze suspends or resumes the processes in a separate goroutine, because it may take long: a task may fork without
-// end, or wait for a device. The caller holds t.mu.
+// freeze suspends or resumes the processes in a separate goroutine: a task may fork without end, or wait for a device.
+// The caller holds t.mu.
 func (t *process) freeze() {
 	if t.beginFreeze() {
 		go t.refreeze()
@@ -50,8 +50,8 @@ func (t *process) beginFreeze() bool {
 	return true
 }
 
-// refreeze brings the processes into the last requested state. It uses the freezer or, without one, signals, which a
-// task may notice. It holds no lock while it waits.
+// refreeze brings the processes into the last requested state, by the freezer or else by signals, which a task may
+// notice. It holds no lock while it waits.
 func (t *process) refreeze() {
 	defer t.guests.Done()
 	t.mu.Lock()

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
-// TestNobodyWaitsForAFreeze makes the freezer hang. The task must still take orders, and its output must be readable.
-// When the freezer works again, the task must get into the state of the last order.
+// TestNobodyWaitsForAFreeze makes the freezer hang. The task must still take orders. When the freezer works again, the
+// last order must count.
 func TestNobodyWaitsForAFreeze(t *testing.T) {
 	p, err := NewProcesses(Config{Site: "home", Node: "n1", Dir: t.TempDir()})
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// held is a script that prints what the kernel enforces on a process, and its variables. It leaves out the process
-// number and the parents' numbers, which always differ.
+// held is a script that prints what the kernel enforces on a process, and its variables, without the numbers of
+// processes.
 const held = `grep -E '^(Uid|Gid|Groups|Cap|NoNewPrivs|Seccomp|Cpus_allowed_list|Mems_allowed_list|Umask|SigIgn|SigBlk)' /proc/self/status
 ulimit -a; nice; cat /proc/self/oom_score_adj /proc/self/cgroup
 for n in cgroup ipc mnt net pid user uts; do readlink /proc/self/ns/$n; done
@@ -22,7 +22,7 @@ env | grep -E '^(CANDOR|CUDA|ROCR|OMP|HOME|USER|PATH|TMPDIR|PWD)' | sort; echo e
 `
 
 // TestACommandBesideATaskIsHeldAsTheTaskIs runs the script held in a task, with candor exec, and in a step on another
-// node. All three must print the same.
+// node.
 func TestACommandBesideATaskIsHeldAsTheTaskIs(t *testing.T) {
 	gpus := func(c *runner.Config) {
 		twoGPUs(c)

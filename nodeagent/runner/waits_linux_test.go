@@ -79,12 +79,11 @@ func delay(how string, args []string) {
 	select {}
 }
 
-// waits are the ways in which processes of an account can delay a start, or other work that the node does for the
-// account.
+// waits are the ways in which processes of an account can delay a start or other work for the account.
 var waits = []struct {
 	name string
-	// attack makes the node do the delayed work, while the task holder delays it. The argument said is the line that
-	// holder has printed; dir is the account's directory.
+	// attack makes the node do the work that the task holder delays. The argument said is the line that holder has
+	// printed; dir is the account's directory.
 	attack func(b *bench, dir string, holder *started, said string)
 	delay  func(dir string) string // command of the holder
 	limits cell.Limits
@@ -121,8 +120,7 @@ func stopStarts(b *bench, dir string, _ *started, _ string) {
 	}
 }
 
-// TestNobodyWaitsForAnotherAccount delays work of one account in each way. Tasks of another account must start at once,
-// the account's own tasks must take orders, and everything must end.
+// TestNobodyWaitsForAnotherAccount delays work of one account in each way. Tasks of another account must start at once.
 func TestNobodyWaitsForAnotherAccount(t *testing.T) {
 	for _, w := range waits {
 		t.Run(w.name, func(t *testing.T) {
@@ -176,8 +174,8 @@ func within(t *testing.T, what string, do func()) {
 	}
 }
 
-// TestAStartHoldsNoFileOfTheNode delays the execution of a program. The waiting child must have only its three files.
-// When this process ends, no child may still hold its locks and sockets.
+// TestAStartHoldsNoFileOfTheNode delays the execution of a program. The waiting child must have only its three files,
+// and none of this process's locks and sockets.
 func TestAStartHoldsNoFileOfTheNode(t *testing.T) {
 	b := strangers(t, nil)
 	dir, err := os.MkdirTemp("/var/tmp", "candor")
@@ -245,9 +243,9 @@ func TestTasksIgnoreNoSignal(t *testing.T) {
 	}
 }
 
-// TestNobodysEndWaitsForAStart runs without control groups and rooms. Then this process ends the orphans of tasks, and
-// must tell them from the children that it starts. A delayed start of another account must neither delay the end of a
-// task nor save an orphan.
+// TestNobodysEndWaitsForAStart runs without control groups and rooms. Then this process must tell the orphans of tasks
+// from the children that it starts. A delayed start must neither delay the end of another account's task nor save an
+// orphan.
 func TestNobodysEndWaitsForAStart(t *testing.T) {
 	const mark = "CANDOR_TEST_ADOPTS"
 	if os.Geteuid() != 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 )
 
-// group is how many neighbouring jobs share one leaf of the tree of sums. Their weights fill one or two cache lines. A
-// scan of them is faster than the descent of a deeper tree.
+// group is how many neighbouring jobs share one leaf of the tree of sums. Their weights fill one or two cache lines,
+// and a scan is faster than a deeper tree.
 const group = 32
 
 // Sampler draws jobs in proportion to their weights. The zero value is empty
@@ -47,8 +47,8 @@ func (s *Sampler) Replace(jobs []agent.JobWeight) error {
 	return nil
 }
 
-// Update sets the weights of some jobs and leaves the others unchanged. Job numbers must ascend. A weight of 0 removes
-// a job; removing an unknown job is not an error.
+// Update sets the weights of some jobs. Job numbers must ascend. A weight of 0 removes a job; removing an unknown job
+// is not an error.
 func (s *Sampler) Update(changes []agent.JobWeight) error {
 	if err := check(changes); err != nil {
 		return err
@@ -116,7 +116,6 @@ func (s *Sampler) Total() float64 {
 	return s.sums[1]
 }
 
-// check returns an error for jobs or weights that cannot be used.
 func check(jobs []agent.JobWeight) error {
 	for i, j := range jobs {
 		w := float64(j.Weight)
@@ -200,8 +199,8 @@ func (s *Sampler) compact() {
 	s.rebuild()
 }
 
-// resize makes room for n jobs, and frees slices that are far too large. It checks the room of both slices, because
-// append may have reserved more in one of them.
+// resize makes room for n jobs, and frees slices that are far too large. append may have reserved more in one of the
+// two slices.
 func (s *Sampler) resize(n int) {
 	if min(cap(s.jobs), cap(s.weights)) >= n && cap(s.jobs) <= 4*n+group {
 		s.jobs, s.weights = s.jobs[:n], s.weights[:n]

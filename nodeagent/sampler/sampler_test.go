@@ -106,7 +106,7 @@ func compare(t *rapid.T, fast *sampler.Sampler, slow scan) {
 }
 
 // TestFrequencies draws 100,000 times and compares how often each job was drawn with its weight. A correct sampler
-// fails each case with a chance of one in a thousand. With the fixed seeds it does not fail.
+// fails each case with a chance of one in a thousand, but not with the fixed seeds.
 func TestFrequencies(t *testing.T) {
 	for _, n := range []int{2, 10, 33, 1000} {
 		t.Run(fmt.Sprintf("%d jobs", n), func(t *testing.T) {
@@ -165,8 +165,8 @@ func chiSquared(t *testing.T, s *sampler.Sampler, want scan, r *rand.Rand) {
 	}
 }
 
-// TestFarApartWeights adds and removes a huge weight among tiny ones. The draws must not have a rounding error after
-// that. Sums that are changed by differences would keep it for ever.
+// TestFarApartWeights adds and removes a huge weight among tiny ones. Sums that are changed by differences would keep
+// its rounding error for ever.
 func TestFarApartWeights(t *testing.T) {
 	var s sampler.Sampler
 	if err := s.Replace(randomJobs(rand.New(rand.NewPCG(7, 7)), 500, 2)); err != nil {

@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	// gentle is the part by which a job's chance falls if the job is ahead by one task of the usual length. If all
-	// tasks have the same length, it has almost no effect; see the package's doc.
+	// gentle is the part by which a job's chance falls if the job is ahead by one task of the usual length; see the
+	// package's doc.
 	gentle = 0.1
 	// mostKnown bounds the jobs that a Stride remembers. One message has at most a quarter of this number.
 	mostKnown = 4096
 	// memory is the number of a job's last tasks over which their length is averaged.
 	memory = 16
-	// wideBehind is for jobs whose tasks take several slots. If such a job is granted fewer tasks than were drawn, it
-	// may stay behind by this number of tasks: the node may be collecting slots for one.
+	// wideBehind is for jobs whose tasks take several slots. Such a job may stay behind by this number of tasks after a
+	// grant of fewer tasks than were drawn: the node may be collecting slots for one.
 	wideBehind = 4
 	// shortest is the least length that a task is counted with, in seconds.
 	shortest = 1e-6
 )
 
-// Stride is a [Sampler] that draws so that jobs receive slot time in proportion to their weights, whatever the length
-// of their tasks. The zero value is empty and ready. It is not safe for concurrent use.
+// Stride is a [Sampler] whose jobs receive slot time in proportion to their weights, whatever the length of their
+// tasks. The zero value is empty and ready. It is not safe for concurrent use.
 type Stride struct {
 	Sampler
 	// Plain makes a Stride draw like a Sampler, for weights that are not shares of slot time.
@@ -41,7 +41,6 @@ type Stride struct {
 	parts   []float64        // buffer of draw, for reuse
 }
 
-// known is the data that a Stride keeps about a job.
 type known struct {
 	job     messages.JobID
 	weight  float64 // its last weight above 0
@@ -55,7 +54,6 @@ type known struct {
 	wide    bool          // one of its tasks took several slots
 }
 
-// mean is the mean of the last values.
 type mean struct {
 	seconds float64
 	of      int
@@ -93,8 +91,8 @@ func (s *Stride) Update(changes []agent.JobWeight) error {
 	return nil
 }
 
-// weigh changes the weights of jobs. The slot time by which a job is ahead of its share does not change. A job that was
-// away is not behind.
+// weigh changes the weights of jobs, but not the slot time by which a job is ahead of its share. A job that was away is
+// not behind.
 func (s *Stride) weigh(jobs []agent.JobWeight) {
 	var fresh []known
 	for _, j := range jobs {
@@ -203,8 +201,8 @@ func (s *Stride) leastAhead() (least *known) {
 	return least
 }
 
-// Returns by how many slot seconds a job will be ahead of its share in the middle of its next task. Measured then, a
-// job is on average not above its share, whatever the length of its tasks. The argument sum is the sum of all weights.
+// Returns by how many slot seconds a job will be ahead of its share in the middle of its next task. With this point in
+// time, a job is on average not above its share. The argument sum is the sum of all weights.
 func (s *Stride) ahead(k *known, sum float64) float64 {
 	return k.weight*(k.pass-s.virtual-s.behind) + (s.expected(k)-s.usual)/2*(1-k.weight/sum)
 }
@@ -222,7 +220,7 @@ func (s *Stride) expected(k *known) float64 {
 	return s.any.seconds
 }
 
-// charge adds slot seconds to the slot time that a job has received. A negative number takes back an earlier charge.
+// charge adds slot seconds to the slot time that a job has received. A negative number takes an earlier charge back.
 func (s *Stride) charge(k *known, seconds float64) {
 	k.pass += seconds / k.weight
 	if k.present {
@@ -232,8 +230,8 @@ func (s *Stride) charge(k *known, seconds float64) {
 
 // refresh charges the time that is due, and computes the average position of the jobs and the usual length of a task.
 // Virtual time is never below the average pass of the jobs: after jobs with less time have left, the remaining jobs
-// must not all count as ahead. The usual length of a task is a harmonic mean, weighted by the jobs' weights. It is the
-// mean length of the drawn tasks if all jobs receive their shares.
+// must not all count as ahead. The usual length is a harmonic mean, weighted by the jobs' weights: the mean length of
+// the drawn tasks if all jobs receive their shares.
 func (s *Stride) refresh() {
 	if !s.stale {
 		return
@@ -287,8 +285,8 @@ func (s *Stride) Settle(granted func(messages.JobID) int) {
 	s.drawn = s.drawn[:0]
 }
 
-// Begin charges a job for a granted task of some slots, and returns the length that it charged for. The result ok is
-// false if the job is unknown; then do not call End for the task.
+// Begin charges a job for a granted task of some slots, and returns the length that it charged for. If ok is false, the
+// job is unknown; do not call End for the task.
 func (s *Stride) Begin(job messages.JobID, slots int) (charged time.Duration, ok bool) {
 	k := s.find(job)
 	if k == nil {
@@ -302,8 +300,7 @@ func (s *Stride) Begin(job messages.JobID, slots int) (charged time.Duration, ok
 	return charged, true
 }
 
-// Owe charges a job for a task that took longer than it was charged for. If the argument by is negative, Owe gives time
-// back.
+// Owe charges a job for a task that took longer than it was charged for. A negative duration gives time back.
 func (s *Stride) Owe(job messages.JobID, by time.Duration) {
 	if k := s.find(job); k != nil && by != 0 {
 		k.due += by
@@ -311,8 +308,8 @@ func (s *Stride) Owe(job messages.JobID, by time.Duration) {
 	}
 }
 
-// End ends a task of a job. The argument charged is the time that the job was charged for the task. The argument took
-// is how long the task ran, or a negative number if it did not run.
+// End ends a task of a job. The argument charged is the time that the job was charged for it. The argument took is how
+// long it ran, or negative if it did not run.
 func (s *Stride) End(job messages.JobID, charged, took time.Duration) {
 	s.Owe(job, max(0, took)-charged)
 	k := s.find(job)

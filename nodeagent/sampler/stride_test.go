@@ -103,8 +103,7 @@ func each(lengths ...time.Duration) func(messages.JobID) time.Duration {
 	return func(job messages.JobID) time.Duration { return lengths[job-1] }
 }
 
-// TestSlotTimeIsShared checks that jobs receive slot time by weight, for several lengths of tasks, spreads of lengths,
-// and numbers of slots.
+// TestSlotTimeIsShared checks that jobs receive slot time by weight, for several lengths of tasks and numbers of slots.
 func TestSlotTimeIsShared(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	spread := func(job messages.JobID) time.Duration { // heavy tails, with a different length for each job
@@ -136,8 +135,8 @@ func TestSlotTimeIsShared(t *testing.T) {
 	}
 }
 
-// TestEqualTasksAreSampled gives all tasks the same length. Each job must get its share of the starts: on each node
-// that starts many tasks, and in total on many nodes that each start a few.
+// TestEqualTasksAreSampled gives all tasks the same length. Each job must get its share of the starts, on one node with
+// many tasks, and in total on many nodes with few tasks.
 func TestEqualTasksAreSampled(t *testing.T) {
 	for _, w := range [][]agent.JobWeight{weights(1, 1), weights(9, 1), weights(1, 2, 3, 4, 5, 85), randomJobs(rand.New(rand.NewPCG(9, 9)), 40, 1)} {
 		for _, c := range []struct{ nodes, starts int }{{1, 100_000}, {20_000, 5}, {4000, 25}} {
@@ -185,8 +184,8 @@ func TestUnknownLengthsAreDrawnAsSampled(t *testing.T) {
 	}
 }
 
-// TestJobsThatWereAwayAreNotOwed lets a job go away and come back. It must not catch up on the time when it was away.
-// If it was ahead before, this must still count.
+// TestJobsThatWereAwayAreNotOwed lets a job go away and come back. It must not catch up; if it was ahead, this must
+// still count.
 func TestJobsThatWereAwayAreNotOwed(t *testing.T) {
 	n := newNode(t, 1, 4, weights(1, 1), each(time.Second, 10*time.Second))
 	run := func(d time.Duration) (part float64) {
@@ -212,8 +211,8 @@ func TestJobsThatWereAwayAreNotOwed(t *testing.T) {
 	}
 }
 
-// TestALongTaskCountsWhileItRuns gives a job half of all weight. One task of the job keeps one of two slots for ever.
-// In the other slot, the job may start only a few tasks.
+// TestALongTaskCountsWhileItRuns gives a job half of all weight. One of its tasks keeps one of two slots for ever. In
+// the other slot, it may start only a few tasks.
 func TestALongTaskCountsWhileItRuns(t *testing.T) {
 	lengths := []time.Duration{time.Second, 10_000 * time.Second}
 	n := newNode(t, 2, 2, weights(1, 1), func(job messages.JobID) time.Duration {

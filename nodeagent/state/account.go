@@ -30,8 +30,8 @@ func (c *account) reach(took time.Duration) {
 	}
 }
 
-// close corrects the charge of an ended task. The argument took is how long the task ran; it is negative if the task
-// did not run.
+// close corrects the charge of an ended task. The argument took is how long the task ran; negative means that it did
+// not.
 func (c *account) close(took time.Duration) {
 	if took > 0 {
 		took *= c.slots

@@ -5,7 +5,7 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 )
 
-// Actions lists the steps that the caller must carry out now. Their order does not matter, unless a field says so.
+// Actions lists the steps that the caller must carry out now, in any order, unless a field says otherwise.
 type Actions struct {
 	// Request must be sent to the leader. nil means that there is none.
 	Request *Request
@@ -13,10 +13,9 @@ type Actions struct {
 	Fetch []messages.Name
 	// Start lists tasks to start. When one ends, answer with Ended.
 	Start []Start
-	// Follow lists tasks to give to the runner. The runner starts each of them when another task of its class ends, on
-	// that task's slot. Answer with Turned when the task has started, or at once with Keep if the runner does not
-	// accept it. A later Start may also name such a task. Withdraw lists tasks to take back from the runner. Answer
-	// with Ended or Turned.
+	// Follow lists tasks to give to the runner, which starts each when another task of its class ends, on that task's
+	// slot. Answer with Turned when the task has started, or at once with Keep if the runner does not accept it. A
+	// later Start may also name such a task. Withdraw lists tasks to take back; answer with Ended or Turned.
 	Follow   []Start
 	Withdraw []messages.Attempt
 	// Stop lists tasks to end. First carry out Withdraw.
@@ -31,8 +30,8 @@ type Actions struct {
 	Closed bool
 }
 
-// Request is a registration or an exchange to send once. The caller calls Registered, Answered or Failed with the ID of
-// the request before the request's time is over. The state ignores answers to earlier requests.
+// Request is a registration or an exchange to send once. The caller calls Registered, Answered or Failed with its ID
+// before its time is over. The state ignores answers to earlier requests.
 type Request struct {
 	ID       uint64
 	Within   messages.Duration

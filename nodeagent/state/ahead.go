@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 )
 
-// AheadWithin is how long a task may wait on the node for a slot. After that it is given back to the leader. If tasks
-// take longer than AheadWithin, an agent claims none in advance.
+// AheadWithin is how long a task may wait on the node for a slot before it is given back to the leader. If tasks take
+// longer than this, an agent claims none in advance.
 const AheadWithin = 40 * time.Millisecond
 
 // SetAhead replaces [AheadWithin] by another time. 0 means that no task is claimed in advance.
@@ -24,8 +24,8 @@ func (k *tasks) setAhead(within time.Duration) {
 	}
 }
 
-// stock has the tasks of a class that wait on the node for a slot. With them, a slot need not be idle until the next
-// exchange is answered. The leader knows these tasks, but does not count them as running or charge for them.
+// stock has the tasks of a class that wait on the node for a slot. Without them, a free slot would be idle until the
+// next exchange is answered. The leader does not count them as running or charge for them.
 type stock struct {
 	waits  []messages.Attempt // the first one starts next
 	run    time.Duration      // average time that a task keeps its slot; 0 means unknown
@@ -34,9 +34,8 @@ type stock struct {
 }
 
 // Returns two numbers of waiting tasks of a class. The number all is how many should wait on the node: as many as its
-// slots use up during an exchange, and until the next one. The cost of an exchange hardly depends on its contents, so
-// one exchange should report many ends. But all waiting tasks must get a slot in time. When only low tasks are left,
-// the agent must claim again.
+// slots use up during an exchange, and until the next one. A larger number would save exchanges, but all waiting tasks
+// must get a slot in time. When only low tasks are left, the agent must claim again.
 func (c *class) wanted(trip time.Duration) (all, low int) {
 	if c.run <= 0 || c.run > c.within {
 		return 0, 0
@@ -62,8 +61,8 @@ func (k *tasks) hold(a messages.Attempt, t *task) {
 	c.waits = append(c.waits, a)
 }
 
-// passOn starts the task that has waited longest on the slot of an ended task of its class. It returns false if no
-// task waits.
+// passOn starts the task that has waited longest on the slot of an ended task of its class. It returns false if none
+// waits.
 func (k *tasks) passOn(f *agent.Finished, class int) bool {
 	c := &k.slots[class]
 	if len(c.waits) == 0 || c.tasks >= c.slots {
@@ -80,7 +79,6 @@ func (k *tasks) passOn(f *agent.Finished, class int) bool {
 	return true
 }
 
-// follow passes the waiting tasks to the runner, in their order.
 func (k *tasks) follow() {
 	if !k.feeds {
 		return
@@ -100,7 +98,7 @@ func (k *tasks) follow() {
 }
 
 // Records that the runner has started a task on the slot of an ended task. It returns false if that cannot be true, or
-// if there is no slot for the task.
+// if the task has no slot.
 func (k *tasks) followed(f *agent.Finished, class int, at messages.Time, a messages.Attempt) bool {
 	t, c := k.hand[a], &k.slots[class]
 	if t == nil || !t.ahead || t.ended || t.class != class || k.halts(a) || c.tasks >= c.slots {
@@ -116,8 +114,7 @@ func (k *tasks) followed(f *agent.Finished, class int, at messages.Time, a messa
 	return true
 }
 
-// evict ends a task that the runner has started although its slot is not free: meanwhile, the leader gave the slot to
-// another task.
+// evict ends a task that the runner has started on a slot that the leader meanwhile gave to another task.
 func (k *tasks) evict(a messages.Attempt) {
 	t := k.hand[a]
 	if t == nil || !t.ahead || t.ended {
@@ -130,7 +127,6 @@ func (k *tasks) evict(a messages.Attempt) {
 	k.out.Stop = append(k.out.Stop, Stop{Attempt: a, Kill: true})
 }
 
-// withdraw asks the runner to give a waiting task back.
 func (k *tasks) withdraw(a messages.Attempt, t *task) {
 	if t.withdrawn {
 		return
@@ -140,8 +136,8 @@ func (k *tasks) withdraw(a messages.Attempt, t *task) {
 	k.out.Withdraw = append(k.out.Withdraw, a)
 }
 
-// refill starts a waiting task on a free slot, but only if the slot became free before the task was granted, and the
-// leader does not know yet that it is free.
+// refill starts a waiting task on a free slot, if it became free before the task was granted, and the leader does not
+// know yet.
 func (k *tasks) refill(class int) {
 	for i := range k.finished {
 		f := &k.finished[i]
@@ -158,8 +154,8 @@ func (k *tasks) leave(a messages.Attempt, t *task) {
 	c.waits = slices.DeleteFunc(c.waits, func(w messages.Attempt) bool { return w == a })
 }
 
-// giveBack gives the first n waiting tasks of a class back to the leader, because a decision was made since they were
-// claimed, or because they have waited too long.
+// giveBack gives the first n waiting tasks of a class back to the leader, after a decision or because they have waited
+// too long.
 func (k *tasks) giveBack(class, n int) {
 	for _, a := range slices.Clone(k.slots[class].waits[:n]) {
 		if t := k.hand[a]; t.left {
@@ -176,9 +172,8 @@ func (k *tasks) giveBackAll() {
 	}
 }
 
-// expire gives back tasks that have waited too long. If other tasks of the class started meanwhile, tasks only take
-// longer than expected, and fewer will be claimed in advance. If no task started, none will be claimed in advance until
-// the running tasks are short again.
+// expire gives back tasks that have waited too long. If other tasks of the class started meanwhile, fewer will be
+// claimed in advance. Otherwise none will be until the running tasks are short again.
 func (k *tasks) expire(now messages.Time) {
 	for class := range k.slots {
 		c := &k.slots[class]

@@ -11,8 +11,8 @@ import (
 
 const milli = messages.Duration(time.Millisecond)
 
-// Returns an agent with two slots. Its tasks take a millisecond and its exchanges take two. Tasks 0 and 1 run, and
-// tasks 2 to 1+n were granted in advance.
+// Returns an agent with two slots. Its tasks take a millisecond and its exchanges two. Tasks 0 and 1 run, and tasks 2
+// to 1+n were granted in advance.
 func ahead(t *testing.T) (a *agent, n int) {
 	a = newAgent(t, 2, 1)
 	a.join()
@@ -46,8 +46,8 @@ func aheadGrants(r *state.Request, first, slots, more int) *agentmsg.ExchangeRep
 	return reply
 }
 
-// TestSlotIsFedAtOnce ends a task. The next task must start on the free slot before the leader has heard anything. The
-// leader must then hear of the end and of the start in one exchange.
+// TestSlotIsFedAtOnce ends a task. The next one must start before the leader has heard anything. The leader must then
+// hear of both in one exchange.
 func TestSlotIsFedAtOnce(t *testing.T) {
 	a, n := ahead(t)
 	for i := range n {
@@ -123,7 +123,7 @@ func TestAheadIsGivenBack(t *testing.T) {
 }
 
 // TestSameWeightsTakeNothingBack checks that no waiting task is given back if a job left or came back with its old
-// weight. After a missed vector the agent cannot know this, and must give the waiting tasks back.
+// weight. After a missed vector the agent cannot know this.
 func TestSameWeightsTakeNothingBack(t *testing.T) {
 	a, n := ahead(t)
 	same := func(v *agentmsg.Vector) {
@@ -142,7 +142,7 @@ func TestSameWeightsTakeNothingBack(t *testing.T) {
 }
 
 // TestLongTasksAreNotClaimedAhead checks that no task is claimed in advance while tasks are long, or after tasks waited
-// too long, until tasks are short again.
+// too long.
 func TestLongTasksAreNotClaimedAhead(t *testing.T) {
 	a := running(t, 2)
 	a.now = a.now.Add(second)
@@ -188,9 +188,8 @@ func TestStoppedAheadNeverStarts(t *testing.T) {
 	}
 }
 
-// TestGrantAheadTakesASlotThatIsFreeSince frees a slot after the leader has granted a task in advance, but before the
-// grant arrives. The task must start on it at once, because the leader does not know of the free slot. It must not take
-// a slot that the leader knows to be free.
+// TestGrantAheadTakesASlotThatIsFreeSince frees a slot before a grant in advance arrives. The task must start on it at
+// once, because the leader does not know of it, but not on a slot that the leader knows to be free.
 func TestGrantAheadTakesASlotThatIsFreeSince(t *testing.T) {
 	a := running(t, 2)
 	a.end(0, agentmsg.Exited)
@@ -213,8 +212,7 @@ func TestGrantAheadTakesASlotThatIsFreeSince(t *testing.T) {
 	}
 }
 
-// TestSlowerTasksLeaveFewerAhead makes tasks slower than expected. Only tasks that have waited too long may be given
-// back, and fewer must be claimed in advance.
+// TestSlowerTasksLeaveFewerAhead makes tasks slower than expected. Fewer must then be claimed in advance.
 func TestSlowerTasksLeaveFewerAhead(t *testing.T) {
 	a, n := ahead(t)
 	var last *state.Request

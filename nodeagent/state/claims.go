@@ -11,10 +11,9 @@ import (
 // mostClaims bounds the claims of one exchange. Further slots wait for the next vector.
 const mostClaims = 1024
 
-// claims draws a job for every awake slot, and for the tasks that should wait on the node. A slot goes to sleep if
-// there is no work for it. The argument ends is the number of ended tasks that the exchange reports. In a market that
-// directs (see directing), the agent also claims for each slot that these tasks freed: only the leader knows which job
-// is next.
+// claims draws a job for every awake slot, and for the tasks that should wait on the node. A slot without work goes to
+// sleep. The argument ends is the number of ended tasks that the exchange reports. In a market that directs (see
+// directing), the agent also claims for each slot that they freed: only the leader knows which job is next.
 func (k *markets) claims(trip time.Duration, ends int) (claims []agent.Claim) {
 	for _, m := range k.all {
 		for at := range m.classes {
@@ -51,8 +50,8 @@ func (k *markets) claims(trip time.Duration, ends int) (claims []agent.Claim) {
 	return claims
 }
 
-// directing returns the market of a class if it is the only one, and if it directs: it decides itself which job gets a
-// free slot.
+// directing returns the only market of a class if it directs: it decides itself which job gets a free slot. Otherwise
+// directing returns nil.
 func (k *markets) directing(at int) (only *market) {
 	for _, m := range k.all {
 		switch {
@@ -66,8 +65,8 @@ func (k *markets) directing(at int) (only *market) {
 	return only
 }
 
-// Returns how many more tasks of a class the agent should claim without a slot, and how many it should hold in all. It
-// returns 0 unless idle slots leave work, and all markets of the class grant tasks in advance.
+// Returns how many more tasks of a class the agent should claim without a slot, and how many it should hold in all.
+// Both are 0 unless idle slots leave work, and all markets of the class grant tasks in advance.
 func (k *markets) ahead(at int, trip time.Duration) (more, most int) {
 	c := &k.slots[at]
 	most, _ = c.wanted(trip)
@@ -130,10 +129,9 @@ func add(claims []agent.Claim, c agent.Claim) []agent.Claim {
 }
 
 // dryUp records the classes in which fewer tasks were granted than claimed. The answer does not say which market has no
-// more work, so all asked markets count as having none until their next vector. If a vector came while the exchange was
-// under way, the idle slots decide again with this vector. A market that directs decides about a slot only after it
-// knows that the slot is free. So after an exchange that reported ends, the idle slots claim once more, and the leader
-// lets them wait for the decision.
+// more work, so all asked markets count as having none until their next vector. If a vector came during the exchange,
+// the idle slots decide again with it. A market that directs decides about a slot only after it knows that the slot is
+// free. So after an exchange that reported ends, the idle slots claim once more.
 func (k *markets) dryUp(asked *agent.Exchange, r *agent.ExchangeReply) {
 	for at := range k.slots {
 		lacks := count(asked.Claims, k.slots[at].name) - granted(r, k.slots[at].name)
@@ -228,8 +226,8 @@ func (k *markets) wake(at int, m *marketClass) {
 	c.awake += woken
 }
 
-// Wakes a slot that became free if the last vector has work left for it. It always wakes the slot of a market that
-// gives directives, because the vectors of such a market have work only for idle slots.
+// Wakes a slot that became free if the last vector has work left for it. In a market that gives directives it always
+// wakes the slot, because the vectors of such a market have work only for idle slots.
 func (k *markets) freed(at int) {
 	c := &k.slots[at]
 	for _, m := range k.all {

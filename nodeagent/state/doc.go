@@ -27,26 +27,23 @@
 // # Looking ahead
 //
 // A slot that becomes free would be idle until the next exchange is answered. If tasks are so short that this matters,
-// the agent claims the next tasks in advance. It keeps as many as the slots need while an exchange is under way and
-// while ends are collected for the next exchange. It computes this number from the measured times of tasks and
-// exchanges; the bound is [agent.MaxAhead] for each slot. It draws the job of each such task by the weights, as for a
-// free slot. A slot that becomes free starts the next of these tasks at once. The leader hears of this, and of the
-// ended tasks, when the agent claims again. The agent also reports when the slot went from one task to the next, and
-// the leader divides the slot's time accordingly.
+// the agent claims the next tasks in advance. It keeps as many as the slots need during an exchange and until the next
+// one, by the measured times of tasks and exchanges; the bound is [agent.MaxAhead] for each slot. It draws the job of
+// each such task by the weights, as for a free slot. A slot that becomes free starts the next of these tasks at once.
+// When the agent claims again, it reports this with its time, and the leader divides the slot's time accordingly.
 //
 // If the runner accepts waiting tasks ([State.SetFeeds]), the agent passes these tasks to the runner, in their order.
 // The runner starts the next task as soon as a task with a slot has ended, and then tells the agent both events and
-// their times. Before the agent gives a task back to the leader, it asks the runner for the task. If the runner has not
-// started the task, the agent gives it back. If the runner has started it, the task keeps the slot. If a decision gave
-// the slot to another task meanwhile, the started task is killed, and reported as stopped.
+// their times. Before the agent gives a task back to the leader, it asks the runner for the task; a task that has
+// started keeps the slot. If a decision gave the slot to another task meanwhile, the started task is killed, and
+// reported as stopped.
 //
 // Tasks without a slot are given back at once when the weights of their class change, when the leader suspends or
 // resumes a task, and when there is no executor. They are given back at the latest [AheadWithin] after they were
-// granted. A job that left, or that came back unchanged, does not count as a change of weights, because the other jobs
-// keep the same proportions. If tasks waited too long, the agent keeps fewer tasks of the class in advance. If no task
-// started meanwhile, it keeps none until its tasks are short again. The leader counts a task without a slot as pending,
-// so the task costs nothing. If it is given back, only its attempt number shows that it was claimed. Only proportional
-// markets grant tasks in advance: the other markets need to know what runs at each moment.
+// granted. A job that left, or that came back unchanged, does not count as a change of weights. If tasks waited too
+// long, the agent keeps fewer tasks of the class in advance. If no task started meanwhile, it keeps none until its
+// tasks are short again. The leader counts a task without a slot as pending, so the task costs nothing. Only
+// proportional markets grant tasks in advance: the other markets need to know what runs at each moment.
 //
 // # Waking idle slots
 //
@@ -56,10 +53,9 @@
 // leader publishes a vector again.
 //
 // A slot that becomes free later claims if that vector had more work than idle slots. Otherwise it waits for the next
-// vector, as the idle slots do. A market that directs chooses the job for each free slot itself. Its vectors have work
-// only for idle slots, and it decides about a slot after it knows that the slot is free. In such a market, a slot that
-// becomes free always claims, but for no particular job: the leader knows which job is next. If the claim gets nothing,
-// the slot claims once more while the vector has work.
+// vector, as the idle slots do. A market that directs chooses the job for each free slot itself, after it knows that
+// the slot is free. In such a market, a slot that becomes free always claims, but for no particular job. If the claim
+// gets nothing, the slot claims once more while the vector has work.
 //
 // If several markets allocate a class, a slot draws its market in proportion to the markets' pending tasks, and then
 // the job from that market's vector. In a proportional market the weights are shares of slot time: each draw takes into

@@ -24,8 +24,8 @@ func (s *State) Registered(now messages.Time, id uint64, r *agent.RegisterReply)
 	s.session.registered(r)
 	s.slots.sleep()
 	s.tasks.version = 0
-	// The leader may still count an attempt as claimed, and want to end it. It waits for the report of the attempt's
-	// end, so the end is reported again even if it was reported before.
+	// The leader may still count an attempt as claimed, and waits for the report of its end. So the end is reported
+	// again even if it was reported before.
 	for _, a := range r.Stop {
 		s.tasks.stop(a, true, "")
 	}
@@ -56,7 +56,7 @@ func (s *State) Answered(now messages.Time, id uint64, r *agent.ExchangeReply) {
 }
 
 // grant starts the granted tasks. If the answer had no room for a task's program, or if the agent is closing, the task
-// is reported as ended at once.
+// counts as ended at once.
 func (s *State) grant(now messages.Time, r *agent.ExchangeReply) {
 	agent.ShareEnv(r.Programs)
 	for _, g := range r.Grants {
@@ -97,8 +97,8 @@ func (s *State) Failed(now messages.Time, id uint64, err error) {
 	}
 }
 
-// withdraw drops the claims of the current exchange, because they may be the reason why the leader refused it. The
-// reports are sent again under a new number. The slots wait for the next vector.
+// withdraw drops the claims of the current exchange, because they may be why the leader refused it. The reports are
+// sent again under a new number. The slots wait for the next vector.
 func (s *State) withdraw() bool {
 	asked := s.session.request.Exchange
 	if asked == nil || len(asked.Claims) == 0 {
@@ -140,9 +140,9 @@ func (s *State) Directive(now messages.Time, d *agent.Directive) {
 	s.serve(now, d.Markets)
 }
 
-// Adopt adds a task that an earlier run of the agent started. The argument width is the number of its slots, and held
-// is true if the task is suspended. Call Adopt before the first Act. It returns false if the node no longer has the
-// slots. If the leader does not list the task as suspended, the leader's first answer resumes it.
+// Adopt adds a task that an earlier run of the agent started, with its number of slots (width), and whether it is
+// suspended (held). Call Adopt before the first Act. It returns false if the node no longer has the slots. The leader's
+// first answer resumes a suspended task that it does not list.
 func (s *State) Adopt(a messages.Attempt, class messages.Name, width int, held bool) bool {
 	at := s.slots.index(class)
 	return at >= 0 && s.tasks.adopt(a, at, width, held)
@@ -155,15 +155,15 @@ func (s *State) serve(now messages.Time, named []agent.NodeMarket) {
 	}
 }
 
-// Vector handles a published vector. If the vector cannot be used, the state requests the complete vector, and the
-// error says what was wrong.
+// Vector handles a published vector. If it cannot be used, the state requests the complete vector, and the error says
+// what was wrong.
 func (s *State) Vector(now messages.Time, v *agent.Vector) error {
 	return s.markets.receive(now, s.markets.find(v.Market), v)
 }
 
 // Heeds reports whether the next vector can lead to an action: there is a free slot, a market grants tasks in advance,
-// or a complete vector is awaited. Otherwise the caller may pass vectors to the state later, in their order, just
-// before the next event.
+// or a complete vector is awaited. Otherwise the caller may pass vectors later, in their order, just before the next
+// event.
 func (s *State) Heeds() bool {
 	return !s.Joined() || slices.ContainsFunc(s.slots, func(c class) bool { return c.free() > 0 }) ||
 		slices.ContainsFunc(s.markets.all, func(m *market) bool {

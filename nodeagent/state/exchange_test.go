@@ -42,7 +42,6 @@ func TestFinishAndClaimShareOneExchange(t *testing.T) {
 	} else if slotsOf(e) != 1 || e.Seq != 2 {
 		t.Fatalf("sent exchange %d with %d slots", e.Seq, slotsOf(e))
 	}
-	// Ends that come meanwhile wait, and are sent together.
 	a.end(0, agentmsg.Exited)
 	a.end(2, agentmsg.Exited)
 	a.silent()
@@ -52,8 +51,8 @@ func TestFinishAndClaimShareOneExchange(t *testing.T) {
 	}
 }
 
-// TestAFreedSlotClaimsOnceMoreWhereTheMarketDirects checks that a slot claims again after its first claim got nothing:
-// the market learns only from the first claim that the slot is free.
+// TestAFreedSlotClaimsOnceMoreWhereTheMarketDirects: a slot must claim again after its first claim got nothing, because
+// the market learns only from that claim that the slot is free.
 func TestAFreedSlotClaimsOnceMoreWhereTheMarketDirects(t *testing.T) {
 	for _, mechanism := range []messages.Name{market.Proportional, market.HighestBid} {
 		a := running(t, 2)
@@ -75,8 +74,8 @@ func TestAFreedSlotClaimsOnceMoreWhereTheMarketDirects(t *testing.T) {
 	}
 }
 
-// TestAFreedSlotClaimsThoughIdleOnesTakeTheWork checks that, in a market that directs, a slot that became free claims
-// although there are enough idle slots for the work of the vector.
+// TestAFreedSlotClaimsThoughIdleOnesTakeTheWork: in a market that directs, a slot that became free must claim although
+// there are enough idle slots for the work.
 func TestAFreedSlotClaimsThoughIdleOnesTakeTheWork(t *testing.T) {
 	for _, mechanism := range []messages.Name{market.Proportional, market.HighestBid} {
 		a := newAgent(t, 1, 1)
@@ -94,9 +93,8 @@ func TestAFreedSlotClaimsThoughIdleOnesTakeTheWork(t *testing.T) {
 	}
 }
 
-// TestEndsClaimTheirSlotsWhereTheMarketDirects reports the end of a task. The agent must claim the task's slot in the
-// same exchange, although it knows of no work, because only the leader knows which job is next. If the answer grants
-// nothing, the agent sends nothing more.
+// TestEndsClaimTheirSlotsWhereTheMarketDirects reports the end of a task. The agent must claim its slot in the same
+// exchange, although it knows of no work: only the leader knows which job is next.
 func TestEndsClaimTheirSlotsWhereTheMarketDirects(t *testing.T) {
 	for _, mechanism := range []messages.Name{market.Proportional, market.HighestBid} {
 		for _, passedOn := range []int{0, 1, 2} {
@@ -134,8 +132,8 @@ func TestEndsClaimTheirSlotsWhereTheMarketDirects(t *testing.T) {
 	}
 }
 
-// TestAnAnswerWithoutATaskDoesNotHideWork publishes a vector while an exchange is under way. The slots that got no task
-// must claim for it.
+// TestAnAnswerWithoutATaskDoesNotHideWork publishes a vector during an exchange. The slots that got no task must claim
+// for it.
 func TestAnAnswerWithoutATaskDoesNotHideWork(t *testing.T) {
 	a := newAgent(t, 1, 1)
 	a.join()
@@ -168,7 +166,6 @@ func TestUnansweredExchangeIsRepeatedUnchanged(t *testing.T) {
 			if again == nil || !a.repeats(again.Exchange, first.Exchange) {
 				t.Fatalf("%v: sent %+v, want exchange %d once more", kind, again, first.Exchange.Seq)
 			}
-			// The answer to a withdrawn request has no effect.
 			a.Answered(a.now, first.ID, grants(first, 50, 1))
 			if len(a.act().Start) != 0 {
 				t.Fatal("listened to the answer to an earlier request")
@@ -189,7 +186,6 @@ func (a *agent) repeats(again, first *agentmsg.Exchange) bool {
 	return reflect.DeepEqual(*again, want)
 }
 
-// end2 ends task i if it is running.
 func (a *agent) end2(i int) {
 	if _, ok := a.starts[attempt(i)]; ok {
 		a.end(i, agentmsg.Exited)
@@ -266,8 +262,8 @@ func TestShortAnswerMeansWaiting(t *testing.T) {
 	}
 }
 
-// TestShortAnswerAfterNewVector publishes a vector while claims are under way, and answers the claims with too few
-// tasks. The idle slots must claim again: the work of the new vector may be newer than the claims.
+// TestShortAnswerAfterNewVector publishes a vector while claims are under way, and answers with too few tasks. The idle
+// slots must claim again: the work of the vector may be newer than the claims.
 func TestShortAnswerAfterNewVector(t *testing.T) {
 	a := newAgent(t, 4, 1)
 	a.join()
@@ -357,8 +353,7 @@ func TestEndsGather(t *testing.T) {
 	}
 }
 
-// TestRefusedClaimsAreWithdrawn refuses an exchange. The agent must send its reports again without the claims, and must
-// not lose the lease.
+// TestRefusedClaimsAreWithdrawn refuses an exchange. The agent must send its reports again without the claims.
 func TestRefusedClaimsAreWithdrawn(t *testing.T) {
 	a := running(t, 2)
 	a.end(0, agentmsg.Exited)
@@ -379,8 +374,8 @@ func TestRefusedClaimsAreWithdrawn(t *testing.T) {
 	}
 }
 
-// TestManyEndsFitMessages ends very many tasks at once. The ends must be reported in several exchanges that fit into
-// messages, with the claims in the last one.
+// TestManyEndsFitMessages ends very many tasks at once. Several exchanges must report them, and the last one must have
+// the claims.
 func TestManyEndsFitMessages(t *testing.T) {
 	const n = 10_000
 	a := running(t, n)

@@ -36,8 +36,8 @@ func (a *agent) turn(i, next int, ago messages.Duration) {
 	a.Turned(a.now.Add(-ago), agentmsg.Finished{Attempt: attempt(i), Outcome: agentmsg.Exited}, attempt(next))
 }
 
-// TestRunnerFeedsSlots lets the runner start waiting tasks. The runner tells the agent late, and about several starts
-// at the same time. The leader must get the time of each change, and no task may start twice.
+// TestRunnerFeedsSlots lets the runner start waiting tasks and tell the agent late. The leader must get the time of
+// each change, and no task may start twice.
 func TestRunnerFeedsSlots(t *testing.T) {
 	a, n := followers(t)
 	from := a.now
@@ -63,8 +63,8 @@ func TestRunnerFeedsSlots(t *testing.T) {
 	}
 }
 
-// TestFollowersAreAskedBack checks that the agent asks the runner once for each task that it wants to give back. It
-// must give the task back only after the runner's answer. A task that has started keeps its slot.
+// TestFollowersAreAskedBack checks that the agent asks the runner for a task before it gives it back. A task that has
+// started keeps its slot.
 func TestFollowersAreAskedBack(t *testing.T) {
 	for name, happens := range map[string]func(a *agent){
 		"new weights": func(a *agent) {
@@ -124,9 +124,8 @@ func TestFollowersAreAskedBack(t *testing.T) {
 	}
 }
 
-// TestFollowerWithoutASlotIsKilled suspends a running task and a waiting task. The runner has already started the
-// waiting task, because the running task had ended before. The started task must be killed, and the leader must not
-// hear that it got the slot.
+// TestFollowerWithoutASlotIsKilled suspends a running task and a waiting task, which the runner has already started.
+// The started task must be killed, and the leader must not hear that it got the slot.
 func TestFollowerWithoutASlotIsKilled(t *testing.T) {
 	a, n := followers(t)
 	a.Directive(a.now, &agentmsg.Directive{Term: 1, Version: 1, Suspended: []messages.Attempt{attempt(0), attempt(2)}})
@@ -162,8 +161,8 @@ func TestUnknownBeginIsKilled(t *testing.T) {
 	}
 }
 
-// TestKeptTaskIsNotOvertaken has a task that the runner does not start by itself. The agent must start it, and later
-// tasks must wait for that.
+// TestKeptTaskIsNotOvertaken has a task that the runner does not start by itself. The agent must start it before later
+// tasks.
 func TestKeptTaskIsNotOvertaken(t *testing.T) {
 	a, n := ahead(t)
 	a.SetFeeds()

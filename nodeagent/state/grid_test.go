@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// grid is a leader, a few agents, and a network between them that loses, repeats, delays and reorders messages, in
-// virtual time. It checks after every step that no attempt runs twice or beyond its node's lease.
+// grid is a leader, a few agents, and a bad network between them, in virtual time. It checks after every step that no
+// attempt runs twice or beyond its node's lease.
 type grid struct {
 	t      *testing.T
 	rng    *rand.Rand
@@ -299,8 +299,8 @@ func (g *grid) check() {
 	}
 }
 
-// TestGridOverBadNetwork runs a small grid over a network with failures, some longer than a lease, and then repairs the
-// network. Every task must be done exactly once.
+// TestGridOverBadNetwork runs a small grid over a network with failures, some longer than a lease. Every task must be
+// done exactly once.
 func TestGridOverBadNetwork(t *testing.T) {
 	lost := 0
 	for seed := range uint64(150) {

@@ -68,8 +68,8 @@ func TestExpiredLeaseBringsNewSession(t *testing.T) {
 	}
 }
 
-// TestWhatIsToBeStoppedIsReportedAlsoIfItHasEnded: an agent registers after its task has ended, and the leader's answer
-// asks to stop that attempt. The agent must report its end again; otherwise its slot would be taken for ever.
+// TestWhatIsToBeStoppedIsReportedAlsoIfItHasEnded: an agent registers after its task has ended, and the leader asks to
+// stop that attempt. The agent must report its end again, because the leader still counts its slot as taken.
 func TestWhatIsToBeStoppedIsReportedAlsoIfItHasEnded(t *testing.T) {
 	a := running(t, 1)
 	a.expire()
@@ -170,8 +170,7 @@ func TestCloseWithoutLeaseEndsAtOnce(t *testing.T) {
 }
 
 // TestAbilitiesAreToldWhileTasksRun changes the abilities while tasks run. The agent must report the latest ones under
-// the same session, and lose no task. An exchange must wait for the answer to this registration, and a registration
-// must wait for the answer to an exchange.
+// the same session, and lose no task. Registrations and exchanges must wait for each other's answers.
 func TestAbilitiesAreToldWhileTasksRun(t *testing.T) {
 	a := newAgent(t, 2, 1)
 	a.SetAbilities([]messages.Name{"one"})

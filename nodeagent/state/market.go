@@ -21,7 +21,6 @@ type market struct {
 	failures int
 }
 
-// marketClass is one class in a market's vector.
 type marketClass struct {
 	served        bool // the market serves the class
 	pending, idle int
@@ -38,7 +37,6 @@ type marketClass struct {
 // maxEarly bounds the changes that wait for the complete vector.
 const maxEarly = 64
 
-// newer reports whether a vector is newer than the present one.
 func (m *market) newer(v *agent.Vector) bool {
 	return v.Term > m.term || v.Term == m.term && v.Seq > m.seq
 }
@@ -56,8 +54,8 @@ func (m *market) wait(v *agent.Vector) {
 	m.early = append(m.early, v)
 }
 
-// update replaces the class by the class v of a complete vector, or applies the change v. If v is nil, the vector has
-// nothing for the class.
+// update replaces the class by the class v of a complete vector, or applies the change v. A nil v has nothing for the
+// class.
 func (c *marketClass) update(v *agent.ClassVector, whole bool) error {
 	if v == nil {
 		v = &agent.ClassVector{}

@@ -10,8 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/backoff"
 )
 
-// markets are the markets that the node serves, each with its vector. They decide
-// which slots claim, and which job a slot claims for.
+// markets are the markets that the node serves. They decide which slots claim, and which job a slot claims for.
 type markets struct {
 	rng   *rand.Rand
 	slots slots
@@ -61,9 +60,9 @@ func (k *markets) find(name messages.Name) *market {
 	return nil
 }
 
-// receive uses a vector that is newer than the present one, and then the changes that waited for it. If the vector that
-// it changes is missing, or if the new vector is wrong, receive plans a request for the complete vector. An error says
-// what was wrong.
+// receive uses a vector that is newer than the present one, and then the changes that waited for it. If a vector in
+// between is missing, or the new one is wrong, receive plans a request for the complete vector. An error says what was
+// wrong.
 func (k *markets) receive(now messages.Time, m *market, v *agent.Vector) error {
 	if m == nil || !m.newer(v) {
 		return nil
@@ -82,8 +81,8 @@ func (k *markets) receive(now messages.Time, m *market, v *agent.Vector) error {
 	return k.catchUp(now, m)
 }
 
-// catchUp applies the waiting changes that follow the present vector. If newer changes are left over, a change between
-// them and the vector is missing.
+// catchUp applies the waiting changes that follow the present vector. If any are left over, a change before them is
+// missing.
 func (k *markets) catchUp(now messages.Time, m *market) error {
 	early := m.early
 	m.early, m.fetchAt = nil, 0
@@ -103,7 +102,6 @@ func (k *markets) missing(now messages.Time, m *market) {
 	m.fetchAt = now.Add(messages.Duration(float64(spread) * k.rng.Float64()))
 }
 
-// fetch requests the complete vectors that are due.
 func (k *markets) fetch(now messages.Time) {
 	for _, m := range k.all {
 		if m.fetchAt != 0 && now >= m.fetchAt {

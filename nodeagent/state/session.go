@@ -31,7 +31,6 @@ type session struct {
 	ids       uint64
 }
 
-// phase is how far the session has come.
 type phase uint8
 
 const (
@@ -68,7 +67,7 @@ func (s *session) expects(id uint64) bool { return s.request != nil && s.waiting
 func (s *session) expiry() messages.Time { return s.renewed.Add(s.lease) }
 
 // renew starts the lease at the time when the answered request was first sent. It sets the next heartbeat to a random
-// time shortly before a quarter of the lease has passed.
+// time shortly before a quarter of the lease.
 func (s *session) renew() {
 	s.failures, s.renewed = 0, s.firstSent
 	s.beat = s.renewed.Add(messages.Duration(float64(s.lease) / 4 * (0.8 + 0.2*s.rng.Float64())))
@@ -89,7 +88,6 @@ func (s *session) registered(r *agent.RegisterReply) {
 	s.drop()
 }
 
-// put makes r the request under way.
 func (s *session) put(now messages.Time, r *Request) { s.request, s.firstSent = r, now }
 
 // exchange gives an exchange its number and the time to wait for its answer.
@@ -127,9 +125,9 @@ func (s *session) failed(kind messages.Kind) messages.Duration {
 	return s.backoff(kind)
 }
 
-// backoff returns the pause before a request is repeated. The pause doubles with each failure. After an error that is
-// not retriable, it is refusedBackoff. While the node holds a lease, it is at most an eighth of the lease. It is
-// multiplied by a random factor between 0.5 and 1.5.
+// backoff returns the pause before a request is repeated. It doubles with each failure; after an error that is not
+// retriable, it is refusedBackoff. While the node holds a lease, it is at most an eighth of the lease. It is multiplied
+// by a random factor between 0.5 and 1.5.
 func (s *session) backoff(k messages.Kind) messages.Duration {
 	wait := repeats.Bound(s.failures)
 	if !k.Retriable() {

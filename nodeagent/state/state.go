@@ -40,7 +40,7 @@ func New(offered []job.ClassSlots, rng *rand.Rand) *State {
 }
 
 // SetAbilities sets the abilities of the node. If the node holds a lease, it tells the leader at once, by a
-// registration in the same session, which keeps the tasks.
+// registration in the same session.
 func (s *State) SetAbilities(can []messages.Name) { s.abilities, s.tells = can, true }
 
 // SetFeeds says that the runner accepts tasks that wait for a slot.
@@ -97,7 +97,7 @@ func (s *State) Act(now messages.Time) Actions {
 }
 
 // closed reports whether a closing agent is done: all tasks have ended, and their ends were reported if the agent holds
-// a lease. A closing agent does not register again only to report ends.
+// a lease.
 func (s *State) closed() bool {
 	reported := s.session.request == nil && len(s.tasks.finished) == 0
 	return s.closing && s.Running() == 0 && (!s.Joined() || reported)
@@ -131,8 +131,8 @@ func (s *State) send(now messages.Time) {
 	s.out.Request = s.session.transmit(now)
 }
 
-// Reports whether an exchange must be sent now. The reason may be a heartbeat, ends of tasks, or a claim for a slot
-// that did not become free by a reported end.
+// Reports whether an exchange must be sent now: for a heartbeat, ends of tasks, or a claim for a slot that did not
+// become free by a reported end.
 func (s *State) due(now messages.Time) bool {
 	claims := !s.closing && (s.slots.awake() > len(s.tasks.finished) || s.markets.low(s.session.trip))
 	return now >= s.session.beat || claims || s.tasks.due(now, s.closing, s.session.trip)

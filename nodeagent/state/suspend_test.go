@@ -116,8 +116,8 @@ func TestAdoptedTasksAreReported(t *testing.T) {
 	}
 }
 
-// TestAdoptedSuspendedTaskGoesOn adopts a suspended task that the leader resumed while the agent was away. The first
-// answer must resume it and give it its slot again.
+// TestAdoptedSuspendedTaskGoesOn adopts a suspended task that the leader resumed meanwhile. The first answer must
+// resume it.
 func TestAdoptedSuspendedTaskGoesOn(t *testing.T) {
 	a := newAgent(t, 2, 1)
 	a.Adopt(attempt(3), "cpu", 1, true)

@@ -12,8 +12,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// tasks holds the attempts of this node, from their grant until the leader knows of their end, and the reports of ended
-// attempts.
+// tasks holds the attempts of this node, from their grant until the leader knows of their end.
 type tasks struct {
 	slots slots
 	out   *Actions
@@ -135,8 +134,8 @@ func (k *tasks) halts(a messages.Attempt) bool {
 	return told
 }
 
-// turn suspends a running task, or resumes a suspended one. A suspended task gives up its slot. A resumed task takes a
-// slot, even if more tasks than slots then run: the leader decides how many run at the same time.
+// turn suspends a running task, which gives up its slot, or resumes a suspended one. A resumed task takes a slot, even
+// if there is none: the leader decides how many tasks run.
 func (k *tasks) turn(a messages.Attempt, t *task) {
 	t.suspended = !t.suspended
 	switch c := &k.slots[t.class]; {
@@ -223,8 +222,8 @@ func (k *tasks) refuse(a messages.Attempt, why agent.Outcome, detail string) {
 	k.report(agent.Finished{Attempt: a, Outcome: why, Detail: detail})
 }
 
-// maxDetail bounds the sentence about the end of an attempt, in bytes. The sentence may contain a user's text, which
-// must not make an exchange too large or invalid.
+// maxDetail bounds the sentence about the end of an attempt, in bytes. A user's text in it must not make an exchange
+// too large or invalid.
 const maxDetail = 1024
 
 // report adds the end of an attempt to the next exchange.
@@ -248,8 +247,8 @@ func sorted[V any](attempts map[messages.Attempt]V) []messages.Attempt {
 	return list
 }
 
-// The cost of an exchange hardly depends on its contents. If many tasks run, the agent collects the ends of tasks for a
-// short time, until their number is a certain part of the number of running tasks.
+// The cost of an exchange hardly depends on its contents. So the agent collects the ends of tasks for a short time,
+// until they are a certain part of the running tasks.
 const (
 	gatherPart   = 4
 	gatherWithin = 6 * time.Millisecond
@@ -290,8 +289,7 @@ func (k *tasks) fed() bool {
 // into one message.
 const mostFinished = 4096
 
-// drain removes and returns the ends for the next exchange, as many as fit. The result all is true if it returned every
-// end.
+// drain removes and returns the ends for the next exchange, as many as fit. The result all is true if none are left.
 func (k *tasks) drain() (ends []agent.Finished, all bool) {
 	n := min(len(k.finished), mostFinished)
 	ends = k.finished[:n:n]

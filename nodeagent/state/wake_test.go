@@ -10,8 +10,8 @@ import (
 	agentmsg "github.com/candor-grid/candor/messages/agent"
 )
 
-// TestWakeInProportion counts the claims that a thousand idle agents make for a vector, over many seeds. They must be
-// enough for the work, and not many more.
+// TestWakeInProportion counts the claims that a thousand idle agents make for a vector. They must be enough for the
+// work, and not many more.
 func TestWakeInProportion(t *testing.T) {
 	const agents = 1000
 	for _, c := range []struct{ pending, least, most int }{

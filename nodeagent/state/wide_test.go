@@ -8,9 +8,8 @@ import (
 	agentmsg "github.com/candor-grid/candor/messages/agent"
 )
 
-// TestAWideTaskHasItsSlots grants a task of three slots to a node of four, although no claim asked for three slots. One
-// slot must be left. The task must give up its slots while it is suspended. When it has ended, the agent must claim for
-// all three slots again.
+// TestAWideTaskHasItsSlots grants a task of three slots to a node of four. It must give up its slots while it is
+// suspended. When it has ended, the agent must claim for all three again.
 func TestAWideTaskHasItsSlots(t *testing.T) {
 	a := newAgent(t, 4, 1)
 	a.join()

@@ -3,7 +3,7 @@ package backfill
 import "math"
 
 // queue keeps the waiting jobs in the order of arrival, each at a place. A tree over the places keeps, in each node,
-// the least width and the least estimate below it. So the next job that fits is found without looking at all jobs.
+// the least width and the least estimate below it. So the queue finds the next job that fits without looking at all.
 type queue struct {
 	jobs  []int // by place; jobs that were taken leave an empty place
 	size  int   // number of places, a power of two

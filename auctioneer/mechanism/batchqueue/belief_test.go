@@ -90,7 +90,6 @@ func TestNobodyIsPaidByItsOwnAnnouncement(t *testing.T) {
 	}
 }
 
-// The error says what is missing.
 func TestAMarketWithoutPriorsDoesNotOpen(t *testing.T) {
 	_, err := NewMechanism(marketmsg.Market{Name: "m", Classes: []messages.Name{"cpu"}})
 	if messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), "prior_jobs: are missing") {

@@ -37,8 +37,10 @@ func expect(q *Queue, e *Expectation) ([]float64, error) {
 }
 
 // exact computes a linear expectation. The delay's cost to the others is a sum of independent terms. Its distribution
-// is built term by term, and equal sums are merged. For each job, exact also needs the sum without this job. Recursive
-// halving takes O(n·log n) steps instead of n²: add one half of the jobs, then divide the other half further.
+// is built term by term, and equal sums are merged.
+//
+// For each job, exact also needs the sum without this job. Recursive halving takes O(n·log n) steps instead of n²: add
+// one half of the jobs, then divide the other half further.
 type exact struct {
 	*linear
 	types [][]Point

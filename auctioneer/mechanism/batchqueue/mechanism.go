@@ -12,8 +12,8 @@ import (
 )
 
 // Mechanism runs a live market: a queue in the order of arrival, whose front job is considered when it could start. It
-// remembers its decision about a job until the job is settled, and repeats its orders until they are carried out. When
-// the job has ended, it makes the payments of the round that decided on it.
+// remembers its decision about a job until the job is settled, and repeats its orders until they are carried out. A
+// job's payments are made when the job has ended.
 type Mechanism struct {
 	config marketmsg.Market
 	rounds map[messages.JobID]*round
@@ -108,7 +108,6 @@ func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	return a
 }
 
-// queue is a live market's queue with its jobs.
 type queue struct {
 	Queue
 	waiting []*mechanism.Job // by position in Queue.Jobs

@@ -11,8 +11,8 @@ import (
 // them.
 type Prior struct {
 	Points []Point
-	// Sample returns the type for a number that is uniform in [0, 1), if there are no Points. The same number must give
-	// the same type. The nearer Sample is to a monotone function, the more accurate the draws are.
+	// Sample returns the type for a number that is uniform in [0, 1). It is used without Points. The same number must
+	// give the same type. The nearer Sample is to a monotone function, the more accurate the draws are.
 	Sample func(u float64) Job
 }
 

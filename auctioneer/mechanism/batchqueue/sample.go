@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// sampler draws the types of jobs, one batch at a time. They depend only on the seed, the job and the batch. The draws
-// of a job are spread evenly over its distribution, and combined at random with those of other jobs (Latin hypercube).
+// sampler draws the types of jobs, one batch at a time. They depend only on the seed, the job and the batch. A job's
+// draws are spread evenly over its distribution, and combined at random with those of other jobs (Latin hypercube).
 // Within one draw, the types of the jobs are independent, and each follows its prior exactly.
 type sampler struct {
 	seed    uint64

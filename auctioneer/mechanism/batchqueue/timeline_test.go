@@ -9,7 +9,6 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/profile"
 )
 
-// Every job starts at exactly the same time in both.
 func TestTimelineIsAProfile(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		nodes := rapid.IntRange(1, 12).Draw(r, "nodes")
@@ -31,7 +30,6 @@ func TestTimelineIsAProfile(t *testing.T) {
 	})
 }
 
-// Payments must be exactly the same.
 func TestRedrawnAsListsAndAsProfiles(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		q, e := thesis(rapid.IntRange(2, 25).Draw(r, "jobs"), rapid.IntRange(2, 40).Draw(r, "nodes"))

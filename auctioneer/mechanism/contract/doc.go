@@ -31,8 +31,9 @@
 //     instant, microcredits, and the valuations of the replica and of the surrogate.
 //   - Time is divided into periods of the length for which a menu is valid. In a period, all menus of a class are drawn
 //     with the same seed, whoever asks and whatever is declared. The seed is a keyed hash of market, class and period;
-//     the leader keeps the key. So asking again yields the same menu, as long as the jobs are the same. Without this, the best of three menus was worth 0.33 [0.20, 0.45] of the value more
-//     than one menu, and the best of ten 0.51. A user who waits for the next period sees two draws.
+//     the leader keeps the key. So asking again yields the same menu, as long as the jobs are the same. Without this,
+//     the best of three menus was worth 0.33 [0.20, 0.45] of the value more than one menu, and the best of ten 0.51. A
+//     user who waits for the next period sees two draws.
 //   - A job is submitted with one of the contracts as Bid.Contract. A bidder without other wishes should take the
 //     contract Quote.Declared. The budget must cover Most, because completing early can cost more than was agreed. The
 //     mechanism does not remember its quotes. The auctioneer keeps them, and accepts only contracts from them.
@@ -46,8 +47,12 @@
 //     used. Observed run times do not depend on what the bidder declares now, so a false length has no effect once
 //     enough runs were seen.
 //   - A task of k slots is planned as k tasks of one slot that take as long. Its menu is the menu of such a job, and it
-//     pays for what the k slots cost others. The plan counts slots on any nodes, but a node must gather the slots, which others cannot use meanwhile. So a wide task, and the tasks behind it, may complete later than promised. A job on several nodes is planned in the same way, as one task for each of its slots. A late job pays less, because it received less value. Nobody pays for idle slots. All tasks of a job have the same width. Nothing is proven about widths. Measured on 36 jobs of several slots, drawn as in package
-//     fifo: declaring the same work on fewer or more slots gains 0.048 [−0.046, 0.14] of the job's value.
+//     pays for what the k slots cost others. The plan counts slots on any nodes, but a node must gather the slots, which
+//     others cannot use meanwhile. So a wide task, and the tasks behind it, may complete later than promised. A job on
+//     several nodes is planned in the same way, as one task for each of its slots. A late job pays less, because it
+//     received less value. Nobody pays for idle slots. All tasks of a job have the same width. Nothing is proven about
+//     widths. Measured on 36 jobs of several slots, drawn as in package fifo: declaring the same work on fewer or more
+//     slots gains 0.048 [−0.046, 0.14] of the job's value.
 //
 // Promises:
 //

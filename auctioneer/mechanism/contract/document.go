@@ -125,7 +125,6 @@ func count(given ...bool) (n int) {
 	return n
 }
 
-// matching answers a document with weights.
 func (in *input) matching() (*output, error) {
 	m := len(in.Weights)
 	if in.M != nil && *in.M != m {
@@ -172,7 +171,6 @@ func present(s *Solver, r *Matching, weights []float64) *output {
 	return out
 }
 
-// offer answers a document with a type.
 func (in *input) offer() (*output, error) {
 	switch {
 	case in.Class == "":

@@ -31,7 +31,6 @@ type adjustedList struct {
 	LateOnly []float64 `json:"adjusted_late_only"`
 }
 
-// adjustList answers a document whose ex_post is a list.
 func adjustList(data []byte) (*adjustedList, error) {
 	in, err := casefile.Read[struct {
 		ExPost   []adjustment `json:"ex_post"`

@@ -13,7 +13,7 @@ import (
 const (
 	defaultReplicas = 100
 	mostShown       = 20                                  // the largest number of contracts of a menu that are shown
-	refresh         = messages.Duration(10 * time.Second) // least time after which the waiting jobs are ordered again, if nothing happened
+	refresh         = messages.Duration(10 * time.Second) // the waiting jobs are ordered again after this time at the earliest
 )
 
 // Mechanism runs a live market. Its decisions depend only on the view.

@@ -18,8 +18,8 @@ import (
 const mostPlaced = 1 << 24
 
 // due returns the latest completion time that keeps a job's promise, or 0 without a promise. It is the later of two
-// times: the promised time plus its grace, and the last time at which completion is worth nearly as much as was
-// promised and no less than the price.
+// times. One is the promised time plus its grace. The other is the last time at which completion is worth nearly as
+// much as promised, and no less than the price.
 func due(job *mechanism.Job) messages.Time {
 	const nearly = 0.99
 	c := job.Contract
@@ -139,8 +139,8 @@ func (x *prospect) best(order []int) []int {
 	return order
 }
 
-// room returns the earliest completion times of a job, in seconds from now. The result alone is for a job that is
-// served first. The result among is for the earliest place in the order of promises where the job breaks no promise.
+// room returns the earliest completion times of a job, in seconds from now. The result alone is the time if the job is
+// served first. The result among is the time at the earliest place in the order of promises where the job breaks none.
 // room assumes that a later place breaks no more promises than an earlier one.
 func (x *prospect) room(at int) (alone, among float64) {
 	x.due[at] = 0

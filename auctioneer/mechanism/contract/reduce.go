@@ -8,9 +8,9 @@ import "math"
 const crowded = 1. / 2 // a fraction of the rows
 
 // reduce finds start prices and a matching of most rows, as Jonker and Volgenant do (1987). First each column goes to
-// the row with its largest weight, which is its price. Then each row without a column takes its favourite column from
-// the row that has it, and raises the price until its second choice is as good. reduce returns false if too many rows
-// have no column after the first step.
+// the row with its largest weight, which is its price. Then each row without a column takes its favourite column, and
+// raises the price until its second choice is as good. reduce returns false if too many rows have no column after the
+// first step.
 func (s *Solver) reduce() bool {
 	s.unmatch()
 	free := s.m - s.giveColumns()

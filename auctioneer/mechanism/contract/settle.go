@@ -10,11 +10,12 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// Settle charges a completed job the agreed price, multiplied by the value received and divided by the value promised,
-// by the replica's valuation. The amount is rounded half to even to the microcredit. Time that the job's tasks took
-// beyond the plan does not count as late: a user cannot lower the price by taking longer. A task completes when its
-// program first ends, with any exit code, or when its owner first ends an attempt. Later attempts do not lower the
-// price.
+// Settle charges a completed job the agreed price, multiplied by the value received and divided by the value promised.
+// The replica's valuation gives both values. The amount is rounded half to even to the microcredit.
+//
+// Time that the job's tasks took beyond the plan does not count as late: a user cannot lower the price by taking
+// longer. A task completes when its program first ends, with any exit code, or when its owner first ends an attempt.
+// Later attempts do not lower the price.
 func (m *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	p := mechanism.Payment{From: job.Job}
 	switch c := job.Contract; {

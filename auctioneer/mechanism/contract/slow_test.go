@@ -99,7 +99,6 @@ func pricesOf(m int, weights []float64, surrogate []int) []float64 {
 	return p
 }
 
-// uniform draws weights in [0, most).
 func uniform(r *rand.Rand, m int, most float64) []float64 {
 	w := make([]float64, m*m)
 	for i := range w {

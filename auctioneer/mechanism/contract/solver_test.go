@@ -37,7 +37,6 @@ func TestAgainstEnumeration(t *testing.T) {
 	}
 }
 
-// optima returns the number of optimal matchings.
 func optima(m int, w []float64, weight float64) (n int) {
 	permutations(m, func(p []int) {
 		if worth(m, w, p) == weight {
@@ -71,7 +70,6 @@ func worth(m int, w []float64, surrogate []int) (sum float64) {
 	return sum
 }
 
-// If several matchings are optimal, all must have the same prices.
 func TestPricesAreThoseOfEveryOptimalMatching(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	var s Solver

@@ -43,7 +43,6 @@ type Task struct {
 
 func (t *Task) slots() int { return max(t.Width, 1) }
 
-// wide reports whether a task uses several slots.
 func (p *Problem) wide() bool {
 	return slices.ContainsFunc(p.Tasks, func(t Task) bool { return t.Width > 1 })
 }

@@ -67,7 +67,6 @@ func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechani
 	return []mechanism.Payment{p}
 }
 
-// how says how a served job ended.
 func how(bid *mechanism.Bid, end mechanism.End) string {
 	switch {
 	case end.Completed == 0 || end.Completed > bid.Deadline:

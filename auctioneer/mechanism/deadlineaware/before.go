@@ -6,8 +6,8 @@ import "slices"
 const mostKept = 1 << 22
 
 // before computes the order and the slots of the jobs before a given job. The layers are numbered from the last job of
-// the order. If k layers come after the given job, the layers from k on are "peeled" (ordered from the last to the
-// first) again without its work. After a few steps this reaches the same state as for some larger k. So the answers for
+// the order. If k layers come after the given job, the layers from k on are "peeled" again without its work (ordered
+// from the last to the first). After a few steps this reaches the same state as for some larger k. So the answers for
 // different k share most of their order.
 type before struct {
 	*planner

@@ -10,8 +10,8 @@ import (
 const ahead = 24
 
 // goesLast reports whether item a is a better choice than item b for the last job, which completes at t. A job that
-// still has its best utility at t goes last, of two such jobs the one that keeps it longer. Otherwise the job with more
-// utility at t goes last, then the job with more work, then the later job.
+// still has its best utility at t goes last; of two such jobs, the one that keeps it longer. Otherwise the job with
+// more utility at t goes last. Ties go to the job with more work, then to the later job.
 func goesLast(a, b *item, t, utilityA, utilityB float64) bool {
 	contentA, contentB := a.top >= t, b.top >= t
 	if contentA != contentB {
@@ -109,7 +109,6 @@ func (p *peeling) richest(t float64) int32 {
 	return job
 }
 
-// drop removes the job at position k of the list left.
 func (p *peeling) drop(k int) {
 	n := len(p.left) - 1
 	p.left[k], p.bounds[k] = p.left[n], p.bounds[n]

@@ -62,7 +62,6 @@ func permutations(n int, f func([]int)) {
 	from(0)
 }
 
-// lexicographic returns the utilities of the best order, by trying all orders.
 func lexicographic(p *Problem) []float64 {
 	var best []float64
 	permutations(len(p.Jobs), func(order []int) {

@@ -115,7 +115,6 @@ func (x *item) latest(level float64) float64 {
 	return seconds/grace - x.lead
 }
 
-// planner is a problem prepared for planning.
 type planner struct {
 	*Problem
 	slots      float64

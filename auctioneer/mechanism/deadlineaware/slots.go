@@ -72,9 +72,10 @@ func (m *machine) sink(i int) {
 	m.slots[i] = x
 }
 
-// pour gives each slot the tasks that it would certainly get one by one: work fills the slots like water up to a level,
-// and a slot gets the tasks that end below it. pour returns how many tasks are left. These are few, unless tasks are so
-// short that adding them to a time does not change the time. Then each slot gets the same number of tasks.
+// pour gives each slot the tasks that it would certainly get one by one. Work fills the slots up to a level, like
+// water. A slot gets the tasks that end below this level. pour returns how many tasks are left, usually few.
+//
+// If tasks are so short that adding them to a time does not change it, each slot gets the same number of tasks.
 func (m *machine) pour(job, tasks int, each float64) (left int, finish float64) {
 	m.sort()
 	level := m.level(float64(tasks) * each)

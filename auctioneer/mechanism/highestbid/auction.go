@@ -64,7 +64,6 @@ func (a *auction) reserve(n int) {
 	}
 }
 
-// better reports whether bidder i goes before bidder j.
 func (a *auction) better(i, j int32) bool {
 	x, y := &a.bidders[i], &a.bidders[j]
 	return x.key > y.key || x.key == y.key && a.firstOf(i, j)

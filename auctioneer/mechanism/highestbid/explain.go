@@ -13,8 +13,8 @@ const (
 	WaitingForNode = "WaitingForNode" // no node that is up has the job's class, or all nodes on which it could run are full
 )
 
-// Explain says how a job stands as of the last decision, or of the first one if there is none yet, and what bid would
-// be enough.
+// Explain says how a job stands as of the last decision, and what bid would be enough. Before the first decision, it
+// explains the decision that the market would make now.
 func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	r := c.roster
 	if r == nil {

@@ -77,9 +77,9 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 func lower(s job.State) string { return strings.ToLower(s.String()) }
 
 // Allocate decides which jobs get slots. A job's weight in a class is its part of the slots that pending tasks get; if
-// pending tasks get none, the best waiting job has all the weight. A job whose budget is spent is discarded. Prices are
-// for a slot-second, in credits. With basis AtLevel the price is the level; if prices depend on length, the price is
-// for a length of one second. With OwnBid the price is the lowest running bid.
+// they get none, the best waiting job has all the weight. A job whose budget is spent is discarded. Prices are for a
+// slot-second, in credits. With basis AtLevel the price is the level, for a length of one second if prices depend on
+// length. With OwnBid it is the lowest running bid.
 func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	c.roster = c.newRoster(len(view.Classes))
 	d := c.Update(view, view.Jobs, nil)
@@ -112,7 +112,7 @@ func (c *Mechanism) Update(view *mechanism.View, changed []*mechanism.Job, gone 
 	return d
 }
 
-// Next returns the best waiting job. It returns 0 if a suspended task of that job goes first.
+// Next returns the best waiting job, or 0 if a suspended task of that job goes first.
 func (c *Mechanism) Next(class int) messages.JobID {
 	if c.roster == nil {
 		return 0

@@ -91,8 +91,8 @@ func sameDirectives(a, b []mechanism.Directive) bool {
 	return slices.Equal(a, b) || len(a) == 0 && len(b) == 0
 }
 
-// TestAllocateComesToTheSameAsOneDecision draws views. After the directives, the jobs must have the slots that one
-// auction among all tasks gives them. No other directives may be given.
+// After the directives, the jobs must have the slots that one auction among all tasks gives them. No other directives
+// may be given.
 func TestAllocateComesToTheSameAsOneDecision(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rule := Rule{HB, Kth, false}

@@ -5,21 +5,19 @@ import (
 	"slices"
 )
 
-// contender is a job on which the price of another job depends. All times are in the same unit.
+// contender is a job on which another job's price depends. All times are in the same unit.
 type contender struct {
 	bid   float64
 	since float64 // time of submission
 	order uint64  // order among submissions at the same time
 	// enters is when the job begins to compete: at the time since, or later.
 	enters float64
-	// work is the slot time after which the job leaves. until is when it leaves in any case. Each is +Inf if it is
-	// not known.
+	// work is the slot time after which the job leaves. until is when it leaves in any case. Each is +Inf if unknown.
 	work, until float64
-	// known is a slot time that the job certainly needs. It may need more.
+	// known is a slot time that the job certainly needs.
 	known float64
 }
 
-// before reports whether c goes before d.
 func (c *contender) before(d *contender) bool {
 	switch {
 	case c.bid != d.bid:
@@ -36,7 +34,7 @@ type capacity struct {
 	slots int
 }
 
-// absence simulates the market without one job: it runs HB among all other jobs.
+// absence simulates the market without one job: HB among all other jobs.
 type absence struct {
 	slots   []capacity  // in the order of time; the first entry also counts for earlier times
 	coming  []contender // jobs that have not entered yet, in the order of enters
@@ -46,8 +44,7 @@ type absence struct {
 
 // pivot returns the price of a job for its place in the order: Σ b·(F(below b) − F(above b)) over the bids b of other
 // jobs up to its own. F(x) is when the job would have had its work with a bid of x, at most end. The market is known up
-// to the time known; +Inf means that it is known completely. The result certain is false if later events can change the
-// price.
+// to the time known; +Inf means completely. The result certain is false if later events can change the price.
 func (a *absence) pivot(me *contender, known, end float64) (price float64, certain bool) {
 	if me.bid <= 0 {
 		return 0, true
@@ -72,7 +69,6 @@ func (a *absence) pivot(me *contender, known, end float64) (price float64, certa
 	return l.price(end), true
 }
 
-// running returns the jobs that have slots.
 func (a *absence) running() []contender { return a.present[:min(a.capacity(), len(a.present))] }
 
 func (a *absence) capacity() (n int) {
@@ -85,8 +81,8 @@ func (a *absence) capacity() (n int) {
 	return n
 }
 
-// level returns the lowest bid that runs. The result first reports whether the job me would go before this bidder if
-// both had the same bid. The level is 0 while a slot is idle, and above all bids if there are no slots.
+// level returns the lowest bid that runs: 0 while a slot is idle, and above all bids without slots. The result first
+// reports whether the job me would go before this bidder with the same bid.
 func (a *absence) level(me *contender) (level float64, first bool) {
 	n := a.capacity()
 	switch {
@@ -101,8 +97,8 @@ func (a *absence) level(me *contender) (level float64, first bool) {
 	return worst.bid, same.before(worst)
 }
 
-// guesses reports whether the future is uncertain because a running job may need no more time: its work is not known,
-// and it has had all that it certainly needs.
+// guesses reports whether a running job may need no more time: its work is not known, and it has had all that it
+// certainly needs.
 func (a *absence) guesses() bool {
 	return slices.ContainsFunc(a.running(), func(c contender) bool { return math.IsInf(c.work, 1) && a.now+c.known <= a.now })
 }
@@ -131,7 +127,7 @@ func (a *absence) next() float64 {
 	return max(at, a.now)
 }
 
-// advance moves to a time, and then makes all changes of that instant. Nothing may change before that time.
+// advance moves to a time before which nothing changes, and makes all changes of that instant.
 func (a *absence) advance(to float64) {
 	for i := range a.running() {
 		a.present[i].work -= to - a.now
@@ -148,7 +144,6 @@ func (a *absence) advance(to float64) {
 	}
 }
 
-// enter adds a job to the list present.
 func (a *absence) enter(c contender) {
 	at, _ := slices.BinarySearchFunc(a.present, &c, func(x contender, y *contender) int {
 		if x.before(y) {
@@ -180,8 +175,8 @@ func newLadder(me *contender) *ladder {
 // finished reports whether the job would have had its work with any bid.
 func (l *ladder) finished() bool { return !math.IsInf(l.rungs[0].done, 1) }
 
-// pass lets the job run from one time to another with each bid above the level. If first is true, the job also runs
-// with a bid equal to the level.
+// pass lets the job run from one time to another with each bid above the level. If first is true, a bid equal to the
+// level also runs.
 func (l *ladder) pass(from, to, level float64, first bool) {
 	own := len(l.rungs) - 1
 	if k := slices.IndexFunc(l.rungs, func(r rung) bool { return level < r.top }); level > 0 && k >= 0 && k < own && (k == 0 || l.rungs[k-1].top < level) {
@@ -203,7 +198,7 @@ func (l *ladder) pass(from, to, level float64, first bool) {
 	}
 }
 
-// price returns ∫ F(x) − F(bid) dx over the bids x up to the job's own bid. This equals the sum that pivot describes.
+// price returns ∫ F(x) − F(bid) dx over the bids x up to the job's own bid. This equals the sum of pivot.
 func (l *ladder) price(end float64) (sum float64) {
 	own, top := min(l.rungs[len(l.rungs)-1].done, end), 0.0
 	for _, r := range l.rungs[:len(l.rungs)-1] {

@@ -19,7 +19,7 @@ type PivotMechanism struct {
 	past    history
 }
 
-// DefaultHorizon is how long waiting counts in prices, if the market has no horizon of its own.
+// DefaultHorizon is how long waiting counts in prices by default.
 const DefaultHorizon = messages.Duration(24 * time.Hour)
 
 // Describe returns the traits of the mechanism.
@@ -63,8 +63,8 @@ var (
 	_ mechanism.Remembering = (*PivotMechanism)(nil)
 )
 
-// In addition to the bids that Mechanism.Admit refuses, Admit refuses two kinds of jobs: a job whose tasks can run at
-// the same time, and a job whose budget is below the highest price of its place in the order.
+// Admit refuses the bids that Mechanism.Admit refuses, jobs whose tasks can run at the same time, and jobs whose budget
+// is below the highest price of a place in the order.
 func (c *PivotMechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	if err := c.Mechanism.Admit(view, bid); err != nil {
 		return err
@@ -79,8 +79,7 @@ func (c *PivotMechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	return nil
 }
 
-// aside returns the part of a budget that is kept for the place in the order. It is the highest possible price of a
-// place.
+// aside returns the part of a budget that is kept for the place in the order: its highest possible price.
 func aside(rate messages.Credits, horizon messages.Duration) messages.Credits {
 	most, ok := messages.RoundCredits(rate.Float() * horizon.Seconds())
 	if !ok {
@@ -89,7 +88,7 @@ func aside(rate messages.Credits, horizon messages.Duration) messages.Credits {
 	return most
 }
 
-// Allocate decides as with the k-th price. It also remembers which jobs competed.
+// Allocate decides as with the k-th price, and remembers which jobs competed.
 func (c *PivotMechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	c.remember(view, view.Jobs, nil)
 	return c.Mechanism.Allocate(view)
@@ -160,8 +159,8 @@ func (c *PivotMechanism) place(job *mechanism.Job) messages.Credits {
 	return rounded
 }
 
-// Explain says the same as Mechanism.Explain, and what the place in the order costs so far. It leaves out this cost if
-// it would disclose the bid of the only other account.
+// Explain says the same as Mechanism.Explain, and what the place in the order costs so far, unless that would disclose
+// the bid of the only other account.
 func (c *PivotMechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	e := c.Mechanism.Explain(view, job)
 	if e.Reason != mechanism.Running {
@@ -176,8 +175,8 @@ func (c *PivotMechanism) Explain(view *mechanism.View, job *mechanism.Job) mecha
 	return e
 }
 
-// noteForm is the form of the market's only note: pairs of a time and the number of slots from then on.
-// Everything else is in the job book.
+// noteForm is the form of the market's only note: pairs of a time and the number of slots from then on. The rest is in
+// the job book.
 const noteForm = 1
 
 // Notes implements mechanism.Remembering.

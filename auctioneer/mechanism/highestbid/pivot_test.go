@@ -23,8 +23,8 @@ func crowd(r *rand.Rand, jobs int, price Price) *Problem {
 	return p
 }
 
-// TestAPivotPriceIsWhatThePlaceSpares runs the market again with each bid of the job below its real bid. The price must
-// be a sum over the other bids: each bid times the waiting that the job saves by going before it.
+// The market runs again with each lower bid of the job. The price must be a sum over the other bids: each bid times the
+// waiting that the job saves by going before it.
 func TestAPivotPriceIsWhatThePlaceSpares(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 500 {
@@ -57,8 +57,7 @@ func TestAPivotPriceIsWhatThePlaceSpares(t *testing.T) {
 	}
 }
 
-// TestUnderPivotPricesTruthIsBest tries false bids and later submissions for a job. No such lie may be better than the
-// truth at pivot prices. At k-th prices some lies must be better.
+// No false bid or later submission may be better than the truth at pivot prices. At k-th prices some must be.
 func TestUnderPivotPricesTruthIsBest(t *testing.T) {
 	gains := map[Price]int{}
 	for _, price := range []Price{Kth, Pivot} {
@@ -81,8 +80,8 @@ func TestUnderPivotPricesTruthIsBest(t *testing.T) {
 	}
 }
 
-// TestTenSecondsAgainstAThousand: at k-th prices a short job with a low value overtakes a long job at no cost. At
-// pivot prices it must pay for the thousand seconds of waiting that it saves.
+// At k-th prices a short job with a low value overtakes a long job at no cost. At pivot prices it must pay for the
+// thousand seconds of waiting that it saves.
 func TestTenSecondsAgainstAThousand(t *testing.T) {
 	for price, want := range map[Price][2]float64{Kth: {-1020, -30}, Pivot: {-1020, -2020}} {
 		for k, bid := range []float64{1, 2.1} {
@@ -95,9 +94,8 @@ func TestTenSecondsAgainstAThousand(t *testing.T) {
 	}
 }
 
-// TestThePriceSurvivesALeader replaces the mechanism by a new one, as a new leader does, from the notes that the old
-// one left in the job book. The new mechanism must compute the same price. It must not settle before the price is
-// certain.
+// A new leader's mechanism must compute the same price from the notes of the old one. It must not settle before the
+// price is certain.
 func TestThePriceSurvivesALeader(t *testing.T) {
 	open := func() *PivotMechanism {
 		m, err := NewMechanism(market.Market{Name: "spot", Classes: []messages.Name{"cpu"}, Price: string(Pivot), Reserve: new(messages.Price(messages.Credit))})
@@ -143,7 +141,7 @@ func TestThePriceSurvivesALeader(t *testing.T) {
 	}
 }
 
-// TestPivotMarketsRefuse checks that bids for which the price is not defined are refused.
+// Bids for which the price is not defined are refused.
 func TestPivotMarketsRefuse(t *testing.T) {
 	m, err := NewMechanism(market.Market{Name: "spot", Classes: []messages.Name{"cpu"}, Price: string(Pivot), Horizon: 100e9, Reserve: new(messages.Price(messages.Credit))})
 	if err != nil {

@@ -21,14 +21,14 @@ const MostNodes = 1 << 40
 // MostTasks is the largest number of tasks that a job may have.
 const MostTasks = 1<<31 - 1
 
-// Problem is a trace, with the number of nodes to run it on and the rules.
+// Problem is a trace, with the number of nodes and the rules.
 type Problem struct {
 	Nodes int `json:"nodes"`
 	Rule
 	Reserve float64 `json:"reserve,omitempty"` // price of a second on a node
 	Jobs    []Job   `json:"jobs"`
-	// Payers says, with pivot prices, for which jobs the whole payments are computed. The payments of other jobs
-	// include only the reserve. If it is nil, all payments are computed.
+	// Payers says, with pivot prices, for which jobs the whole payments are computed; nil means all. Other payments
+	// include only the reserve.
 	Payers  []bool  `json:"-"`
 	Horizon float64 `json:"horizon,omitempty"` // with pivot prices: seconds after submission in which waiting counts; 0 means no limit
 	// Watch, if not nil, is called when tasks end, are suspended or resume.
@@ -44,8 +44,8 @@ type Step struct {
 	Again int     // number of tasks that resumed
 }
 
-// Job is a job of one or more tasks, each with the job's bid. Tasks start in their order. Times are in
-// seconds from any origin, money in any unit. A job with a run time of 0 ends when it is submitted, for free.
+// Job is a job of one or more tasks, each with the job's bid. Tasks start in their order. Times are in seconds from any
+// origin, money in any unit. A job with a run time of 0 ends when it is submitted, for free.
 type Job struct {
 	Submit   float64 `json:"submit"`
 	Runtime  float64 `json:"runtime"`
@@ -60,7 +60,7 @@ func (j *Job) tasks() int { return max(1, j.Tasks) }
 
 func (j *Job) width() int { return max(1, j.Width) }
 
-// Check returns an error if a problem is invalid. The error names the job and the field.
+// Check returns an error about the job and the field if a problem is invalid.
 func (p *Problem) Check() error {
 	if err := p.Rule.Validate(); err != nil {
 		return err
@@ -112,7 +112,6 @@ func (j *Job) check(i int, p *Problem) error {
 	return nil
 }
 
-// amount reports whether a problem may contain the number x.
 func amount(x float64) bool { return x == 0 || x >= Smallest && x <= Largest }
 
 // length returns the number by which the algorithm divides the job's bid.

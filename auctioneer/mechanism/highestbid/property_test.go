@@ -11,8 +11,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 )
 
-// TestUnitOfMoneyDoesNotMatter multiplies all amounts and the reserve by a factor. All payments must be multiplied by
-// the same factor.
+// If all amounts and the reserve are multiplied by a factor, all payments must be too.
 func TestUnitOfMoneyDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := instances(t, 12)
@@ -35,8 +34,7 @@ func TestUnitOfMoneyDoesNotMatter(t *testing.T) {
 	})
 }
 
-// TestUnitOfTimeDoesNotMatter changes the unit of time, also by decimal fractions that a float64 cannot hold. Events
-// at the same instant must stay at the same instant.
+// The unit changes also by decimal fractions that a float64 cannot hold. Events at the same instant must stay together.
 func TestUnitOfTimeDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := instances(t, 12)
@@ -59,8 +57,7 @@ func TestUnitOfTimeDoesNotMatter(t *testing.T) {
 	})
 }
 
-// TestOrderOfJobsDoesNotMatter reorders the jobs of the problem, with distinct times of submission. Each job must
-// have the same outcome.
+// The jobs are reordered, with distinct times of submission. Each must have the same outcome.
 func TestOrderOfJobsDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := instances(t, 10)
@@ -82,8 +79,7 @@ func TestOrderOfJobsDoesNotMatter(t *testing.T) {
 	})
 }
 
-// TestAJobThatWantsNothingChangesNothing adds a job with a run time of 0 and a high bid. The outcome of all other
-// jobs must stay the same.
+// A job with a run time of 0 and a high bid is added. All other outcomes must stay the same.
 func TestAJobThatWantsNothingChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := instances(t, 10)
@@ -98,8 +94,7 @@ func TestAJobThatWantsNothingChangesNothing(t *testing.T) {
 	})
 }
 
-// TestAJobThatBidsNothingIsInNobodysWay adds a job with a bid of 0, under HB. All other jobs must end at the same
-// times.
+// Under HB a job with a bid of 0 is added. All other jobs must end at the same times.
 func TestAJobThatBidsNothingIsInNobodysWay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := instances(t, 10)
@@ -117,8 +112,7 @@ func TestAJobThatBidsNothingIsInNobodysWay(t *testing.T) {
 	})
 }
 
-// TestWorkIsConserved checks that no node is idle while a job waits, that no node runs two jobs, and that each job
-// runs for its run time.
+// No node is idle while a job waits, no node runs two jobs, and each job runs for its run time.
 func TestWorkIsConserved(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := instances(t, 14)
@@ -153,8 +147,6 @@ func TestWorkIsConserved(t *testing.T) {
 	})
 }
 
-// TestPreemptionsAreAtMostArrivals: there must be at most as many suspensions as arrivals, so that no sequence of
-// bids can suspend jobs for ever.
 func TestPreemptionsAreAtMostArrivals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := instances(t, 20)
@@ -164,8 +156,7 @@ func TestPreemptionsAreAtMostArrivals(t *testing.T) {
 	})
 }
 
-// TestBidsFarApart runs cheap jobs after and among jobs with very high bids. Their payments must equal the payments
-// in rational arithmetic.
+// Cheap jobs run after and among jobs with very high bids. Their payments must be as in rational arithmetic.
 func TestBidsFarApart(t *testing.T) {
 	const dear, cheap = 1e12, 1e-6
 	for _, rule := range []Rule{{HB, Kth, false}, {HB, First, false}, {NPHB, Kth, false}, {WSPT, Kth, true}, {WSEPT, Kth, false}} {

@@ -9,8 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// roster is what a live market remembers about its jobs, so that the cost of a decision depends only on the
-// number of changes.
+// roster is what a live market remembers about its jobs, so that a decision costs only as much as its changes.
 type roster struct {
 	rule     Rule
 	reserve  messages.Credits
@@ -51,15 +50,13 @@ func (r *roster) update(view *mechanism.View, changed []*mechanism.Job, gone []m
 	r.review(view)
 }
 
-// decide gives the slots to the best jobs. The roster keeps the decided state until undo restores the state of the
-// view.
+// decide gives the slots to the best jobs. The roster keeps this state until undo restores that of the view.
 func (r *roster) decide(view *mechanism.View) {
 	for k, s := range r.classes {
 		s.decide(view.Classes[k].Slots)
 	}
 }
 
-// put adds a job to the roster, or updates it.
 func (r *roster) put(view *mechanism.View, job *mechanism.Job) {
 	id, known := r.number[job.Job]
 	if !known {
@@ -117,11 +114,10 @@ func (r *roster) place(view *mechanism.View, id int32) {
 	r.running.put(id, float64(view.Now+r.lasts(job, dearest)))
 }
 
-// exhausted reports whether the slots of a job have cost the most that they may.
 func (r *roster) exhausted(job *mechanism.Job) bool { return job.Accrued >= r.bound(job) }
 
-// bound returns the most that the slots of a job may cost: its budget. At pivot prices the part for the place in the
-// order is subtracted.
+// bound returns the most that the slots of a job may cost: its budget, at pivot prices without the part for the place
+// in the order.
 func (r *roster) bound(job *mechanism.Job) messages.Credits {
 	if r.rule.Price == Pivot {
 		return max(0, job.Budget-aside(job.Rate, r.horizon))
@@ -129,7 +125,7 @@ func (r *roster) bound(job *mechanism.Job) messages.Credits {
 	return job.Budget
 }
 
-// spend adds a job to the list of jobs with spent budgets, or removes it.
+// spend adds a job to the jobs with spent budgets, or removes it.
 func (r *roster) spend(id int32, spent bool) {
 	s := &r.seats[id]
 	switch {
@@ -154,20 +150,19 @@ func (r *roster) review(view *mechanism.View) {
 	}
 }
 
-// bounded reports whether prices are never above the larger of a job's own bid and the reserve. Under HB this holds
-// because a job below the level is suspended when the level is set.
+// bounded reports whether prices are never above the larger of a job's own bid and the reserve. Under HB a job below
+// the level is suspended when the level is set.
 func (r Rule) bounded() bool { return !r.byLength() || r.Capped || r.Price == First }
 
-// The constant never is thirty years, in microseconds. The roster does not check whether a budget that lasts longer is
-// spent.
+// The constant never is thirty years, in microseconds. The roster does not check budgets that last longer.
 const never = 1e15
 
-// lasts returns how long a job's budget will last at a rate in credits per second.
+// lasts returns until when a job's budget lasts at a rate in credits per second.
 func (r *roster) lasts(job *mechanism.Job, rate float64) messages.Time {
 	return messages.Time(math.Ceil(min((r.bound(job)-job.Accrued).Float()/rate*1e6, never)))
 }
 
-// wake returns when to check the next budget, or 0 if there is none to check.
+// wake returns when to check the next budget, or 0.
 func (r *roster) wake(now messages.Time) messages.Time {
 	first := now + never
 	if r.rule.bounded() {
@@ -195,8 +190,7 @@ func (r *roster) costs(id int32) (rate float64) {
 	return rate
 }
 
-// orders returns the directives of a decision: first for jobs that have spent their budgets, in the order of their
-// numbers, then class by class.
+// orders returns the directives of a decision: first for spent budgets, by job number, then class by class.
 func (r *roster) orders() []mechanism.Directive {
 	list := r.list[:0]
 	for _, id := range r.spent {
@@ -210,7 +204,7 @@ func (r *roster) orders() []mechanism.Directive {
 	return list
 }
 
-// weights returns the weights that this decision changed. It may also return some weights that have not changed.
+// weights returns the weights that this decision changed, and maybe some others.
 func (r *roster) weights() (jobs []*mechanism.Job, rows [][]float64) {
 	before := r.weighted
 	r.weighted = nil

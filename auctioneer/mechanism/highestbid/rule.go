@@ -10,7 +10,7 @@ import (
 // Algorithm is the order in which jobs get nodes.
 type Algorithm string
 
-// The algorithms. Each runs first the job with the largest of these numbers:
+// Each algorithm runs first the job with the largest of these numbers:
 const (
 	HB    Algorithm = "HB"    // by bid, with preemption
 	NPHB  Algorithm = "NPHB"  // by bid, without preemption
@@ -28,7 +28,7 @@ const (
 	Pivot Price = "pivot" // the reserve, and for each overtaken job: its bid for each second of waiting that this saves; only HB
 )
 
-// MostRate is the largest bid for a slot-second. Microcredits up to it are exact as float64.
+// MostRate is the largest bid for a slot-second: microcredits up to it are exact as float64.
 const MostRate messages.Credits = 1 << 53
 
 // Rule has a market's algorithm and payment scheme.
@@ -57,20 +57,17 @@ func (r Rule) Validate() error {
 	return nil
 }
 
-// preempts reports whether a running job is suspended for a better one.
 func (r Rule) preempts() bool { return r.Algorithm == HB }
 
 // byLength reports whether jobs are ordered and priced by the bid divided by the length.
 func (r Rule) byLength() bool { return r.Algorithm == WSPT || r.Algorithm == WSEPT }
 
-// capsLevel reports whether the level can be above the bid of a running job, and is capped then. Under HB no
-// running job bids less than the best waiting job.
+// capsLevel reports whether the level is capped because it can be above the bid of a running job. Under HB it cannot.
 func (r Rule) capsLevel() bool {
 	return r.Price == Kth && (r.Algorithm == NPHB || r.byLength() && r.Capped)
 }
 
-// microseconds returns the length by which a bid is divided, at least 1; it is 1 if the rule does not
-// divide bids.
+// microseconds returns the length by which a bid is divided, at least 1, or 1 if the rule does not divide bids.
 func (r Rule) microseconds(length messages.Duration) uint64 {
 	if !r.byLength() {
 		return 1

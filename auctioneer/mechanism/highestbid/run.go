@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 )
 
-// Run runs a whole trace and returns its outcome, or the error of Problem.Check. Ties go to the
-// earlier submission, then to the smaller index.
+// Run runs a whole trace and returns its outcome, or the error of Problem.Check. Ties go to the earlier submission,
+// then to the smaller index.
 func Run(p *Problem) (*Outcome, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -21,8 +21,7 @@ func Run(p *Problem) (*Outcome, error) {
 	return r.outcome(), nil
 }
 
-// run is the state of a trace that is being run. Jobs are numbered in the order of submission, and times are
-// in ticks.
+// run is the state of a trace that runs. Jobs are numbered by submission, and times are in ticks.
 type run struct {
 	p        *Problem
 	units    units
@@ -36,8 +35,7 @@ type run struct {
 	out      *Outcome
 }
 
-// traced is a job of the trace. All its tasks have the same bid, so the running tasks are always the first
-// ones that have not ended.
+// traced is a job of the trace. All its tasks have the same bid, so the first ones that have not ended run.
 type traced struct {
 	submit  float64
 	since   float64 // time for which groups were last updated
@@ -48,7 +46,7 @@ type traced struct {
 	began   float64 // start of its present interval, if tasks run
 }
 
-// group is a number of consecutive tasks of a job that have the same run time left.
+// group is a number of consecutive tasks of a job with the same run time left.
 type group struct {
 	left  float64
 	tasks int
@@ -83,8 +81,7 @@ func newRun(p *Problem) *run {
 // records reports whether intervals are kept. Pivot prices need them.
 func (r *run) records() bool { return r.p.Watch == nil || r.p.Rule.Price == Pivot }
 
-// instant moves to the next instant at which something happens. It handles tasks that end, then jobs that
-// arrive, and then makes one decision.
+// instant moves to the next instant with an event. It handles tasks that end, then jobs that arrive, and then decides.
 func (r *run) instant() {
 	now := math.Inf(1)
 	if !r.ends.empty() {
@@ -146,7 +143,7 @@ func (r *run) arrive(id int32) {
 // length returns the number by which the algorithm divides the job's bid, in ticks.
 func (r *run) length(job *Job) float64 { return scaled(job.length(r.p.Rule.Algorithm), r.units.time) }
 
-// finish ends the first tasks of a job, which have run for their whole run time.
+// finish ends the first tasks of a job, whose run time is over.
 func (r *run) finish(id int32) {
 	t := &r.jobs[id]
 	t.pass(r.now)
@@ -213,8 +210,8 @@ func (r *run) tell(t *traced, s Step) {
 	}
 }
 
-// pass subtracts the time since the last call from the run time that running tasks have left. In each group either
-// all tasks run or none, because cut has divided the groups.
+// pass subtracts the time since the last call from the run time of running tasks. In each group either all tasks run or
+// none, because cut has divided the groups.
 func (t *traced) pass(now float64) {
 	running := int(t.running)
 	for k := 0; running > 0 && k < len(t.groups); k++ {
@@ -236,8 +233,8 @@ func (t *traced) begun(from, to int, whole float64) (n int) {
 	return n
 }
 
-// cut divides the group of the n-th task, so that the first n tasks are whole groups. It merges other
-// neighbouring groups that have the same time left.
+// cut divides the group of the n-th task, so that the first n tasks are whole groups. It merges other neighbouring
+// groups with the same time left.
 func (t *traced) cut(n int) {
 	if len(t.groups) == 1 && t.groups[0].tasks == 1 {
 		return
@@ -262,7 +259,6 @@ func (t *traced) cut(n int) {
 	t.groups = out
 }
 
-// amount returns the amount that a job owes by its bill.
 func (r *run) amount(t *traced, bill bill) float64 {
 	job := &r.p.Jobs[t.index]
 	reserve := r.p.Reserve

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// slow runs a trace second by second. Each second it removes jobs that have ended, adds jobs that are submitted,
-// sorts all jobs, runs the first ones, and charges each its price for the second.
+// slow runs a trace second by second. Each second it removes jobs that have ended, adds new ones, sorts all jobs, runs
+// the first ones, and charges each its price.
 type slow struct {
 	p       *Problem
 	left    []float64
@@ -87,7 +87,6 @@ func (s *slow) pay(now float64, waiting []int) {
 	}
 }
 
-// wanted returns how many nodes the jobs in the system want.
 func (s *slow) wanted() (n int) {
 	for _, i := range s.in {
 		n += s.p.Jobs[i].width()
@@ -117,7 +116,7 @@ func (s *slow) price(i int, waiting []int) float64 {
 	return price
 }
 
-// instances draws problems with many ties and with many events at the same instant.
+// instances draws problems with many ties and many events at the same instant.
 func instances(t *rapid.T, most int) *Problem {
 	p := &Problem{
 		Nodes:   rapid.IntRange(1, 4).Draw(t, "nodes"),
@@ -136,8 +135,7 @@ func instances(t *rapid.T, most int) *Problem {
 	return p
 }
 
-// TestTasksAreAsManyBidders compares a job of several tasks with as many jobs of one task. The times, the payments
-// and the reported steps must be the same.
+// A job of several tasks must have the same times, payments and steps as so many jobs of one task.
 func TestTasksAreAsManyBidders(t *testing.T) {
 	for range 10 {
 		rapid.Check(t, func(t *rapid.T) {
@@ -194,8 +192,7 @@ func mustRun(t interface {
 	return o
 }
 
-// TestAgainstSecondBySecond is the main test. It compares Run with slow on thousands of small instances, with all
-// rules.
+// This is the main test. It compares Run with slow on thousands of small instances, with all rules.
 func TestAgainstSecondBySecond(t *testing.T) {
 	for range 50 {
 		rapid.Check(t, func(t *rapid.T) {

@@ -5,8 +5,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// standing is one class of a live market: the jobs that have slots there, and the jobs that wait. Between decide and
-// undo it has the jobs that should have slots. Bidders have the numbers of the roster's seats.
+// standing is one class of a live market: the jobs with slots there, and the jobs that wait. Between decide and undo it
+// has the jobs that should have slots. Bidders have the numbers of the roster's seats.
 type standing struct {
 	*roster
 	class   int
@@ -28,7 +28,7 @@ func (s *standing) enter(id int32, job *mechanism.Job) {
 	b.since, b.order = job.Arrived, uint64(job.Job)
 }
 
-// put sets the slots that a job has and wants. If out is true, the job does not bid any more.
+// put sets the slots that a job has and wants. If out is true, the job does not bid.
 func (s *standing) put(id int32, job *mechanism.Job, out bool) {
 	if out {
 		s.auction.set(id, 0, 0, 0)
@@ -60,7 +60,6 @@ func nowhere(job *mechanism.Job, class int) int {
 	return job.Nowhere[class]
 }
 
-// decide gives the slots to the best bidders.
 func (s *standing) decide(slots int) {
 	s.auction.settled()
 	s.auction.nodes = slots
@@ -116,7 +115,7 @@ func (s *standing) directive(id int32, action mechanism.Action, slots int) mecha
 	return mechanism.Directive{Job: s.seats[id].job.Job, Action: action, Slots: slots, Class: s.class}
 }
 
-// gains returns how many slots of a job's tasks must be resumed, and how many must be started.
+// gains returns how many slots of a job's tasks must be resumed, and how many started.
 func (s *standing) gains(id int32) (resume, start int) {
 	job := s.seats[id].job
 	n := int(s.auction.bidders[id].running) - job.Running[s.class]
@@ -127,8 +126,8 @@ func (s *standing) gains(id int32) (resume, start int) {
 	return resume, n - resume
 }
 
-// next returns the job whose pending task gets the next free slot. It returns 0 if no job does, or if a
-// suspended task gets it.
+// next returns the job whose pending task gets the next free slot. It is 0 if there is none, or if a suspended task
+// gets it.
 func (s *standing) next() messages.JobID {
 	a := s.auction
 	if a.waiting.empty() || a.wide { // with tasks of several slots, a passed-over bidder may get the slot
@@ -142,8 +141,8 @@ func (s *standing) next() messages.JobID {
 	return job.Job
 }
 
-// weigh calls weight with each job's part of the slots that pending tasks get. If pending tasks get no slots, the best
-// job with pending tasks has all the weight.
+// weigh calls weight with each job's part of the slots that pending tasks get. If they get none, the best job with
+// pending tasks has all the weight.
 func (s *standing) weigh(weight func(id int32, class int, part float64)) {
 	total := 0
 	for _, id := range s.auction.changed {

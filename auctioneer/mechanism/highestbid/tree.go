@@ -5,8 +5,7 @@ package highestbid
 //
 // pass adds to the sums of all jobs at once, by tags on subtrees. When the shape of the tree changes, tags are pushed
 // down. So insert, remove and pass cost O(log n) for n running jobs, and the sums of a job have only what was added
-// while it ran. Priorities are hashes of the numbers, so the expected depth does not depend on the keys. The sums do
-// not depend on the shape.
+// while it ran. Priorities are hashes of the numbers, so the expected depth does not depend on the keys.
 type tree struct {
 	nodes []node // by number of the job; number 0 is not used
 	root  int32
@@ -29,7 +28,7 @@ func (c *capped) add(x *capped) {
 	}
 }
 
-// insert adds number id, at least 1, with sums of zero. The number must not be in the tree.
+// insert adds number id, at least 1, with sums of zero. It must not be in the tree.
 func (t *tree) insert(id int32, key float64) {
 	for int(id) >= len(t.nodes) {
 		t.nodes = append(t.nodes, node{})
@@ -39,7 +38,6 @@ func (t *tree) insert(id int32, key float64) {
 	t.root = t.merge(t.merge(low, id), high)
 }
 
-// remove takes id out and returns its sums.
 func (t *tree) remove(id int32) capped {
 	key := t.nodes[id].key
 	link := &t.root
@@ -54,7 +52,7 @@ func (t *tree) remove(id int32) capped {
 	return n.sum
 }
 
-// toward returns the child link of n that leads to (key, id). The argument at is the number of n.
+// toward returns the child link of n that leads to (key, id). The argument at is n's number.
 func (n *node) toward(key float64, at, id int32) *int32 {
 	if key < n.key || key == n.key && id < at {
 		return &n.left
@@ -63,7 +61,7 @@ func (n *node) toward(key float64, at, id int32) *int32 {
 }
 
 // pass adds the argument time to the sum own of all jobs whose key is at most level, and the argument integral to the
-// sum level of the other jobs. It need not push tags down, because the order of additions does not matter.
+// sum level of the others. Tags need not be pushed down, because the order of additions does not matter.
 func (t *tree) pass(level float64, time, integral double) {
 	for at := t.root; at != 0; {
 		n := &t.nodes[at]
@@ -103,7 +101,7 @@ func (t *tree) split(at int32, key float64, id int32) (low, high int32) {
 	return low, at
 }
 
-// merge joins two subtrees. All nodes of subtree a must come before all nodes of subtree b.
+// merge joins two subtrees. All nodes of a must come before those of b.
 func (t *tree) merge(a, b int32) int32 {
 	if a == 0 || b == 0 {
 		return a + b

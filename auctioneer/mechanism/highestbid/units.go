@@ -2,8 +2,8 @@ package highestbid
 
 import "math"
 
-// units are the units in which a problem is computed. They make sums of decimal fractions exact. So events at
-// the same decimal instant happen together, and equal ratios compare as equal.
+// units are the units in which a problem is computed. They make sums of decimal fractions exact: events at the same
+// decimal instant happen together, and equal ratios are equal.
 type units struct {
 	time  float64 // ticks per second
 	money float64 // units of money for each unit of the problem's money, for ratios
@@ -29,7 +29,7 @@ func (p *Problem) units() units {
 	return units{time: times.units(), money: bids.units()}
 }
 
-// scale finds the smallest power of ten that makes all given numbers whole when they are multiplied by it.
+// scale finds the smallest power of ten that makes all given numbers whole.
 type scale struct{ factor, largest float64 }
 
 const mostScale = 1e6
@@ -41,8 +41,7 @@ func (s *scale) fit(x float64) {
 	}
 }
 
-// units returns the scale. It is 1, which leaves numbers unchanged, if no scale up to a million works, or if the
-// largest number would exceed 2⁵³.
+// units returns the scale. It is 1 if no scale up to a million works, or if the largest number would exceed 2⁵³.
 func (s *scale) units() float64 {
 	if s.factor > mostScale || s.largest*s.factor > 1<<53 {
 		return 1
@@ -53,7 +52,7 @@ func (s *scale) units() float64 {
 // whole reports whether x is the float64 nearest to a whole number divided by scale.
 func whole(x, scale float64) bool { return math.Round(x*scale)/scale == x }
 
-// scaled returns x·scale. Unless scale is 1, it rounds the product, because the scale was chosen to make it whole.
+// scaled returns x·scale, rounded unless scale is 1: the scale was chosen to make the product whole.
 func scaled(x, scale float64) float64 {
 	if scale == 1 {
 		return x

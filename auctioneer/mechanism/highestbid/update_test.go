@@ -11,9 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestUpdateAgainstAFreshMechanism draws events of jobs, slots and budgets; jobs may follow directives at once or late.
-// Update must decide the same as a new mechanism on the whole view, with the same explanations. Update must also ask to
-// be woken no later than the new mechanism, except for microseconds of rounding.
+// Jobs, slots and budgets change; jobs follow directives at once or late. Update must decide the same as a new
+// mechanism on the whole view, with the same explanations. It must also ask to be woken no later, up to rounding.
 func TestUpdateAgainstAFreshMechanism(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rule := Rule{rapid.SampledFrom([]Algorithm{HB, NPHB, WSEPT}).Draw(t, "algorithm"),
@@ -31,7 +30,7 @@ func TestUpdateAgainstAFreshMechanism(t *testing.T) {
 	})
 }
 
-// world is a live market. As time passes, jobs are charged by the tariffs.
+// world is a live market in which jobs are charged by the tariffs.
 type world struct {
 	*rapid.T
 	mechanism *Mechanism
@@ -50,7 +49,7 @@ func (w *world) n(what string, least, most int) int {
 	return rapid.IntRange(least, most).Draw(w.T, what)
 }
 
-// slots draws the number of slots that up to `most` tasks of a job take.
+// slots draws how many slots up to `most` tasks of a job take.
 func (w *world) slots(j *mechanism.Job, what string, most int) int {
 	return w.n(what, 0, most) * max(j.Alone, 1)
 }
@@ -71,7 +70,7 @@ func (w *world) pass(seconds int) {
 	}
 }
 
-// event draws an event: a job arrives, leaves, or has other tasks, or the number of slots changes.
+// event lets a job arrive, leave or have other tasks, or changes the number of slots.
 func (w *world) event() {
 	switch kind := w.n("kind", 0, 5); {
 	case kind == 0:
@@ -104,7 +103,7 @@ func (w *world) event() {
 	}
 }
 
-// decide lets the mechanism and a new one decide, compares them, and follows some of the directives.
+// decide compares the decisions of the mechanism and of a new one, and follows some of the directives.
 func (w *world) decide() {
 	was := slices.Clone(w.changed)
 	d := w.mechanism.Update(&w.view, w.changed, w.gone)

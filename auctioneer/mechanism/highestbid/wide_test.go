@@ -16,8 +16,7 @@ func wider(t *rapid.T, most int) *Problem {
 	return p
 }
 
-// TestWideJobsAgainstSecondBySecond compares Run with slow for tasks of several nodes. In each second, each task takes
-// its nodes from the nodes that better tasks leave, and pays for each node.
+// In each second of slow, each task takes its nodes from those that better tasks leave, and pays for each node.
 func TestWideJobsAgainstSecondBySecond(t *testing.T) {
 	passed := 0
 	for range 20 {
@@ -37,8 +36,7 @@ func TestWideJobsAgainstSecondBySecond(t *testing.T) {
 	}
 }
 
-// TestAHigherBidOfAWideJobNeverEndsLater: with any widths, a job with a higher bid must not end later, and
-// under HB no job may pay more than its bid.
+// With any widths, a job with a higher bid must not end later. Under HB no job may pay more than its bid.
 func TestAHigherBidOfAWideJobNeverEndsLater(t *testing.T) {
 	for range 5 {
 		rapid.Check(t, func(t *rapid.T) {
@@ -66,8 +64,7 @@ func TestAHigherBidOfAWideJobNeverEndsLater(t *testing.T) {
 	}
 }
 
-// TestOfEqualWidthsThePriceIsWhatIsEnough: with a bid below the k-th price the job must wait, and with a bid above it
-// the job must run.
+// With a bid below the k-th price the job must wait, and with a bid above it the job must run.
 func TestOfEqualWidthsThePriceIsWhatIsEnough(t *testing.T) {
 	p := &Problem{Nodes: 4, Rule: Rule{Algorithm: HB, Price: Kth}, Reserve: 1, Jobs: []Job{
 		{Runtime: 1, Bid: 5, Width: 2}, {Runtime: 1, Bid: 4, Width: 2}, {Runtime: 1, Bid: 3, Width: 2}}}
@@ -82,9 +79,9 @@ func TestOfEqualWidthsThePriceIsWhatIsEnough(t *testing.T) {
 	}
 }
 
-// TestOfUnequalWidthsThePriceIsNotWhatIsEnough runs the examples of doc.go on 3 nodes. A (width 2) and C run, and B
-// (width 2) is passed over, although it bids more than C. A pays the reserve, although it needs a bid of 4 to run. If D
-// (width 3) waits below all others, C pays D's bid, although it would run with less.
+// These are the examples of doc.go on 3 nodes. A (width 2) and C run, and B (width 2) is passed over, although it bids
+// more than C. A pays the reserve, although it needs a bid of 4 to run. If D (width 3) waits below all others, C pays
+// D's bid, although it would run with less.
 func TestOfUnequalWidthsThePriceIsNotWhatIsEnough(t *testing.T) {
 	p := &Problem{Nodes: 3, Rule: Rule{Algorithm: HB, Price: Kth}, Reserve: 1, Jobs: []Job{
 		{Runtime: 1, Bid: 5, Width: 2}, {Runtime: 1, Bid: 4, Width: 2}, {Runtime: 1, Bid: 3}}}

@@ -14,8 +14,6 @@
 //   - Donated slots are borrowed before shared slots, first from the donor with the least karma. The donor gets the
 //     karma that is paid. Karma paid for shared slots disappears.
 //
-// So an account that has donated many slots goes first when it asks for many slots.
-//
 // Quantum computes one quantum. Ledger keeps the accounts over time. SolveDocument computes a sequence of quanta from
 // {"alpha": 0.5, "slots": 6, "karma": 10, "demands": [[3, 2, 1], …]}, with a row of demands for each quantum. The
 // answer has the slots and the karma of each account after each quantum.
@@ -53,14 +51,13 @@
 //
 // On a site, two things differ from the model. First, a running task keeps its slot, so an account may hold more slots
 // than it is given. It pays for what it holds, and may owe karma. Second, a quantum counts the mean number of slots
-// that an account held and asked for, rounded. The rounding error is counted in the next quantum. So an account gains
-// nothing by being absent only at the ends of quanta. A false name gets a share (as with fair share) and the mean
-// karma, so an owner who can open accounts gains by it. candor audit measured 15 days of the KTH SP2 log on 3 slots at
-// twice its load (573 jobs of three draws; each second of waiting costs as much as a second on a slot is worth). A job
-// in four parts under four names gains 298 [100, 496] times its value. In two parts under two names it loses 3.6 [2.0,
-// 5.2], and in two halves under one name it gains 0.13 [0.11, 0.15]. No lie about value, deadline or length changes
-// anything; a later arrival, jobs that nobody needs and a slow job lose. A site limits false names by deciding who may
-// open accounts.
+// that an account held and asked for, rounded. The rounding error is counted in the next quantum. A false name gets a
+// share (as with fair share) and the mean karma, so an owner who can open accounts gains by it. candor audit measured
+// 15 days of the KTH SP2 log on 3 slots at twice its load (573 jobs of three draws; each second of waiting costs as
+// much as a second on a slot is worth). A job in four parts under four names gains 298 [100, 496] times its value. In
+// two parts under two names it loses 3.6 [2.0, 5.2], and in two halves under one name it gains 0.13 [0.11, 0.15]. No
+// lie about value, deadline or length changes anything; a later arrival, jobs that nobody needs and a slow job lose. A
+// site limits false names by deciding who may open accounts.
 //
 // The guarantees of the model are for tasks of one slot. Measured on 75 jobs of several slots, drawn as in package
 // fifo: declaring the same work on fewer or more slots gains −33 [−126, 59] times the job's value.

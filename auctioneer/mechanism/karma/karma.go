@@ -11,8 +11,7 @@ const One = 1_000_000
 type User struct {
 	Karma  int64
 	Demand int
-	// Least is the number of slots that the account holds and that cannot be taken back. Most is the largest number
-	// of slots that it can be given.
+	// Least is how many slots the account holds, which cannot be taken back. Most is how many it can be given.
 	Least, Most int
 	Given       int // set by Quantum
 }

@@ -18,7 +18,7 @@ func season(t *rapid.T, accounts, slots int) [][]int {
 }
 
 // play runs quanta by the paper's algorithm. After each quantum it calls the function after, with the accounts before
-// and after the quantum.
+// and after it.
 func play(in *input, after func(k int, before, users []User)) []User {
 	users := make([]User, in.accounts())
 	for i := range users {
@@ -40,8 +40,7 @@ func drawn(t *rapid.T, alpha float64, karma float64) *input {
 	return &input{Alpha: alpha, Slots: slots, Karma: karma, Demands: season(t, n, slots)}
 }
 
-// TestQuantum checks efficiency, the guaranteed share and the balance of karma, with and
-// without enough karma.
+// TestQuantum checks efficiency, the guaranteed share and the balance of karma, with and without enough karma.
 func TestQuantum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawn(t, rapid.SampledFrom([]float64{0, 0.3, 0.5, 1}).Draw(t, "alpha"), rapid.SampledFrom([]float64{0, 2, 1000}).Draw(t, "karma"))
@@ -67,8 +66,8 @@ func TestQuantum(t *testing.T) {
 	})
 }
 
-// TestFairness, with α = 0: compare the totals of slots that accounts have had in all quanta. An account whose demand
-// is not met must be at most one slot behind an account that was given slots in this quantum.
+// With α = 0, the totals of slots in all quanta are compared. An account whose demand is not met must be at most one
+// slot behind an account that was given slots in this quantum.
 func TestFairness(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawn(t, 0, 1000)
@@ -88,7 +87,7 @@ func TestFairness(t *testing.T) {
 	})
 }
 
-// useful returns the total number of slots that an account gets and can really use, if it announces other demands.
+// useful returns how many slots an account gets and can really use, if it announces other demands.
 func useful(in *input, me int, announced []int) int {
 	told := *in
 	told.Demands = nil
@@ -102,8 +101,7 @@ func useful(in *input, me int, announced []int) int {
 	return sum
 }
 
-// TestLies: announcing larger demands may gain at most one slot, by a tie. Announcing smaller demands may gain at most
-// 50 %.
+// Larger demands may gain at most one slot, by a tie. Smaller demands may gain at most 50 %.
 func TestLies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawn(t, 0, 1000)
@@ -124,14 +122,14 @@ func TestLies(t *testing.T) {
 	})
 }
 
-// TestWhoGaveUpGoesFirst: ada uses nothing in a quantum, and later asks for all slots. She must get more than bob,
-// while max-min fairness would give both the same.
+// ada uses nothing in a quantum, and later asks for all slots. She must get more than bob; max-min fairness would give
+// both the same.
 func TestWhoGaveUpGoesFirst(t *testing.T) {
 	in := &input{Alpha: 0.5, Slots: 4, Karma: 10, Demands: [][]int{{0, 4}, {4, 4}}}
 	var given [][2]int
 	users := play(in, func(_ int, _, u []User) { given = append(given, [2]int{u[0].Given, u[1].Given}) })
-	// In the first quantum each of the two gets one karma for free, so each has 10 + 1. Bob borrows 3 slots, one of
-	// them from ada. Then they have 13 and 9, and ada borrows both shared slots.
+	// In the first quantum each gets one karma for free: 10 + 1. Bob borrows 3 slots, one of them from ada. Then they
+	// have 13 and 9, and ada borrows both shared slots.
 	if given[0] != [2]int{0, 4} || given[1] != [2]int{3, 1} || users[0].Karma != 11*One || users[1].Karma != 9*One {
 		t.Errorf("%v %+v", given, users)
 	}
@@ -143,7 +141,7 @@ func TestWhoGaveUpGoesFirst(t *testing.T) {
 	}
 }
 
-// TestHeldSlots: slots that an account holds cannot be taken back. It must pay for them, and may owe karma.
+// Slots that an account holds cannot be taken back. It must pay for them, and may owe karma.
 func TestHeldSlots(t *testing.T) {
 	users := []User{{Karma: 0, Demand: 4, Least: 4, Most: 4}, {Karma: 5 * One, Demand: 4, Most: 0}}
 	Quantum(4, 1, users)

@@ -16,16 +16,16 @@ const (
 	microsecond = messages.Duration(1000)
 )
 
-// Member is an account that shares the slots. The caller sets Demand and Held, the numbers of slots that its tasks
-// ask for and have. Share sets Given, the number of slots that it is given.
+// Member is an account that shares the slots. The caller sets Demand and Held, the slots that its tasks ask for and
+// have. Share sets Given, the slots that it is given.
 type Member struct {
 	Name         messages.Name
 	Karma        int64
 	Demand, Held int
 	Given        int
 	seen         messages.Time // when it last had a job
-	// asked and had are the slot time asked for and held since the last quantum ended, in slot-microseconds. The excess
-	// that earlier quanta counted is subtracted.
+	// asked and had are the slot time asked for and held since the last quantum ended, in slot-microseconds, less the
+	// excess that earlier quanta counted.
 	asked, had int64
 }
 
@@ -45,7 +45,7 @@ func NewLedger(alpha float64, of messages.Duration) *Ledger {
 	return &Ledger{Alpha: alpha, Quantum: cmp.Or(of, quantum)}
 }
 
-// Join returns the member with a name. If there is none, it adds one.
+// Join returns the member with a name, or adds one.
 func (l *Ledger) Join(name messages.Name, now messages.Time) *Member {
 	at, known := slices.BinarySearchFunc(l.Members, name, func(m *Member, name messages.Name) int { return cmp.Compare(m.Name, name) })
 	if !known {
@@ -55,7 +55,7 @@ func (l *Ledger) Join(name messages.Name, now messages.Time) *Member {
 	return l.Members[at]
 }
 
-// mean returns the mean karma of the members. A new member gets it.
+// mean returns the mean karma of the members, for a new member.
 func (l *Ledger) mean() (sum int64) {
 	if len(l.Members) == 0 {
 		return first
@@ -66,9 +66,8 @@ func (l *Ledger) mean() (sum int64) {
 	return sum
 }
 
-// Pass ends the quanta that are over by now: members pay and earn karma for the mean numbers of slots that they held
-// and asked for. It reports whether a quantum ended. It assumes that Demand and Held have not changed since the last
-// call.
+// Pass ends the quanta that are over: members pay and earn karma for the mean numbers of slots that they held and asked
+// for. It reports whether a quantum ended. Demand and Held must not have changed since the last call.
 func (l *Ledger) Pass(now messages.Time) bool {
 	l.count(now)
 	if l.since == 0 {
@@ -105,7 +104,6 @@ func (l *Ledger) Share() {
 	}
 }
 
-// count adds the slot time that members asked for and held since the last call.
 func (l *Ledger) count(now messages.Time) {
 	const longest = 1 << 42 // 50 days, so that the product with a million slots does not overflow
 	passed := int64(now - l.looked)
@@ -119,15 +117,14 @@ func (l *Ledger) count(now messages.Time) {
 	}
 }
 
-// average returns a mean number of slots over a time, rounded to the nearest number. The rounding error stays in sum,
-// and is counted in the next quantum.
+// average returns a mean number of slots over a time, rounded. The rounding error stays in sum, for the next quantum.
 func average(sum *int64, over int64) int {
 	slots := max(0, (*sum+over/2)/over)
 	*sum -= slots * over
 	return int(slots)
 }
 
-// load fills the users of a quantum from the members. It returns the karma that each member gets for free.
+// load fills the users of a quantum from the members. It returns the free karma of each.
 func (l *Ledger) load(of func(m *Member) (demand, held, most int)) int64 {
 	l.users = l.users[:0]
 	for _, m := range l.Members {

@@ -56,7 +56,6 @@ func (k *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	return a
 }
 
-// divide sets the weights of a class.
 func (k *Mechanism) divide(view *mechanism.View, j int, a *mechanism.Allocation) {
 	l := k.ledgers[j]
 	for _, m := range l.Members {
@@ -84,9 +83,8 @@ func (k *Mechanism) divide(view *mechanism.View, j int, a *mechanism.Allocation)
 	}
 }
 
-// lacks returns, for each waiting member, its part of the freed slots. Parts are in proportion to the slots that a
-// member is given and does not have yet. The parts sum to one. If no member lacks slots, the members with the most
-// karma have equal parts.
+// lacks returns each waiting member's part of the freed slots, in proportion to the slots that it is given and does not
+// have. The parts sum to one. If no member lacks slots, those with the most karma have equal parts.
 func (l *Ledger) lacks(waits func(m *Member) bool) map[*Member]float64 {
 	out, sum, richest := map[*Member]float64{}, 0.0, int64(-most-1)
 	for _, m := range l.Members {

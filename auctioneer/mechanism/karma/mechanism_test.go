@@ -33,14 +33,13 @@ func karmaOf(m *Mechanism, name messages.Name) float64 {
 	return float64(m.ledgers[0].find(name).Karma) / One
 }
 
-// TestAnAccountThatGaveUpItsShareGoesFirst: ada is away while bob holds all slots for ten quanta. Then both ask for
-// all slots, and ada must get more.
+// ada is away while bob holds all slots for ten quanta. Then both ask for all slots, and ada must get more.
 func TestAnAccountThatGaveUpItsShareGoesFirst(t *testing.T) {
 	m := newMechanism(t)
 	m.Allocate(view(second, 4, job(1, "ada", 1, 0), job(2, "bob", 4, 0)))
 	m.Allocate(view(2*second, 4, job(2, "bob", 0, 4)))
 	a := m.Allocate(view(601*second, 4, job(2, "bob", 4, 0), job(3, "ada", 4, 0)))
-	// Each gets one karma for free in each quantum. Bob pays three, one of them to ada.
+	// Each gets one karma for free in a quantum. Bob pays three, one of them to ada.
 	if ada, bob := karmaOf(m, "ada"), karmaOf(m, "bob"); ada != 1_000_020 || bob != 999_980 {
 		t.Errorf("ada has %v, bob %v", ada, bob)
 	}
@@ -56,8 +55,7 @@ func TestAnAccountThatGaveUpItsShareGoesFirst(t *testing.T) {
 	}
 }
 
-// TestToBeAwayAtTheEndsOfQuantaDoesNotPay: an account holds all slots, except for a second around the end of each
-// quantum. It must pay for the slots; an earlier version charged nothing, and the account even earned karma as a donor.
+// An account holds all slots, except for a second around the end of each quantum. It must pay for them.
 func TestToBeAwayAtTheEndsOfQuantaDoesNotPay(t *testing.T) {
 	karma := func(dodges bool) float64 {
 		m := newMechanism(t)
@@ -78,8 +76,7 @@ func TestToBeAwayAtTheEndsOfQuantaDoesNotPay(t *testing.T) {
 	}
 }
 
-// TestAPeerIsOneMember: all users of another site together must be one member, because that site can give them any
-// names.
+// All users of another site must be one member, because it can give them any names.
 func TestAPeerIsOneMember(t *testing.T) {
 	m := newMechanism(t)
 	a := m.Allocate(view(second, 8, job(1, "ada", 9, 0), job(2, "a@east", 9, 0), job(3, "b@east", 9, 0), job(4, "b@east", 9, 0), job(5, "c@east", 9, 0)))
@@ -93,7 +90,7 @@ func TestAPeerIsOneMember(t *testing.T) {
 	}
 }
 
-// TestANewLeaderKnowsTheKarma: a mechanism that is made from the notes of another one must decide the same.
+// A mechanism made from the notes of another one must decide the same.
 func TestANewLeaderKnowsTheKarma(t *testing.T) {
 	m := newMechanism(t)
 	m.Allocate(view(second, 4, job(1, "ada-with-a-long-name", 1, 0), job(2, "bob", 4, 4)))

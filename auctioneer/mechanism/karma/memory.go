@@ -8,8 +8,8 @@ import (
 )
 
 // The market's note has these numbers: its form, the number of classes, and for each class the start of its quantum and
-// the number of its members. Then come, for each member, the length of its name in bytes, the name in words of eight
-// bytes, its karma, and the time when it last had a job.
+// the number of its members. For each member follow the length of its name in bytes, the name in words of eight bytes,
+// its karma, and when it last had a job.
 const (
 	noteForm    = 1
 	mostMembers = 8000 // largest number of members in a note, over all classes
@@ -43,7 +43,7 @@ func (k *Mechanism) Saved() bool {
 	return false
 }
 
-// Recall implements mechanism.Remembering. A note with another number of classes is ignored.
+// Recall implements mechanism.Remembering. It ignores a note with another number of classes.
 func (k *Mechanism) Recall(notes []mechanism.Note, _ []messages.JobID, _ func(messages.JobID) mechanism.Past) {
 	if len(notes) == 0 || notes[0].Job != 0 {
 		return
@@ -81,7 +81,7 @@ func (r *reader) next() int64 {
 	return n
 }
 
-// upTo reads a count. If it is above most, the note is invalid.
+// upTo reads a count. Above most, the note is invalid.
 func (r *reader) upTo(most int64) int64 {
 	n := r.next()
 	if n < 0 || n > most {

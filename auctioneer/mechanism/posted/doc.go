@@ -23,14 +23,13 @@
 //	names of jobs, budgets, lengths                                 no                 no
 //
 // Owners see everything about their own jobs, operators about all jobs. No report changes the price, and only a length
-// in backfill can change the order. So it does no harm to show which jobs go first: this helps to choose a market, but
-// not to lie. A budget is shown only to members of the account that pays it.
+// in backfill can change the order. A budget is shown only to members of the account that pays it.
 //
 // # Changes of a bid
 //
 // A budget may be raised: it bounds what a job pays, and affects neither the price nor the order. Nothing else may
-// change. A budget cannot be lowered, because the job may owe it already. A length cannot change, because in backfill
-// promises to other jobs depend on it.
+// change. A budget cannot be lowered, because the job may owe it already. In backfill promises to other jobs depend on
+// a length.
 //
 // # Errors
 //

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Desk checks bids and settles jobs at the posted price, and makes allocations. The mechanisms with a posted price
-// embed it.
+// Desk checks bids and settles jobs at the posted price, and makes allocations. Mechanisms with a posted price embed
+// it.
 type Desk struct {
 	Classes []messages.Name
 
@@ -69,8 +69,8 @@ func (d *Desk) Settle(_ *mechanism.View, job *mechanism.Job, _ mechanism.End) []
 	return []mechanism.Payment{p}
 }
 
-// Allocation returns an allocation in which all weights are 0. It has orders to discard the jobs that have spent their
-// budgets. Its Wake is the time at which the next budget is spent.
+// Allocation returns an allocation with weights of 0. It has orders to discard jobs with spent budgets, and wakes when
+// the next budget is spent.
 func (d *Desk) Allocation(view *mechanism.View) *mechanism.Allocation {
 	m := len(d.Classes)
 	d.numbers = append(d.numbers[:0], make([]float64, len(view.Jobs)*m)...)
@@ -92,8 +92,8 @@ func (d *Desk) Allocation(view *mechanism.View) *mechanism.Allocation {
 	return a
 }
 
-// spent returns when a job will have spent its budget if it continues to hold its slots, or an earlier time to
-// look again. 0 means never.
+// spent returns when a job will have spent its budget if it keeps its slots, or an earlier time to look again. 0 means
+// never.
 func (d *Desk) spent(now messages.Time, job *mechanism.Job) messages.Time {
 	if overdrawn(job) {
 		return now
@@ -108,11 +108,11 @@ func (d *Desk) spent(now messages.Time, job *mechanism.Job) messages.Time {
 
 func overdrawn(job *mechanism.Job) bool { return job.Budget > 0 && job.Accrued >= job.Budget }
 
-// horizon is the longest time that the function spent looks ahead, in seconds.
+// horizon is how far the function spent looks ahead, in seconds.
 const horizon = 3600
 
-// Explain says how a job stands. The argument ahead is the number of jobs that go before it by the named rule, among
-// the jobs with pending tasks in the same classes.
+// Explain says how a job stands. The argument ahead is how many jobs go before it by the named rule, among those with
+// pending tasks in the same classes.
 func (d *Desk) Explain(view *mechanism.View, job *mechanism.Job, ahead int, rule string) mechanism.Explanation {
 	running, pending, slots := 0, 0, 0
 	var waits []string
@@ -141,8 +141,7 @@ func (d *Desk) Explain(view *mechanism.View, job *mechanism.Job, ahead int, rule
 	}
 }
 
-// Ahead returns the number of jobs that arrived before a job, and that have pending tasks in a class in which the job
-// has pending tasks.
+// Ahead returns how many jobs arrived before a job and have pending tasks in one of its classes.
 func Ahead(view *mechanism.View, job *mechanism.Job) (n int) {
 	for _, other := range view.Jobs {
 		if Order(other, job) < 0 && compete(other, job) {
@@ -161,7 +160,7 @@ func compete(a, b *mechanism.Job) bool {
 	return false
 }
 
-// Order compares two jobs of a market by arrival, ties by number. The result is negative if job a goes before job b.
+// Order compares two jobs by arrival, ties by number. It is negative if job a goes before job b.
 func Order(a, b *mechanism.Job) int {
 	return cmp.Or(cmp.Compare(a.Arrived, b.Arrived), cmp.Compare(a.Job, b.Job))
 }

@@ -87,8 +87,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestAReserveOfNothingIsShown: a market with a reserve of 0 must show the price 0, not the default for markets
-// without a reserve.
+// A market with a reserve of 0 must show the price 0, not the default for markets without a reserve.
 func TestAReserveOfNothingIsShown(t *testing.T) {
 	m := market.Market{Name: "main", Classes: []messages.Name{"cpu"}, Reserve: new(messages.Price(0))}
 	if a := NewDesk(m).Allocation(&mechanism.View{}); a.Prices[0] != 0 {
@@ -96,8 +95,7 @@ func TestAReserveOfNothingIsShown(t *testing.T) {
 	}
 }
 
-// TestBudgetsBind: a job whose slots have cost its budget must be discarded, and the market must ask to be woken when
-// the slots of another job will have cost that job's budget.
+// A job whose slots have cost its budget must be discarded. The market must wake when the next budget will be spent.
 func TestBudgetsBind(t *testing.T) {
 	job := func(id messages.JobID, budget, accrued messages.Credits) *mechanism.Job {
 		return &mechanism.Job{Bid: &mechanism.Bid{Job: id, Budget: budget * messages.Credit}, Accrued: accrued * messages.Credit, Pending: []int{0, 0}, Running: []int{1, 1}}

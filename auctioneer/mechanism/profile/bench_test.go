@@ -7,8 +7,7 @@ import (
 )
 
 // BenchmarkRebuild makes a schedule in a random order: each job gets its earliest window. One case is like a batch
-// queue (64 jobs, scheduled thousands of times). The other is like a search over orders: 2,000 bids. Bids that would
-// end after the period are dropped.
+// queue (64 jobs). The other is like a search over orders: 2,000 bids, without those that would end after the period.
 func BenchmarkRebuild(b *testing.B) {
 	for _, c := range []struct {
 		jobs, nodes int

@@ -1,5 +1,5 @@
 // Package profile keeps the number of free nodes of a machine at each future time, and finds the earliest window for a
-// job. Schedulers use it to make plans.
+// job.
 //
 // # Model
 //

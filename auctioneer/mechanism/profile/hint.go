@@ -2,10 +2,10 @@ package profile
 
 import "math"
 
-// A plan is made by many searches from the same instant. Without hints, most of the work would be to skip the same
-// small gaps again and again. hints remember skipped gaps: if no window of width n and length l can begin in [from,
-// start), then no wider and longer window can begin there, until nodes are given back. There is a hint for each width
-// and length, rounded to half an octave, in a table of fixed size. A new hint replaces an older one in the same place.
+// A plan takes many searches from the same instant, which would skip the same small gaps again and again. hints
+// remember skipped gaps: if no window of width n and length l can begin in [from, start), no wider and longer window
+// can, until nodes are given back. There is a hint for each width and length, rounded to half an octave, in a table of
+// fixed size. A new hint replaces an older one in the same place.
 type hints struct {
 	cells []hint
 	epoch uint32 // only hints of this epoch are valid
@@ -19,8 +19,8 @@ type hint struct {
 
 const widths, lengths = 16, 32 // both are powers of two
 
-// The function below returns the number of half octaves of x, rounded down, for x > 0. A larger x never gives a smaller
-// number. above does the same, but rounds up.
+// The function below returns the number of half octaves of x > 0, rounded down. It never falls as x grows. above does
+// the same, but rounds up.
 func below(x float64) uint16 { return uint16(math.Float64bits(x) >> 51) }
 func above(x float64) uint16 { return uint16((math.Float64bits(x) + 1<<51 - 1) >> 51) }
 
@@ -39,8 +39,7 @@ func (h *hints) cell(width, length uint16) *hint {
 	return &h.cells[int(width%widths)*lengths+int(length%lengths)]
 }
 
-// begin returns the time from which to search for a window: t, or a later time if a hint says that no window begins
-// between t and that time.
+// begin returns where to begin a search for a window: at t, or later if a hint says that no window begins before.
 func (h *hints) begin(t, length float64, n int) float64 {
 	width, long := below(float64(n)), below(length)
 	from := t

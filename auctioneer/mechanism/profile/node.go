@@ -1,7 +1,6 @@
 package profile
 
-// fan is the largest number of entries of a node. Because it is large, a tree of up to some 500 breakpoints has only
-// two levels.
+// fan is the largest number of entries of a node. A tree of up to some 500 breakpoints has only two levels.
 const fan = 32
 
 // node is a node of a B-tree over breakpoints. Entry i of a leaf is a breakpoint. Entry i of an inner node is a child
@@ -19,7 +18,7 @@ type node struct {
 	child [fan]int32 // inner nodes only: positions in Profile.tree
 }
 
-// find returns the last entry that begins at t or before. If there is none, it returns the first.
+// find returns the last entry that begins at t or before, or else the first.
 func (n *node) find(t float64) int {
 	i := 1
 	for i < int(n.count) && n.key[i] <= t {
@@ -28,7 +27,7 @@ func (n *node) find(t float64) int {
 	return i - 1
 }
 
-// bounds returns the least and the most free nodes in a node, without the field add of the entries above.
+// bounds returns the least and the most free nodes below, without the field add of the entries above.
 func (n *node) bounds(leaf bool) (low, high int32) {
 	highs := n.high[:n.count]
 	if leaf {
@@ -57,7 +56,7 @@ func (n *node) openInner(i int) {
 	n.open(i)
 }
 
-// grow returns the position of a new node in the arena. Pointers into the tree are invalid after it.
+// grow returns the position of a new node in the arena. It invalidates pointers into the tree.
 func (p *Profile) grow() int32 {
 	if int(p.used) == len(p.tree) {
 		p.tree = append(p.tree, make([]node, 1+len(p.tree)/2)...)
@@ -67,7 +66,7 @@ func (p *Profile) grow() int32 {
 	return p.used - 1
 }
 
-// cut adds a breakpoint at t. It splits full nodes on the way down, so that there is room for a new entry.
+// cut adds a breakpoint at t. On the way down it splits full nodes, to make room for a new entry.
 func (p *Profile) cut(t float64) {
 	if p.tree[p.root].count == fan {
 		p.raise()
@@ -129,8 +128,8 @@ func (n *node) bound(i int, child *node, leaf bool) {
 	n.low[i], n.high[i] = low+n.add[i], high+n.add[i]
 }
 
-// add changes the number of free nodes by `by` at the breakpoints in [start, end), below one node. The arguments start
-// and end must be breakpoints.
+// add changes the number of free nodes by `by` at the breakpoints in [start, end), below one node. Both bounds must be
+// breakpoints.
 func (p *Profile) add(at int32, level int, start, end float64, by int32) {
 	n := &p.tree[at]
 	i := n.find(start)

@@ -2,8 +2,8 @@ package profile
 
 import "math"
 
-// pack removes breakpoints that are in the past or at which nothing changes, and builds a new tree. Its cost is
-// proportional to the number of breakpoints s. Between two calls there are at least s/3 changes.
+// pack removes breakpoints that are past or at which nothing changes, and builds a new tree. Its cost is proportional
+// to the number of breakpoints s. Between two calls there are at least s/3 changes.
 func (p *Profile) pack() {
 	p.points = p.collect(p.points[:0], p.root, p.depth, 0)
 	p.build()
@@ -11,7 +11,7 @@ func (p *Profile) pack() {
 	p.limit = 2*p.steps + 2*fan
 }
 
-// collect appends to the list out the breakpoints below a node that are still needed.
+// collect appends the breakpoints below a node that are still needed.
 func (p *Profile) collect(out []point, at int32, level int, add int32) []point {
 	n := &p.tree[at]
 	for i := range int(n.count) {
@@ -32,8 +32,7 @@ func (p *Profile) collect(out []point, at int32, level int, add int32) []point {
 	return out
 }
 
-// build makes a tree of p.points, level by level. It fills nodes only half, so that there is room for new
-// entries.
+// build makes a tree of p.points, level by level. It fills nodes only half, for new entries.
 func (p *Profile) build() {
 	p.used, p.depth = 0, 0
 	first := p.used

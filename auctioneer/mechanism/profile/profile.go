@@ -2,8 +2,8 @@ package profile
 
 import "math"
 
-// Profile is the number of free nodes of a machine over time. Call Reset on a zero value before its first use. It is
-// not safe for concurrent use.
+// Profile is the number of free nodes of a machine over time. Call Reset on a zero value first. It is not safe for
+// concurrent use.
 type Profile struct {
 	nodes int32
 	tree  []node // the arena of all nodes; tree[:used] are in use
@@ -32,7 +32,7 @@ func New(nodes int) *Profile {
 	return p
 }
 
-// Reset makes the machine idle, with the given number of nodes. It keeps the memory.
+// Reset makes the machine idle, with the given number of nodes.
 func (p *Profile) Reset(nodes int) {
 	p.nodes = int32(nodes)
 	p.used, p.depth, p.loose, p.past = 0, 0, false, math.Inf(-1)
@@ -43,7 +43,7 @@ func (p *Profile) Reset(nodes int) {
 	p.hints.forget()
 }
 
-// Copy makes p the same as another profile, without sharing memory.
+// Copy makes p equal to another profile, without sharing memory.
 func (p *Profile) Copy(from *Profile) {
 	points, hints := p.points, p.hints
 	tree := append(p.tree[:0], from.tree[:from.used]...)
@@ -52,8 +52,8 @@ func (p *Profile) Copy(from *Profile) {
 	p.hints.forget()
 }
 
-// Insert takes n nodes during [start, start+length). It does not check whether they are free: an overbooked profile has
-// a negative number of free nodes. A negative n gives nodes back.
+// Insert takes n nodes during [start, start+length), even if they are not free: an overbooked profile has a negative
+// number of free nodes. A negative n gives nodes back.
 func (p *Profile) Insert(start, length float64, n int) { p.Take(start, start+length, n) }
 
 // Take takes n nodes during [start, end). If the interval is empty, or start or end is NaN, it does nothing.
@@ -75,7 +75,7 @@ func (p *Profile) Take(start, end float64, n int) {
 	}
 }
 
-// Forget allows the profile to drop times before t. They must not be searched or changed any more.
+// Forget allows the profile to drop times before t, which must not be used any more.
 func (p *Profile) Forget(t float64) {
 	if t > p.past {
 		p.past, p.loose = t, true
@@ -95,15 +95,14 @@ func (p *Profile) Free(t float64) int {
 	return int(n.low[n.find(t)] + add)
 }
 
-// Soonest returns the smallest start ≥ t from which n nodes are free for the given length, or +Inf if there is none. A
-// length of 0 asks for n free nodes at an instant.
+// Soonest returns the smallest start ≥ t from which n nodes are free for the given length, or +Inf. A length of 0 asks
+// for n free nodes at an instant.
 func (p *Profile) Soonest(t, length float64, n int) float64 {
 	start, _ := p.Within(t, math.Inf(1), length, n)
 	return start
 }
 
-// Within returns the smallest start ≥ t from which n nodes are free for the given length, if this window ends by the
-// deadline. Otherwise ok is false and start is +Inf.
+// Within is Soonest for a window that ends by the deadline. Otherwise ok is false and start is +Inf.
 func (p *Profile) Within(t, deadline, length float64, n int) (start float64, ok bool) {
 	if int64(n) > math.MaxInt32 || !(t+length <= deadline) {
 		return math.Inf(1), false

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { casetest.Main(m, 1000) }
 
-// slow is a simple profile: a list of everything taken, which is added up again for every question.
+// slow is a list of everything taken, which is added up again for every question.
 type slow struct {
 	nodes int
 	taken []taken
@@ -34,8 +34,8 @@ func (s *slow) free(t float64) int {
 	return free
 }
 
-// soonest tries t and the end of everything taken, because the number of free nodes grows at no other time. For an
-// entry with a negative n, the number grows at the start.
+// soonest tries t and the end of everything taken, because the number of free nodes grows at no other time. An entry
+// with a negative n grows it at the start.
 func (s *slow) soonest(t, length float64, n int) float64 {
 	best := math.Inf(1)
 	at := []float64{t}
@@ -72,8 +72,7 @@ func instant(most float64) *rapid.Generator[float64] {
 	})
 }
 
-// TestFastIsSlow makes the same random changes to a Profile and to slow, in any order: it inserts, removes, forgets,
-// copies and packs. All answers must be equal.
+// A Profile and slow get the same random changes. All answers must be equal.
 func TestFastIsSlow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes := rapid.IntRange(1, 12).Draw(t, "nodes")
@@ -139,7 +138,7 @@ func agree(t *rapid.T, p *Profile, s *slow, past, most float64) bool {
 	return true
 }
 
-// TestLargeProfile uses a tree of hundreds of nodes on several levels, which is packed many times.
+// The tree has hundreds of nodes on several levels, and is packed many times.
 func TestLargeProfile(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const nodes, span = 16, 4000
@@ -244,7 +243,6 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// TestScaling doubles all times. All answers must be doubled.
 func TestScaling(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, q := New(8), New(8)

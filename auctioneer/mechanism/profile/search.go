@@ -1,7 +1,6 @@
 package profile
 
-// search looks for a window in one walk over the breakpoints, in order. It skips children in which no window can begin
-// or end.
+// search looks for a window in one walk over the breakpoints. It skips children in which no window can begin or end.
 type search struct {
 	tree           []node
 	from, deadline float64
@@ -11,8 +10,8 @@ type search struct {
 	start          float64
 }
 
-// walk searches below a node, and reports whether the search is over. If it is over, the field open says whether a
-// window was found.
+// walk searches below a node, and reports whether the search is over. Then the field open says whether a window was
+// found.
 func (s *search) walk(at int32, level int, add int32) bool {
 	n := &s.tree[at]
 	if level == 0 {

@@ -10,8 +10,8 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// Allocate decides on a whole view. Comparing it with the view before costs a few nanoseconds for each job. The
-// decision itself costs only as much as the changes need.
+// Allocate decides on a whole view. Comparing it with the last view costs a few nanoseconds for each job; the decision
+// costs only as much as the changes need.
 func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	c.meet(view.Jobs)
 	if !c.decide() && slices.ContainsFunc(c.scale, func(x float64) bool { return math.Abs(x-1) > shareTolerance }) {
@@ -67,7 +67,7 @@ func (c *Mechanism) find(id messages.JobID) (int, bool) {
 	return slices.BinarySearchFunc(c.seats, id, func(s *seat, id messages.JobID) int { return cmp.Compare(s.job.Job, id) })
 }
 
-// meet updates the list of seats (one for each job) to the jobs of a view. Both are in the order of the jobs' numbers.
+// meet updates the list of seats (one for each job) to the jobs of a view. Both are ordered by job number.
 func (c *Mechanism) meet(jobs []*mechanism.Job) {
 	next, old := make([]*seat, 0, len(jobs)+len(jobs)/8), c.seats
 	c.left = 0
@@ -97,7 +97,7 @@ func (c *Mechanism) newSeat() *seat {
 	return &seat{at: -1, numbers: make([]float64, 3*m), parts: make([]part, m)}
 }
 
-// refresh updates a seat from the view. It matters whether the job has pending tasks in a class, but not how many.
+// refresh updates a seat from the view. Only whether the job has pending tasks in a class matters, not how many.
 func (c *Mechanism) refresh(s *seat, job *mechanism.Job) {
 	same := s.job != nil
 	s.job = job
@@ -121,8 +121,8 @@ func (c *Mechanism) refresh(s *seat, job *mechanism.Job) {
 	c.changed = append(c.changed, s)
 }
 
-// bid sets the seat's weights to 0 in classes without pending tasks. If all other weights are 0, the job's
-// budget is still spent on the classes with pending tasks.
+// bid sets the seat's weights to 0 in classes without pending tasks. If all other weights are 0, the budget is still
+// spent on the classes with pending tasks.
 func (s *seat) bid() {
 	any := false
 	for j, w := range s.job.Weights {
@@ -169,9 +169,9 @@ func (c *Mechanism) leave(s *seat) {
 	c.changed = slices.DeleteFunc(c.changed, func(x *seat) bool { return x == s })
 }
 
-// decide solves the market for the present seats. It reports whether it computed every row. If not, it computed the
-// rows of the seats in the list worked. The other rows need no update: the share of a seat that wants a single class is
-// its power divided by the class's total. So one factor for each class (scale) corrects these shares.
+// decide solves the market for the present seats. It reports whether it computed every row, or only those in the list
+// worked. The others need no update: the share of a seat that wants a single class is its power divided by the class's
+// total, so the factor scale of each class corrects it.
 func (c *Mechanism) decide() bool {
 	pooled := c.admitSeats()
 	c.market.Refresh()
@@ -187,8 +187,8 @@ func (c *Mechanism) decide() bool {
 	return whole
 }
 
-// rescale updates the scale to the present totals. If the totals have moved too far, it returns false, and
-// all rows must be computed.
+// rescale updates the scale to the present totals. If they have moved too far, it returns false, and all rows must be
+// computed.
 func (c *Mechanism) rescale() bool {
 	near := true
 	for j := range c.scale {
@@ -201,8 +201,7 @@ func (c *Mechanism) rescale() bool {
 	return near
 }
 
-// workOutSome computes the rows of changed seats. If the totals have moved, it also computes the rows
-// that depend on all totals.
+// workOutSome computes the rows of changed seats, and, if the totals have moved, the rows that depend on all totals.
 func (c *Mechanism) workOutSome() {
 	if c.moved() > shareTolerance {
 		for s := range c.torn {
@@ -217,8 +216,8 @@ func (c *Mechanism) workOutSome() {
 	}
 }
 
-// admitSeats updates the market to the seats that bid. If some seats have a minimum utility, it admits only seats that
-// can be served together. It reports whether it may have admitted or removed seats that had not changed.
+// admitSeats updates the market to the seats that bid. If some have a minimum utility, it admits only seats that can be
+// served together. It reports whether it may have admitted or removed unchanged seats.
 func (c *Mechanism) admitSeats() bool {
 	pooled := c.minimum > 0 || c.pooled
 	c.pooled = c.minimum > 0
@@ -276,8 +275,8 @@ func (c *Mechanism) unplace(s *seat) {
 	clear(s.shares())
 }
 
-// moved returns an upper bound for the relative change of any share of an unchanged torn seat (a seat that bids on
-// several classes) since all torn seats were last computed.
+// moved returns an upper bound for the relative change of any share of an unchanged torn seat (one that bids on several
+// classes) since all torn seats were last computed.
 func (c *Mechanism) moved() float64 {
 	most := 0.0
 	fields := c.market.solver.newton.fields
@@ -289,8 +288,8 @@ func (c *Mechanism) moved() float64 {
 	return most * (1 + sensitivity(c.market.problem.Alpha))
 }
 
-// sharesAlone reports whether some class with pending tasks has fewer than two bidders. The market does not
-// compute the shares of such a class.
+// sharesAlone reports whether some class with pending tasks has fewer than two bidders. The market does not compute its
+// shares.
 func (c *Mechanism) sharesAlone() bool {
 	before := c.lone
 	c.lone = false
@@ -324,7 +323,7 @@ func (c *Mechanism) workOutAll() {
 	}
 }
 
-// workOut computes a seat's shares, its sub-budgets, and its part of the prices.
+// workOut computes a seat's shares, sub-budgets and part of the prices.
 func (c *Mechanism) workOut(s *seat) {
 	for j, spent := range s.spends() {
 		c.prices[j] -= spent
@@ -354,8 +353,8 @@ func (c *Mechanism) workOut(s *seat) {
 	}
 }
 
-// divide finds bidding seats that can be served together. It is greedy by budget, as NewPool is, but tries
-// many seats at once. Seats that were not tried within the limit wait.
+// divide finds bidding seats that can be served together. It is greedy by budget, as NewPool is, but tries many seats
+// at once. Seats that were not tried within the limit wait.
 func (c *Mechanism) divide() {
 	var bidding []*seat
 	whole := Problem{Alpha: c.market.problem.Alpha, Classes: len(c.classes)}
@@ -379,8 +378,8 @@ func (c *Mechanism) divide() {
 	}
 }
 
-// minimumNow returns the job's minimum utility, reduced to the classes on which it bids now. It assumes that
-// the job will receive the same shares of the other classes in later stages.
+// minimumNow returns the job's minimum utility, reduced to the classes on which it bids now, as if it received the same
+// shares of the others later.
 func (s *seat) minimumNow() float64 {
 	if s.job.MinUtility == 0 {
 		return math.Inf(-1)
@@ -393,8 +392,8 @@ func (s *seat) minimumNow() float64 {
 	return s.job.MinUtility * now / all
 }
 
-// greedyInBulk returns the greedy pool. It tries many jobs at a time, and fewer after a refusal. A refusal
-// costs about log n evaluations.
+// greedyInBulk returns the greedy pool. It tries many jobs at a time, and fewer after a refusal, which costs about log
+// n evaluations.
 func (q *pooling) greedyInBulk() []int {
 	var group []int
 	for at, size := 0, len(q.order); at < len(q.order) && q.count < q.limit; {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// pass computes every job's answer to the fields, and adds up the powers and their derivatives. It returns
-// the largest relative difference from the fields, or NaN if a job cannot spend its budget at these fields.
+// pass computes every job's answer to the fields, and adds up the powers and their derivatives. It returns the largest
+// relative difference from the fields, or NaN if a job cannot spend its budget.
 func (w *newton) pass() float64 {
 	clear(w.sum)
 	clear(w.jacobian)
@@ -21,7 +21,7 @@ func (w *newton) pass() float64 {
 	return w.gap()
 }
 
-// face computes the functions of the fields that the answers need.
+// face computes what the answers need of the fields.
 func (w *newton) face() {
 	for f, x := range w.fields {
 		w.row.inverse[f], w.row.logarithm[f] = 0, 0
@@ -48,8 +48,8 @@ func (w *newton) gap() float64 {
 	return most
 }
 
-// respond computes the answer of job i, and writes it into the job's rows of sub-budgets and powers. It
-// returns false if the job cannot spend its budget at these fields.
+// respond computes the answer of job i, and writes it into its rows of sub-budgets and powers. It returns false if the
+// job cannot spend its budget at these fields.
 func (w *newton) respond(i int) bool {
 	bids, a := w.auction, &w.row
 	lo, hi := i*bids.m, (i+1)*bids.m
@@ -112,7 +112,7 @@ func (w *newton) accumulate(i int) {
 	}
 }
 
-// accumulatePlain does the same as accumulate, if no class has a dominant job. With sign −1 it subtracts the answer.
+// accumulatePlain is accumulate if no class has a dominant job. With sign −1 it subtracts the answer.
 func (w *newton) accumulatePlain(sign float64) {
 	a, m := &w.row, w.auction.m
 	inverse := a.inverseSlack()

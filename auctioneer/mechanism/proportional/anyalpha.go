@@ -12,8 +12,8 @@ import "math"
 // a = 1 + 1/alpha where it is the sum Q of the others, p = Q·e^z. The left side increases, with a slope between a
 // and k.
 
-// answerAny finds the multiplier by Newton's method on ln Σ b, within a bracket. If the steps do not become small fast,
-// it halves the bracket instead. It returns false if it finds no answer.
+// answerAny finds the multiplier by Newton's method on ln Σ b, within a bracket. If the steps do not shrink fast, it
+// halves the bracket. It returns false without an answer.
 func (w *newton) answerAny(i int) bool {
 	w.prepare(i)
 	target := math.Log(w.auction.p.Budgets[i])
@@ -64,9 +64,9 @@ func (w *newton) affordable(i int, target float64) bool {
 	return room > 1
 }
 
-// bracketed returns the next guess. It makes the Newton step if this step is at most half as long as the step
-// before and stays in the bracket. Otherwise it returns the middle of the bracket. If one side of the bracket
-// is not known yet, it makes a step of bounded length.
+// bracketed returns the next guess: the Newton step if it is at most half as long as the last step and stays in the
+// bracket, and otherwise the middle of the bracket. If one side of the bracket is not known yet, it makes a step of
+// bounded length.
 func bracketed(at, step, before, low, high float64) float64 {
 	open := math.IsInf(low, -1) || math.IsInf(high, 1)
 	if open {
@@ -104,8 +104,7 @@ func (w *newton) field(i, j int) int {
 	return j
 }
 
-// firstAny returns a guess of ln λ: the value at which the job would spend its budget on its best class
-// alone.
+// firstAny returns a guess of ln λ, with which the job would spend its budget on its best class alone.
 func (w *newton) firstAny(i int, target float64) float64 {
 	best, at := math.Inf(-1), 0
 	for j, c := range w.row.c {
@@ -168,8 +167,8 @@ func (w *newton) curve(i, j int) curve {
 
 func (c curve) at(z float64) float64 { return c.a*softplus(z) - c.k*softplus(-z) }
 
-// solve inverts the curve: it returns the z with value y. The curve is convex or concave everywhere, so Newton's
-// method converges from any start; after the first step it stays on one side.
+// solve inverts the curve: it returns the z with value y. The curve is convex or concave everywhere, so Newton's method
+// converges from any start.
 func (c curve) solve(y, z float64) float64 {
 	if c.k == 0 { // alpha = 1, linear: the curve is only above 0
 		return math.Log(math.Expm1(y / c.a))

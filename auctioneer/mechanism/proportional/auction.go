@@ -20,7 +20,6 @@ type auction struct {
 	passes     int       // number of passes over the jobs
 }
 
-// reset sets the problem and makes room for its bids.
 func (a *auction) reset(p *Problem) {
 	a.p, a.n, a.m, a.alpha, a.passes = p, len(p.Budgets), p.Classes, p.Alpha, 0
 	for _, v := range []*[]float64{&a.weights, &a.subbudgets, &a.powers} {
@@ -31,12 +30,11 @@ func (a *auction) reset(p *Problem) {
 	a.wanted = resize(a.wanted, a.n)
 }
 
-// resize returns v with length n. It uses the same memory if there is room. Existing elements are kept; the values of
-// new ones are unspecified.
+// resize returns v with length n, in the same memory if there is room. New elements have unspecified values.
 func resize[T any](v []T, n int) []T { return slices.Grow(v, max(n-len(v), 0))[:n] }
 
-// contest finds the classes that at least two jobs want, and sets the weights in other classes to 0. If alpha
-// is 0, or if a job is alone in the market, all weights count.
+// contest finds the classes that at least two jobs want, and sets the weights in others to 0. If alpha is 0, or a job
+// is alone in the market, all weights count.
 func (a *auction) contest() {
 	clear(a.contenders)
 	a.largest = 0
@@ -65,7 +63,6 @@ func (a *auction) contest() {
 	}
 }
 
-// count returns the number of positive weights in a row.
 func count(row []float64) (n int32) {
 	for _, w := range row {
 		if w > 0 {
@@ -86,9 +83,9 @@ func (a *auction) splitEvenly() {
 	a.total()
 }
 
-// splitByWeight splits each job's budget in proportion to the weights that count. At alpha = 1/2 this lies, on a
-// logarithmic scale, half-way between two answers of a linear job: its answer if all jobs bid as it does, and its
-// answer if all jobs split their budgets evenly.
+// splitByWeight splits each budget in proportion to the weights that count. At alpha = 1/2 this is, on a logarithmic
+// scale, half-way between two answers of a linear job: its answer to jobs that bid as it does, and its answer to jobs
+// that split evenly.
 func (a *auction) splitByWeight() {
 	for i, budget := range a.p.Budgets {
 		lo, hi := i*a.m, (i+1)*a.m
@@ -137,8 +134,8 @@ func power(b, alpha float64) float64 {
 	}
 }
 
-// sumOthers returns the sum of the powers of all jobs except i in class j. It takes O(n), but only a job that
-// has most of a class needs it.
+// sumOthers returns the sum of the powers of all jobs except i in class j. It takes O(n), but only a job that has most
+// of a class needs it.
 func (a *auction) sumOthers(i, j int) float64 {
 	sum := 0.0
 	for k := j; k < i*a.m; k += a.m {

@@ -10,8 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// workload draws budgets and weights from the paper's ranges: U[50, 200] and
-// U[0.5, 2].
+// workload draws budgets and weights from the paper's ranges: U[50, 200] and U[0.5, 2].
 func workload(n, m int, alpha, logs float64) *Problem {
 	r := rand.New(rand.NewPCG(1, 2))
 	p := &Problem{Alpha: alpha, Classes: m, Log: make([]bool, n)}
@@ -39,8 +38,8 @@ func filled(t testing.TB, p *Problem, n int) *Market {
 	return k
 }
 
-// BenchmarkLive measures decisions when a job comes to a live market of 100,000 jobs, and when it leaves again. Update
-// gets the change, and Allocate must find it in the whole view.
+// BenchmarkLive measures decisions when a job comes to a live market of 100,000 jobs, and when it leaves. Update gets
+// the change, and Allocate must find it.
 func BenchmarkLive(b *testing.B) {
 	p := workload(100_001, 4, 0.5, 0.3)
 	c, err := New(market.Market{Name: "main", Classes: []messages.Name{"a", "b", "c", "d"}})

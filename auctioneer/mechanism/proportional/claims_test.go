@@ -23,8 +23,7 @@ func payoff(p *Problem, b []float64, i int) float64 {
 	return p.Utility(i, shares)
 }
 
-// TestLemma1MarginalUtilityFalls: lemma 1 says that the marginal utility of a sub-budget falls as the sub-budget
-// grows, for alpha in [0, 1].
+// Lemma 1: the marginal utility of a sub-budget falls as the sub-budget grows, for alpha in [0, 1].
 func TestLemma1MarginalUtilityFalls(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := contested(t, 4, 2, 0.2, 0.5, 0.9, 1)
@@ -44,8 +43,8 @@ func TestLemma1MarginalUtilityFalls(t *testing.T) {
 	})
 }
 
-// TestLemmas2And3NoOtherSplitIsBetter: lemmas 2 and 3 say that the owner cannot improve a row that algorithm 2 does
-// not change. The test moves money between any two classes.
+// Lemmas 2 and 3: the owner cannot improve a row that algorithm 2 does not change. The test moves money between any two
+// classes.
 func TestLemmas2And3NoOtherSplitIsBetter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := contested(t, 5, 3, 0.1, 0.5, 0.5, 0.7, 0.9)
@@ -63,8 +62,8 @@ func TestLemmas2And3NoOtherSplitIsBetter(t *testing.T) {
 	})
 }
 
-// TestLemma4MoreBudgetMoreUtility: lemma 4 says that a larger budget never gives less utility. The paper's proof
-// ignores the reactions of other jobs, but it holds in these instances.
+// Lemma 4: a larger budget never gives less utility. The paper's proof ignores the reactions of other jobs, but it
+// holds in these instances.
 func TestLemma4MoreBudgetMoreUtility(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := contested(t, 5, 2, 0.2, 0.5, 0.5, 0.8)
@@ -77,7 +76,7 @@ func TestLemma4MoreBudgetMoreUtility(t *testing.T) {
 	})
 }
 
-// TestTheorem1RoundsEndBelowHalf: theorem 1 says that the rounds without damping end, for alpha below 1/2.
+// Theorem 1: for alpha below 1/2, the rounds without damping end.
 func TestTheorem1RoundsEndBelowHalf(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := contested(t, 6, 6, 0.1, 0.3, 0.49, 0.5)
@@ -111,7 +110,7 @@ func TestPlainRoundsCircleAboveHalf(t *testing.T) {
 	solve(t, circling)
 }
 
-// TestDampedRoundsEnd: if the moves are halved when they do not become smaller, the rounds end at the fixed point.
+// If moves that do not become smaller are halved, the rounds end at the fixed point.
 func TestDampedRoundsEnd(t *testing.T) {
 	want := slices.Clone(solve(t, circling).Subbudgets)
 	var s Solver
@@ -128,8 +127,8 @@ func TestDampedRoundsEnd(t *testing.T) {
 	}
 }
 
-// TestTheorem2Counterexample: theorem 2 says that the truth is best. This is slightly false: the first job gains 0.17
-// % by reporting 7x+13y instead of 4x+9y.
+// Theorem 2 says that the truth is best. This is slightly false: the first job gains 0.17 % by reporting 7x+13y instead
+// of 4x+9y.
 func TestTheorem2Counterexample(t *testing.T) {
 	p := &Problem{Alpha: 0.5, Classes: 2, Budgets: []float64{50, 150}, Weights: []float64{4, 9, 8, 5}}
 	honest := p.Utility(0, solve(t, p).Shares[:2])
@@ -141,7 +140,7 @@ func TestTheorem2Counterexample(t *testing.T) {
 	}
 }
 
-// bestLie returns the largest relative gain of job 0 over reports on a grid of ratios of its weights.
+// bestLie returns the largest relative gain of job 0 on a grid of ratios of its weights.
 func bestLie(t testing.TB, p *Problem) float64 {
 	honest, best := p.Utility(0, solve(t, p).Shares[:2]), 0.0
 	lie := *p
@@ -153,8 +152,8 @@ func bestLie(t testing.TB, p *Problem) float64 {
 	return best
 }
 
-// TestGainOfALieShrinksWithTheMarket measures how false theorem 2 is: the mean gain of the best lie must fall at least
-// as fast as 1/n. (With two jobs the gain is small again: 0.006 % on average.)
+// The mean gain of the best lie must fall at least as fast as 1/n. (With two jobs it is small again: 0.006 % on
+// average.)
 func TestGainOfALieShrinksWithTheMarket(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	mean := map[int]float64{}
@@ -174,8 +173,8 @@ func TestGainOfALieShrinksWithTheMarket(t *testing.T) {
 	}
 }
 
-// climbedLie returns the largest relative gain of job 0 that a random walk from the truth finds. Each step
-// changes one of its weights.
+// climbedLie returns the largest relative gain of job 0 on a random walk from the truth that changes one weight at a
+// time.
 func climbedLie(t testing.TB, p *Problem, r *rand.Rand, steps int) (best float64) {
 	m := p.Classes
 	honest, lie := p.Utility(0, solve(t, p).Shares[:m]), *p
@@ -192,8 +191,8 @@ func climbedLie(t testing.TB, p *Problem, r *rand.Rand, steps int) (best float64
 	return best
 }
 
-// TestLiesAboutManyClasses checks what honesty.md says about lies about weights, with fewer than the 30 draws and 60
-// steps used there. At α = 1 the lies must gain.
+// This checks what honesty.md says about lies about weights, with fewer than its 30 draws and 60 steps. At α = 1 the
+// lies must gain.
 func TestLiesAboutManyClasses(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	mean, most := map[float64]float64{}, map[float64]float64{}
@@ -219,8 +218,8 @@ func TestLiesAboutManyClasses(t *testing.T) {
 	}
 }
 
-// TestSeveralFixedPoints: above alpha = 1/2 there can be several fixed points. Solve must return the fixed point that
-// the paper's rounds reach from the even split. Another start must reach another fixed point.
+// Above alpha = 1/2 there can be several fixed points. Solve must return the one that the paper's rounds reach from the
+// even split. Another start must reach another one.
 func TestSeveralFixedPoints(t *testing.T) {
 	p := &Problem{Alpha: 0.7, Classes: 2, Budgets: []float64{124.09377607517196, 153.99265260594922}, Weights: []float64{1.875, 0.1, 0.125, 3.75}}
 	var s Solver

@@ -15,8 +15,7 @@ import (
 //	one account       0
 //	n equal accounts  1 − 1/n
 //
-// A job with a tiny budget hardly raises the level. Sums are whole numbers, so that nothing of a job remains, not even
-// a rounding error, after it has left.
+// Sums are whole numbers, so that no rounding error remains of a job that has left.
 type Contention struct {
 	alpha    float64
 	tasks    int
@@ -25,13 +24,12 @@ type Contention struct {
 	hi, lo   uint64 // sum of the squares of the accounts' powers, in 128 bits
 }
 
-// NewContention returns the contention of a class without jobs. Shares in the market are in
-// proportion to budgets to the power alpha.
+// NewContention returns the contention of a class without jobs. Shares are in proportion to budgets to the power alpha.
 func NewContention(alpha float64) *Contention {
 	return &Contention{alpha: alpha, accounts: map[messages.Name]uint64{}}
 }
 
-// Enter adds a job that has tasks in the class now.
+// Enter adds a job with tasks in the class.
 func (c *Contention) Enter(account messages.Name, budget messages.Credits) {
 	c.weigh(account, c.accounts[account]+c.power(budget))
 }
@@ -79,12 +77,11 @@ func (c *Contention) Level(slots int) float64 {
 	return math.Round(max(0, 1-same)*steps) / steps
 }
 
-// WholeAfter is the slot time after which a job may owe its whole budget. A job with less slot time owes
-// less, in proportion. The time is short: otherwise many tiny jobs would pay less than one large job for the
-// same work.
+// WholeAfter is the slot time after which a job may owe its whole budget. A job with less slot time owes less, in
+// proportion. The time is short: otherwise many tiny jobs would pay less than one large job for the same work.
 const WholeAfter = messages.Duration(1e9)
 
-// Had contains the amounts that a job has received, as far as its price depends on them.
+// Had is what a job has received, as far as its price depends on it.
 type Had struct {
 	Time      messages.Duration
 	Contended messages.Duration // integral of the level of contention over Time
@@ -92,8 +89,8 @@ type Had struct {
 	Began     int               // number of tasks that had a slot
 }
 
-// The constant turn is the least slot time that a task counts for when the slot time of a job is compared with what it
-// bought. Without this minimum, a job whose tasks end at once would seem to have received almost nothing.
+// The constant turn is the least slot time that a task counts for, when the slot time of a job is compared with what it
+// bought. Otherwise a job whose tasks end at once would seem to have received almost nothing.
 const turn = messages.Duration(1e8)
 
 // got returns the slot time that the job received divided by the slot time that it bought, in [0, 1].
@@ -102,9 +99,9 @@ func (h Had) got() float64 {
 	return time / (time + max(0, float64(h.Lacked)))
 }
 
-// Owed returns what a job with a budget owes: the budget multiplied by the mean contention during its slot time. The
-// job owes less if it had very little slot time, or less than it bought. How the job ended does not matter. The number
-// of tasks does not matter either; otherwise tasks that do nothing would make a job cheaper.
+// Owed returns what a job with a budget owes: the budget multiplied by the mean contention during its slot time, or
+// less if it had very little slot time, or less than it bought. How the job ended does not matter. Nor does the number
+// of tasks; otherwise tasks that do nothing would make a job cheaper.
 func (h Had) Owed(budget messages.Credits) messages.Credits {
 	if h.Time <= 0 || h.Contended <= 0 {
 		return 0
@@ -114,15 +111,13 @@ func (h Had) Owed(budget messages.Credits) messages.Credits {
 	return min(budget, messages.Credits(math.RoundToEven(float64(budget)*part*level*h.got())))
 }
 
-// part is the state of a seat in a class: whether tasks are pending there, and what the seat has added to the
-// contention.
+// part is a seat in a class: whether tasks are pending, and what it has added to the contention.
 type part struct {
 	budget  messages.Credits
 	tasks   int32
 	pending bool
 }
 
-// join updates the contention of class j to the number of tasks that the seat's job has there.
 func (c *Mechanism) join(s *seat, j, tasks int) {
 	level, was := c.contention[j], &s.parts[j]
 	level.Count(tasks - int(was.tasks))
@@ -136,7 +131,7 @@ func (c *Mechanism) join(s *seat, j, tasks int) {
 	was.tasks = int32(tasks) // a job has at most job.MaxTasks
 }
 
-// tariffs returns the levels of contention, by class. It returns nil if jobs owe their budgets on completion.
+// tariffs returns the levels of contention by class, or nil if jobs owe their budgets on completion.
 func (c *Mechanism) tariffs(view *mechanism.View) []mechanism.Tariff {
 	if c.contention == nil {
 		return nil

@@ -47,7 +47,6 @@ func TestLevel(t *testing.T) {
 	}
 }
 
-// TestContentionForgets: after all jobs have left, the contention must be the same as before they came.
 func TestContentionForgets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type job struct {
@@ -79,8 +78,8 @@ func TestContentionForgets(t *testing.T) {
 	})
 }
 
-// TestTimeThatTheSiteTookOffIsNotOwed: slot time that was lost by the site's fault must not be charged. It is also
-// subtracted from the amounts that the job had used when each of its tasks had ended once.
+// Slot time that was lost by the site's fault must not be charged. It is also subtracted from the amounts that the job
+// had used when each of its tasks had ended once.
 func TestTimeThatTheSiteTookOffIsNotOwed(t *testing.T) {
 	mech := live(t, 0.5)
 	const second = messages.Duration(1e9)
@@ -102,8 +101,7 @@ func TestTimeThatTheSiteTookOffIsNotOwed(t *testing.T) {
 	}
 }
 
-// TestOwed: a job must owe between 0 and its budget. How it ended, and its number of tasks, must not change the
-// amount.
+// A job must owe between 0 and its budget, however it ended and whatever its number of tasks.
 func TestOwed(t *testing.T) {
 	const s = messages.Duration(1e9)
 	for _, c := range []struct {
@@ -124,8 +122,8 @@ func TestOwed(t *testing.T) {
 		}
 	}
 	mech := live(t, 0.5)
-	// The two halves of a job must together owe at least as much as the job. If they have less than a second of slot
-	// time, they may owe less: see doc.go.
+	// Two halves of a job must owe at least as much as the job. With less than a second of slot time they may owe less:
+	// see doc.go.
 	rapid.Check(t, func(t *rapid.T) {
 		half := Had{Time: messages.Duration(rapid.Int64Range(int64(s), int64(1e6*s)).Draw(t, "time"))}
 		half.Contended = messages.Duration(rapid.Int64Range(0, int64(half.Time)).Draw(t, "contended"))
@@ -159,7 +157,7 @@ func TestOwed(t *testing.T) {
 	})
 }
 
-// TestNamesOfAPeerContendAsOne: if a peer gives its users other names, no price may change.
+// If a peer gives its users other names, no price may change.
 func TestNamesOfAPeerContendAsOne(t *testing.T) {
 	level := func(names ...messages.Name) messages.Credits {
 		v := view()

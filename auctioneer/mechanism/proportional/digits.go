@@ -5,8 +5,7 @@ import (
 	"math/big"
 )
 
-// Arithmetic on big.Float. Each function returns a new number, with the larger precision of its arguments, and does
-// not change the arguments.
+// Each function on big.Float returns a new number, with the larger precision of its arguments.
 
 func plus(x, y *big.Float) *big.Float  { return new(big.Float).Add(x, y) }
 func minus(x, y *big.Float) *big.Float { return new(big.Float).Sub(x, y) }
@@ -16,7 +15,7 @@ func root(x *big.Float) *big.Float     { return new(big.Float).Sqrt(x) }
 func size(x *big.Float) *big.Float     { return new(big.Float).Abs(x) }
 func less(x, y *big.Float) bool        { return x.Cmp(y) < 0 }
 
-// double rounds x to a float64. Outside the range of float64 it returns infinity or 0.
+// double rounds x to a float64, or to infinity or 0 outside its range.
 func double(x *big.Float) float64 {
 	d, _ := x.Float64()
 	return d
@@ -43,11 +42,11 @@ func (d *digits) number(x float64) *big.Float {
 	return new(big.Float).SetPrec(d.bits).SetFloat64(x)
 }
 
-// vanishing is the logarithm to base 2 below which a power of e counts as 0. Without this limit, adding numbers of very
-// different sizes would take much memory.
+// vanishing is the logarithm to base 2 below which a power of e is 0. Otherwise, sums of very different numbers would
+// take much memory.
 const vanishing = -1 << 14
 
-// exp returns e^x. It computes the Taylor series of an argument that is halved 16 times.
+// exp returns e^x, from the Taylor series of an argument that is halved 16 times.
 func (d *digits) exp(x *big.Float) *big.Float {
 	turns := double(over(x, d.ln2))
 	switch {
@@ -82,8 +81,7 @@ func (d *digits) terms(halvings int) int {
 	return n
 }
 
-// log returns ln x of a positive x. It starts with a float64, and each step of Halley's method triples the number of
-// digits.
+// log returns ln x of a positive x. It starts with a float64; each step of Halley's method triples the digits.
 func (d *digits) log(x *big.Float) *big.Float {
 	mantissa := d.number(0)
 	exponent := x.MantExp(mantissa)
@@ -96,7 +94,6 @@ func (d *digits) log(x *big.Float) *big.Float {
 	return y.Add(y, times(d.number(float64(exponent)), d.ln2))
 }
 
-// softplus returns ln(1+e^z).
 func (d *digits) softplus(z *big.Float) *big.Float {
 	if z.Sign() > 0 {
 		return plus(z, d.softplus(new(big.Float).Neg(z)))
@@ -104,7 +101,7 @@ func (d *digits) softplus(z *big.Float) *big.Float {
 	return d.log(plus(d.one, d.exp(z)))
 }
 
-// eliminatePrecisely solves the same system of equations as eliminate, with big.Float.
+// eliminatePrecisely is eliminate with big.Float.
 func eliminatePrecisely(a, v []*big.Float) bool {
 	n := len(v)
 	for c := range n {

@@ -13,9 +13,9 @@
 // jobs come and go. NewPool chooses which jobs with a minimum utility are served. New makes the mechanism of a live
 // market, in which a job bids only on classes where it has pending tasks.
 //
-// Conventions where the formulas say nothing: 0^0 = 1, so at α = 0 all shares are 1/n. A class that only one job wants
-// goes to this job, for free. If no other job wants a job's classes, or if the job is alone in the auction, its budget
-// stays split evenly; this changes no share. A class that no job wants is split evenly.
+// Conventions: 0^0 = 1, so at α = 0 all shares are 1/n. A class that only one job wants goes to this job, for free. If
+// no other job wants a job's classes, or if the job is alone in the auction, its budget stays split evenly; this
+// changes no share. A class that no job wants is split evenly.
 //
 // # Shapes and units
 //
@@ -101,9 +101,8 @@
 //
 // So a job on an idle site, or among jobs of its own account, owes nothing; among many accounts it owes nearly its
 // budget. A slot-second costs the same in tasks of any length: with equal budgets, jobs with tasks of 0.1 s and of 10 s
-// on 64 slots pay the same for it, within 1 % after 300 s. A job whose tasks wait while long tasks of others have the
-// slots owes nothing for that time. A new leader does not know how much slot time a job lacked before, and gives no
-// reduction for it. Levels are committed, and integrated over time in integers.
+// on 64 slots pay the same for it, within 1 % after 300 s. A new leader does not know how much slot time a job lacked
+// before, and gives no reduction for it. Levels are committed, and integrated over time in integers.
 //
 // Waiting for the first slot does not lower the price. Otherwise a short job with a huge budget, which goes first and
 // still waits for a slot, would pay almost nothing. (With such a rule, a budget of 10,000 times the worth gained 1,211
@@ -169,17 +168,15 @@
 //	the price, tasks that wait and the contention of a class  unless one other account alone waits there  the same
 //
 // Owners see everything about their own jobs, operators about all jobs. Price and contention are sums over accounts, so
-// with two or more accounts no single part is disclosed. A user who watches them sees how much each arrival changes
-// them. This knowledge gains little, because the market already splits each budget as the best answer to all others.
-// With a single rival, a job's share reveals the rival's bid. This cannot be avoided, because a job must know its
-// share.
+// with two or more accounts no single part is disclosed. With a single rival, a job's share reveals the rival's bid.
+// This cannot be avoided, because a job must know its share.
 //
 // # Changes of a bid
 //
 // A budget may be raised as long as the job lasts. The charge for all of the job's time is computed from the last
 // budget. So an owner who raises the budget late gets fewer slots for the same money. A budget cannot be lowered: slots
-// obtained with the higher budget would be charged at the lower one. Utilities cannot change, because slots that were
-// already charged were divided by them.
+// obtained with the higher budget would be charged at the lower one. Utilities cannot change, because they divided
+// slots that were already charged.
 //
 // # Budgets and short jobs
 //

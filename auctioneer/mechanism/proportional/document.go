@@ -24,8 +24,8 @@ type inputJob struct {
 	SLO     *float64  `json:"slo,omitempty"` // minimum utility
 }
 
-// output is the answer that `candor solve proportional` prints. Rows are jobs in the order of the input. If some job
-// has an SLO, there are rows only for the jobs of the chosen pool.
+// output is the answer that `candor solve proportional` prints. Rows are jobs in the order of the input, with an SLO
+// only those of the chosen pool.
 type output struct {
 	Subbudgets [][]float64 `json:"subbudgets"`
 	Allocation [][]float64 `json:"allocation"`
@@ -136,8 +136,7 @@ func utilities(p *Problem, shares []float64) []*float64 {
 	return out
 }
 
-// pool answers a document with minimum utilities: the greedy pool, its fixed
-// point, and the best group that the search found.
+// pool answers a document with minimum utilities: the greedy pool, its fixed point, and the best group of the search.
 func (in *input) pool(p *Problem) (*output, error) {
 	if in.Rounds != nil {
 		return nil, casefile.Invalid("rounds", "cannot be combined with slo: leave one out")
@@ -170,8 +169,7 @@ func (in *input) pool(p *Problem) (*output, error) {
 	return out, nil
 }
 
-// limit returns the number of evaluations that the search may take. By default the search ends in
-// about a second.
+// limit returns how many evaluations the search may take. By default it ends in about a second.
 func (in *input) limit(p *Problem) (int, error) {
 	if in.Evaluations == nil {
 		return min(20_000, 2_000_000/len(p.Weights)), nil
@@ -182,7 +180,7 @@ func (in *input) limit(p *Problem) (int, error) {
 	return *in.Evaluations, nil
 }
 
-// list returns a copy of group that is not nil, so that JSON shows an empty group as [].
+// list returns a copy of group that is not nil, so that JSON shows [].
 func list(group []int) []int { return append([]int{}, group...) }
 
 func outside(n int, group []int) []int {

@@ -36,7 +36,7 @@ func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 	return e
 }
 
-// twoDigits writes a percentage with its first two digits, such as 0.021, 4.5 or 100. It uses no exponent.
+// twoDigits writes a percentage with its first two digits, such as 0.021, 4.5 or 100, without an exponent.
 func twoDigits(x float64) string {
 	switch {
 	case x > 0 && x < 0.01:
@@ -81,8 +81,8 @@ func (c *Mechanism) explain(view *mechanism.View, s *seat, job *mechanism.Job) m
 	}
 }
 
-// busy returns the classes that the job wants and whose slots are all in use; nil: a slot that it wants is free. due is
-// true if the job has a share of a whole slot in one of them. Then a slot comes to it soon, whatever it bids.
+// busy returns the classes that the job wants, all of whose slots are in use, or nil if a slot that it wants is free.
+// due is true if the job has a share of a whole slot in one of them: a slot comes to it soon, whatever it bids.
 func (c *Mechanism) busy(view *mechanism.View, s *seat) (classes []string, due bool) {
 	for j := range s.parts {
 		if !s.parts[j].pending {
@@ -97,7 +97,7 @@ func (c *Mechanism) busy(view *mechanism.View, s *seat) (classes []string, due b
 	return classes, due
 }
 
-// describe returns words about a job's shares, and about what it spends on them.
+// describe describes a job's shares, and what it spends on them.
 func (c *Mechanism) describe(view *mechanism.View, s *seat) string {
 	var parts []string
 	for j := range s.parts {
@@ -109,8 +109,7 @@ func (c *Mechanism) describe(view *mechanism.View, s *seat) string {
 	return "its share is " + strings.Join(parts, ", and ")
 }
 
-// rivals returns words about the number of other jobs that want slots of a class, and about the
-// job's own bid there.
+// rivals says how many other jobs want slots of a class, and what the job bids there.
 func rivals(n int, bid float64) string {
 	if n <= 0 {
 		return ", which no other job wants"
@@ -119,8 +118,8 @@ func rivals(n int, bid float64) string {
 	return fmt.Sprintf(", because it bids %s against %s", coarse(amount, 10_000).Words(), spelling.Number(n, "other job, whose bid follows from these numbers", "other jobs"))
 }
 
-// doubling returns a sentence for each class. It says how much more budget would about double the share if the other
-// bids did not change. The odds s/(1−s) are proportional to the sub-budget to the power alpha.
+// doubling says for each class how much more budget would about double the share if the other bids did not change. The
+// odds s/(1−s) are proportional to the sub-budget to the power alpha.
 func (c *Mechanism) doubling(s *seat) (change []string) {
 	alpha := c.market.problem.Alpha
 	if alpha == 0 {
@@ -141,8 +140,8 @@ func (c *Mechanism) doubling(s *seat) (change []string) {
 	return change
 }
 
-// coarse rounds an amount to its first digits, because more digits would pretend too much precision. The
-// digits that are kept form a number below bound.
+// coarse rounds an amount to its first digits, which form a number below bound. More digits would pretend too much
+// precision.
 func coarse(x, bound messages.Credits) messages.Credits {
 	unit := messages.Credits(1)
 	for x/unit >= bound {

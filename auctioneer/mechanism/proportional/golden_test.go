@@ -29,7 +29,7 @@ type golden struct {
 	} `json:"expect"`
 }
 
-// ask solves a case the way the command line does.
+// ask solves a case as the command line does.
 func ask(t *testing.T, c golden, rounds *int) *output {
 	t.Helper()
 	return casetest.Solve[*output](t, SolveDocument, struct {
@@ -39,7 +39,7 @@ func ask(t *testing.T, c golden, rounds *int) *output {
 	}{c.Alpha, c.Jobs, rounds})
 }
 
-// near compares two matrices. Each row may differ by at most tolerance(row) times its largest entry.
+// near compares two matrices: each row may differ by tolerance(row) times its largest entry.
 func near(t *testing.T, what string, got, want [][]float64, tolerance func(row int) float64) {
 	t.Helper()
 	if len(got) != len(want) {

@@ -6,13 +6,13 @@ import "math"
 const mostSteps = 60
 
 // closeEnough is a relative error of the spending. Below it, the search makes a first-order correction instead of
-// another step. The correction leaves about the square of the error. While the fields themselves are not exact, the
-// larger newton.loose is used instead.
+// another step, which leaves about the square of the error. While the fields are not exact, the larger newton.loose is
+// used.
 const closeEnough = 3e-7
 
 // answerHalfLinear computes the answer at alpha = 1/2 for a linear utility. The equations b = λ·w·s·(1−s) and s = √b/T
-// give s = x/(1+x) with x = λ·w/T². It finds the multiplier λ by Newton's method on √(Σ b), which is nearly linear in
-// λ. It returns false if it finds no answer.
+// give s = x/(1+x) with x = λ·w/T². It finds λ by Newton's method on √(Σ b), which is nearly linear in λ, or returns
+// false.
 func (w *newton) answerHalfLinear(i int) bool {
 	m := w.auction.m
 	a, weights := &w.row, w.auction.weights[i*m:i*m+m]
@@ -44,7 +44,7 @@ func (w *newton) answerHalfLinear(i int) bool {
 	return false
 }
 
-// firstLinear returns a first guess of the multiplier: its value if all shares are small.
+// firstLinear guesses the multiplier as if all shares were small.
 func firstLinear(budget float64, w, inverse []float64) float64 {
 	sum := 0.0
 	for j, weight := range w {
@@ -66,7 +66,7 @@ func (a *answer) finishLinear(change float64) {
 }
 
 // answerHalfLog computes the answer at alpha = 1/2 for a logarithmic utility. The equations b = λ·w·(1−s) and s = √b/T
-// give s²/(1−s) = y with y = λ·w/T². The spending is nearly linear in λ. It returns false if it finds no answer.
+// give s²/(1−s) = y with y = λ·w/T². The spending is nearly linear in λ. It returns false without an answer.
 func (w *newton) answerHalfLog(i int) bool {
 	m := w.auction.m
 	a, weights := &w.row, w.auction.weights[i*m:i*m+m]
@@ -98,7 +98,7 @@ func (w *newton) answerHalfLog(i int) bool {
 	return false
 }
 
-// firstLog returns a first guess of the multiplier: its value if all shares are small.
+// firstLog guesses the multiplier as if all shares were small.
 func firstLog(budget float64, w []float64) float64 {
 	sum := 0.0
 	for _, weight := range w {
@@ -107,7 +107,7 @@ func firstLog(budget float64, w []float64) float64 {
 	return budget / sum
 }
 
-// finishLog does the same as finishLinear, for a logarithmic utility. The row c has d ln b/d ln λ.
+// finishLog is finishLinear for a logarithmic utility. The row c has d ln b/d ln λ.
 func (a *answer) finishLog(change float64) {
 	share, g, p, b := a.z, a.c[:len(a.z)], a.p[:len(a.z)], a.b[:len(a.z)]
 	for j, x := range share {

@@ -7,16 +7,13 @@ import (
 )
 
 // Market keeps the fixed point of a changing set of jobs. Jobs have positions 0…n−1; a departure moves the last job
-// into the gap.
+// into the gap. A Market is not safe for concurrent use.
 //
 // A field is the total that jobs face in a class. A Market remembers the fields T° of the last full solution, the sum
-// of all answers to T°, and the derivative of this sum. An arrival adds the new job's answer to T° and the derivative
-// of this answer. A departure subtracts them. These additions and subtractions are exact. One Newton step over the m
-// classes then gives the fields of the new fixed point, with an error of second order in the distance of the new fields
-// from T°. Rows are functions of the fields, computed on demand. So a change costs O(m³) and a row O(m), for any n.
-// When the estimated error exceeds the tolerance, a full solution is made, in O(n·m²).
-//
-// It is not safe for concurrent use.
+// of all answers to T°, and the derivative of this sum. An arrival adds the new job's answer to T° and its derivative;
+// a departure subtracts them, exactly. One Newton step over the m classes then gives the new fields, with an error of
+// second order in their distance from T°. Rows are functions of the fields, computed on demand. So a change costs O(m³)
+// and a row O(m), for any n. When the estimated error exceeds the tolerance, a full solution is made, in O(n·m²).
 type Market struct {
 	tolerance float64
 	problem   Problem
@@ -28,11 +25,11 @@ type Market struct {
 	full      int       // number of full solutions so far
 }
 
-// fewJobs is the number of jobs up to which a full solution is always made, because it is fast.
+// fewJobs is the number of jobs up to which a full solution is always made.
 const fewJobs = 192
 
-// NewMarket returns a market without jobs. The argument tolerance bounds the estimated relative error of a share after
-// Refresh; it must be at least 1e-9.
+// NewMarket returns a market without jobs. The argument tolerance, at least 1e-9, bounds the estimated relative error
+// of a share after Refresh.
 func NewMarket(alpha float64, classes int, tolerance float64) (*Market, error) {
 	k := &Market{tolerance: max(tolerance, 1e-9), problem: Problem{Alpha: alpha, Classes: classes}, stale: true}
 	if err := k.problem.Check(); err != nil {
@@ -48,7 +45,6 @@ func NewMarket(alpha float64, classes int, tolerance float64) (*Market, error) {
 // Len returns the number of jobs.
 func (k *Market) Len() int { return len(k.problem.Budgets) }
 
-// bidders returns how many jobs compete for class j.
 func (k *Market) bidders(j int) int {
 	if k.Len() == 0 {
 		return 0
@@ -56,7 +52,7 @@ func (k *Market) bidders(j int) int {
 	return k.solver.auction.contenders[j]
 }
 
-// Arrive adds a job at position Len. The weights are by class; Arrive copies them.
+// Arrive adds a job at position Len, with a copy of the weights, which are by class.
 func (k *Market) Arrive(budget float64, log bool, weights []float64) error {
 	p := &k.problem
 	one := Problem{Alpha: p.Alpha, Classes: p.Classes, Budgets: []float64{budget}, Weights: weights}
@@ -94,7 +90,7 @@ func (k *Market) Depart(i int) {
 	}
 }
 
-// Replace gives the job at position i other weights. Replace copies them.
+// Replace gives the job at position i a copy of other weights.
 func (k *Market) Replace(i int, weights []float64) error {
 	p := &k.problem
 	one := Problem{Alpha: p.Alpha, Classes: p.Classes, Budgets: p.Budgets[i : i+1], Weights: weights}
@@ -117,8 +113,8 @@ func (k *Market) Replace(i int, weights []float64) error {
 	return nil
 }
 
-// Refresh updates the fields: by a Newton step, or by a full solution if the error of the step could exceed
-// the tolerance. It reports whether it made a full solution.
+// Refresh updates the fields: by a Newton step, or by a full solution if the error of the step could exceed the
+// tolerance. It reports whether it made a full solution.
 func (k *Market) Refresh() bool {
 	if k.settled {
 		return false
@@ -131,8 +127,8 @@ func (k *Market) Refresh() bool {
 	return true
 }
 
-// Row writes the sub-budgets and the shares of the job at position i. Call Refresh after the last change and before
-// Row. Either slice may be nil.
+// Row writes the sub-budgets and the shares of the job at position i. Call Refresh after the last change first. Either
+// slice may be nil.
 func (k *Market) Row(i int, subbudgets, shares []float64) {
 	m, s := k.problem.Classes, &k.solver
 	if !k.stale {
@@ -166,8 +162,8 @@ func (k *Market) share(i, j int) float64 {
 // incremental reports whether the present fields can be computed from the last full solution.
 func (k *Market) incremental() bool { return !k.stale && k.Len() > fewJobs }
 
-// recount updates the number of jobs that compete for each class. It returns false if the number of bidders of a class
-// rises from one to two, or falls from two to one; then a full solution is needed.
+// recount updates how many jobs compete for each class. It returns false if the bidders of a class rise from one to two
+// or fall from two to one; then a full solution is needed.
 func (k *Market) recount(weights []float64, by int) bool {
 	same := true
 	for j, w := range weights {
@@ -181,8 +177,8 @@ func (k *Market) recount(weights []float64, by int) bool {
 	return same
 }
 
-// answerAtBase computes the answer of job i to the base fields, with its derivative. It adds them to the sums
-// (sign 1) or subtracts them (sign −1). It returns false if the job is too large for this.
+// answerAtBase adds the answer of job i to the base fields, and its derivative, to the sums (sign 1), or subtracts them
+// (sign −1). It returns false if the job is too large for this.
 func (k *Market) answerAtBase(i int, sign float64) bool {
 	w := &k.solver.newton
 	copy(w.before, w.fields)
@@ -214,7 +210,6 @@ func (k *Market) step() bool {
 	return !math.IsNaN(k.drift)
 }
 
-// solve makes a full solution, starting from the present fields.
 func (k *Market) solve() {
 	w := &k.solver.newton
 	k.full++
@@ -227,8 +222,8 @@ func (k *Market) solve() {
 	}
 }
 
-// linear reports whether the sums and the derivative of the last pass depend only on the totals of the classes,
-// because no class has a dominant job.
+// linear reports whether the sums and the derivative of the last pass depend only on the totals: no class has a
+// dominant job.
 func (w *newton) linear() bool { return w.ready && !w.dominated }
 
 func (k *Market) weightsOf(i int) []float64 {

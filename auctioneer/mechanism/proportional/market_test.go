@@ -35,8 +35,7 @@ func worst(t testing.TB, k *Market) float64 {
 	return most
 }
 
-// TestArrivalAmong100000 checks a claim of the package: after an arrival among 100,000 jobs, all shares are right to
-// 1e-3 without a pass over the jobs.
+// After an arrival among 100,000 jobs, all shares are right to 1e-3 without a pass over the jobs.
 func TestArrivalAmong100000(t *testing.T) {
 	p := workload(100_000, 4, 0.5, 0.3)
 	k := filled(t, p, 99_999)
@@ -59,8 +58,8 @@ func TestArrivalAmong100000(t *testing.T) {
 	}
 }
 
-// TestMarketStaysTrue makes arrivals, departures and changes of all sizes; some jobs are as large as all others
-// together. After each change, the error must be below the market's estimate.
+// Jobs of all sizes arrive, depart and change; some are as large as all others together. The error must stay below the
+// market's estimate.
 func TestMarketStaysTrue(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		alpha := rapid.SampledFrom([]float64{0, 0.3, 0.5, 0.5, 0.8}).Draw(rt, "alpha")

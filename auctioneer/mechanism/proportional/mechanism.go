@@ -10,20 +10,19 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// shareTolerance is the relative error that a share may have. A decision computes a row again only if the relative
-// error of its shares may be larger. With fewer than some 200 bidders all rows are exact.
+// shareTolerance is the relative error that a share may have. A decision computes a row again only if its error may be
+// larger. With fewer than some 200 bidders all rows are exact.
 const shareTolerance = 1e-4
 
-// mostScale bounds the factor by which totals may change after the shares of seats were computed. If totals change by
-// more than this factor, all rows are computed again.
+// mostScale bounds the factor by which totals may change after the shares of seats were computed. Above it, all rows
+// are computed again.
 const mostScale = 2
 
-// mostEvaluations bounds the number of fixed points that one decision computes to find jobs with a
-// minimum utility that can be served. Jobs that were not tried wait.
+// mostEvaluations bounds how many fixed points a decision computes to find jobs with a minimum utility that can be
+// served. Jobs that were not tried wait.
 const mostEvaluations = 256
 
-// Mechanism runs a live market. It implements mechanism.Mechanism and
-// mechanism.Incremental.
+// Mechanism runs a live market. It implements mechanism.Mechanism and mechanism.Incremental.
 type Mechanism struct {
 	classes []messages.Name
 	market  *Market
@@ -48,10 +47,10 @@ type Mechanism struct {
 	contention []*Contention
 }
 
-// mostLeft bounds the number of seats whose jobs are gone: at most one in mostLeft seats.
+// mostLeft bounds the seats whose jobs are gone: at most one in mostLeft.
 const mostLeft = 64
 
-// mostKept is the largest number of changes for which the memory of the lists of changes is kept for the next decision.
+// mostKept is the largest number of changes for which their lists keep their memory.
 const mostKept = 4096
 
 // seat is a job with its bids.
@@ -65,7 +64,7 @@ type seat struct {
 	parts    []part    // by class: see part
 }
 
-// weights returns the weights with which the seat bids, by class: 0 if it has no pending tasks there.
+// weights returns the weights with which the seat bids, by class: 0 without pending tasks.
 func (s *seat) weights() []float64 { return s.numbers[:len(s.parts):len(s.parts)] }
 
 // spends returns the seat's sub-budgets, by class.

@@ -38,8 +38,8 @@ func job(id messages.JobID, credits, wMap, wReduce float64, pending ...int) *mec
 	}
 }
 
-// TestLiveMarketIsThePaper: if all jobs have pending tasks everywhere, the decision must be the fixed point of the
-// paper's figure 2 (testdata/proportional.json).
+// If all jobs have pending tasks everywhere, the decision must be the fixed point of the paper's figure 2
+// (testdata/proportional.json).
 func TestLiveMarketIsThePaper(t *testing.T) {
 	want := casetest.Cases[golden](t, "proportional.json")[0].Expect
 	a := live(t, 0.5).Allocate(view(job(1, 100, 3, 2, 9, 9), job(2, 200, 3, 2, 9, 9), job(3, 160, 2, 4, 9, 9)))
@@ -62,8 +62,8 @@ func TestJobsBidWhereTheirWorkIs(t *testing.T) {
 	near(t, "weights", a.Weights, [][]float64{{1, 0}, {0, 1}, {0, 0}}, func(int) float64 { return 1e-9 })
 }
 
-// TestDecisionsDoNotDependOnHistory makes changes, with Allocate or Update. The shares must equal the shares of a new
-// mechanism, and sum to one over the jobs with pending tasks in a class.
+// After changes with Allocate or Update, the shares must equal those of a new mechanism, and sum to one over the jobs
+// with pending tasks in a class.
 func TestDecisionsDoNotDependOnHistory(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c, v := live(t, rapid.SampledFrom([]float64{0, 0.5, 0.9}).Draw(rt, "alpha")), view()
@@ -118,9 +118,8 @@ func sameAsAnew(t *rapid.T, c *Mechanism, v *mechanism.View) {
 	}
 }
 
-// TestLargeMarketStaysWithinTolerance: a market has ten thousand jobs, and three hundred more arrive one by one. Every
-// second arrival is passed to Update; the other arrivals must be found by Allocate. The shares must stay within the
-// tolerance.
+// Three hundred jobs arrive one by one in a market of ten thousand. Every second arrival is passed to Update; Allocate
+// must find the others. The shares must stay within the tolerance.
 func TestLargeMarketStaysWithinTolerance(t *testing.T) {
 	c, v, p := live(t, 0.5), view(), workload(10_300, 2, 0.5, 0.3)
 	add := func(i int) *mechanism.Job {
@@ -152,8 +151,8 @@ func TestLargeMarketStaysWithinTolerance(t *testing.T) {
 	}
 }
 
-// TestWhatUpdatesSayScalesToShares keeps the weights that Update lists, and multiplies them by the last scale. The
-// result must be the shares of a new mechanism. An arrival must cause few rows to be computed.
+// The weights that Update lists, multiplied by the last scale, must be the shares of a new mechanism. An arrival must
+// cause few rows to be computed.
 func TestWhatUpdatesSayScalesToShares(t *testing.T) {
 	c, v, rng := live(t, 0.5), view(), rand.New(rand.NewPCG(23, 1))
 	weights, scale, listed, next := map[messages.JobID][]float64{}, []float64{1, 1}, 0, messages.JobID(1)
@@ -284,7 +283,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestTheAdviceIsTrue: with the larger budget that Explain suggests, the share must about double.
+// With the larger budget that Explain suggests, the share must about double.
 func TestTheAdviceIsTrue(t *testing.T) {
 	c, v := live(t, 0.5), view()
 	for i := range 20 {
@@ -307,8 +306,8 @@ func TestTheAdviceIsTrue(t *testing.T) {
 	}
 }
 
-// TestWhyNamesTheRunningTasks explains a job that waits while others have all slots. If its share is a whole slot, the
-// next slots are its own, and a larger budget must not be the advice. With a smaller share it must be one.
+// A job waits while others have all slots. If its share is a whole slot, the next slots are its own, and a larger
+// budget must not be the advice. With a smaller share it must be one.
 func TestWhyNamesTheRunningTasks(t *testing.T) {
 	c, v := live(t, 0.5), view()
 	v.Jobs = append(v.Jobs, job(1, 12, 1, 1, 6, 0), job(2, 3, 1, 1, 6, 0))

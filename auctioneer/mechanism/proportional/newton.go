@@ -2,13 +2,12 @@ package proportional
 
 import "math"
 
-// leastNewtonAlpha is the exponent below which plain rounds are used. Below it, rounds are as fast as Newton's method,
-// because each round reduces the changes by about the factor alpha. Newton's logarithms of sub-budgets lose digits as
-// 1/alpha grows.
+// leastNewtonAlpha is the exponent below which plain rounds are as fast as Newton's method, because each round reduces
+// the changes by about the factor alpha. Newton's logarithms of sub-budgets lose digits as 1/alpha grows.
 const leastNewtonAlpha = 0.05
 
-// dominance is the share of a class above which a job's answer is computed from the sum of the others instead
-// of from the total. With the total, 1−s would lose digits.
+// dominance is the share of a class above which a job's answer is computed from the sum of the others: with the total,
+// 1−s would lose digits.
 const dominance = 0.9
 
 // newton solves for what the jobs face (the fields) instead of for what they bid. Given the total T_j of the powers in
@@ -41,8 +40,8 @@ type newton struct {
 	row       answer
 }
 
-// answer is the answer of one job and its derivatives, class by class. It also has the functions of the
-// fields that the answer needs: 1/f² (alpha = 1/2) and ln(f)/alpha.
+// answer is the answer of one job and its derivatives, by class. It also has the functions of the fields that it needs:
+// 1/f² (alpha = 1/2) and ln(f)/alpha.
 type answer struct {
 	p, pg, ph []float64 // the power; its derivative by ln λ; its derivative by ln f with fixed λ
 	b, bg, bh []float64 // the same for the sub-budget; p and b are the solver's rows
@@ -51,7 +50,6 @@ type answer struct {
 	logarithm []float64 // 2m: ln(f)/alpha
 }
 
-// reset makes room for the auction.
 func (w *newton) reset() {
 	n, m := w.auction.n, w.auction.m
 	for _, v := range []*[]float64{&w.fields, &w.before, &w.sum, &w.step, &w.row.inverse, &w.row.logarithm} {
@@ -67,7 +65,6 @@ func (w *newton) reset() {
 	w.guess = resize(w.guess, n)
 }
 
-// Limits of the search:
 const (
 	mostPasses  = 200   // passes over the jobs with one exponent
 	mostClimb   = 5000  // passes over the jobs with all exponents of climb together
@@ -76,7 +73,7 @@ const (
 	farOff      = 0.2   // first value of loose for a cold start
 )
 
-// keepFields reports whether this search can start with the fields of the last outcome.
+// keepFields reports whether this search can start with the last fields.
 func (w *newton) keepFields() bool {
 	for j, c := range w.auction.contenders {
 		if c > 1 && !(w.fields[j] > 0) {
@@ -109,7 +106,7 @@ func (w *newton) fieldsFromBids() {
 }
 
 // iterate runs Newton's method, with a line search on the largest relative difference between the fields and the
-// answers to them. The argument loose is the first value of newton.loose. It reports whether the fields are found.
+// answers to them. The argument loose is the first value of newton.loose. It reports success.
 func (w *newton) iterate(loose float64) bool {
 	length, last := 1.0, math.Inf(1)
 	w.loose = loose
@@ -147,14 +144,13 @@ func (w *newton) iterate(loose float64) bool {
 	return false
 }
 
-// accept makes the answers of the last pass the outcome, and returns true. The answers spend the budgets to within
-// 1e-13.
+// accept makes the answers of the last pass the outcome. They spend the budgets to within 1e-13.
 func (w *newton) accept() bool {
 	w.ready, w.loose = true, closeEnough
 	return true
 }
 
-// move changes the logarithm of each field by length times the step, from the fields before the step.
+// move changes the logarithm of each field by length times the step, from where it was before the step.
 func (w *newton) move(length float64) {
 	for f, d := range w.step {
 		w.fields[f] = w.before[f] * math.Exp(length*d)
@@ -170,14 +166,13 @@ func (w *newton) nextMove() float64 {
 	return most * sensitivity(w.auction.alpha)
 }
 
-// sensitivity returns an estimate of the largest |d ln b/d ln f|: 1/(alpha·k), where k is the least slope of
-// an answer. It is wrong for bids that are almost 0.
+// sensitivity estimates the largest |d ln b/d ln f|: 1/(alpha·k), where k is the least slope of an answer. It is wrong
+// for bids that are almost 0.
 func sensitivity(alpha float64) float64 {
 	return 1 / max(alpha*min(1, 1/alpha-1), 0.05)
 }
 
-// dominable reports whether the largest budget could dominate a class. It is a quick test, which is false in most
-// auctions.
+// dominable reports whether the largest budget could dominate a class. It is a quick test, mostly false.
 func (w *newton) dominable() bool {
 	largest := power(w.auction.largest, w.auction.alpha)
 	for j, c := range w.auction.contenders {
@@ -189,7 +184,7 @@ func (w *newton) dominable() bool {
 }
 
 // redominate reports whether the answers of the last pass change which jobs are dominant. If so, it sets the fields
-// from these answers.
+// from them.
 func (w *newton) redominate() bool {
 	if !w.dominated && !w.dominable() {
 		return false
@@ -206,7 +201,7 @@ func (w *newton) redominate() bool {
 	return false
 }
 
-// direction computes the step. It returns false if the system of equations is singular.
+// direction computes the step, or returns false if the equations are singular.
 func (w *newton) direction() bool {
 	m := w.auction.m
 	size, fields := 2*m, 2*m
@@ -258,8 +253,8 @@ func (w *newton) shorten() {
 	}
 }
 
-// eliminate solves a·y = x by Gaussian elimination with partial pivoting, and replaces x by the solution y. It returns
-// false if the matrix a is singular. The matrix has len(x)² entries, row by row, and is overwritten.
+// eliminate solves a·y = x by Gaussian elimination with partial pivoting, and replaces x by y. It returns false if a is
+// singular. The matrix a has len(x)² entries, row by row, and is overwritten.
 func eliminate(a, x []float64) bool {
 	n := len(x)
 	for c := range n {

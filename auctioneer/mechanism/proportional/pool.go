@@ -31,12 +31,11 @@ type pooling struct {
 }
 
 // NewPool chooses which jobs of p are served; the others wait. The argument minimum has the least utility of each job,
-// or −∞ for a job that has no minimum. The greedy pool tries jobs by descending budget, ties by index. It keeps a job
-// if every member of the pool still reaches its minimum at the fixed point. This takes one evaluation for each job, and
-// always finishes. Then a search looks for a group with a larger sum of budgets, with at most `limit` further
-// evaluations (0 means no search).
+// or −∞. The greedy pool tries jobs by descending budget, ties by index. It keeps a job if every member of the pool
+// still reaches its minimum at the fixed point. Then a search looks for a group with a larger sum of budgets, with at
+// most `limit` further evaluations (0 means no search).
 //
-// An evaluation computes the fixed point of the members, in O(n·m²).
+// An evaluation computes the fixed point of the members, in O(n·m²). The greedy pool takes one for each job.
 func NewPool(p *Problem, minimum []float64, limit int) (*Pool, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -65,7 +64,6 @@ func byBudget(budgets []float64) []int {
 	return order
 }
 
-// with adds job i to a copy of group, in ascending order.
 func with(group []int, i int) []int {
 	at, _ := slices.BinarySearch(group, i)
 	return slices.Insert(slices.Clone(group), at, i)
@@ -83,7 +81,7 @@ func (q *pooling) profit(group []int) float64 {
 	return sum
 }
 
-// serves computes the fixed point of a group, and reports whether every member reaches its minimum.
+// serves reports whether every member of a group reaches its minimum at the fixed point.
 func (q *pooling) serves(group []int) bool {
 	q.count++
 	q.sub.choose(q.p, group)
@@ -100,7 +98,7 @@ func (q *pooling) serves(group []int) bool {
 	return true
 }
 
-// choose sets p to the jobs of q that are in group. It uses p's own memory.
+// choose sets p to the jobs of q that are in group, in p's own memory.
 func (p *Problem) choose(q *Problem, group []int) {
 	p.Alpha, p.Classes = q.Alpha, q.Classes
 	p.Budgets, p.Weights, p.Log = p.Budgets[:0], p.Weights[:0], p.Log[:0]
@@ -133,7 +131,7 @@ func (q *pooling) search(group []int) (best []int, complete bool) {
 	return b.best, complete
 }
 
-// exchange looks for a job that can join the group, if necessary in place of one member with a smaller budget.
+// exchange looks for a job that can join the group, maybe in place of one member with a smaller budget.
 func (q *pooling) exchange(group []int) ([]int, bool) {
 	for _, i := range q.order {
 		if slices.Contains(group, i) {
@@ -158,12 +156,12 @@ func (q *pooling) exchange(group []int) ([]int, bool) {
 	return nil, false
 }
 
-// bounding searches by branch and bound: it decides for each job, by descending budget, whether the job is in the
-// group. A branch ends when all remaining jobs together could not exceed the best profit.
+// bounding decides for each job, by descending budget, whether it is in the group (branch and bound). A branch ends
+// when all remaining jobs together could not exceed the best profit.
 //
 // While the field hopeful is true, a branch also ends when the group is not served, because a further member usually
-// reduces the shares of all other members. In about one instance in fifty a further member helps: its bid makes other
-// members move to other classes. Therefore a second search runs without this rule.
+// reduces the other shares. In about one instance in fifty a further member helps, because its bid makes others move to
+// other classes. Therefore a second search runs without this rule.
 type bounding struct {
 	*pooling
 	best    []int
@@ -172,7 +170,7 @@ type bounding struct {
 	hopeful bool
 }
 
-// branch decides on the jobs from position `at` on. It returns false if the limit ended the search early.
+// branch decides on the jobs from position `at` on. It returns false if the limit ended the search.
 func (b *bounding) branch(at int, group []int, profit float64) bool {
 	if at == len(b.order) || profit+b.left[at] <= b.profit {
 		return true

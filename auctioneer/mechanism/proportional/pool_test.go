@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// demanding draws jobs with minimum utilities. Some of the jobs can reach their minimum, but not all.
+// demanding draws jobs with minimum utilities, which some of them can reach, but not all.
 func demanding(t *rapid.T) (*Problem, []float64) {
 	p := contested(t, 8, 0.6, 0.5, 0.7)
 	minimum := make([]float64, len(p.Budgets))
@@ -23,7 +23,6 @@ func demanding(t *rapid.T) (*Problem, []float64) {
 	return p, minimum
 }
 
-// served reports whether all members of a group reach their minimum utilities. It computes the fixed point again.
 func served(p *Problem, minimum []float64, group []int) bool {
 	var q Problem
 	var s Solver
@@ -37,8 +36,8 @@ func served(p *Problem, minimum []float64, group []int) bool {
 	return true
 }
 
-// TestPoolsServeTheirMembers checks that the greedy pool follows the rule, that the search is not worse, and that
-// with enough evaluations it finds the best of all groups.
+// The greedy pool follows the rule, and the search is not worse. With enough evaluations it finds the best of all
+// groups.
 func TestPoolsServeTheirMembers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, minimum := demanding(t)

@@ -7,9 +7,8 @@ import (
 )
 
 // precise solves problems that need more digits than float64 has: with alpha near 1 and very different budgets, the
-// bids of a poor job may depend on the 18th digit of a rich job's bid. It does the same as newton, with the same
-// fields, equations and derivatives, on numbers with more digits. The largest bidder of each class always counts as
-// dominant. It takes several hundred times as long as newton.
+// bids of a poor job may depend on the 18th digit of a rich job's bid. It is newton on numbers with more digits. The
+// largest bidder of each class counts as dominant. It takes several hundred times as long.
 type precise struct {
 	*digits
 	auction              *auction
@@ -30,12 +29,11 @@ type precise struct {
 	row                  []entry      // m
 }
 
-// entry is a job's answer in a class. It has the derivatives by ln λ and, with fixed λ, by the logarithm of the
-// field.
+// entry is a job's answer in a class, with the derivatives by ln λ and, with fixed λ, by the logarithm of the field.
 type entry struct{ p, pg, ph, b, bg, bh *big.Float }
 
-// solvePrecisely finds the fixed point. The rows of the auction a must have the fixed point at the exponent 1 − near.
-// The search starts there. If this start is too far away, the search goes through exponents in between.
+// solvePrecisely finds the fixed point. The rows of the auction a must have the fixed point at the exponent 1 − near,
+// where the search starts. If that is too far away, it goes through exponents in between.
 func solvePrecisely(a *auction, near float64) bool {
 	x := newPrecise(a)
 	goal := 1 - a.p.Alpha
@@ -108,8 +106,7 @@ func newPrecise(a *auction) *precise {
 	return x
 }
 
-// orders returns an upper bound of the number of binary orders of magnitude between the positive numbers of one
-// vector.
+// orders returns an upper bound of the binary orders of magnitude between the positive numbers of one vector.
 func orders(vectors ...[]float64) int {
 	most := 0
 	for _, v := range vectors {
@@ -152,8 +149,8 @@ func (d *digits) numbers(n int) []*big.Float {
 	return out
 }
 
-// solve runs Newton's method at the exponent 1 − short, starting from the present bids. It has a line search
-// on the largest difference between a field and the answers.
+// solve runs Newton's method at the exponent 1 − short from the present bids, with a line search on the largest
+// difference between a field and the answers.
 func (x *precise) solve(short float64) bool {
 	x.unit = short == 0
 	x.alpha = minus(x.one, x.number(short))
@@ -188,9 +185,9 @@ func (x *precise) solve(short float64) bool {
 	return false
 }
 
-// concede ends contests that are decided. If poor jobs can have a class to themselves, alpha near 1 moves their bids to
-// this class, away from the classes of a rich job. Their other bids fall below any limit. When one job has all of a
-// class, except for a part of at most the constant hopeless, its row is fixed, and the other jobs leave its classes.
+// concede ends contests that are decided. If poor jobs can have a class to themselves, alpha near 1 moves their bids
+// there, and their other bids fall below any limit. When one job has all of a class, except for a part of at most the
+// constant hopeless, its row is fixed, and the other jobs leave its classes.
 func (x *precise) concede() {
 	m := x.auction.m
 	for j, d := range x.dominant {
@@ -206,7 +203,6 @@ func (x *precise) concede() {
 	}
 }
 
-// abandon removes all jobs except d from class j.
 func (x *precise) abandon(d, j int) {
 	m := x.auction.m
 	for i := range x.auction.n {
@@ -218,7 +214,7 @@ func (x *precise) abandon(d, j int) {
 	x.contenders[j], x.dominant[j] = 1, -1
 }
 
-// The constant kept marks a job whose row is fixed. It is stored in place of the job's number of wanted classes.
+// The constant kept marks a job whose row is fixed, in place of its number of wanted classes.
 const kept = -1
 
 func (x *precise) start() {
@@ -252,7 +248,7 @@ func (x *precise) power(b *big.Float) *big.Float {
 	return x.exp(times(x.alpha, x.log(b)))
 }
 
-// pass does the same as newton.pass, with more digits.
+// pass is newton.pass with more digits.
 func (x *precise) pass() float64 {
 	x.auction.passes++
 	for _, v := range [...][]*big.Float{x.sum, x.jacobian} {
@@ -280,7 +276,7 @@ func (x *precise) pass() float64 {
 
 func (x *precise) active(f int) bool { return x.dominant[f%x.auction.m] >= 0 }
 
-// answered returns the value of field f that follows from the answers. It is almost 0 if no job bids.
+// answered returns the value of field f that follows from the answers. It is almost 0 without bids.
 func (x *precise) answered(f int) *big.Float {
 	sum := x.sum[f]
 	if f < x.auction.m {
@@ -292,8 +288,8 @@ func (x *precise) answered(f int) *big.Float {
 	return sum
 }
 
-// residual returns the logarithm of the value of field f that follows from the answers, divided by field f. It is a
-// logarithm because bids can be wrong by many orders of magnitude.
+// residual returns the logarithm of the value of field f that follows from the answers, divided by field f. Bids can be
+// wrong by many orders of magnitude.
 func (x *precise) residual(f int) *big.Float {
 	ratio := over(x.answered(f), x.fields[f])
 	if ratio.Sign() <= 0 {
@@ -312,7 +308,7 @@ func (x *precise) gap() float64 {
 	return most
 }
 
-// accumulate does the same as newton.accumulate, with more digits and with a dominant job in every class.
+// accumulate is newton.accumulate with more digits and a dominant job in every class.
 func (x *precise) accumulate(i int) {
 	m, size := x.auction.m, 2*x.auction.m
 	slack := x.number(0)
@@ -341,7 +337,7 @@ func (x *precise) accumulate(i int) {
 	}
 }
 
-// direction computes the step, like newton.direction, with more digits.
+// direction is newton.direction with more digits.
 func (x *precise) direction() bool {
 	m, size := x.auction.m, 2*x.auction.m
 	matrix := make([]*big.Float, size*size)
@@ -374,8 +370,8 @@ func (x *precise) direction() bool {
 	return true
 }
 
-// shorten bounds the step. If the logarithm of a field is far from 0, it may change by up to a quarter of its value in
-// one step, because the field changes like a power of 1/(1 − alpha).
+// shorten bounds the step. If the logarithm of a field is far from 0, it may change by a quarter of its value, because
+// the field changes like a power of 1/(1 − alpha).
 func (x *precise) shorten() {
 	most := 1.0
 	for f, d := range x.step {

@@ -5,7 +5,6 @@ import (
 	"math/big"
 )
 
-// field returns the position of the field that job i faces in class j, like newton.field.
 func (x *precise) field(i, j int) int {
 	if x.dominant[j] == i {
 		return x.auction.m + j
@@ -50,7 +49,7 @@ func (x *precise) affordable(i int) bool {
 	return less(x.budgets[i], room)
 }
 
-// spendAll does the same as newton.answerAny, with more digits.
+// spendAll is newton.answerAny with more digits.
 func (x *precise) spendAll(i int) bool {
 	ell := x.guess[i]
 	if ell == nil {
@@ -84,10 +83,9 @@ func (x *precise) spendAll(i int) bool {
 	return false
 }
 
-// bracketed returns the next guess of ln λ after ell. The argument off is the difference between the wanted total and
-// the total at ell. bracketed makes Newton steps on the logarithm of the total, if they become smaller by half and stay
-// between low and high. Otherwise it returns the middle of low and high. If one of them is not known, it makes a
-// bounded step.
+// bracketed returns the next guess of ln λ after ell. The argument off is the wanted total less the total at ell. It
+// makes Newton steps on the logarithm of the total, if they shrink by half and stay between low and high. Otherwise it
+// returns the middle of low and high. If one of these is not known, it makes a bounded step.
 func (x *precise) bracketed(ell, low, high, off, total, slope *big.Float, before float64) *big.Float {
 	const far = 40
 	step := x.number(math.Inf(1))
@@ -114,7 +112,7 @@ func (x *precise) bracketed(ell, low, high, off, total, slope *big.Float, before
 	return over(plus(low, high), x.two)
 }
 
-// firstGuess returns the ln λ with which the answer has the same largest bid as the previous row.
+// firstGuess returns the ln λ with which the answer has the same largest bid as the last row.
 func (x *precise) firstGuess(i int) *big.Float {
 	m, at := x.auction.m, -1
 	for j := range x.row {
@@ -162,8 +160,8 @@ func (x *precise) spend(i int, ell *big.Float) (total, slope *big.Float) {
 	return total, slope
 }
 
-// atOne computes the answer at alpha = 1, where b = s·T = s/(1−s)·Q. It is a rational function of the total T, or
-// contains a square root if the job faces the others' sum Q. The argument a is λ·w.
+// atOne computes the answer at alpha = 1, where b = s·T = s/(1−s)·Q, from the total T or the others' sum Q. The
+// argument a is λ·w.
 //
 //	linear: 1 = a·(1−s)/T, or b = 0 if that is less even at s = 0
 //	log:    b = a·(1−s)
@@ -235,7 +233,7 @@ func (x *precise) invert(a, k, y *big.Float) *big.Float {
 	return z
 }
 
-// search inverts the curve for k > 0 by halving a bracket. From the result, Newton's method does not overshoot.
+// search inverts the curve for k > 0 by halving a bracket, so that Newton's method does not overshoot.
 func (c curve) search(y float64) float64 {
 	low, high := -1.0, 1.0
 	for c.at(low) > y {

@@ -9,9 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// extreme draws auctions of up to 12 jobs and 4 classes, with budgets from 1e-6 to 1e12 and linear and logarithmic
-// utilities. Some weights are 0. In one auction of five, the other weights are 1 or 2, so that many jobs want the same
-// classes equally.
+// extreme draws auctions of up to 12 jobs and 4 classes, with budgets from 1e-6 to 1e12 and both kinds of utilities.
+// Some weights are 0. In one auction of five, the others are 1 or 2, so that many jobs want the same classes equally.
 func extreme(r *rand.Rand, alpha float64) *Problem {
 	p := &Problem{Alpha: alpha, Classes: 1 + r.IntN(4)}
 	alike := r.IntN(5) == 0
@@ -33,7 +32,7 @@ func extreme(r *rand.Rand, alpha float64) *Problem {
 }
 
 // stays checks, with numbers of 400 bits, that one more round changes no sub-budget by more than 1e-11 of the budget.
-// It ignores classes without a contest, and rows in which all products are 0: a round does not change these.
+// It ignores classes without a contest, and rows in which all products are 0.
 func stays(t *testing.T, p *Problem, b []float64) {
 	t.Helper()
 	m := p.Classes
@@ -84,8 +83,7 @@ func stays(t *testing.T, p *Problem, b []float64) {
 	}
 }
 
-// TestExtremeAuctionsConverge solves extreme auctions at every alpha. All must converge. With float64 alone, one in
-// fifteen auctions at alpha = 1 did not.
+// Extreme auctions must converge at every alpha. With float64 alone, one in fifteen at alpha = 1 did not.
 func TestExtremeAuctionsConverge(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var s Solver
@@ -108,9 +106,8 @@ func TestExtremeAuctionsConverge(t *testing.T) {
 	}
 }
 
-// TestThePoorSplitTheRich: the bid of the poor job decides how the rich job splits its budget. At the fixed point the
-// prices are T = (0.4, 0.6)·1e12, and the poor job gains the same in both classes. The split of the poor job's budget
-// depends on the 18th digit of the prices.
+// The bid of the poor job decides how the rich job splits its budget. At the fixed point the prices are T = (0.4,
+// 0.6)·1e12, and the poor job gains the same in both classes. Its split depends on the 18th digit of the prices.
 func TestThePoorSplitTheRich(t *testing.T) {
 	p := &Problem{Alpha: 1, Classes: 2, Budgets: []float64{1e12, 1e-6}, Weights: []float64{1, 1, 1, 1.5}}
 	r := solve(t, p)
@@ -143,8 +140,8 @@ func TestPreciseRowsAreBestAnswers(t *testing.T) {
 }
 
 // bestAnswers checks best answers at alpha = 1. A job's marginal utility per credit, w·(1−s)/T or w·(1−s)/b, must be
-// the same to 1e-25 in all classes where it bids, and not larger elsewhere. So many digits are needed because one more
-// credit would change only the 19th digit.
+// the same to 1e-25 in all classes where it bids, and not larger elsewhere. One more credit would change only the 19th
+// digit.
 func (x *precise) bestAnswers(t *testing.T) {
 	t.Helper()
 	m := x.auction.m
@@ -179,8 +176,8 @@ func (x *precise) bestAnswers(t *testing.T) {
 	}
 }
 
-// TestContestThatVanishes: two poor jobs have class 1 to themselves. Near alpha = 1 their bids in the rich job's
-// classes become smaller than any float64. The rich job must get these classes whole.
+// Two poor jobs have class 1 to themselves. Near alpha = 1 their bids in the rich job's classes become smaller than any
+// float64. The rich job must get these classes whole.
 func TestContestThatVanishes(t *testing.T) {
 	for _, alpha := range []float64{0.97, 0.999, 1 - 1e-13, 1} {
 		p := &Problem{Alpha: alpha, Classes: 4, Budgets: []float64{93744.90369, 1.3959774e-4, 1.508821e-6},
@@ -200,8 +197,7 @@ func TestContestThatVanishes(t *testing.T) {
 	}
 }
 
-// TestDigits checks the functions of digits: their results must agree with float64, and the logarithm must be the
-// inverse of exp.
+// The functions of digits must agree with float64, and log must be the inverse of exp.
 func TestDigits(t *testing.T) {
 	d := newDigits(300)
 	rapid.Check(t, func(t *rapid.T) {

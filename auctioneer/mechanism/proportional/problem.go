@@ -23,8 +23,8 @@ const (
 	Largest  = 1e60
 )
 
-// Check returns an error if a problem is invalid. The error names the job and the field. A job may have only
-// weights of 0: it wants nothing, gets nothing and does not affect other jobs.
+// Check returns an error about the job and the field if a problem is invalid. A job with only weights of 0 gets nothing
+// and does not affect other jobs.
 func (p *Problem) Check() error {
 	if !(p.Alpha >= 0 && p.Alpha <= 1) {
 		return messages.Errorf(messages.Invalid, "alpha: must be from 0 to 1, is %v", p.Alpha)
@@ -67,8 +67,8 @@ func outOfRange(job int, field string, x float64, want string) error {
 
 func (p *Problem) log(i int) bool { return p.Log != nil && p.Log[i] }
 
-// Utility returns the value of shares, one for each class, to job i. A class with weight 0 does not count.
-// With a logarithmic utility, a share of 0 has the value −∞.
+// Utility returns the value of shares, one for each class, to job i. A class with weight 0 does not count. With a
+// logarithmic utility, a share of 0 has the value −∞.
 func (p *Problem) Utility(i int, shares []float64) float64 {
 	return utility(p.log(i), p.Weights[i*p.Classes:(i+1)*p.Classes], shares)
 }

@@ -13,9 +13,9 @@ func (r *rounds) reset(a *auction) {
 	r.auction, r.values, r.others = a, resize(r.values, a.m), resize(r.others, a.m)
 }
 
-// round updates every job once, in order. Each job uses the new rows of the jobs before it (the paper's
-// algorithms 1 and 2). With damping, a job moves only the part theta of the way to its new row. round returns
-// the largest undamped change of a sub-budget, relative to its job's budget.
+// round updates every job once, in order; each uses the new rows of the jobs before it (the paper's algorithms 1 and
+// 2). With damping, a job moves only the part theta of the way to its new row. round returns the largest undamped
+// change of a sub-budget, relative to its job's budget.
 //
 // Cost: O(n·m); at alpha = 1/2 a square root and two divisions for each entry.
 func (r *rounds) round(theta float64) float64 {
@@ -37,14 +37,13 @@ func (r *rounds) round(theta float64) float64 {
 	return move
 }
 
-// The constant nothing is a limit for the sum of a row's values. If the sum is not above this limit, the row is not
-// changed, because dividing a budget by the sum would overflow. Such a small sum is 0, or comes from bids that have
-// become almost 0.
+// The constant nothing is the sum of a row's values up to which the row is not changed, because dividing a budget by it
+// would overflow. Such a sum is 0, or comes from bids that have become almost 0.
 const nothing = 1e-200
 
 // appraise sets the list values to (∂u/∂s)·s·(1−s) for each class of job i, and the list others to the sum of the
-// powers of all other jobs there. It returns the sum of the list values. If the job has most of a class, it computes
-// 1−s from the sum of the others, because a subtraction would lose digits.
+// powers of all other jobs there. It returns the sum of the values. If the job has most of a class, it computes 1−s
+// from the sum of the others, because a subtraction would lose digits.
 func (r *rounds) appraise(i int) float64 {
 	a, k := r.auction, i*r.auction.m
 	w, p := a.weights[k:k+a.m], a.powers[k:k+a.m]
@@ -88,7 +87,7 @@ func (r *rounds) apply(i int, budget, sum, theta float64) float64 {
 	return most / budget
 }
 
-// roundHalf does the same as round(1) at alpha = 1/2, with one pass over the memory.
+// roundHalf is round(1) at alpha = 1/2, with one pass over the memory.
 func (r *rounds) roundHalf() float64 {
 	a, m, move := r.auction, r.auction.m, 0.0
 	totals, values, others := a.totals[:m], r.values[:m], r.others[:m]
@@ -133,17 +132,16 @@ func (r *rounds) roundHalf() float64 {
 	return move
 }
 
-// Limits of settle: the number of entries visited in all rounds, the number of rounds, and the number of
-// rounds in which the changes must become smaller. If they do not, the rounds go in a circle.
+// These limits are the number of entries visited in all rounds, the number of rounds, and the number of rounds in which
+// the changes must become smaller. If they do not, the rounds go in a circle.
 const (
 	mostVisits  = 1 << 28
 	mostRounds  = 20_000
 	cycleWindow = 200
 )
 
-// settle does rounds until they change nothing. It reports whether this was reached. Above alpha = 1/2 the
-// rounds may go in a circle. If the changes have not become smaller over a number of rounds, each job moves
-// only half as far from then on.
+// settle does rounds until they change nothing, and reports whether it got there. Above alpha = 1/2 the rounds may go
+// in a circle. If the changes have not become smaller over some rounds, each job moves only half as far.
 func (r *rounds) settle() bool {
 	a, theta, least := r.auction, 1.0, math.Inf(1)
 	last := a.passes + min(mostRounds, 100+mostVisits/len(a.weights))

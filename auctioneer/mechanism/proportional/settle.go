@@ -12,9 +12,9 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// Settle charges a job for the slot time that it had. How the job ended does not matter. Slot time after the
-// job was complete for prices never lowers the charge; otherwise a retry in a quiet hour would make a busy
-// hour cheaper. Time that was lost by the site's fault is not charged.
+// Settle charges a job for the slot time that it had, however it ended. Slot time after the job was complete for prices
+// never lowers the charge; otherwise a retry in a quiet hour would make a busy hour cheaper. Time that was lost by the
+// site's fault is not charged.
 func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	if c.contention == nil {
 		return onCompletion(job, end)
@@ -50,14 +50,14 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 	return []mechanism.Payment{p}
 }
 
-// contended converts an amount that was metered at the levels of contention to contended slot time.
+// contended converts an amount metered at the levels of contention to slot time.
 func contended(metered messages.Credits) messages.Duration {
 	return messages.Duration(min(metered, math.MaxInt64/1000)) * 1000
 }
 
-// onCompletion returns the paper's charge: the budget, multiplied by the part of the job's tasks that
-// are complete for prices, rounded half to even to the microcredit. A job owes nothing if the shares
-// that it received until then were worth less than its minimum utility.
+// onCompletion returns the paper's charge: the budget, multiplied by the part of the job's tasks that are complete for
+// prices, rounded half to even to the microcredit. It is 0 if the shares until then were worth less than the minimum
+// utility.
 func onCompletion(job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	p := mechanism.Payment{From: job.Job}
 	switch u := received(job.Bid, end.Shares); {
@@ -72,8 +72,8 @@ func onCompletion(job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	return []mechanism.Payment{p}
 }
 
-// received returns the utility of the average shares that a job received. For classes in which it never had pending
-// tasks, it assumes the same utility for each unit of weight as in the other classes.
+// received returns the utility of a job's average shares. A class in which it never had pending tasks counts like the
+// other classes, for each unit of weight.
 func received(bid *mechanism.Bid, shares []mechanism.Share) float64 {
 	weights, got := make([]float64, len(bid.Weights)), make([]float64, len(bid.Weights))
 	used, all := 0.0, 0.0

@@ -7,9 +7,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// slowFixedPoint solves the auction in the simplest way: in turn, each job moves a little towards the row of the
-// paper's algorithm 2, until no job moves. It computes each 1−s as the sum of the others' shares. It ignores classes
-// without a contest. It takes O(n²·m) for a round, and hundreds to thousands of rounds.
+// slowFixedPoint solves the auction in the simplest way: each job in turn moves a little towards the row of the paper's
+// algorithm 2, until no job moves. It computes each 1−s as the sum of the others' shares. It ignores classes without a
+// contest. It takes O(n²·m) for a round, and hundreds to thousands of rounds.
 func slowFixedPoint(p *Problem, theta float64) ([]float64, bool) {
 	m := p.Classes
 	b := make([]float64, len(p.Weights))
@@ -58,8 +58,7 @@ func slowRow(p *Problem, b []float64, i int) []float64 {
 	return row
 }
 
-// contested draws auctions in which every job wants every class. The budgets differ by up to the given number of
-// orders of magnitude.
+// contested draws auctions in which every job wants every class, with budgets up to some orders of magnitude apart.
 func contested(t *rapid.T, most int, orders float64, alphas ...float64) *Problem {
 	p := &Problem{
 		Alpha:   rapid.SampledFrom(alphas).Draw(t, "alpha"),
@@ -104,8 +103,8 @@ func TestSolveIsTheSlowFixedPoint(t *testing.T) {
 	})
 }
 
-// TestEveryRowIsABestAnswer checks the condition for the best answer directly, at any alpha, with budgets up to 18
-// orders of magnitude apart: one more round must change no row.
+// This is the condition for the best answer, at any alpha, with budgets up to 18 orders of magnitude apart: one more
+// round must change no row.
 func TestEveryRowIsABestAnswer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spread, alphas := rapid.SampledFrom([]float64{1, 5, 18}).Draw(t, "spread"), []float64{0.01, 0.1, 0.3, 0.5, 0.5, 0.6, 0.75, 0.9, 0.95, 0.99}

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// Tolerance is the largest change of a sub-budget, relative to the job's budget, that a further round may cause when
-// the solver stops.
+// Tolerance is the largest change of a sub-budget, relative to the budget, that a further round may cause after the
+// solver stops.
 const Tolerance = 1e-12
 
-// mostAmbiguous is the largest number of entries with which an auction with alpha above 1/2 is solved as if
-// it might have several fixed points; see doc.go.
+// mostAmbiguous is up to how many entries an auction with alpha above 1/2 is solved as if it might have several fixed
+// points; see doc.go.
 const mostAmbiguous = 2048
 
 // Result is an outcome. Its slices belong to the solver, and are valid until its next call.
@@ -21,8 +21,8 @@ type Result struct {
 	Converged  bool
 }
 
-// Solver finds fixed points. Its zero value is ready to use. It keeps its memory: a problem that is no larger than an
-// earlier one is solved without allocation. It is not safe for concurrent use.
+// Solver finds fixed points. Its zero value is ready to use. It keeps its memory: a problem no larger than an earlier
+// one is solved without allocation. It is not safe for concurrent use.
 type Solver struct {
 	auction auction
 	rounds  rounds
@@ -33,22 +33,20 @@ type Solver struct {
 	result  Result
 }
 
-// Solve finds the fixed point of p from the even split. Cost: about 6 passes
-// at alpha = 1/2, each O(n·m²).
+// Solve finds the fixed point of p from the even split. Cost: about 6 passes at alpha = 1/2, each O(n·m²).
 func (s *Solver) Solve(p *Problem) (*Result, error) {
 	return s.solve(p, false)
 }
 
-// Resolve finds the fixed point of p. It starts from the class totals of the previous call. That call may
-// have had other jobs, but must have had the same alpha and classes. The result equals the result of Solve
-// within Tolerance, and takes fewer passes.
+// Resolve finds the fixed point of p from the class totals of the last call, which must have had the same alpha and
+// classes. The result equals that of Solve within Tolerance, and takes fewer passes.
 func (s *Solver) Resolve(p *Problem) (*Result, error) {
 	return s.solve(p, true)
 }
 
-// Rounds does k rounds exactly as in the paper's algorithm 1, with one step of algorithm 2 for each job in
-// turn, starting from the even split. It stops earlier if nothing changes by more than Tolerance. It does not
-// damp circles, and treats classes without a contest like all others.
+// Rounds does k rounds exactly as in the paper's algorithm 1, with one step of algorithm 2 for each job in turn, from
+// the even split. It stops earlier if nothing changes by more than Tolerance. It does not damp circles, and treats all
+// classes alike.
 func (s *Solver) Rounds(p *Problem, k int) (*Result, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -95,7 +93,6 @@ func (s *Solver) solve(p *Problem, warm bool) (*Result, error) {
 	return &s.result, nil
 }
 
-// reset sets the problem and makes room for it.
 func (s *Solver) reset(p *Problem) {
 	s.auction.reset(p)
 	s.rounds.reset(&s.auction)
@@ -104,8 +101,7 @@ func (s *Solver) reset(p *Problem) {
 	s.result = Result{Subbudgets: s.auction.subbudgets, Shares: s.shares}
 }
 
-// fixedPoint solves the auction. If `warm` is true, it starts from the fields of the last outcome. It returns false if
-// it finds no solution.
+// fixedPoint solves the auction, or returns false. If `warm` is true, it starts from the fields of the last outcome.
 func (s *Solver) fixedPoint(warm bool) bool {
 	a, w := &s.auction, &s.newton
 	same := len(w.guess) == a.n // then the jobs are nearly the same, and their multipliers too
@@ -120,8 +116,8 @@ func (s *Solver) fixedPoint(warm bool) bool {
 	return s.fromBids()
 }
 
-// byRounds solves an auction that may have several fixed points. It finds the fixed point that the paper's rounds reach
-// from the even split. If the rounds take too long, Newton's method continues from them.
+// byRounds solves an auction that may have several fixed points. It finds the one that the paper's rounds reach from
+// the even split. If they take too long, Newton's method continues from them.
 func (s *Solver) byRounds() bool {
 	a := &s.auction
 	a.splitEvenly()
@@ -140,8 +136,8 @@ func (s *Solver) byRounds() bool {
 	return s.fromBids()
 }
 
-// fromBids finds the fixed point by Newton's method, starting from the present bids. If these bids are too far away,
-// fromBids first solves with smaller exponents. If float64 has too few digits, it uses numbers with more digits.
+// fromBids finds the fixed point by Newton's method from the present bids. If these are too far away, it first solves
+// with smaller exponents. If float64 has too few digits, it uses more.
 func (s *Solver) fromBids() bool {
 	a, w := &s.auction, &s.newton
 	clear(w.guess)
@@ -162,9 +158,9 @@ func (s *Solver) fromBids() bool {
 	return s.beyondDoubles(reached)
 }
 
-// polish improves the outcome of rounds. The distance of this outcome from the fixed point is about the last change
-// multiplied by 1/(1 − alpha). If alpha is above mostPolished, polish does nothing, because float64 has too few digits.
-// If the improved outcome is far away, it belongs to another fixed point, and is not used.
+// polish improves the outcome of rounds, whose distance from the fixed point is about the last change multiplied by
+// 1/(1 − alpha). Above mostPolished it does nothing, because float64 has too few digits. An improved outcome that is
+// far away belongs to another fixed point, and is not used.
 func (s *Solver) polish() {
 	a := &s.auction
 	if a.alpha < leastPolished || a.alpha > mostPolished {
@@ -186,15 +182,14 @@ func (s *Solver) polish() {
 	s.newton.ready = false
 }
 
-// Limits of polish:
 const (
 	leastPolished, mostPolished = 0.9, 0.9999
 	nearby                      = 1e-7
 )
 
-// climb solves the auction first with a smaller exponent, which is easier, and raises the exponent in steps that
-// Newton's method can follow. Each step divides 1−alpha by a factor; if alpha is 1, the last step goes to 0. It returns
-// the exponent that it reached, with its bids in the field start.
+// climb solves the auction first with a smaller exponent, which is easier, and raises it in steps that Newton's method
+// can follow. Each step divides 1−alpha by a factor; if alpha is 1, the last step goes to 0. It returns the exponent
+// that it reached, with its bids in the field start.
 func (s *Solver) climb() float64 {
 	a, goal := &s.auction, s.auction.p.Alpha
 	a.alpha = min(goal/2, 0.25)
@@ -222,8 +217,8 @@ func (s *Solver) climb() float64 {
 	return at
 }
 
-// atRest reports whether one more round changes nothing. Near alpha = 1, float64 may have too few digits for this test.
-// The field start must have the present bids.
+// atRest reports whether one more round changes nothing. Near alpha = 1, float64 may have too few digits for this. The
+// field start must have the present bids.
 func (s *Solver) atRest() bool {
 	a := &s.auction
 	a.addUp()
@@ -233,8 +228,7 @@ func (s *Solver) atRest() bool {
 	return move <= Tolerance
 }
 
-// beyondDoubles continues with more digits. It starts from the bids in the field start, which are the fixed point at
-// the exponent reached.
+// beyondDoubles continues with more digits from the bids in the field start, the fixed point at the exponent reached.
 func (s *Solver) beyondDoubles(reached float64) bool {
 	a := &s.auction
 	copy(a.subbudgets, s.start)
@@ -271,8 +265,8 @@ func (s *Solver) divide() {
 	}
 }
 
-// uncontested gives each class that only one job wants to this job. The job's whole budget remains for its other
-// classes. If the job wants no other class, its even split remains; money on such a class does not change any share.
+// uncontested gives each class that only one job wants to this job. Its whole budget remains for its other classes.
+// Without others, its even split remains, which changes no share.
 func (s *Solver) uncontested() {
 	a := &s.auction
 	if a.alpha == 0 || a.n == 1 || !slices.Contains(a.contenders, 1) {

@@ -67,8 +67,6 @@ func TestAJobThatWantsNothingChangesNothing(t *testing.T) {
 	})
 }
 
-// TestSharesOfAClassAddUpToOne checks that the shares of each class sum to 1, even for classes that only one job wants,
-// and for classes that no job wants.
 func TestSharesOfAClassAddUpToOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := contested(t, 6, 12, 0, 0.02, 0.3, 0.5, 0.9, 1)

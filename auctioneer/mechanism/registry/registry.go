@@ -1,5 +1,5 @@
-// Package registry lists the mechanisms that a market can name. To add a mechanism, make a directory next to this one,
-// with a function Describe, and add a line to the list.
+// Package registry lists the mechanisms that a market can name. A new mechanism needs a directory next to this one,
+// with a function Describe, and a line in the list.
 package registry
 
 import (
@@ -48,14 +48,14 @@ func index(list ...Describe) map[messages.Name]Describe {
 	return by
 }
 
-// Add adds a mechanism until remove is called. Tests use it to try a mechanism that is not in the list.
+// Add adds a mechanism until remove is called, for tests.
 func Add(d Describe) (remove func()) {
 	name := d(&market.Market{}).Name
 	described[name] = d
 	return func() { delete(described, name) }
 }
 
-// Rows returns the rows of the table of mechanisms in the README: the name, which jobs run, and the price.
+// Rows returns the rows of the README's table of mechanisms: the name, which jobs run, and the price.
 func Rows() (rows []string) {
 	for _, name := range Names(nil) {
 		t := Of(&market.Market{Mechanism: name})
@@ -64,7 +64,7 @@ func Rows() (rows []string) {
 	return rows
 }
 
-// Of returns the traits of a market's mechanism. If there is no such mechanism, it returns zero traits.
+// Of returns the traits of a market's mechanism, or zero traits if there is none.
 func Of(m *market.Market) (t mechanism.Traits) {
 	if d := described[m.Mechanism]; d != nil {
 		t = d(m)
@@ -72,8 +72,8 @@ func Of(m *market.Market) (t mechanism.Traits) {
 	return t
 }
 
-// Names returns, in alphabetical order, the mechanisms for whose traits `is` returns true. If `is` is nil, it returns
-// all mechanisms.
+// Names returns the mechanisms for whose traits `is` returns true, in alphabetical order. If `is` is nil, it returns
+// all.
 func Names(is func(*mechanism.Traits) bool) (out []messages.Name) {
 	for name, d := range described {
 		if t := d(&market.Market{}); is == nil || is(&t) {
@@ -104,8 +104,8 @@ func Make(m market.Market) (mechanism.Mechanism, error) {
 // common lists the fields of a market that every mechanism accepts.
 var common = []string{"name", "mechanism", "classes", "units", "time_limit", "nodes", "max_jobs", "max_tasks", "default_budget", "closed", "allow", "deny", "default_for", "at_once"}
 
-// Check refuses parameters that only other mechanisms use, because the market's own mechanism would silently ignore
-// them. It also refuses unknown modes. It joins the errors; each begins with the field.
+// Check refuses unknown modes, and parameters that only other mechanisms use, because they would silently be ignored.
+// It joins the errors; each begins with the field.
 func Check(m *market.Market) error {
 	var found []error
 	t, v := Of(m), reflect.ValueOf(m).Elem()

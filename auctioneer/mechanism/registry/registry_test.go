@@ -12,8 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestParametersOfOtherMechanisms: a parameter that a market's mechanism does not use must be refused, and an error
-// about a mode must list the mechanism's modes.
+// A parameter that a market's mechanism does not use must be refused. An error about a mode must list the modes.
 func TestParametersOfOtherMechanisms(t *testing.T) {
 	half, second := 0.5, messages.Duration(time.Second)
 	for _, c := range []struct {
@@ -43,8 +42,7 @@ func TestParametersOfOtherMechanisms(t *testing.T) {
 	}
 }
 
-// TestEachMechanismSaysWhatGains: each mechanism must say in Traits.Gains which lies can gain more than the truth, and
-// the page of markets must have the same words.
+// Each mechanism must say in Traits.Gains which lies can gain more than the truth, in the words of the page of markets.
 func TestEachMechanismSaysWhatGains(t *testing.T) {
 	text, err := os.ReadFile("../../../deploy/docs/markets.md")
 	if err != nil {
@@ -61,7 +59,7 @@ func TestEachMechanismSaysWhatGains(t *testing.T) {
 	}
 }
 
-// TestTableOfMechanisms: the table in the README must have the words with which each mechanism describes itself.
+// The table in the README must have the words with which each mechanism describes itself.
 func TestTableOfMechanisms(t *testing.T) {
 	page, err := os.ReadFile("../../../README.md")
 	if err != nil {

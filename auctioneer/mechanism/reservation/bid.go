@@ -15,7 +15,7 @@ type Bid struct {
 	Width    int     // number of nodes; only in a problem with Nodes
 }
 
-// Problem is a period of Horizon granules that is for sale, with the bids for it.
+// Problem is a period of Horizon granules that is for sale, with its bids.
 type Problem struct {
 	Nodes   int // number of nodes, or 0 if every bid takes the whole machine
 	Horizon int
@@ -30,7 +30,7 @@ const (
 
 func (p *Problem) wide() bool { return p.Nodes > 0 }
 
-// Check returns an error if a problem is invalid. The error names the place as in the document of SolveDocument.
+// Check returns an error if a problem is invalid. It names the place as in the document of SolveDocument.
 func (p *Problem) Check() error {
 	if p.Nodes < 0 || p.Nodes > math.MaxInt32 {
 		return casefile.Invalid("N", "must be a number of nodes from 1 to %d, is %d", math.MaxInt32, p.Nodes)
@@ -65,7 +65,6 @@ func (p *Problem) checkBid(place string, bid Bid) error {
 // latest returns the granule by which a bid must end.
 func (p *Problem) latest(i int) int { return min(p.Bids[i].Deadline, p.Horizon) }
 
-// fits reports whether an idle machine could serve a bid.
 func (p *Problem) fits(i int) bool {
 	return p.Bids[i].Length <= p.latest(i) && p.Bids[i].Width <= p.Nodes
 }
@@ -84,7 +83,6 @@ type Outcome struct {
 // Winners returns the served bids, in ascending order.
 func (o *Outcome) Winners() []int { return met(o.Start) }
 
-// met returns the bids that a schedule serves, in ascending order.
 func met(start []int) []int {
 	bids := []int{}
 	for i, at := range start {
@@ -95,8 +93,8 @@ func met(start []int) []int {
 	return bids
 }
 
-// newOutcome makes an outcome. The argument without has, by bid, the highest value of a schedule if the bid is not
-// counted; newOutcome reads it only for winners.
+// newOutcome makes an outcome. The argument without has, by winner, the highest value of a schedule if the bid is not
+// counted.
 func newOutcome(m *money, start []int, value int64, without []int64) *Outcome {
 	o := &Outcome{
 		Value: m.float(value), Start: start,

@@ -6,16 +6,15 @@ import (
 	"slices"
 )
 
-// division divides the machine's nodes into lanes, and gives each bid to one lane that is wide enough, or to no lane.
+// division divides the machine's nodes into lanes, and gives each bid to at most one lane that is wide enough.
 type division struct {
 	widths []int   // by lane, in ascending order
 	bids   [][]int // by lane: its bids
 }
 
-// divide writes the division of candidate c into d. It draws a largest width, such that each order of magnitude has the
-// same probability, and considers only bids up to this width. Each lane has this largest width, or the width of a
-// randomly drawn bid. A bid goes to one of the narrowest lanes that are wide enough, or sometimes to any lane that is
-// wide enough.
+// divide writes the division of candidate c into d. It draws a largest width, with the same probability for each order
+// of magnitude, and considers only bids up to it. Each lane has this width, or that of a random bid. A bid goes to one
+// of the narrowest lanes that are wide enough, or sometimes to any of them.
 func (a *plan) divide(c int, d *division) {
 	r := a.random(c)
 	if a.fixed {
@@ -49,9 +48,8 @@ func (d *division) empty() {
 	}
 }
 
-// divideFixed writes a division that is drawn without looking at bids. In the first division the whole machine is one
-// lane. For each bid it draws a node, and gives the bid to the lane of this node. If the lane is too narrow, the bid is
-// left out.
+// divideFixed draws a division without looking at bids. In the first one the whole machine is one lane. For each bid it
+// draws a node, and gives the bid to the node's lane. If this is too narrow, the bid is left out.
 func (a *plan) divideFixed(c int, d *division, r *rand.Rand) {
 	widest, equal := a.nodes, true
 	if c > 0 {
@@ -79,7 +77,7 @@ func (a *plan) divideFixed(c int, d *division, r *rand.Rand) {
 	}
 }
 
-// draw draws the width of a random bid. If it is above `most` in all tries, draw returns `most`.
+// draw draws the width of a random bid, or returns `most` if all tries are above it.
 func (a *plan) draw(r *rand.Rand, most int) int {
 	const attempts = 20
 	for range attempts {
@@ -90,8 +88,8 @@ func (a *plan) draw(r *rand.Rand, most int) int {
 	return most
 }
 
-// assign gives the bids with a width of at most widest to lanes. The argument loose is the fraction of these bids that
-// may go to wider lanes than they need.
+// assign gives the bids up to the width widest to lanes. The argument loose is the part of them that may go to wider
+// lanes than they need.
 func (a *plan) assign(d *division, widest int, loose float64, r *rand.Rand) {
 	for k := range a.shapes {
 		x := &a.shapes[k]

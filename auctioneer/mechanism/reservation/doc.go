@@ -19,7 +19,7 @@
 // lane that is wide enough, or to none. R has every schedule in which each lane serves its bids one at a time. For each
 // lane, the program for a whole machine finds the best of these schedules. So values only decide which schedule of R is
 // chosen. R itself does not depend on values. With Search.Fixed all candidates are divisions into lanes, drawn without
-// looking at bids. For each index of a bid a lane is drawn. This lane may be too narrow for the bid.
+// looking at bids. For each index of a bid a lane is drawn.
 //
 // NewMechanism makes the mechanism of a live market. When a period begins, it is sold to the bids that have arrived by
 // then.
@@ -31,11 +31,11 @@
 //
 // A task of k slots is a bid of width k, like a gang of k tasks. The timetable counts slots over all nodes. The task
 // starts on time if a single node has k free slots then. This is certain if nodes run no other tasks, or if all bids
-// have the same width and it divides the number of slots of each node. A job on several nodes is a bid for all its slots.
-// It starts on time if as many nodes as it asks for have enough free slots then. Otherwise it may start late. It is still ended
-// when its time is over, and pays the same price. So the truth about widths is best only if tasks can start on time.
-// Measured on 75 jobs of several slots, drawn as in package fifo: declaring the same work on fewer or more slots gains
-// nothing.
+// have the same width and it divides the number of slots of each node. A job on several nodes is a bid for all its
+// slots. It starts on time if as many nodes as it asks for have enough free slots then. Otherwise it may start late. It
+// is still ended when its time is over, and pays the same price. So the truth about widths is best only if tasks can
+// start on time. Measured on 75 jobs of several slots, drawn as in package fifo: declaring the same work on fewer or
+// more slots gains nothing.
 //
 // # Shapes and units
 //
@@ -115,15 +115,15 @@
 //	how many slots are sold, from when until when       no                        yes, not to whom
 //	the price                                           no                        the own alone
 //
-// Owners see everything about their own jobs, operators about all jobs. The true value is the best report, whatever
-// others bid. Before the period begins, replies show only the number of bids. Widths and lengths affect the candidates,
-// so knowing the rivals' widths and lengths could help a liar. A price is computed from losing bids, which are not
-// shown. But a winner with a single rival can compute the rival's bid from the price.
+// Owners see everything about their own jobs, operators about all jobs. Before the period begins, replies show only the
+// number of bids. Widths and lengths affect the candidates, so knowing the rivals' widths and lengths could help a
+// liar. A price is computed from losing bids, which are not shown. But a winner with a single rival can compute the
+// rival's bid from the price.
 //
 // # Changes of a bid
 //
-// No term of a bid may change, because bids are sealed until the period begins. Before that, a job can be cancelled for
-// free, and submitted again.
+// No term of a bid may change, because bids are sealed until the period begins. Until then, a job can be cancelled for
+// free.
 //
 // # Errors
 //

@@ -52,9 +52,8 @@ type perOrder struct {
 	Value    float64 `json:"value"`
 }
 
-// SolveDocument answers a JSON document {"T", "bids": [{"l", "d", "v"}…]} for a whole machine, and solves it exactly.
-// For bids of any width the document also has "N", an "n" for each bid, and "orders": [[…]…] or "search": {"orders",
-// "seed"}.
+// SolveDocument answers a JSON document {"T", "bids": [{"l", "d", "v"}…]} for a whole machine, exactly. For bids of any
+// width the document also has "N", an "n" for each bid, and "orders": [[…]…] or "search": {"orders", "seed"}.
 func SolveDocument(data []byte) (any, error) {
 	in, err := casefile.Read[input](data)
 	if err != nil {

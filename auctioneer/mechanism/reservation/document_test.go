@@ -38,7 +38,7 @@ func TestDocumentRefuses(t *testing.T) {
 	})
 }
 
-// TestNoNumber passes NaN and infinity, which a Go caller can pass but JSON cannot express. They must be refused.
+// NaN and infinity, which JSON cannot express, must be refused.
 func TestNoNumber(t *testing.T) {
 	for _, v := range []float64{math.NaN(), math.Inf(1)} {
 		if _, err := Solve(&Problem{Bids: []Bid{{Value: v}}}); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), "bids[0].v") {
@@ -83,7 +83,7 @@ func TestExtremes(t *testing.T) {
 	}
 }
 
-// TestExactHasALimit: a problem with a table of a trillion cells must be refused.
+// A table of a trillion cells must be refused.
 func TestExactHasALimit(t *testing.T) {
 	p := thesis(1, 2000, 0, 1<<30, 1<<26)
 	if _, err := Solve(p); messages.KindOf(err) != messages.TooLarge || !strings.Contains(err.Error(), "coarser") {
@@ -91,8 +91,7 @@ func TestExactHasALimit(t *testing.T) {
 	}
 }
 
-// TestMoney: decimals must be exact. Even if values are of very different sizes, a payment must be between 0 and the
-// bid.
+// Decimals must be exact. Even with values of very different sizes, a payment must be between 0 and the bid.
 func TestMoney(t *testing.T) {
 	p := &Problem{Horizon: 3, Bids: []Bid{{1, 3, 0.1, 0}, {1, 3, 0.2, 0}, {1, 3, 0.3, 0}, {1, 3, 0.000001, 0}}}
 	o, err := Solve(p)
@@ -106,7 +105,7 @@ func TestMoney(t *testing.T) {
 	}
 }
 
-// bounded does the same as SolveDocument, but refuses large searches, because they take long.
+// bounded is SolveDocument, but refuses large searches.
 func bounded(document []byte) (any, error) {
 	if text := string(document); strings.Contains(text, `"search"`) && len(text) > 150 || strings.Count(text, "0") > 30 {
 		return nil, messages.Errorf(messages.TooLarge, "takes long")
@@ -114,8 +113,8 @@ func bounded(document []byte) (any, error) {
 	return SolveDocument(document)
 }
 
-// FuzzSolveDocument checks that any document gives either an error that blames the sender, or an answer that JSON can
-// encode. Payments must be from 0 to the bid.
+// Any document must give an error that blames the sender, or an answer that JSON can encode. Payments must be from 0 to
+// the bid.
 func FuzzSolveDocument(f *testing.F) {
 	casetest.Fuzz(f, bounded, 1<<20, func(t *testing.T, out *output) {
 		for _, x := range out.Payments {

@@ -19,7 +19,7 @@ func thesis(seed uint64, bids, nodes, horizon, longest int) *Problem {
 	return p
 }
 
-// instance is a kind of problem: with uniform values, or with values that are the size times a lognormal price.
+// instance is a kind of problem: values are uniform, or the size times a lognormal price.
 type instance struct {
 	bids, nodes, horizon, longest int
 	bySize                        bool

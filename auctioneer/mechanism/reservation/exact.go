@@ -4,9 +4,9 @@ import "github.com/candor-grid/candor/messages"
 
 // Limits of the exact program:
 const (
-	// MaxCells bounds the number of bids times the number of granules, and with it the time.
+	// MaxCells bounds the number of bids times the number of granules, and so the time.
 	MaxCells = 1 << 36
-	// MaxMemory bounds the memory of the rows that are kept, in bytes.
+	// MaxMemory bounds the memory of the kept rows, in bytes.
 	MaxMemory = 512 << 20
 )
 
@@ -42,7 +42,7 @@ func (a *lane) check() error {
 		len(a.items), a.horizon)
 }
 
-// starts sets the start of each bid. A bid that the lane does not serve gets Lost.
+// starts sets the start of each bid, or Lost if the lane does not serve it.
 func (a *lane) starts(start []int) {
 	for i := range start {
 		start[i] = Lost

@@ -28,7 +28,7 @@ type golden struct {
 	} `json:"expect"`
 }
 
-// ask solves a case the way the command line does.
+// ask solves a case as the command line does.
 func ask(t testing.TB, c *golden) *output {
 	t.Helper()
 	in := map[string]any{"T": c.T, "bids": c.Bids}

@@ -6,11 +6,10 @@ import (
 	"slices"
 )
 
-// lane is a part of the machine that serves one bid at a time, with the bids that it may serve. Its memory is reused
-// for one problem after another.
+// lane is a part of the machine that serves one bid at a time, with its bids. Its memory is reused for one problem
+// after another.
 //
-// Times are in units of the greatest common divisor of the lengths. Served bids follow one another without gaps, so no
-// other times occur.
+// Times are in units of the greatest common divisor of the lengths: served bids follow one another without gaps.
 type lane struct {
 	items   []item // in the order of deadlines, ties by index
 	unit    int
@@ -23,7 +22,6 @@ type lane struct {
 	prefix []int64
 }
 
-// item is a bid of a lane.
 type item struct {
 	bid              int // position in Problem.Bids
 	length, deadline int
@@ -31,7 +29,7 @@ type item struct {
 	start            int // its start in the problem's time, or Lost
 }
 
-// gather puts those bids into the lane that can be served and have a positive value.
+// gather puts the bids into the lane that can be served and have a positive value.
 func (a *lane) gather(p *Problem, m *money, bids []int) {
 	a.items, a.unit, a.horizon = a.items[:0], 0, 0
 	for _, i := range bids {
@@ -74,8 +72,8 @@ func (a *lane) before(k int) int {
 }
 
 // suffix computes the suffix rows from back to front, keeps one row of each block, and returns the value of the best
-// schedule. Entry t of row k is the highest value of the items from k on, if the first of them that is served starts
-// at t. It is computed for t up to before(k).
+// schedule. Entry t of row k is the highest value of the items from k on, if the first served one starts at t, for t up
+// to before(k).
 func (a *lane) suffix() int64 {
 	a.row = zeros(a.row, a.horizon+1)
 	count := len(a.items)/a.block + 1
@@ -113,9 +111,9 @@ func (a *lane) prepend(k int) {
 	}
 }
 
-// trace goes through the items from front to back, block by block, and sets which items are served and when. An item is
+// trace goes through the items from front to back, block by block, and sets which are served and when. An item is
 // served if this gives a strictly higher value. If the argument without is not nil, trace sets it, for each served bid,
-// to the value of the best schedule that does not serve the bid.
+// to the value of the best schedule without the bid.
 func (a *lane) trace(without []int64) {
 	if without != nil {
 		a.prefix = zeros(a.prefix, a.horizon+1)
@@ -159,8 +157,7 @@ func (a *lane) unfold(from int) {
 }
 
 // append adds item k to the prefix row, in place. Entry t of the row is the highest value of the items so far, if the
-// last one that is served ends by t. Entries are set for t up to the last deadline so far; for later t the value does
-// not rise.
+// last served one ends by t. Entries are set for t up to the last deadline so far; later the value does not rise.
 func (a *lane) append(k int) {
 	x := &a.items[k]
 	last := a.before(k)
@@ -173,8 +170,7 @@ func (a *lane) append(k int) {
 	}
 }
 
-// combine returns the highest value of a prefix that ends at some time plus a suffix that starts at the same
-// time.
+// combine returns the highest value of a prefix plus a suffix that starts when the prefix ends.
 func combine(prefix, suffix []int64) (best int64) {
 	suffix = suffix[:len(prefix)]
 	for t, x := range prefix {
@@ -183,7 +179,7 @@ func combine(prefix, suffix []int64) (best int64) {
 	return best
 }
 
-// zeros returns a slice of n zeros. It uses the memory of s if it is large enough.
+// zeros returns a slice of n zeros, in the memory of s if it is large enough.
 func zeros(s []int64, n int) []int64 {
 	if cap(s) < n {
 		return make([]int64, n)

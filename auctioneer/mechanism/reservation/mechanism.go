@@ -18,7 +18,7 @@ const (
 	defaultCandidates = 2000
 )
 
-// Mechanism runs a live market. It remembers what was sold to a job until the job is settled. It repeats its orders
+// Mechanism runs a live market. It remembers what was sold to a job until the job is settled, and repeats its orders
 // until they are carried out.
 type Mechanism struct {
 	period     time.Duration // length of the time that is sold in one auction; periods are counted from the Unix epoch
@@ -28,7 +28,6 @@ type Mechanism struct {
 	rounds     map[messages.JobID]*round
 }
 
-// round is what the auction decided about a job.
 type round struct {
 	won    bool
 	start  messages.Time
@@ -59,8 +58,7 @@ func NewMechanism(m marketmsg.Market) (*Mechanism, error) {
 
 var _ mechanism.Mechanism = (*Mechanism)(nil)
 
-// Admit refuses a bid that this mechanism cannot compare with other bids, or that its auction could not
-// serve.
+// Admit refuses a bid that this mechanism cannot compare with other bids, or that its auction could not serve.
 func (c *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	slots := 0
 	if len(view.Classes) > 0 {
@@ -84,7 +82,6 @@ func (c *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 
 func (c *Mechanism) micros(d time.Duration) messages.Time { return messages.Time(d / time.Microsecond) }
 
-// startOf returns the start of the period that contains the instant t.
 func (c *Mechanism) startOf(t messages.Time) messages.Time {
 	period := c.micros(c.period)
 	return t - (t%period+period)%period
@@ -100,8 +97,8 @@ func (c *Mechanism) granules(from, to messages.Time) int {
 	return int(max(0, to-from) / c.micros(c.granule))
 }
 
-// Allocate holds the auction for the period that has begun, among the bids that arrived before it. It repeats orders
-// that are not carried out yet. The price is the sum of the payments of all winners of the auction, in credits.
+// Allocate holds the auction for the period that has begun, among the bids that arrived before. It repeats orders that
+// are not carried out. The price is the sum of all winners' payments, in credits.
 func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	a := &mechanism.Allocation{Weights: make([][]float64, len(view.Jobs)), Prices: make([]float64, len(view.Classes))}
 	if bids := c.bidders(view); len(bids) > 0 {
@@ -111,7 +108,7 @@ func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	return a
 }
 
-// bidders returns the jobs in the auction: all jobs that began to wait before the period.
+// bidders returns the jobs that began to wait before the period.
 func (c *Mechanism) bidders(view *mechanism.View) []*mechanism.Job {
 	var bids []*mechanism.Job
 	begin := c.startOf(view.Now)
@@ -123,8 +120,7 @@ func (c *Mechanism) bidders(view *mechanism.View) []*mechanism.Job {
 	return bids
 }
 
-// auction sells the rest of the period, from the next granule on. It sells only slots that no job has and that were not
-// sold before.
+// auction sells the rest of the period, from the next granule on: slots that no job has and that were not sold before.
 func (c *Mechanism) auction(view *mechanism.View, bids []*mechanism.Job) {
 	granule := c.micros(c.granule)
 	begin := c.startOf(view.Now)
@@ -150,9 +146,8 @@ func (c *Mechanism) auction(view *mechanism.View, bids []*mechanism.Job) {
 	}
 }
 
-// The function open returns how many of the free slots can be sold in a period, and until when. Slots that a
-// maintenance window takes away in the period are not sold. If this leaves no slot, all free slots are sold until the
-// first window begins.
+// The function open returns how many of the free slots can be sold in a period, and until when. Slots that maintenance
+// takes away in the period are not sold. If this leaves none, all free slots are sold until the first window begins.
 func open(view *mechanism.View, begin, end messages.Time, free int) (int, messages.Time) {
 	closed, first := 0, end
 	for _, w := range view.Classes[0].Closings {
@@ -166,9 +161,8 @@ func open(view *mechanism.View, begin, end messages.Time, free int) (int, messag
 	return free, first
 }
 
-// solve finds a schedule. If every bid takes the whole machine, it finds the best schedule. If widths differ, or if
-// finding the best schedule would take too long, it searches for a good schedule. This choice depends only on the
-// widths, and on the numbers of bids and granules.
+// solve finds the best schedule if every bid takes the whole machine. If widths differ, or that would take too long, it
+// searches for a good one. This choice depends only on the widths, and on the numbers of bids and granules.
 func (c *Mechanism) solve(p *Problem, seed uint64) (*Outcome, error) {
 	if p.Nodes == 0 {
 		o := &Outcome{Start: slices.Repeat([]int{Lost}, len(p.Bids)), Without: make([]float64, len(p.Bids)), Payments: make([]float64, len(p.Bids))}
@@ -198,8 +192,8 @@ func (p *Problem) whole() *Problem {
 	return out
 }
 
-// free returns how many slots can be sold from the instant begin on. Slots that a job has, or that were sold before,
-// cannot be sold, unless the time of that job or sale is over by then.
+// free returns how many slots can be sold from the instant begin on: slots that no job has and that were not sold, or
+// whose time is over by then.
 func (c *Mechanism) free(view *mechanism.View, begin messages.Time) int {
 	free := view.Classes[0].Slots
 	for _, job := range view.Jobs {
@@ -212,8 +206,7 @@ func (c *Mechanism) free(view *mechanism.View, begin messages.Time) int {
 	return min(max(0, free), math.MaxInt32)
 }
 
-// lateness is the longest time for which a job may run beyond its reserved time. Messages take time, so the job may
-// have started late.
+// lateness is how long a job may run beyond its reserved time. Messages take time, so it may have started late.
 const lateness = messages.Duration(time.Second)
 
 // The method over returns when the reserved time of a running job is over.

@@ -35,8 +35,7 @@ func bid(id messages.JobID, value messages.Credits, hours, deadline int, width i
 	}
 }
 
-// TestADay follows bids through the day: they are sealed, served or not, run, and settled. The job that wins must pay
-// the value of the job that loses.
+// Bids are sealed, served or not, run, and settled. The winner must pay the value of the loser.
 func TestADay(t *testing.T) {
 	for _, widths := range [][3]int{{8, 8, 8}, {8, 7, 8}} { // solved exactly, and by search
 		c := market(t)
@@ -98,8 +97,7 @@ func settleADay(t *testing.T, c *Mechanism, view *mechanism.View, start messages
 	}
 }
 
-// TestTooManyGranulesAreSearched: with many granules the best schedule would take too long to find. A good
-// schedule must still be sold.
+// With many granules the best schedule would take too long to find. A good one must still be sold.
 func TestTooManyGranulesAreSearched(t *testing.T) {
 	c, err := NewMechanism(marketmsg.Market{Name: "night", Mechanism: "reservation", Classes: []messages.Name{"cpu"},
 		Cycle: messages.Duration(24 * time.Hour), Granule: messages.Duration(100 * time.Millisecond), Orders: 50})
@@ -123,7 +121,6 @@ func TestTooManyGranulesAreSearched(t *testing.T) {
 	}
 }
 
-// TestANewLeaderDecidesAlike gives a new mechanism the same view. The new mechanism must decide the same.
 func TestANewLeaderDecidesAlike(t *testing.T) {
 	view := &mechanism.View{Now: day, Classes: []mechanism.Class{{Name: "cpu", Slots: 8}}}
 	for i := range 30 {
@@ -165,8 +162,8 @@ func TestConfigRefuses(t *testing.T) {
 	}
 }
 
-// TestMaintenanceIsNotSold: slots that maintenance takes away in a period must not be sold in this period. If
-// maintenance takes all slots away, the time before the maintenance must be sold.
+// Slots that maintenance takes away in a period must not be sold. If it takes all slots, the time before it must be
+// sold.
 func TestMaintenanceIsNotSold(t *testing.T) {
 	for _, c := range []struct {
 		closing      mechanism.Closing

@@ -2,16 +2,16 @@ package reservation
 
 import "math"
 
-// money converts values to whole numbers of a common unit, so that sums and differences are exact in any order. So
-// rounding never makes a payment larger than the value or smaller than zero.
+// money converts values to whole numbers of a common unit, so that sums are exact in any order. So no payment is larger
+// than the value or smaller than zero.
 type money struct {
 	amounts []int64
 	decimal float64 // number of units in 1; if 0, binary is used
 	binary  int     // 1 has 2^binary units
 }
 
-// newMoney chooses the unit. It is 1 or a millionth if all values are multiples of it and their sum is below 2^62
-// units. Otherwise it is a power of two, such that the sum has 61 bits, and values are rounded down.
+// newMoney chooses the unit: 1 or a millionth if all values are multiples of it and their sum is below 2^62 units.
+// Otherwise it is a power of two, such that the sum has 61 bits, and values are rounded down.
 func newMoney(bids []Bid) *money {
 	for _, per := range []float64{1, 1e6} {
 		if m := (&money{decimal: per}); m.take(bids) {
@@ -30,7 +30,7 @@ func newMoney(bids []Bid) *money {
 	return m
 }
 
-// take converts the values to units. It returns false if some value is not a whole number of the decimal unit.
+// take converts the values to units, or returns false if one is not a whole number of the decimal unit.
 func (m *money) take(bids []Bid) bool {
 	sum := 0.0
 	for _, bid := range bids {

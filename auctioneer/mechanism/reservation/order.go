@@ -7,15 +7,14 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/profile"
 )
 
-// Placement is the schedule that an order gives. The bids are placed one by one into their earliest windows, and
-// dropped if a window ends too late.
+// Placement is the schedule of an order: bids are placed one by one into their earliest windows, and dropped if a
+// window ends too late.
 type Placement struct {
 	Start    []int // by bid; Lost if dropped
 	Accepted []int // in ascending order
 	Value    float64
 }
 
-// placer makes schedules from orders.
 type placer struct {
 	problem *Problem
 	profile *profile.Profile
@@ -28,7 +27,7 @@ func newPlacer(p *Problem) *placer {
 }
 
 // place plans the bids of an order one after another and sets start. A bid of length 0 starts where its nodes are free
-// at one instant, and occupies no nodes.
+// at one instant, and occupies none.
 func (a *placer) place(order []int) {
 	a.profile.Reset(a.problem.Nodes)
 	for _, i := range order {

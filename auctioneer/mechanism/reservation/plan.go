@@ -5,8 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// plan determines the candidates. It is made from the lengths, deadlines and widths of the bids, and does not use their
-// values.
+// plan determines the candidates from the lengths, deadlines and widths of the bids, and not from their values.
 type plan struct {
 	nodes  int
 	seed   uint64
@@ -39,8 +38,7 @@ func newPlan(p *Problem, seed uint64) *plan {
 	return a
 }
 
-// newFixedPlan makes a plan in which all candidates consist of lanes. It depends on the number of bids, but not on
-// their declarations.
+// newFixedPlan makes a plan of lanes only. It depends on the number of bids, but not on their declarations.
 func newFixedPlan(p *Problem, seed uint64) *plan {
 	a := &plan{nodes: p.Nodes, seed: seed, stride: 1, fixed: true}
 	for i, bid := range p.Bids {
@@ -49,7 +47,7 @@ func newFixedPlan(p *Problem, seed uint64) *plan {
 	return a
 }
 
-// The lanes of a candidate take about as long as one order for each rowsPerPlacement granules of the horizon.
+// A candidate of lanes takes about as long as one order for each rowsPerPlacement granules of the horizon.
 const rowsPerPlacement, maxStride = 400, 64
 
 func (a *plan) isOrder(c int) bool { return c%a.stride != a.stride-1 }
@@ -96,7 +94,7 @@ func (a *plan) order(c int, s *sorter) []int {
 	return s.order
 }
 
-// sorter sorts positions by keys, in buckets. Positions in the same bucket keep their order.
+// sorter sorts positions by keys, in buckets, which keep their order.
 type sorter struct {
 	keys  []float64
 	slot  []uint16

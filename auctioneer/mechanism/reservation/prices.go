@@ -7,8 +7,8 @@ type ledger struct {
 	best    int64 // value of the best schedule
 	which   int   // the lowest number of a candidate with this value, or −1 if none yet
 	start   []int // starts of the best schedule
-	// without[i] is the highest value so far if bid i is not counted. Before settle only schedules that do not serve
-	// bid i count, afterwards all schedules.
+	// without[i] is the highest value so far if bid i is not counted. Before settle only schedules without bid i count,
+	// afterwards all.
 	without []int64
 }
 
@@ -25,8 +25,8 @@ func (l *ledger) value(start []int) (sum int64) {
 	return sum
 }
 
-// add adds a schedule, or the best one of several schedules. It raises without[i] for each bid i that the schedule
-// does not serve. For several schedules without[i] is only a lower bound if i is served.
+// add adds a schedule, or the best one of several. It raises without[i] for each bid i that the schedule does not
+// serve. For several schedules without[i] is only a lower bound if i is served.
 func (l *ledger) add(which int, value int64, start []int) {
 	if value > l.best || value == l.best && which < l.which {
 		l.best, l.which = value, which
@@ -53,8 +53,7 @@ func (l *ledger) join(other *ledger) {
 	}
 }
 
-// settle also counts the best schedule for the bids that it serves, with the bid's value subtracted. So no price is
-// below zero.
+// settle also counts the best schedule for the bids that it serves, less the bid's value. So no price is below zero.
 func (l *ledger) settle() {
 	l.best = max(l.best, 0)
 	for i, at := range l.start {

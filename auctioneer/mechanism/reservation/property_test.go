@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// gain tries false reports of the value of bid i, and returns the largest gain of a report over the truth. The payoff
-// of bid i is its true value if it is served, less its payment.
+// gain returns the largest gain of a false report of bid i's value over the truth. The payoff of a bid is its true
+// value if it is served, less its payment.
 func gain(t *testing.T, p *Problem, i int, solve func(*Problem) (*Outcome, error)) float64 {
 	t.Helper()
 	payoff := func(report float64) float64 {
@@ -35,8 +35,8 @@ func gain(t *testing.T, p *Problem, i int, solve func(*Problem) (*Outcome, error
 	return best - truth
 }
 
-// TestNoMisreportOfValuePays tries reports between, at and beyond the values of the others, for bids of any width. No
-// report may gain. With decimal values, not even a gain as small as a rounding error is allowed.
+// Reports are between, at and beyond the values of the others, for bids of any width. None may gain. With decimal
+// values, not even a rounding error is allowed.
 func TestNoMisreportOfValuePays(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	for k := range 150 {
@@ -69,7 +69,6 @@ func TestNoMisreportOfValuePays(t *testing.T) {
 	}
 }
 
-// TestCandidatesIgnoreValues: the candidates must be the same, whatever values are reported.
 func TestCandidatesIgnoreValues(t *testing.T) {
 	p := thesis(5, 60, 8, 50, 12)
 	q := *p
@@ -94,8 +93,7 @@ func TestCandidatesIgnoreValues(t *testing.T) {
 	}
 }
 
-// TestDivisionsAreFeasible: the widths of the lanes must sum to the machine, and each bid must be in at most one
-// lane, which is wide enough.
+// The widths of the lanes must sum to the machine, and each bid must be in at most one lane, which is wide enough.
 func TestDivisionsAreFeasible(t *testing.T) {
 	p := thesis(6, 200, 37, 50, 12)
 	plan := newPlan(p, 1)
@@ -118,7 +116,6 @@ func TestDivisionsAreFeasible(t *testing.T) {
 	}
 }
 
-// TestWorkersDoNotMatter: one goroutine and many must give the same result.
 func TestWorkersDoNotMatter(t *testing.T) {
 	p := thesis(7, 150, 16, 60, 12)
 	var first *Result
@@ -136,9 +133,8 @@ func TestWorkersDoNotMatter(t *testing.T) {
 	}
 }
 
-// TestSearchIsBetterThanRandomOrders: if there are many more bids than can be served, a tenth of the candidates must
-// be worth more than the random orders of the thesis, with both kinds of values. More candidates must never be worth
-// less.
+// If there are many more bids than can be served, a tenth of the candidates must be worth more than the random orders
+// of the thesis, with both kinds of values. More candidates must never be worth less.
 func TestSearchIsBetterThanRandomOrders(t *testing.T) {
 	for _, c := range []instance{{400, 64, 96, 16, false}, {400, 64, 96, 16, true}, {200, 8, 96, 16, true}} {
 		p := c.problem(2)
@@ -158,7 +154,6 @@ func TestSearchIsBetterThanRandomOrders(t *testing.T) {
 	}
 }
 
-// best returns the highest value of any schedule of six bids, by trying all orders.
 func best(p *Problem) (value float64) {
 	order := all(len(p.Bids))
 	var permute func(k int)
@@ -183,7 +178,6 @@ func best(p *Problem) (value float64) {
 	return value
 }
 
-// TestSearchAgainstOptimum: with few bids the search must nearly always find the best schedule.
 func TestSearchAgainstOptimum(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
 	found, ratio := 0, 0.0
@@ -212,7 +206,6 @@ func TestSearchAgainstOptimum(t *testing.T) {
 	}
 }
 
-// TestPermutation: the order of the bids in the problem must not change the value.
 func TestPermutation(t *testing.T) {
 	r := rand.New(rand.NewPCG(10, 10))
 	for range 300 {
@@ -235,7 +228,7 @@ func TestPermutation(t *testing.T) {
 	}
 }
 
-// TestScaling changes the granule and the unit of money. The outcome must change by the same factors only.
+// Another granule or unit of money must change the outcome by the same factors only.
 func TestScaling(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 11))
 	for range 300 {
@@ -260,9 +253,8 @@ func TestScaling(t *testing.T) {
 	}
 }
 
-// TestTwoWhoOverstateTogetherPayNothing is the example of section 8.4 of the thesis. A rival values the whole
-// period at 10, and two others value half of it at 4 each. Each of the two alone loses by overstating. If
-// both say 1,000, they are served, and pay nothing.
+// This is the example of section 8.4 of the thesis. A rival values the whole period at 10, and two others value half of
+// it at 4 each. Each of the two alone loses by overstating. If both say 1,000, they are served, and pay nothing.
 func TestTwoWhoOverstateTogetherPayNothing(t *testing.T) {
 	payoffs := func(a, b float64) (of [2]float64) {
 		o, err := Solve(&Problem{Horizon: 10, Bids: []Bid{{Length: 5, Deadline: 10, Value: a}, {Length: 5, Deadline: 10, Value: b}, {Length: 10, Deadline: 10, Value: 10}}})

@@ -13,14 +13,12 @@ import (
 
 // Search says how long to search for a schedule of bids of any width.
 type Search struct {
-	// Candidates is the number of candidates to try. On average, each takes about as long as making the schedule of
-	// one order.
+	// Candidates is the number of candidates to try. On average, each takes about as long as one order.
 	Candidates int
 	Seed       uint64
 	// Workers is the number of goroutines to use; 0 means one for each processor. It does not change the result.
 	Workers int
-	// Fixed means that candidates do not depend on declarations, so that it is best for a bidder to declare the truth
-	// about everything.
+	// Fixed means that candidates do not depend on declarations, so that the truth about everything is best.
 	Fixed bool
 }
 
@@ -34,8 +32,8 @@ type Result struct {
 	Kind string // "order" or "lanes"
 }
 
-// Find searches for a schedule with a high value, among candidates that are fixed without looking at values. It
-// computes the prices over these candidates. More candidates give a better schedule.
+// Find searches for a schedule with a high value, among candidates that do not depend on values, and computes the
+// prices over these. More candidates give a better schedule.
 func Find(p *Problem, s Search) (*Result, error) {
 	if !p.wide() {
 		return nil, messages.Errorf(messages.Invalid, "N: a search is for bids of any width: give the number of nodes")
@@ -89,7 +87,7 @@ func (f *finder) run() *ledger {
 	return l
 }
 
-// each calls work for each worker, and waits until all calls have returned.
+// each calls work for each worker, and waits for all.
 func (f *finder) each(work func(w int, t *trial)) {
 	var group sync.WaitGroup
 	for w, t := range f.trials {
@@ -109,9 +107,9 @@ func (f *finder) try() {
 	})
 }
 
-// price computes, for each winner, the highest value without this winner. For candidates that are orders, this value is
-// already known. Candidates made of lanes are solved again if they can change a price. Those with the highest values
-// come first, because after them few others can change a price.
+// price computes, for each winner, the highest value without this winner. For orders it is already known. Candidates of
+// lanes are solved again if they can change a price. Those with the highest values come first, because after them few
+// others can.
 func (f *finder) price(l *ledger) {
 	l.settle()
 	worths := slices.Concat(f.worths...)

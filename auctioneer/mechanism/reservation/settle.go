@@ -7,8 +7,8 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// direct repeats orders that are not carried out yet, and gives weight to the jobs whose reserved time has come. It
-// sets Wake to the next reserved time of a job, or to the start of the next period.
+// direct repeats orders that are not carried out, and gives weight to the jobs whose reserved time has come. It sets
+// Wake to the next reserved time, or to the start of the next period.
 func (c *Mechanism) direct(view *mechanism.View, a *mechanism.Allocation) {
 	a.Wake = c.startOf(view.Now) + c.micros(c.period)
 	total := 0
@@ -41,9 +41,9 @@ func (c *Mechanism) direct(view *mechanism.View, a *mechanism.Allocation) {
 	}
 }
 
-// Settle charges a winner its price. How the job ended does not matter, because the time that the job bought could not
-// be sold to others. A job owes nothing if it failed before it could start, or did not win. A loser is settled twice:
-// when it is discarded, and when it has ended.
+// Settle charges a winner its price, however the job ended, because its time could not be sold to others. A job owes
+// nothing if it failed before it could start, or did not win. A loser is settled twice: when it is discarded, and when
+// it has ended.
 func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	r := c.rounds[job.Job]
 	delete(c.rounds, job.Job)
@@ -69,8 +69,8 @@ const (
 	WaitingForAuction = "WaitingForAuction" // its auction is at the start of the next period
 )
 
-// Explain says how a job stands, and what would change that. It gives no number that is computed from the bids of
-// others, except for the price that the job pays.
+// Explain says how a job stands, and what would change that. Of the numbers that are computed from other bids, it gives
+// only the price that the job pays.
 func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	r := c.rounds[job.Job]
 	switch {

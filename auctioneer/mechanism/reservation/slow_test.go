@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// small draws a problem with few bids. It may have ties, zeros, and bids that cannot be served.
+// small draws a problem with few bids, maybe with ties, zeros, and bids that cannot be served.
 func small(r *rand.Rand, bids int, nodes int) *Problem {
 	p := &Problem{Nodes: nodes, Horizon: r.IntN(20)}
 	scale := []float64{1, 0.01, 1. / 3}[r.IntN(3)]
@@ -24,8 +24,7 @@ func small(r *rand.Rand, bids int, nodes int) *Problem {
 	return p
 }
 
-// meets reports whether all bids of a set can be served on a whole machine, one after the other in the order of
-// deadlines.
+// meets reports whether a whole machine can serve all bids of a set in the order of deadlines.
 func meets(p *Problem, set int) bool {
 	var bids []Bid
 	for i, b := range p.Bids {
@@ -43,7 +42,7 @@ func meets(p *Problem, set int) bool {
 	return true
 }
 
-// bestSubset returns the highest value of a set of bids that can be served. It tries all sets without the given bid.
+// bestSubset returns the highest value of a set of bids that can be served, without the given bid.
 func bestSubset(p *Problem, without int) float64 {
 	best := 0.0
 	for set := range 1 << len(p.Bids) {
@@ -116,8 +115,8 @@ func checkSchedule(t *testing.T, p *Problem, o *Outcome) {
 	}
 }
 
-// TestBlocksDoNotMatter solves problems of a few hundred bids, which take many blocks of rows. The value without a
-// winner must be the value of the problem without its bid.
+// A few hundred bids take many blocks of rows. The value without a winner must be the value of the problem without its
+// bid.
 func TestBlocksDoNotMatter(t *testing.T) {
 	p := thesis(3, 300, 0, 200, 30)
 	o, err := Solve(p)
@@ -137,7 +136,6 @@ func TestBlocksDoNotMatter(t *testing.T) {
 	}
 }
 
-// firstFit makes the schedule of an order in the simplest way.
 func firstFit(p *Problem, order []int) []int {
 	free, start := slices.Repeat([]int{p.Nodes}, p.Horizon+1), slices.Repeat([]int{Lost}, len(p.Bids))
 	for _, i := range order {
@@ -177,8 +175,8 @@ func TestOrdersAreSlow(t *testing.T) {
 				want, first = placed[i].Value, i
 			}
 		}
-		// If values are thirds, rounding decides which schedules tie. So the test checks which order is chosen only if
-		// values are decimals.
+		// If values are thirds, rounding decides which schedules tie. So the chosen order is checked only for decimal
+		// values.
 		if decimal := newMoney(p.Bids).decimal > 0; o.Value != want || placed[best].Value != want || decimal && best != first {
 			t.Fatalf("%d: order %d of %v, want %d of %v", k, best, o.Value, first, want)
 		}
@@ -190,7 +188,6 @@ func TestOrdersAreSlow(t *testing.T) {
 	}
 }
 
-// withoutSlowly returns the highest value of the same schedules if the value of bid i is not counted.
 func withoutSlowly(p *Problem, placed []Placement, i int) (best float64) {
 	for _, x := range placed {
 		value := x.Value
@@ -202,8 +199,7 @@ func withoutSlowly(p *Problem, placed []Placement, i int) (best float64) {
 	return best
 }
 
-// TestFindIsSlow compares a search with findSlowly. The value of the search, and its value without each winner, must be
-// equal to the results of findSlowly.
+// The value of the search, and its value without each winner, must equal those of findSlowly.
 func TestFindIsSlow(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for k := range 200 {
@@ -225,8 +221,7 @@ func TestFindIsSlow(t *testing.T) {
 	}
 }
 
-// findSlowly returns the value of the best candidate if the value of one bid is not counted. It tries all sets of
-// bids in each lane.
+// findSlowly returns the value of the best candidate without one bid. It tries all sets of bids in each lane.
 func findSlowly(p *Problem, s Search, without int) (best float64) {
 	plan := newPlan(p, s.Seed)
 	counted := *p

@@ -1,6 +1,6 @@
 package reservation
 
-// trial tries candidates, one after the other, and uses the same memory for all.
+// trial tries candidates, one after the other, in the same memory.
 type trial struct {
 	problem *Problem
 	plan    *plan
@@ -43,8 +43,8 @@ func (t *trial) lanes(c int, start []int) (value int64) {
 	return value
 }
 
-// price raises without[i], for each bid i that the best schedule serves, to the value that this candidate has if bid i
-// is not served. For each bid only one lane of the candidate changes.
+// price raises without[i], for each bid i that the best schedule serves, to this candidate's value without bid i. For
+// each bid only one lane changes.
 func (t *trial) price(w worth, best []int, without []int64) {
 	t.plan.divide(w.candidate, &t.cut)
 	for _, bids := range t.cut.bids {

@@ -48,7 +48,6 @@ func draw(t *rapid.T, widest int) *rigid.Instance {
 	return in
 }
 
-// forAll checks a property for every scheduler.
 func forAll(t *testing.T, widest int, property func(t *rapid.T, in *rigid.Instance, schedule scheduler)) {
 	for name, schedule := range all {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +89,6 @@ func TestCapacityIsNeverExceeded(t *testing.T) {
 	})
 }
 
-// TestSerialWorkIsConserved: no node may be idle while a job of width 1 waits.
 func TestSerialWorkIsConserved(t *testing.T) {
 	forAll(t, 1, func(t *rapid.T, in *rigid.Instance, schedule scheduler) {
 		s := run(t, schedule, in)
@@ -110,7 +108,6 @@ func TestSerialWorkIsConserved(t *testing.T) {
 	})
 }
 
-// TestScaling doubles all times. All starts and ends must be doubled.
 func TestScaling(t *testing.T) {
 	past := func(in *rigid.Instance) (*rigid.Schedule, error) { return fairshare.Schedule(in, 16) }
 	forAll(t, 6, func(t *rapid.T, in *rigid.Instance, schedule scheduler) {
@@ -132,7 +129,7 @@ func TestScaling(t *testing.T) {
 	})
 }
 
-// TestPermutation: if no two jobs are submitted at the same time, the order of the input must not matter.
+// If no two jobs are submitted at the same time, the order of the input must not matter.
 func TestPermutation(t *testing.T) {
 	forAll(t, 6, func(t *rapid.T, in *rigid.Instance, schedule scheduler) {
 		for i := range in.Jobs {
@@ -174,8 +171,7 @@ func TestExtremes(t *testing.T) {
 	}
 }
 
-// load makes an instance of n jobs for 256 nodes. Their work is the argument rate times the work that the nodes can do
-// while jobs arrive.
+// load makes an instance of n jobs for 256 nodes. Their work is rate times what the nodes can do while jobs arrive.
 func load(n int, rate float64) *rigid.Instance {
 	rng := rand.New(rand.NewPCG(11, uint64(n)))
 	in, now := &rigid.Instance{Nodes: 256, Jobs: make([]rigid.Job, n), Weights: slices.Repeat([]float64{1}, 50)}, 0.0
@@ -195,7 +191,7 @@ func load(n int, rate float64) *rigid.Instance {
 	return in
 }
 
-// TestManyJobs runs 200,000 jobs on a machine that gets more work than it can do.
+// The machine gets more work than it can do.
 func TestManyJobs(t *testing.T) {
 	in := load(200_000, 1.05)
 	for _, name := range []string{"fifo", "easy"} {

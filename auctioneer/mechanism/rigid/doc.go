@@ -1,5 +1,5 @@
 // Package rigid simulates a machine with jobs that each need a fixed number of nodes at the same time. A policy decides
-// when each job starts. The mechanisms fifo, fairshare and backfill use this package.
+// when each job starts.
 //
 // # Model
 //
@@ -24,7 +24,7 @@
 // "utilisation", "mean_flow", "mean_bsd", and with a price "payments" and "revenue". A job pays the price of what it
 // used, at most its budget. Without an estimate, the runtime is the estimate. The weight is the weight of the user, and
 // must be the same in all jobs of a user; without it, it is 1. Jobs without a user belong to the user "". Keys that a
-// mechanism does not use are checked and have no effect, so the same document works for all of them.
+// mechanism does not use are checked and have no effect.
 //
 // # Errors
 //

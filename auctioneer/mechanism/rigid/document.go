@@ -32,7 +32,6 @@ type Output struct {
 	*bill
 }
 
-// bill has the payments of the jobs at a posted price.
 type bill struct {
 	Payments []float64 `json:"payments"`
 	Revenue  float64   `json:"revenue"`

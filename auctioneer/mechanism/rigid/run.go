@@ -21,7 +21,7 @@ type Expecting interface {
 	Policy
 	// Outlive tells the policy that a job still runs at its expected end. The argument until is its new expected end.
 	Outlive(m *Machine, job int, until float64)
-	// Next returns when to call Decide if no event happens before. +Inf means never.
+	// Next returns when to call Decide without an event; +Inf means never.
 	Next() float64
 }
 
@@ -37,7 +37,7 @@ type Machine struct {
 	expected  []float64 // by job: expected total time
 }
 
-// Run runs an instance with a policy. It checks the instance first.
+// Run checks an instance, and runs it with a policy.
 func Run(in *Instance, p Policy) (*Schedule, error) {
 	if err := in.Check(); err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (m *Machine) end(p Policy) {
 	}
 }
 
-// Start starts a job now. The policy must ensure that enough nodes are free.
+// Start starts a job now. Enough nodes must be free.
 func (m *Machine) Start(job int) {
 	j := &m.Jobs[job]
 	m.Free -= j.Width
@@ -119,8 +119,7 @@ func (m *Machine) Start(job int) {
 	m.watch(job)
 }
 
-// watch adds the next event of a running job: its end, or its expected end if this is earlier. It returns the expected
-// end.
+// watch adds the next event of a running job: its end, or its earlier expected end. It returns the expected end.
 func (m *Machine) watch(job int) (until float64) {
 	start, finish := m.schedule.Start[job], m.schedule.Finish[job]
 	until = start + m.expected[job]

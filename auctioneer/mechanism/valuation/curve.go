@@ -12,7 +12,7 @@ import (
 // DefaultEpsilon is the default ε of a sigmoid.
 const DefaultEpsilon = 0.01
 
-// Curve is a valuation that is prepared for evaluation. The value of the zero Curve is 0 at any time.
+// Curve is a valuation that is prepared for evaluation. The zero Curve is 0 at any time.
 type Curve struct {
 	shape    shape
 	max      float64
@@ -54,7 +54,7 @@ func New(v job.Valuation) (Curve, error) {
 
 // slope returns the parameters a and b of the sigmoid max/(1+e^{a(x−b)}). At mu the sigmoid has lost the fraction
 // epsilon of its maximum, and at mu+delta only this fraction is left. An epsilon of 0 means DefaultEpsilon. A slope
-// that is too steep for a float64 becomes the largest float64.
+// that is too steep becomes the largest float64.
 func slope(mu, delta, epsilon float64) (a, b float64) {
 	epsilon = cmp.Or(epsilon, DefaultEpsilon)
 	return min(2*math.Log((1-epsilon)/epsilon)/delta, math.MaxFloat64), mu + delta/2
@@ -80,8 +80,8 @@ func (c *Curve) At(x float64) float64 {
 	}
 }
 
-// part returns the value at x of a line that falls from 1 to 0 between the times from and to. If the two times are
-// equal, the value is 0 after them.
+// part returns the value at x of a line that falls from 1 to 0 between the times from and to. If these are equal, the
+// value is 0 after them.
 func part(x, from, to float64) float64 {
 	if x <= from {
 		return 1
@@ -104,8 +104,8 @@ func (c *Curve) partAt(x float64) float64 {
 	return p[i].Part + left*(p[i-1].Part-p[i].Part)
 }
 
-// Latest returns the last x ≥ 0 at which completion is worth at least level. It returns +Inf if completion is always
-// worth that much. The result ever is false if completion is never worth that much.
+// Latest returns the last x ≥ 0 at which completion is worth at least level: +Inf for always. The result ever is false
+// for never.
 func (c *Curve) Latest(level float64) (x float64, ever bool) {
 	switch {
 	case math.IsNaN(level):
@@ -129,8 +129,7 @@ func (c *Curve) Latest(level float64) (x float64, ever bool) {
 	return max(0, x), true
 }
 
-// latestPart does the same as Latest. The argument level is a part of the maximum, and the curve must reach it at some
-// corner.
+// latestPart is Latest with a part of the maximum as the level, which the curve must reach at some corner.
 func (c *Curve) latestPart(level float64) float64 {
 	p := c.points
 	i := sort.Search(len(p), func(i int) bool { return p[i].Part < level }) // the first corner below level

@@ -40,7 +40,6 @@ func TestSampleCases(t *testing.T) {
 	}
 }
 
-// draw draws a valuation of any class.
 func draw(t *rapid.T) job.Valuation {
 	v := job.Valuation{Class: rapid.SampledFrom(job.ValuationClasses).Draw(t, "class"), Max: rapid.Float64Range(0, 1e6).Draw(t, "max")}
 	seconds := rapid.Float64Range(0, 1e4)
@@ -85,8 +84,7 @@ func TestAValuationNeverRises(t *testing.T) {
 	})
 }
 
-// TestLatestIsTheInverse: at the time that Latest returns, the value must still reach the level. At later times the
-// value must be below the level.
+// When Latest says, the value must still reach the level. Later it must be below the level.
 func TestLatestIsTheInverse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := made(t)
@@ -145,9 +143,8 @@ func TestLatestAtTheEdges(t *testing.T) {
 	}
 }
 
-// TestAFallTooFastForADouble: the fall takes less time than the distance of two float64, or its slope is too steep
-// for a float64. The value must fall from the maximum to 0, with at least half of it left at mu, and must never be
-// NaN.
+// The fall takes less time than the distance of two float64, or its slope is too steep for one. The value must fall
+// from the maximum to 0, with at least half of it left at mu, and must never be NaN.
 func TestAFallTooFastForADouble(t *testing.T) {
 	for _, class := range []job.ValuationClass{job.LinearDecay, job.Sigmoidal} {
 		for _, delta := range []float64{1e-15, 1e-309, math.SmallestNonzeroFloat64} {
@@ -168,7 +165,7 @@ func TestAFallTooFastForADouble(t *testing.T) {
 	}
 }
 
-// TestSigmoidMeetsItsDefinition checks v(μ) = (1−ε)·max and v(μ+δ) = ε·max, also with the default ε.
+// The definition is v(μ) = (1−ε)·max and v(μ+δ) = ε·max, also with the default ε.
 func TestSigmoidMeetsItsDefinition(t *testing.T) {
 	for _, epsilon := range []float64{0, 1e-6, 0.01, 0.05, 0.3} {
 		c, err := New(job.Valuation{Class: job.Sigmoidal, Max: 80, Mu: 300, Delta: 50, Epsilon: epsilon})

@@ -65,7 +65,6 @@ func (h *host) Apply(_ uint64, commands [][]byte) ([]any, error) {
 	return results, nil
 }
 
-// images writes the clearing's image, and then the ledger's.
 type images struct {
 	clearing *clearing.Image
 	ledger   *ledger.Image
@@ -197,7 +196,6 @@ func open(t *testing.T, network *bus.Network, name messages.Name) *site {
 	return s
 }
 
-// run serves and sends until the test ends.
 func (s *site) run() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -288,7 +286,6 @@ func (s *site) settled() {
 	})
 }
 
-// count returns the value of a counter with a label.
 func (s *site) count(name, label string) float64 {
 	s.Helper()
 	families, err := s.metrics.Gather()

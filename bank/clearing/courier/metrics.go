@@ -14,7 +14,6 @@ type metrics struct {
 	all      *prometheus.Registry // the registry of the metrics above
 }
 
-// newMetrics returns the metrics. One gauge reads the state through host.
 func newMetrics(host Host) *metrics {
 	all := prometheus.NewRegistry()
 	make := promauto.With(all)

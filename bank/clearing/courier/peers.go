@@ -12,7 +12,6 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// peers sends requests to the banks of other sites.
 type peers struct {
 	config   *Config
 	proposer *proposer // counts the answers that were refused
@@ -101,7 +100,6 @@ func (p *peers) reconcile(ctx context.Context, peer messages.Name) (clearingmsg.
 	})
 }
 
-// book reads this site's book of one direction, page by page.
 func (p *peers) book(peer, sender messages.Name) (lines []clearingmsg.ClearingLine, last uint64, err error) {
 	return pages(sender, func(r clearingmsg.LinesRequest) (page clearingmsg.Lines, err error) {
 		p.config.Host.Read(func(s *clearing.State) { page, err = s.Lines(peer, r) })

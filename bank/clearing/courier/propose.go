@@ -19,7 +19,6 @@ type proposer struct {
 	news     chan struct{}               // closed and replaced when there may be something to send
 }
 
-// submit screens a command and proposes it. It counts refusals.
 func (p *proposer) submit(ctx context.Context, command clearing.Command) (clearing.Result, error) {
 	if err := p.screen(&command); err != nil {
 		return clearing.Result{}, err
@@ -71,7 +70,6 @@ func (p *proposer) next() <-chan struct{} {
 	return p.news
 }
 
-// addRefusals adds to a reply the refusals that did not reach the log.
 func (p *proposer) addRefusals(r *clearingmsg.PeersReply) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -62,7 +62,6 @@ func (c *Courier) position(ctx context.Context, caller messages.Name, r clearing
 	return clearing.SignPosition(c.config.Signer, *own)
 }
 
-// reconcile compares the books of both directions with a peer's.
 func (c *Courier) reconcile(ctx context.Context, caller messages.Name, r clearingmsg.ReconcileRequest) (clearingmsg.ReconcileReply, error) {
 	if err := allow(caller, c.config.Operator, "have the books compared"); err != nil {
 		return clearingmsg.ReconcileReply{}, err

@@ -14,7 +14,6 @@ import (
 	clearingmsg "github.com/candor-grid/candor/messages/clearing"
 )
 
-// sender sends each peer the messages that it has not answered.
 type sender struct {
 	config   *Config
 	metrics  *metrics
@@ -175,7 +174,6 @@ func (s *sender) failed(peer messages.Name, err error) {
 	s.failures[peer] = failure{f.tries + 1, messages.Detail(err), f.since}
 }
 
-// addFailures adds the numbers of failed messages to a reply.
 func (s *sender) addFailures(r *clearingmsg.PeersReply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,7 +183,6 @@ func (s *sender) addFailures(r *clearingmsg.PeersReply) {
 	}
 }
 
-// exchange sends a message once and processes the receipt.
 func (s *sender) exchange(ctx context.Context, m clearingmsg.Instructions) error {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Attempt.Std())
 	defer cancel()

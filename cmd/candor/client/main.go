@@ -1,5 +1,5 @@
-// Command client is a smaller candor for machines on which people only use a site, such as login nodes. It has only the
-// commands of users and operators, and no server code, so it starts sooner.
+// Command client is a smaller candor for machines on which people only use a site. It has the commands of users and
+// operators, and no server code, so it starts sooner.
 package main
 
 import (

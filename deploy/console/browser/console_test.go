@@ -25,16 +25,15 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// pages are all pages, with a text that each shows on a busy site.
+// pages are all pages, each with a text that it shows on a busy site.
 var pages = map[string]string{
 	"now": "Tasks waiting", "overview": "Slots of map", "market/main": "Price", "jobs": "flights", "job/1": "Stages", "submit": "The same at the command line",
 	"money": "Statement", "usage": "Usage of account alice", "sites": "Operators see the peers", "nodes": "node1", "nodes/node1": "Node node1", "honesty": "An audit of a market", "alerts": "What is looked at",
 }
 
-// sixDecimals matches an amount with six or more decimals. The console rounds amounts to fewer.
+// The console rounds amounts to fewer decimals.
 var sixDecimals = regexp.MustCompile(`\d\.\d{6}`)
 
-// busy starts a site on which three users compete.
 func busy(t *testing.T) *site {
 	s := start(t, func(c *embedded.Config) {
 		c.Markets = append(c.Markets, market.Market{Name: "menu", Mechanism: market.ContractMenu, Classes: []messages.Name{"reduce"}})
@@ -209,7 +208,7 @@ func TestBobCannotSeeAlice(t *testing.T) {
 func TestForeignOriginIsRefused(t *testing.T) {
 	s := start(t, nil)
 	w := browse(t)
-	// These are the same pages from another address. They load, but their connection must be refused.
+	// The same pages from another address load, but their connection must be refused.
 	foreign := pagesOf(t, s)
 	w.run(chromedp.Navigate(foreign))
 	w.until(`document.getElementById("creds") !== null`)
@@ -275,8 +274,8 @@ func (w *tab) check(axe, scheme, path string) {
 	}
 }
 
-// TestFirstPaintAndScrolling checks that a long list of jobs is painted completely and can be scrolled. It logs the
-// times, but does not check them, because the machine may be busy.
+// A long list of jobs must be painted completely and scroll. The test only logs the times, because the machine may be
+// busy.
 func TestFirstPaintAndScrolling(t *testing.T) {
 	s := start(t, func(c *embedded.Config) { c.Accounts[0].Grant = 100_000 * messages.Credit })
 	var busy sync.WaitGroup
@@ -320,9 +319,8 @@ func (w *tab) frame() (took float64) {
 	return took
 }
 
-// TestMemoryStaysFlat shows the page of a market. The memory of the page must not grow by more than a quarter while it
-// reads the site's state many times. In an hour, a page reads the state 3,600 times; the test reads it faster.
-// CANDOR_LOOKS sets the number of reads; the default is a tenth of an hour's reads.
+// TestMemoryStaysFlat shows the page of a market. Its memory must not grow by more than a quarter while it reads the
+// site's state many times. CANDOR_LOOKS sets the number of reads; the default is a tenth of an hour's.
 func TestMemoryStaysFlat(t *testing.T) {
 	chromium(t)
 	looks := 360

@@ -19,8 +19,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestTheHourOfASignOnEnds opens a page with lent credentials that are valid for a minute. After this minute, the site
-// must close the connection, and the page must ask the user to sign in again.
+// TestTheHourOfASignOnEnds opens a page with lent credentials that are valid for a minute. Then the site must close the
+// connection, and the page must ask the user to sign in again.
 func TestTheHourOfASignOnEnds(t *testing.T) {
 	chromium(t)
 	secret := filepath.Join(t.TempDir(), "secret")
@@ -36,8 +36,7 @@ func TestTheHourOfASignOnEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := browse(t)
-	// This script answers in place of the console's server. It gives the page credentials for the first request, and
-	// none for later requests.
+	// This script answers in place of the console's server. Only the first request gets credentials.
 	answers := fmt.Sprintf(`{const ask = window.fetch; let lent = false; window.fetch = (at, options) => at === "sign-on/credentials"
 		? Promise.resolve(lent ? new Response(null, { status: 204 }) : (lent = true, new Response(%s))) : ask(at, options);}`, quoted(string(loan)))
 	w.run(chromedp.ActionFunc(func(ctx context.Context) error {

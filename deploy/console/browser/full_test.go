@@ -25,16 +25,14 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// hostile is a text that would run a script if a page used it as HTML.
+// hostile would run a script if a page used it as HTML.
 const hostile = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>`
 
-// keptAudit is a stored report of an audit.
 const keptAudit = `{"made": "2026-03-01T12:00:00Z", "command": "candor audit --market spot.yaml --seed 7 --seeds 2 --trace log.swf", "market": {"name": "spot", "mechanism": "highest-bid"},
 "trace": "log.swf", "nodes": 2, "seed": 7, "jobs": 20, "redraws": 2, "runs": 412, "largest": 0.3, "notes": ["<img src=x onerror=window.hacked=1>"],
 "kinds": [{"kind": "value", "jobs": 20, "gainers": 3, "largest": 0.3, "worst": {"jobs": 20, "mean": 0.021, "mean_95": [-0.01, 0.052]}}]}`
 
-// full is a site on which each page has data. It has a market with suspended jobs, a market with a timetable that
-// begins in some seconds, files, a peer that is owed credits, and texts that would run as scripts in HTML.
+// full is a site on which each page has data. Some of its texts would run as scripts in HTML.
 type full struct {
 	*site
 	spot, files, hostile messages.JobID
@@ -114,13 +112,12 @@ func startFull(t *testing.T) *full {
 	return f
 }
 
-// job returns a job as its owner sees it.
 func (s *site) job(account messages.Name, id messages.JobID) job.JobDetail {
 	s.Helper()
 	return ask[job.JobDetail](s, account, messages.Auctioneer, messages.VerbJob, job.JobRequest{Job: id})
 }
 
-// cycleSoon returns a cycle of one to two minutes, so chosen that the next cycle begins in a few seconds.
+// cycleSoon returns a cycle of one to two minutes whose next one begins in a few seconds.
 func cycleSoon(now time.Time) messages.Duration {
 	const ready = 12 // seconds that the bids need
 	best, wait := int64(60), int64(60)
@@ -150,7 +147,7 @@ func (f *full) pages() map[messages.Name]map[string]string {
 	}
 }
 
-// TestPagesWithData checks that each page shows its data, and that no text of a stranger becomes HTML.
+// Each page must show its data, and no text of a stranger may become HTML.
 func TestPagesWithData(t *testing.T) {
 	chromium(t)
 	f := startFull(t)
@@ -201,7 +198,6 @@ func TestPagesWithData(t *testing.T) {
 	w.fine()
 }
 
-// drains drains and resumes a node as an operator.
 func (w *tab) drains() {
 	w.Helper()
 	w.run(chromedp.Evaluate(`window.prompt = () => "a new disk"`, nil), chromedp.Click(`//button[text()="Drain node1"]`, chromedp.BySearch))
@@ -212,8 +208,8 @@ func (w *tab) drains() {
 	w.shows("Drain node1")
 }
 
-// slides moves the slider of an outbid job until the job would start, and checks that the market gives the same
-// answer. Then it clicks the button that raises the job's bid to this value.
+// slides moves the slider of an outbid job until the job would start. The market must give the same answer. Then it
+// clicks the button that raises the bid to this value.
 func (w *tab) slides(f *full) {
 	w.Helper()
 	w.shows("Job " + f.queued.String() + " if its rate were 0.001 credits (now 0.001)")
@@ -232,8 +228,7 @@ func (w *tab) slides(f *full) {
 	await.Until(w, "the rate is raised", func() bool { return f.job("carol", f.queued).Spec.Rate == 16*messages.Credit/1000 })
 }
 
-// TestCredentialsAreSealed checks that credentials are stored encrypted for the next visit, and that only the
-// passphrase opens them.
+// Credentials for the next visit must be stored encrypted, and only the passphrase may open them.
 func TestCredentialsAreSealed(t *testing.T) {
 	s := start(t, nil)
 	w := browse(t)

@@ -24,13 +24,12 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// host is one host of a site of three hosts. It is a process of its own.
+// host is one host of a site of three hosts, in a separate process.
 type host struct {
 	name, state string
 	process     *exec.Cmd
 }
 
-// hosts starts a site of three hosts, each with a console.
 func hosts(t *testing.T) []*host {
 	t.Helper()
 	dir := t.TempDir()
@@ -82,7 +81,7 @@ func hosts(t *testing.T) []*host {
 	return all
 }
 
-// endAll kills all processes of a program. These include the executors of killed hosts, which continue to run tasks.
+// endAll kills all processes of a program, with the executors of killed hosts.
 func endAll(program string) {
 	links, _ := filepath.Glob("/proc/[0-9]*/exe")
 	for _, link := range links {
@@ -95,7 +94,7 @@ func endAll(program string) {
 	}
 }
 
-// ports returns free addresses. Linux does not choose their ports for outgoing connections.
+// ports returns free addresses whose ports Linux does not choose for outgoing connections.
 func ports(t *testing.T, n int) (free []string) {
 	t.Helper()
 	for tries := 0; len(free) < n; tries++ {

@@ -26,8 +26,8 @@ import (
 // the text after it.
 const ill = hostile + "\x1b[2J\u009b31m\u202e\u200b\r\n"
 
-// impostor answers a site in the name of its peer north, always with the text ill: in its server's name, in refusals
-// of its bank, and in facts about a job. It also pays alice.
+// impostor answers a site in the name of its peer north, always with the text ill: in its server's name, in refusals of
+// its bank, and in facts about a job. It also pays alice.
 func impostor(t *testing.T, leaf string, creds []byte, key clearing.Signer) {
 	t.Helper()
 	o := natstest.Stranger(t, leaf, creds)
@@ -75,8 +75,7 @@ func impostor(t *testing.T, leaf string, creds []byte, key clearing.Signer) {
 	}
 }
 
-// TestWordsOfAPeer checks that texts of a peer are shown as one line of plain text, on the page Sites and where users
-// see their jobs there.
+// Texts of a peer must be shown as one line of plain text, on the page Sites and where users see their jobs there.
 func TestWordsOfAPeer(t *testing.T) {
 	chromium(t)
 	keys := func(name messages.Name) (dir, public string, a *identity.Authority) {

@@ -65,7 +65,6 @@ func TestShots(t *testing.T) {
 	}
 }
 
-// shots takes pictures of the current page.
 func (w *tab) shots(dir, path string) {
 	w.Helper()
 	name, _, _ := strings.Cut(path, "?")

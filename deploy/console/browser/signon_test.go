@@ -21,7 +21,7 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// provider is npm's oidc-provider, in a process of its own.
+// provider is npm's oidc-provider, in a separate process.
 type provider struct {
 	*testing.T
 	*exec.Cmd
@@ -56,7 +56,7 @@ func startProvider(t *testing.T) *provider {
 	return p
 }
 
-// line returns the next line that the provider prints. It skips the provider's warnings.
+// line returns the next line that the provider prints, without its warnings.
 func (p *provider) line() string {
 	p.Helper()
 	for {
@@ -96,8 +96,8 @@ func (w *tab) signIn(name string) {
 	w.arrives(`document.querySelector(".who, .failure") !== null`)
 }
 
-// arrives waits until an expression is true on the last page of a chain of redirects. Earlier pages may close while
-// they evaluate the expression; arrives then tries again.
+// arrives waits until an expression is true on the last page of a chain of redirects. It tries again if an earlier page
+// closes meanwhile.
 func (w *tab) arrives(expression string) {
 	w.Helper()
 	await.Until(w, expression, func() (there bool) {
@@ -109,8 +109,8 @@ func (w *tab) arrives(expression string) {
 }
 
 // TestSingleSignOn signs people on with a real provider. After the sign-on, the page that was open before must come
-// back. A new page must ask for no sign-on until the person leaves. To sign on as an operator, a person must be in the
-// group of operators. If the provider is down, files of credentials must still open the console.
+// back. A new page must ask for no sign-on until the person leaves. If the provider is down, files of credentials must
+// still work.
 func TestSingleSignOn(t *testing.T) {
 	chromium(t)
 	p := startProvider(t)

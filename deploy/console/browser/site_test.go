@@ -27,13 +27,11 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// site is a running site with a console.
 type site struct {
 	*testing.T
 	*embedded.Site
 }
 
-// start starts a site of two nodes with a console.
 func start(t *testing.T, change func(*embedded.Config)) *site {
 	t.Helper()
 	c := embedded.Default()
@@ -53,7 +51,6 @@ func start(t *testing.T, change func(*embedded.Config)) *site {
 	return &site{t, s}
 }
 
-// ask sends a request to an actor as an account.
 func ask[Reply any](s *site, account messages.Name, actor, verb string, request any) (reply Reply) {
 	s.Helper()
 	b, err := s.Connect(account)
@@ -70,7 +67,6 @@ func ask[Reply any](s *site, account messages.Name, actor, verb string, request 
 	return reply
 }
 
-// submit submits a job that runs a script.
 func (s *site) submit(account messages.Name, name, script string, change func(*job.JobSpec)) messages.JobID {
 	s.Helper()
 	spec := job.JobSpec{Name: name, Budget: 5 * messages.Credit, Stages: []job.Stage{{Name: "main", Script: script}}}
@@ -80,7 +76,6 @@ func (s *site) submit(account messages.Name, name, script string, change func(*j
 	return ask[job.SubmitReply](s, account, messages.Auctioneer, messages.VerbSubmit, job.SubmitRequest{Key: rand.Text(), Spec: spec}).Job
 }
 
-// creds returns the content of the credentials file of an account.
 func (s *site) creds(account messages.Name) string {
 	s.Helper()
 	text, err := os.ReadFile(s.CredsFile(account))
@@ -109,8 +104,7 @@ type tab struct {
 	errors *[]string
 }
 
-// profile returns a directory for a browser. The browser's processes may write there for a moment after the browser has
-// ended.
+// profile returns a directory for a browser. The browser's processes may write there for a moment after its end.
 func profile(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "candor-browser")
@@ -123,7 +117,6 @@ func profile(t *testing.T) string {
 	return dir
 }
 
-// browse opens a browser with a new profile.
 func browse(t *testing.T) *tab {
 	t.Helper()
 	flags := append([]chromedp.ExecAllocatorOption{}, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.Headless,
@@ -157,7 +150,6 @@ func browse(t *testing.T) *tab {
 	return w
 }
 
-// patience is the longest time that a page may take to show something.
 const patience = 2 * time.Minute
 
 func (w *tab) run(actions ...chromedp.Action) {
@@ -184,7 +176,6 @@ func (w *tab) until(expression string) time.Duration {
 	return time.Since(began)
 }
 
-// shows waits until the page shows a text.
 func (w *tab) shows(text string) time.Duration {
 	w.Helper()
 	return w.until(fmt.Sprintf("document.body.innerText.includes(%s)", quoted(text)))
@@ -195,13 +186,11 @@ func quoted(text string) string {
 	return string(data)
 }
 
-// connect opens the console of a site, and enters the credentials of an account.
 func (w *tab) connect(s *site, account messages.Name) {
 	w.Helper()
 	w.login(s.Info().Console, s.creds(account))
 }
 
-// login opens a console and enters credentials.
 func (w *tab) login(console, creds string) {
 	w.Helper()
 	w.run(chromedp.Navigate(console))
@@ -224,13 +213,12 @@ func (w *tab) fine() {
 	}
 }
 
-// in returns the tab for a subtest.
 func (w *tab) in(t *testing.T) *tab { return &tab{t, w.ctx, w.errors} }
 
 // awaited makes an evaluation wait for the result of a promise.
 func awaited(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
 
-// pagesOf serves the pages of a site at another address, as a stranger could. It returns their URL.
+// pagesOf serves the pages of a site at another address, as a stranger could, and returns their URL.
 func pagesOf(t *testing.T, s *site) string {
 	t.Helper()
 	h, err := console.Handler(console.Config{Site: s.Config().Site, WebSocket: s.Info().WebSocket, Names: []string{"127.0.0.1"}})
@@ -242,7 +230,6 @@ func pagesOf(t *testing.T, s *site) string {
 	return server.URL
 }
 
-// address returns the host and port of a URL.
 func (s *site) address(text string) string {
 	s.Helper()
 	u, err := url.Parse(text)

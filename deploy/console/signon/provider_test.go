@@ -30,7 +30,7 @@ type provider struct {
 	broken bool                        // whether it answers each request with an error
 }
 
-// code is what the provider remembers about a sign-on until somebody uses its code.
+// code is what the provider remembers about a sign-on until its code is used.
 type code struct{ client, back, nonce, challenge string }
 
 const clientName, clientSecret = "candor", "s3cret of the console"
@@ -130,7 +130,7 @@ func unsigned(body string) string {
 	return word([]byte(`{"alg":"none"}`)) + "." + word([]byte(body)) + "."
 }
 
-// signedBySecret returns a token that anybody who knows the secret could make.
+// Anybody who knows the secret can make this token.
 func signedBySecret(secret []byte, body string) string {
 	text := word([]byte(`{"alg":"HS256","kid":"one"}`)) + "." + word([]byte(body))
 	mac := hmac.New(sha256.New, secret)

@@ -78,7 +78,6 @@ func onLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// host returns the name of the provider's host, for people to read.
 func (r *Rules) host() string {
 	u, err := url.Parse(r.Issuer)
 	if err != nil {
@@ -87,7 +86,6 @@ func (r *Rules) host() string {
 	return u.Host
 }
 
-// secret reads the secret of the client from SecretFile.
 func (r *Rules) secret() (string, error) {
 	info, err := os.Stat(r.SecretFile)
 	if err != nil {

@@ -9,17 +9,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Loan is what a page gets: the text of an account's file of credentials, and when the credentials expire.
+// Loan is the text of an account's file of credentials, and when the credentials expire.
 type Loan struct {
 	Creds   string        `json:"creds"`
 	Expires messages.Time `json:"expires"`
 }
 
-// mostOfAccount is how many sessions an account may have at a time. If one more begins, the oldest ends.
+// mostOfAccount is how many sessions an account may have at a time. One more ends the oldest.
 const mostOfAccount = 8
 
-// sessions keeps the loans of people who have signed on. In the map held, the key of a loan is the digest of the secret
-// in the browser's cookie.
+// sessions keeps the loans of people who have signed on. The key of the map held is the digest of the secret in the
+// browser's cookie.
 type sessions struct {
 	mu   sync.Mutex
 	held map[[32]byte]session
@@ -30,7 +30,7 @@ type session struct {
 	loan    Loan
 }
 
-// begin stores a loan, and returns a new secret, with which the method loan finds it.
+// begin stores a loan, and returns a new secret that finds it.
 func (s *sessions) begin(account messages.Name, loan Loan, now time.Time) (secret string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +57,6 @@ func (s *sessions) begin(account messages.Name, loan Loan, now time.Time) (secre
 	return secret
 }
 
-// loan returns the loan of a secret. It returns false if there is no loan, or if it has expired.
 func (s *sessions) loan(secret string, now time.Time) (Loan, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

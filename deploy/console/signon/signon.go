@@ -32,7 +32,7 @@ const (
 	// beginsWithin is how long a person may take at the provider.
 	beginsWithin = 15 * time.Minute
 	// answersWithin is how long the provider may take to answer a request. mostAtOnce is how many requests may be open
-	// at a time. silentFor is how long the console waits after a request that had no answer, before it sends another
+	// at a time. silentFor is how long the console waits after a request without an answer, before it sends another
 	// one.
 	answersWithin = 10 * time.Second
 	mostAtOnce    = 16
@@ -44,8 +44,7 @@ type Config struct {
 	Rules     *Rules
 	Site      messages.Name
 	Operators []messages.Name
-	// Lend makes credentials of an account that end after an hour. If operator is true, they are an operator's
-	// credentials.
+	// Lend makes credentials of an account, or an operator's, that end after an hour.
 	Lend func(account messages.Name, operator bool) (Loan, error)
 	Log  *zap.Logger      // nil: nothing is logged
 	Now  func() time.Time // nil: the wall clock
@@ -66,7 +65,7 @@ type SignOn struct {
 	asked    time.Time      // when the provider was asked last
 }
 
-// New makes a SignOn. It asks the provider nothing: that happens when the first person signs on.
+// New makes a SignOn. It asks the provider nothing until the first person signs on.
 func New(c Config) (*SignOn, error) {
 	secret, err := c.Rules.secret()
 	if err != nil {
@@ -126,13 +125,13 @@ func (s *SignOn) begin(w http.ResponseWriter, r *http.Request, origin string) er
 // try is the secret of a sign-on that has begun. A cookie of the browser keeps it.
 type try string
 
-// part returns a word that can be computed only with the secret, and that does not reveal the secret.
+// part returns a word that needs the secret to compute, and does not reveal it.
 func (t try) part(name string) string {
 	digest := sha256.Sum256([]byte(name + " " + string(t)))
 	return base64.RawURLEncoding.EncodeToString(digest[:])
 }
 
-// The method back reads the answer of the provider from the browser's request, and begins a session.
+// This method reads the provider's answer from the browser's request, and begins a session.
 func (s *SignOn) back(w http.ResponseWriter, r *http.Request, origin string) error {
 	q := r.URL.Query()
 	cookie, err := r.Cookie(s.name(r, "try"))
@@ -167,7 +166,6 @@ func (s *SignOn) back(w http.ResponseWriter, r *http.Request, origin string) err
 	return nil
 }
 
-// claims exchanges a code for the provider's claims about the person.
 func (s *SignOn) claims(ctx context.Context, origin, code string, t try) (map[string]any, error) {
 	provider, err := s.found(ctx)
 	if err != nil {
@@ -212,7 +210,7 @@ func (s *SignOn) claims(ctx context.Context, origin, code string, t try) (map[st
 	return claims, nil
 }
 
-// credentials answers with the loan of the person who has signed on in this browser, or with 204 if nobody has.
+// credentials answers with the loan of the person who has signed on in this browser, or with 204.
 func (s *SignOn) credentials(w http.ResponseWriter, r *http.Request) {
 	secret, own := s.session(w, r)
 	if !own {
@@ -236,8 +234,8 @@ func (s *SignOn) leave(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// session returns the secret of the browser's session, or "" if there is none. The result own is false if the request
-// does not come from a page of the console; such a request is refused.
+// session returns the secret of the browser's session, or "". The result own is false if the request does not come from
+// a page of the console; such a request is refused.
 func (s *SignOn) session(w http.ResponseWriter, r *http.Request) (secret string, own bool) {
 	if err := s.own.Check(r); err != nil || r.Header.Get("Origin") == "" {
 		http.Error(w, "only a page of this console may ask for this", http.StatusForbidden)
@@ -249,8 +247,8 @@ func (s *SignOn) session(w http.ResponseWriter, r *http.Request) (secret string,
 	return secret, true
 }
 
-// place lets the caller send requests to the provider. At most mostAtOnce callers may do so at a time; if there are as
-// many already, place returns an error at once. The caller calls the returned function when it has ended.
+// place lets at most mostAtOnce callers send requests to the provider at a time, and returns an error to further
+// callers at once. A caller calls the returned function at its end.
 func (s *SignOn) place(ctx context.Context) (context.Context, func(), error) {
 	select {
 	case s.asking <- struct{}{}:
@@ -261,8 +259,7 @@ func (s *SignOn) place(ctx context.Context) (context.Context, func(), error) {
 	return ctx, func() { cancel(); <-s.asking }, nil
 }
 
-// found returns the provider with its endpoints. It asks the provider for the endpoints only until it has had one
-// answer.
+// found returns the provider with its endpoints, which it asks for until it has had one answer.
 func (s *SignOn) found(ctx context.Context) (*oidc.Provider, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -295,8 +292,8 @@ func (s *SignOn) flow(p *oidc.Provider, origin string) *oauth2.Config {
 		Scopes: slices.Insert(slices.Clone(scopes), 0, oidc.ScopeOpenID)}
 }
 
-// name returns the name of a cookie. With the prefix __Host-, browsers do not let other hosts of the domain set or
-// read the cookie.
+// name returns the name of a cookie. With the prefix __Host-, browsers do not let other hosts of the domain set or read
+// it.
 func (s *SignOn) name(r *http.Request, what string) string {
 	name := "candor-" + s.Site + "-" + what
 	if r.TLS != nil {

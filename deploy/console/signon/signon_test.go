@@ -20,7 +20,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// desk is a console with single sign-on.
 type desk struct {
 	*testing.T
 	*httptest.Server
@@ -85,7 +84,7 @@ func (b *browser) get(address string) (r *http.Response, body string) {
 	return r, string(text)
 }
 
-// post sends a request as a script on a page of the console does.
+// post sends a request like a script on a page of the console.
 func (b *browser) post(path string, header ...string) (status int, body string) {
 	b.T.Helper()
 	r, _ := http.NewRequest("POST", b.desk.Server.URL+console.SignOnPath+path, nil)
@@ -105,8 +104,7 @@ func (b *browser) post(path string, header ...string) (status int, body string) 
 	return reply.StatusCode, string(text)
 }
 
-// begin begins a sign-on and signs the person in at the provider. It returns the address to which the provider sends
-// the browser back.
+// begin signs the person in at the provider. It returns the address to which the provider sends the browser back.
 func (b *browser) begin() (back string) {
 	b.T.Helper()
 	r, body := b.get(b.desk.Server.URL + console.SignOnPath + "begin")
@@ -123,7 +121,7 @@ func (b *browser) signOn() {
 	}
 }
 
-// creds returns the credentials that the page gets, or "" if it gets none.
+// creds returns the credentials that the page gets, or "".
 func (b *browser) creds() string {
 	b.T.Helper()
 	status, body := b.post("credentials")
@@ -137,7 +135,7 @@ func (b *browser) creds() string {
 	return loan.Creds
 }
 
-// refused checks that the console refuses an answer of the provider with the reason why, and signs nobody on.
+// The console must refuse an answer of the provider with the reason why, and sign nobody on.
 func (b *browser) refused(back, why string) {
 	b.T.Helper()
 	r, body := b.get(back)
@@ -149,8 +147,8 @@ func (b *browser) refused(back, why string) {
 	}
 }
 
-// TestAPersonSignsOn signs a person on. The claim must name the account. The session must last as long as its
-// credentials, an hour, or until the person leaves.
+// TestAPersonSignsOn signs a person on. The claim must name the account. The session must last an hour, like its
+// credentials, or until the person leaves.
 func TestAPersonSignsOn(t *testing.T) {
 	d := newDesk(t, httptest.NewServer)
 	b := d.browser()
@@ -177,7 +175,6 @@ func TestAPersonSignsOn(t *testing.T) {
 	}
 }
 
-// TestClaimsNameAccounts checks which account a person with given claims gets, or why the person gets none.
 func TestClaimsNameAccounts(t *testing.T) {
 	d := newDesk(t, httptest.NewServer)
 	d.rules.Accounts = map[string]messages.Name{"ada@example.org": "ada", "boss": "operator"}
@@ -228,8 +225,7 @@ func TestClaimsNameAccounts(t *testing.T) {
 	b.refused(b.begin(), "operators do not sign on here")
 }
 
-// TestOnlyVerifiedAddressesAreAccounts checks that an e-mail address counts only if the provider has verified the
-// address. At some providers, people can type any address.
+// An e-mail address must count only if the provider has verified it. At some providers, people can type any address.
 func TestOnlyVerifiedAddressesAreAccounts(t *testing.T) {
 	d := newDesk(t, httptest.NewServer)
 	d.rules.Claim, d.rules.Accounts = "email", map[string]messages.Name{"ada@example.org": "ada"}
@@ -247,7 +243,7 @@ func TestOnlyVerifiedAddressesAreAccounts(t *testing.T) {
 }
 
 // TestClaimsOfUserinfo signs on at a provider that has claims only at its userinfo endpoint. Claims of the token must
-// win over them, and claims about another person must be refused.
+// win, and claims about another person must be refused.
 func TestClaimsOfUserinfo(t *testing.T) {
 	d := newDesk(t, httptest.NewServer)
 	d.person = nil
@@ -267,7 +263,7 @@ func TestClaimsOfUserinfo(t *testing.T) {
 	b.refused(b.begin(), "answers about another person")
 }
 
-// TestForgedTokensAreRefused checks that the console refuses a token that differs from a good one in one property.
+// A token that differs from a good one in one property must be refused.
 func TestForgedTokensAreRefused(t *testing.T) {
 	d := newDesk(t, httptest.NewServer)
 	other, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -306,8 +302,7 @@ func TestForgedTokensAreRefused(t *testing.T) {
 	d.browser().signOn()
 }
 
-// TestAnswersBelongToOneBrowser checks that an answer of the provider is good only once, and only in the browser that
-// asked.
+// An answer of the provider must be good only once, and only in the browser that asked.
 func TestAnswersBelongToOneBrowser(t *testing.T) {
 	d := newDesk(t, httptest.NewServer)
 	const another = "does not belong to a sign-on that this browser began"
@@ -320,7 +315,7 @@ func TestAnswersBelongToOneBrowser(t *testing.T) {
 	victim.refused(d.Server.URL+console.SignOnPath+"back?code=x", another)
 	victim.refused(d.Server.URL+console.SignOnPath+"back?code=x&state=", another)
 
-	// A thief who has read the victim's code sends it with the state of a sign-on of his own.
+	// A thief who has read the victim's code sends it with the state of his own sign-on.
 	theirs, _ := url.Parse(victim.begin())
 	own, _ := url.Parse(thief.begin())
 	q := own.Query()
@@ -350,7 +345,7 @@ func TestAnswersBelongToOneBrowser(t *testing.T) {
 	b.refused(back, "does not take the code")
 }
 
-// TestTheProviderRefuses checks that the console shows the provider's refusal as text, and not as HTML.
+// The console must show the provider's refusal as text, and not as HTML.
 func TestTheProviderRefuses(t *testing.T) {
 	d := newDesk(t, httptest.NewServer)
 	b := d.browser()
@@ -369,8 +364,7 @@ func TestTheProviderRefuses(t *testing.T) {
 	}
 }
 
-// TestAProviderThatIsDown checks that the person reads what to do, and that the console asks the provider again
-// later.
+// The person must read what to do, and the console must ask the provider again later.
 func TestAProviderThatIsDown(t *testing.T) {
 	d := newDesk(t, httptest.NewServer)
 	d.broken = true
@@ -392,7 +386,7 @@ func TestAProviderThatIsDown(t *testing.T) {
 	}
 }
 
-// TestTheBrowserIsSentNowhereElse checks that no part of a request can choose the page to which the browser is sent.
+// No part of a request may choose the page to which the browser is sent.
 func TestTheBrowserIsSentNowhereElse(t *testing.T) {
 	d := newDesk(t, httptest.NewServer)
 	b := d.browser()
@@ -413,8 +407,8 @@ func TestTheBrowserIsSentNowhereElse(t *testing.T) {
 	}
 }
 
-// TestCookies checks the attributes of the cookies: no script can read them, requests from pages of other sites do not
-// have the session's cookie, and with TLS no plaintext request has a cookie.
+// No script may read the cookies, requests from pages of other sites must not have the session's cookie, and with TLS
+// no plaintext request may have a cookie.
 func TestCookies(t *testing.T) {
 	for _, serve := range []func(http.Handler) *httptest.Server{httptest.NewServer, httptest.NewTLSServer} {
 		d := newDesk(t, serve)
@@ -442,7 +436,7 @@ func TestCookies(t *testing.T) {
 	}
 }
 
-// TestOnlyThePageGetsCredentials checks that a page of another origin gets no credentials, and cannot end a session.
+// A page of another origin must get no credentials, and must not end a session.
 func TestOnlyThePageGetsCredentials(t *testing.T) {
 	d := newDesk(t, httptest.NewServer)
 	b := d.browser()
@@ -465,8 +459,7 @@ func TestOnlyThePageGetsCredentials(t *testing.T) {
 	}
 }
 
-// TestSessionsAreBounded begins more sessions of an account than it may have. The oldest must end, and a session of
-// another account must stay.
+// When an account has too many sessions, the oldest must end, and another account's must stay.
 func TestSessionsAreBounded(t *testing.T) {
 	var s sessions
 	now := time.Now()

@@ -33,8 +33,8 @@ type Config struct {
 	Bus       bus.Bus // connected as "$admission"
 	Issuer    Issuer
 	Operators []messages.Name // accounts that may make and revoke tokens
-	// Servers are the URLs that tokens contain for agents. CA is the certificate that verifies the servers, in PEM. It
-	// is empty if the servers do not use TLS.
+	// Servers are the URLs that tokens contain for agents. CA is the certificate that verifies the servers, in PEM, or
+	// empty without TLS.
 	Servers []string
 	CA      string
 	Log     *zap.Logger           // nil: nothing is logged
@@ -42,7 +42,7 @@ type Config struct {
 	Clock   func() messages.Time  // nil: the wall clock
 }
 
-// Admission serves requests of operators and of new nodes. A site may have several, because they have no state.
+// Admission serves requests of operators and of new nodes. It has no state, so a site may have several.
 type Admission struct {
 	c       Config
 	service bus.Subscription
@@ -86,10 +86,9 @@ func Start(c Config) (*Admission, error) {
 // Close ends the service.
 func (a *Admission) Close() error { return a.service.Stop() }
 
-// maxRefusals is the largest number of refusals that are logged in a second. All refusals are counted.
+// maxRefusals is the largest number of refusals that are logged in a second. All are counted.
 const maxRefusals = 10
 
-// counted returns a handler that also counts refusals, by kind.
 func (a *Admission) counted(handle bus.Handler) bus.Handler {
 	return func(ctx context.Context, r bus.Request) ([]byte, error) {
 		reply, err := handle(ctx, r)
@@ -101,7 +100,7 @@ func (a *Admission) counted(handle bus.Handler) bus.Handler {
 	}
 }
 
-// token makes a token. The token is in the auctioneer's log before it is returned.
+// token makes a token, which is in the auctioneer's log before it is returned.
 func (a *Admission) token(ctx context.Context, caller messages.Name, r messages.TokenRequest) (reply messages.TokenReply, err error) {
 	if err := a.operators(caller); err != nil {
 		return reply, err
@@ -111,7 +110,7 @@ func (a *Admission) token(ctx context.Context, caller messages.Name, r messages.
 	}
 	now := a.c.Clock()
 	state := messages.TokenState{ID: newID(), Node: r.Node, By: caller, Issued: now, Expires: now.Add(r.Expires)}
-	// The claim's time is in whole seconds, so it is rounded up. The log has the exact end of the token.
+	// The claim's time is rounded up to whole seconds. The log has the exact end of the token.
 	creds, err := a.c.Issuer.JoinCredentials(state.ID, state.Expires.Std().Add(time.Second))
 	if err != nil {
 		return reply, err
@@ -124,7 +123,6 @@ func (a *Admission) token(ctx context.Context, caller messages.Name, r messages.
 	return messages.TokenReply{State: state, Token: t.String()}, nil
 }
 
-// newID returns an identifier of 80 random bits.
 func newID() string {
 	var b [10]byte
 	_, _ = rand.Read(b[:]) // it never fails
@@ -217,7 +215,6 @@ func (a *Admission) operators(caller messages.Name) error {
 	return nil
 }
 
-// ask sends a request to the auctioneer, whose log has the tokens.
 func (a *Admission) ask(ctx context.Context, r messages.AdmitRequest) (messages.TokensReply, error) {
 	subject := messages.Subject(a.c.Site, messages.Auctioneer, messages.VerbAdmit, messages.ServiceIdentity(messages.Admission))
 	return bus.Call[messages.TokensReply](ctx, a.c.Bus, subject, r)

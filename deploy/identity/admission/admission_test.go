@@ -26,7 +26,7 @@ import (
 
 const patience = await.Patience
 
-// memory stores tokens as the auctioneer does, as far as these tests need it.
+// memory stores tokens like the auctioneer, as far as these tests need it.
 type memory struct {
 	mu     sync.Mutex
 	tokens map[string]messages.TokenState
@@ -56,7 +56,6 @@ func (m *memory) admit(_ context.Context, caller messages.Name, r messages.Admit
 	return messages.TokensReply{Tokens: []messages.TokenState{t}}, nil
 }
 
-// site is a server with an admission and its metrics.
 type site struct {
 	*testing.T
 	*identity.Authority
@@ -109,7 +108,6 @@ func (s *site) connect(role identity.Role, n messages.Name) bus.Bus {
 	return b
 }
 
-// token makes a token for node7.
 func (s *site) token() *Token {
 	s.Helper()
 	subject := messages.Subject("west", messages.Admission, messages.VerbToken, "operator")
@@ -124,7 +122,6 @@ func (s *site) token() *Token {
 	return t
 }
 
-// counted returns the sum of a counter over all labels.
 func (s *site) counted(name string) (sum float64) {
 	s.Helper()
 	all, err := s.registry.Gather()
@@ -141,8 +138,8 @@ func (s *site) counted(name string) (sum float64) {
 	return sum
 }
 
-// TestNodeJoinsOnce uses a token twice. The first use must give credentials of the node, for a key that was made on the
-// node. A second use must fail, at any server.
+// TestNodeJoinsOnce uses a token twice. The first use must give credentials of the node, for a key that was made there.
+// A second use must fail, at any server.
 func TestNodeJoinsOnce(t *testing.T) {
 	s := newSite(t)
 	token, file := s.token(), filepath.Join(t.TempDir(), "creds", "node7.creds")
@@ -181,8 +178,7 @@ func TestNodeJoinsOnce(t *testing.T) {
 	}
 }
 
-// TestJoinGoesOnWhereItWasStopped loses the answer to an agent. The agent must be able to ask again with the same
-// key.
+// An agent that lost the answer must be able to ask again with the same key.
 func TestJoinGoesOnWhereItWasStopped(t *testing.T) {
 	s := newSite(t)
 	s.memory.lose = 1
@@ -198,7 +194,7 @@ func TestJoinGoesOnWhereItWasStopped(t *testing.T) {
 	}
 }
 
-// TestTokensThatAreNoneOpenNothing uses invalid tokens. The NATS server itself must refuse each.
+// The NATS server itself must refuse invalid tokens.
 func TestTokensThatAreNoneOpenNothing(t *testing.T) {
 	s, other := newSite(t), newSite(t)
 	file := filepath.Join(t.TempDir(), "creds")
@@ -240,7 +236,7 @@ func TestTokensThatAreNoneOpenNothing(t *testing.T) {
 	}
 }
 
-// TestTokenOpensNothingElse checks that the holder of a token can publish and read only its one request.
+// The holder of a token may publish and read only its one request.
 func TestTokenOpensNothingElse(t *testing.T) {
 	s := newSite(t)
 	token := s.token()
@@ -268,7 +264,7 @@ func TestTokenOpensNothingElse(t *testing.T) {
 	}
 }
 
-// TestOnlyOperatorsMakeTokens checks that only operators can make tokens, and that nobody can enrol without one.
+// Only operators may make tokens, and nobody may enrol without one.
 func TestOnlyOperatorsMakeTokens(t *testing.T) {
 	s := newSite(t)
 	alice := s.connect(identity.User, "alice")
@@ -291,7 +287,7 @@ func TestOnlyOperatorsMakeTokens(t *testing.T) {
 	}
 }
 
-// TestBadKeyUsesNothingUp sends a key that cannot be signed. The token must stay valid.
+// A key that cannot be signed must leave the token valid.
 func TestBadKeyUsesNothingUp(t *testing.T) {
 	s := newSite(t)
 	token := s.token()
@@ -346,7 +342,7 @@ func FuzzParseToken(f *testing.F) {
 	})
 }
 
-// TestRefusalsDoNotFillTheLog refuses many requests of a user. The log must stay small.
+// Many refusals of a user must leave the log small.
 func TestRefusalsDoNotFillTheLog(t *testing.T) {
 	s := newSite(t)
 	alice := s.connect(identity.User, "alice")

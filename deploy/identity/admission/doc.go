@@ -6,13 +6,11 @@
 // afterwards.
 //
 // The auctioneer's log has all tokens and who used each. So a token is used once, whichever host of the site gets it
-// and whatever crashes meanwhile. The agent may repeat its request: it gets the same answer for the same key. Another
-// key is refused.
+// and whatever crashes meanwhile. The agent may repeat its request: it gets the same answer for the same key.
 //
 // The NATS server refuses a token that is forged, altered or expired. Admission refuses and counts one that was used or
 // revoked.
 //
-// A token is for one node's name. Somebody who gets it before the node can be that node once. The theft is noticed,
-// because the node's own agent is then refused. So give a token a short life and carry it as a secret. If it leaked,
-// revoke it, and the node's credentials too if it was used.
+// A token is for one node's name. Somebody who gets it before the node can be that node once. So give a token a short
+// life and carry it as a secret. If it leaked, revoke it, and the node's credentials too if it was used.
 package admission

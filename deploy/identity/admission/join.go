@@ -21,8 +21,8 @@ import (
 )
 
 // Join gets the credentials of a token's node and writes them to a file that only its owner can read. It writes the
-// node's key next to the file first, so that an agent that was stopped asks again with the same key. If server is not
-// empty, it replaces the URLs of the token.
+// node's key next to the file first, so that a stopped agent asks again with the same key. If server is not empty, it
+// replaces the URLs of the token.
 func Join(ctx context.Context, t *Token, server, file string) error {
 	if ends := t.expires(); ends != 0 && ends <= messages.TimeOf(time.Now()) {
 		return messages.Errorf(messages.Expired, "join token %s expired at %v; ask the site's operator for another", t.ID, ends)
@@ -45,7 +45,7 @@ func Join(ctx context.Context, t *Token, server, file string) error {
 	return os.Remove(waiting)
 }
 
-// ownKey reads the key that an earlier try made, or makes one.
+// ownKey reads the key of an earlier try, or makes one.
 func ownKey(file string) (nkeys.KeyPair, error) {
 	seed, err := os.ReadFile(file)
 	if err == nil {
@@ -64,7 +64,6 @@ func ownKey(file string) (nkeys.KeyPair, error) {
 	return pair, create(file, append(seed, '\n'))
 }
 
-// create writes a file that only its owner can read.
 func create(file string, data []byte) error {
 	if err := durable.WriteFile(file, data, 0o600); err != nil {
 		return fmt.Errorf("joining: %w", err)

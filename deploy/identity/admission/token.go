@@ -14,7 +14,7 @@ import (
 // tokenPrefix is the beginning of every token. It names the format.
 const tokenPrefix = "candor1-"
 
-// maxToken is the largest length of a token in bytes. A chain of certificates fits in it.
+// maxToken is the largest length of a token in bytes, with room for a chain of certificates.
 const maxToken = 64 << 10
 
 // Token is the secret that an operator carries to a new node.

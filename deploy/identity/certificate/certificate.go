@@ -20,8 +20,7 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// How long certificates are valid. Their validity begins one day before they are made, because the clocks of hosts may
-// differ.
+// How long certificates are valid. They begin one day before they are made, because the clocks of hosts may differ.
 const (
 	AuthorityYears = 10
 	HostDays       = 825 // the maximum that most software accepts
@@ -93,9 +92,8 @@ func Open(dir string) (*Authority, error) {
 	return a, nil
 }
 
-// Issue makes the certificate of a host, HOST.pem and HOST.key in the authority's directory. It
-// is for the host's name and for the DNS names and IP addresses in reached. It replaces an
-// earlier one.
+// Issue makes the certificate of a host, HOST.pem and HOST.key in the authority's directory, in place of an earlier
+// one. It is for the host's name and for the DNS names and IP addresses in reached.
 func (a *Authority) Issue(host messages.Name, reached []string, now time.Time) error {
 	if !messages.ValidName(host) || host == "ca" {
 		return messages.Errorf(messages.Invalid, "host %q: a host is named like rack1, with lower-case letters, digits and hyphens, and not ca; give DNS names and addresses after the name of the host", host)
@@ -124,7 +122,6 @@ func (a *Authority) Issue(host messages.Name, reached []string, now time.Time) e
 	return a.sign(template, key, host)
 }
 
-// sign writes a certificate for a key, and the key.
 func (a *Authority) sign(template *x509.Certificate, key *ecdsa.PrivateKey, name string) error {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {

@@ -25,8 +25,8 @@ func create(t *testing.T, site messages.Name) (*Authority, string) {
 	return a, dir
 }
 
-// config returns the TLS configuration of a host, for both ends. The argument trusts is the directory of the authority
-// that the configuration trusts.
+// config returns the TLS configuration of a host, for both ends. The argument trusts is the directory of the trusted
+// authority.
 func config(t *testing.T, dir string, host messages.Name, trusts string) *tls.Config {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, host+".pem"), filepath.Join(dir, host+".key"))
@@ -44,7 +44,6 @@ func config(t *testing.T, dir string, host messages.Name, trusts string) *tls.Co
 	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert}
 }
 
-// shake makes a TLS handshake between two ends, and returns its error.
 func shake(server, client *tls.Config) error {
 	a, b := net.Pipe()
 	defer a.Close()
@@ -64,8 +63,8 @@ func shake(server, client *tls.Config) error {
 	return err
 }
 
-// TestHostsKnowOneAnother checks that each host's certificate works at both ends, under its name and its other
-// addresses, and only with hosts of its own site.
+// Each host's certificate must work at both ends, under its name and its other addresses, and only with hosts of its
+// site.
 func TestHostsKnowOneAnother(t *testing.T) {
 	a, dir := create(t, "west")
 	other, otherDir := create(t, "east")
@@ -100,8 +99,7 @@ func TestHostsKnowOneAnother(t *testing.T) {
 	}
 }
 
-// TestAuthorityStays checks that an authority is made only once, can issue after it is opened again, and has keys
-// that only the owner can read.
+// An authority must be made only once, issue after it is opened again, and have keys that only the owner can read.
 func TestAuthorityStays(t *testing.T) {
 	_, dir := create(t, "west")
 	if _, err := Create(dir, "west", time.Now()); messages.KindOf(err) != messages.Conflict {
@@ -160,7 +158,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// TestLifetimes checks that a host's certificate does not last longer than its authority's.
+// A host's certificate must not last longer than its authority's.
 func TestLifetimes(t *testing.T) {
 	a, dir := create(t, "west")
 	if err := a.Issue("rack1", nil, time.Now().AddDate(AuthorityYears, -1, 0)); err != nil {

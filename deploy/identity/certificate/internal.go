@@ -17,14 +17,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// InternalHours is the validity, in hours, of a certificate that a host makes for itself. The host renews it after half
-// of this time.
+// InternalHours is the validity, in hours, of a certificate that a host makes for itself. It is renewed after half of
+// this time.
 const InternalHours = 72
 
-// Internal is the authority of the ports between the hosts of a site: Raft, and the cluster of
-// NATS servers. It is derived from the site's keys, so every host that has them makes its own
-// certificates when it starts; nothing is copied, stored or renewed by hand. It signs nothing
-// else, and those ports accept nothing that another authority signed.
+// Internal is the authority of the ports between the hosts of a site: Raft, and the cluster of NATS servers. It is
+// derived from the site's keys, so every host that has them makes its certificates at its start. Those ports accept
+// nothing that another authority signed.
 type Internal struct {
 	site messages.Name
 	cert *x509.Certificate
@@ -55,8 +54,8 @@ func NewInternal(site messages.Name, secret [ed25519.SeedSize]byte) (*Internal, 
 	return &Internal{site: site, cert: cert, key: key, pool: pool}, nil
 }
 
-// Group returns the name that one part of all hosts has in its certificates. The part is "bank", "auctioneer", or the
-// NATS servers. Example: "bank.west.candor".
+// Group returns the name that one part of all hosts has in its certificates, such as "bank.west.candor". The part is
+// "bank", "auctioneer", or the NATS servers.
 func Group(part string, site messages.Name) string { return part + "." + site + ".candor" }
 
 // issue makes a certificate for DNS names, valid from a day before now.
@@ -82,8 +81,8 @@ func (i *Internal) issue(now, end time.Time, names ...string) (tls.Certificate, 
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }
 
-// Replica returns the TLS configuration of both ends of a replica's connections, with a
-// certificate for exactly this host's replica of this actor.
+// Replica returns the TLS configuration of both ends of a replica's connections, with a certificate for exactly this
+// host's replica of this actor.
 func (i *Internal) Replica(actor string, host messages.Name) *tls.Config {
 	return i.both(&renewed{authority: i, names: []string{host + "." + Group(actor, i.site)}, now: time.Now})
 }
@@ -91,8 +90,8 @@ func (i *Internal) Replica(actor string, host messages.Name) *tls.Config {
 // serverPart is the part for NATS servers.
 const serverPart = "nats"
 
-// Server returns the TLS configuration of both ends of the connections between the site's NATS
-// servers. Each server accepts every other one.
+// Server returns the TLS configuration of both ends of the connections between the site's NATS servers, which accept
+// one another.
 func (i *Internal) Server(host messages.Name) *tls.Config {
 	group := Group(serverPart, i.site)
 	c := i.both(&renewed{authority: i, names: []string{host + "." + group, group}, now: time.Now})
@@ -115,7 +114,6 @@ func trusting(pool *x509.CertPool) *tls.Config {
 		MinVersion: tls.VersionTLS13, SessionTicketsDisabled: true}
 }
 
-// renewed is a certificate that is replaced before it expires.
 type renewed struct {
 	authority *Internal
 	names     []string

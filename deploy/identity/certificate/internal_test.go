@@ -26,8 +26,7 @@ func as(c *tls.Config, name string) *tls.Config {
 	return c
 }
 
-// TestHostsWithTheSameKeysKnowOneAnother checks that hosts with the same keys derive the same authority. Other keys, or
-// another site, must give another authority.
+// Hosts with the same keys must derive the same authority. Other keys, or another site, must give another authority.
 func TestHostsWithTheSameKeysKnowOneAnother(t *testing.T) {
 	one, two := internalOf(t, "west", 1), internalOf(t, "west", 1)
 	server := one.Replica("bank", "rack1")
@@ -52,8 +51,7 @@ func TestHostsWithTheSameKeysKnowOneAnother(t *testing.T) {
 	}
 }
 
-// TestInternalCertificatesAreRenewed checks that a process that runs for years always has a valid certificate, even
-// if its clock was set back.
+// A process that runs for years must always have a valid certificate, even if its clock was set back.
 func TestInternalCertificatesAreRenewed(t *testing.T) {
 	now := time.Now()
 	r := &renewed{authority: internalOf(t, "west", 1), names: []string{"rack1.bank.west.candor"}, now: func() time.Time { return now }}
@@ -84,8 +82,7 @@ func TestInternalCertificatesAreRenewed(t *testing.T) {
 	ends()
 }
 
-// TestCertificateOfAReplicaAlone checks that the certificate is valid only for this replica, and that only its owner
-// can read the file.
+// The certificate must be valid only for this replica, and only its owner may read the file.
 func TestCertificateOfAReplicaAlone(t *testing.T) {
 	i := internalOf(t, "west", 1)
 	file := filepath.Join(t.TempDir(), "rack2-bank.pem")

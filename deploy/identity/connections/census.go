@@ -15,7 +15,6 @@ type holder struct {
 	name messages.Name
 }
 
-// place identifies a connection by its server and by its number at this server.
 type place struct {
 	server string
 	id     uint64
@@ -26,7 +25,7 @@ type connection struct {
 	by    holder
 	start time.Time // in the time of its server
 	// told is when the holder was told that the connection will be closed. cut is when the server was last asked to
-	// close the connection. The zero time means not yet.
+	// close it. The zero time means not yet.
 	told, cut time.Time
 }
 
@@ -40,8 +39,8 @@ type census struct {
 type server struct {
 	heard, listed time.Time
 	connections   map[uint64]*connection
-	// changed has the numbers of the connections that were opened or closed since the guard asked the server for its
-	// list. The list may be older than these changes. It is nil if no answer is awaited.
+	// changed has the connections that were opened or closed since the guard asked the server for its list, which may
+	// be older. It is nil if no answer is awaited.
 	changed map[uint64]bool
 }
 
@@ -49,7 +48,6 @@ func newCensus() *census {
 	return &census{servers: map[string]*server{}, open: map[holder]int{}}
 }
 
-// hear records that a server has reported. It returns the server.
 func (c *census) hear(id string, now time.Time) *server {
 	s := c.servers[id]
 	if s == nil {
@@ -75,7 +73,7 @@ func (c *census) enter(s *server, n connection) {
 	}
 }
 
-// The method closed removes a connection that was closed.
+// This method removes a closed connection.
 func (c *census) closed(at place, now time.Time) {
 	s := c.hear(at.server, now)
 	if s.changed != nil {
@@ -95,8 +93,8 @@ func (c *census) remove(s *server, id uint64) {
 	}
 }
 
-// asking returns the IDs of the servers to ask for their lists. These are the servers whose last list is older than the
-// given time. Servers that have not answered the last request yet are left out. [census.list] takes each answer.
+// asking returns the IDs of the servers whose last list is older than the given time, without those that have not
+// answered the last request. [census.list] takes each answer.
 func (c *census) asking(before time.Time) (ids []string) {
 	for id, s := range c.servers {
 		if s.changed == nil && s.listed.Before(before) {
@@ -107,8 +105,8 @@ func (c *census) asking(before time.Time) (ids []string) {
 	return ids
 }
 
-// list replaces a server's connections by the connections in its list. Connections that changed since the server was
-// asked stay as they are. With a nil list, nothing changes.
+// list replaces a server's connections by its list. Connections that changed since the server was asked stay as they
+// are. With a nil list, nothing changes.
 func (c *census) list(id string, all map[uint64]connection, now time.Time) {
 	s := c.servers[id]
 	if s == nil {
@@ -143,9 +141,8 @@ func (c *census) forget(since time.Time) {
 	}
 }
 
-// excess returns the connections above the limits. The function most gives the limit of a holder. The newest
-// connections of a holder count as the ones above the limit. Guards that count the same connections get the same
-// result.
+// excess returns the connections above the limits, the newest of each holder. The function most gives the limit of a
+// holder. Guards that count the same connections get the same result.
 func (c *census) excess(most func(holder) int) (all []*connection) {
 	over := map[holder][]*connection{}
 	for by, n := range c.open {

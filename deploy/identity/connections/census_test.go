@@ -14,8 +14,7 @@ func open(server string, id uint64, by holder) connection {
 	return connection{place: place{server, id}, by: by}
 }
 
-// TestCensus checks when a connection counts: from its opening or listing, until it is closed, is no longer listed,
-// or its server is gone.
+// A connection must count from its opening or listing, until it is closed, is no longer listed, or its server is gone.
 func TestCensus(t *testing.T) {
 	c, at := newCensus(), time.Unix(1000, 0)
 	counts := func(what string, a, b int) {
@@ -47,7 +46,7 @@ func TestCensus(t *testing.T) {
 	counts("its answer is late", 0, 2)
 }
 
-// TestExcess checks that the newest connections are closed, on any server.
+// The newest connections must be closed, on any server.
 func TestExcess(t *testing.T) {
 	c, at := newCensus(), time.Unix(1000, 0)
 	for n := range uint64(4) {

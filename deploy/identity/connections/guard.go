@@ -28,7 +28,7 @@ type Config struct {
 	// Most is the maximum number of open connections of a user. An operator may have operatorTimes
 	// this number.
 	Most int
-	// Server is the server whose connections the guard closes. If it is "", the guard closes connections of any server.
+	// Server is the server whose connections the guard closes; "" means any server.
 	Server  string
 	Log     *zap.Logger           // nil: none
 	Metrics prometheus.Registerer // nil: none
@@ -37,8 +37,8 @@ type Config struct {
 // operatorTimes is the limit of an operator, as a multiple of a user's limit.
 const operatorTimes = 4
 
-// mostOthers is the limit of a node and of the holder of a token. Each needs one connection, and another one while a
-// lost connection is not noticed yet.
+// mostOthers is the limit of a node and of the holder of a token. Each needs one connection, and a second one while the
+// loss of the first is not noticed yet.
 const mostOthers = 16
 
 // Intervals of a guard.
@@ -113,7 +113,6 @@ func (g *Guard) Close() error {
 	return errors.Join(failed...)
 }
 
-// most returns the largest number of connections of a holder, or 0 if there is no limit.
 func (g *Guard) most(by holder) int {
 	switch by.role {
 	case identity.User, identity.Peer:
@@ -126,7 +125,6 @@ func (g *Guard) most(by holder) int {
 	return 0
 }
 
-// event takes a server's report that a connection was opened or closed.
 func (g *Guard) event(subject string, data []byte) {
 	var e struct {
 		Server struct{ ID string }
@@ -157,8 +155,8 @@ func (g *Guard) event(subject string, data []byte) {
 	}
 }
 
-// holder returns the holder of a claim, which the server has checked. It is the zero holder for
-// the site's own services, which have no limit.
+// holder returns the holder of a claim, which the server has checked. The site's own services are the zero holder,
+// which has no limit.
 func (g *Guard) holder(claim string) holder {
 	part := strings.Split(claim, ".")
 	if len(part) != 3 {
@@ -175,7 +173,6 @@ func (g *Guard) holder(claim string) holder {
 	return holder{g.c.Role(says.By), says.Name}
 }
 
-// alive records that a server has reported.
 func (g *Guard) alive(subject string, _ []byte) {
 	part := strings.Split(subject, ".")
 	g.mu.Lock()
@@ -223,7 +220,6 @@ func (g *Guard) watch() {
 	}
 }
 
-// list asks a server for its connections.
 func (g *Guard) list(id string) {
 	all, err := g.ask(id)
 	g.mu.Lock()
@@ -237,8 +233,8 @@ func (g *Guard) list(id string) {
 }
 
 // weigh closes connections above the limits, and reports whether there are any. If a holder has more than twice its
-// limit, weigh closes the excess at once. Otherwise it first tells the holder why, and closes the connections at a
-// later call if they are then still above the limit: the holder may have closed others.
+// limit, weigh closes the excess at once. Otherwise it first tells the holder why, and closes the excess at a later
+// call: the holder may have closed other connections.
 func (g *Guard) weigh(now time.Time) (any bool) {
 	for _, n := range g.census.excess(g.most) {
 		if g.c.Server != "" && g.c.Server != n.server {
@@ -283,7 +279,6 @@ func (g *Guard) refuse(n *connection, now time.Time) {
 	})
 }
 
-// count adds a refused connection to the metrics.
 func (g *Guard) count(n *connection) {
 	g.refused.WithLabelValues(string(n.by.role)).Inc()
 	g.c.Log.Warn("a connection was refused: "+n.by.tooMany(g.most(n.by)), zap.String("server", n.server))

@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// system is the system account of a server. It answers only requests to close a connection, and leaves the first few of
-// these without an answer. The field deaf is their number.
+// system is the system account of a server. It answers only requests to close a connection, except the first few; the
+// field deaf is their number.
 type system struct {
 	bus.Bus
 	event  func(string, []byte)
@@ -43,7 +43,7 @@ func (s *system) Request(_ context.Context, subject string, content []byte) ([]b
 	return nil, messages.Errorf(messages.Unavailable, "the server does not answer")
 }
 
-// The method says sends events of alice's connections to a guard with a limit of one. The guard must close the given
+// This method sends events of alice's connections to a guard with a limit of one. The guard must close the given
 // connections.
 func (s *system) says(t *testing.T, events []string, cut ...string) {
 	synctest.Test(t, func(t *testing.T) {
@@ -67,15 +67,15 @@ func (s *system) says(t *testing.T, events []string, cut ...string) {
 	})
 }
 
-// TestAConnectionIsCutAtLast makes a server too busy to close a connection. The guard must ask again. In an earlier
-// version, the connection stayed open for ever, because the guard believed that it was being closed.
+// TestAConnectionIsCutAtLast makes a server too busy to close a connection. The guard must ask again, instead of
+// believing that the connection is being closed.
 func TestAConnectionIsCutAtLast(t *testing.T) {
 	two := `{"cid":2}`
 	(&system{deaf: 2}).says(t, []string{"CONNECT 1", "CONNECT 2"}, two, two, two)
 }
 
-// TestTheNewestIsCut opens a second connection before the guard hears of the end of the first one. The second
-// connection must stay, and a later third one must be cut.
+// TestTheNewestIsCut opens a second connection before the guard hears of the end of the first. The second connection
+// must stay, and a later third connection must be cut.
 func TestTheNewestIsCut(t *testing.T) {
 	new(system).says(t, []string{"CONNECT 1", "CONNECT 2", "DISCONNECT 1", "CONNECT 3"}, `{"cid":3}`)
 	new(system).says(t, []string{"CONNECT 1", "CONNECT 2", "DISCONNECT 1"})

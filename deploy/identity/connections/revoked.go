@@ -17,8 +17,7 @@ const RevokedSubject = "candor.revoked"
 // Server is a NATS server of a site.
 type Server struct{ ID, Name string }
 
-// Servers asks the servers of a site to report, and waits for as many reports as the argument want says, or until ctx
-// ends.
+// Servers asks the servers of a site to report, and waits for want reports, or until ctx ends.
 func Servers(ctx context.Context, system bus.Bus, want int) ([]Server, error) {
 	var mu sync.Mutex
 	var all []Server
@@ -57,8 +56,8 @@ func Servers(ctx context.Context, system bus.Bus, want int) ([]Server, error) {
 // lookAgain is the pause before a server is asked again whether it refuses revoked keys.
 const lookAgain = 100 * time.Millisecond
 
-// AwaitRevoked returns when a server refuses some public keys in an account and has no connection with them. It
-// returns an error if ctx ends first.
+// AwaitRevoked returns when a server refuses some public keys in an account and has no connection with them. It returns
+// an error if ctx ends first.
 func AwaitRevoked(ctx context.Context, system bus.Bus, server Server, account string, keys []string) error {
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()
@@ -75,7 +74,6 @@ func AwaitRevoked(ctx context.Context, system bus.Bus, server Server, account st
 	}
 }
 
-// refuses reports whether a server refuses keys and has closed their connections.
 func refuses(ctx context.Context, system bus.Bus, id, account string, keys []string) (bool, error) {
 	type detail struct {
 		Account struct {

@@ -12,7 +12,6 @@ import (
 // page is the number of connections that a server lists in one answer.
 const page = 1000
 
-// answer is a server's answer to a request in the system account.
 type answer[T any] struct {
 	Data  T `json:"data"`
 	Error *struct {
@@ -20,7 +19,6 @@ type answer[T any] struct {
 	} `json:"error"`
 }
 
-// ask asks a server for its connections.
 func (g *Guard) ask(id string) (map[uint64]connection, error) {
 	all := map[uint64]connection{}
 	for offset := 0; ; offset += page {

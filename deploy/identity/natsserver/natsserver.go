@@ -1,6 +1,5 @@
-// Package natsserver gives NATS servers the keys of a site, when they start and when the keys
-// change. It is separate from package identity, so that programs which only read credentials do
-// not link a NATS server.
+// Package natsserver gives NATS servers the keys of a site, when they start and when the keys change. It is separate
+// from package identity, so that other programs do not link a NATS server.
 package natsserver
 
 import (
@@ -13,9 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Secure makes a NATS server admit only the credentials of an authority and, as leaf nodes,
-// the accounts of invited peers. It sets the trusted operator, the system account, and a resolver with
-// the claims of all accounts.
+// Secure makes a NATS server admit only the credentials of an authority and, as leaf nodes, the accounts of invited
+// peers. It sets the trusted operator, the system account, and a resolver with the claims of all accounts.
 func Secure(o *server.Options, a *identity.Authority, peers ...messages.Name) error {
 	tokens, err := a.Tokens(peers...)
 	if err != nil {
@@ -33,7 +31,6 @@ func Secure(o *server.Options, a *identity.Authority, peers ...messages.Name) er
 	return store(o, tokens.Accounts)
 }
 
-// store stores the claims of accounts in the resolver.
 func store(o *server.Options, accounts []identity.Token) error {
 	for _, t := range accounts {
 		if err := o.AccountResolver.Store(t.Key, t.Token); err != nil {
@@ -44,8 +41,8 @@ func store(o *server.Options, accounts []identity.Token) error {
 }
 
 // Refresh updates a running server to the current signers, peers and revocations. It closes connections that are no
-// longer admitted. o must be the options that Secure set when the server started: until it restarts, the server trusts
-// the operator's key of that time.
+// longer admitted. The argument o must be the options that Secure set at the server's start. Until it restarts, the
+// server trusts the operator's key of that time.
 func Refresh(s *server.Server, o *server.Options, a *identity.Authority, peers ...messages.Name) error {
 	tokens, err := a.TokensOf(o.TrustedOperators[0].Subject, peers...)
 	if err != nil {

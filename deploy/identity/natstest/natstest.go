@@ -1,5 +1,5 @@
-// Package natstest starts NATS servers for tests. It can also do what strangers can do with stolen keys. Only tests
-// import it.
+// Package natstest starts NATS servers for tests, and does what strangers can do with stolen keys. Only tests import
+// it.
 package natstest
 
 import (
@@ -42,8 +42,8 @@ func Loopback() *server.Options {
 	return &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true}
 }
 
-// Stranger returns the options of a server with none of our rules, which is linked to a site's address for peers with
-// credentials that the site issued. No server of a peer can do more harm.
+// Stranger returns the options of a server with none of our rules, which is linked to a site with credentials that the
+// site issued. No server of a peer can do more harm.
 func Stranger(t testing.TB, leaf string, creds []byte) *server.Options {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "stolen.creds")
@@ -98,9 +98,8 @@ func Seed(t testing.TB, keys, name string) []byte {
 	return bytes.TrimSpace(text)
 }
 
-// Insider returns credentials that may read and publish everything in a site's account. It
-// makes the site's server admit what the account's own key signs, as an operator with a changed
-// program could.
+// Insider returns credentials that may read and publish everything in a site's account. It makes the site's server
+// admit what the account's own key signs, as an operator with a changed program could.
 func Insider(t testing.TB, s *server.Server, keys string, peers ...messages.Name) []byte {
 	t.Helper()
 	operator, err := nkeys.FromSeed(Seed(t, keys, "operator.nk"))

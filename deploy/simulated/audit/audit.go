@@ -350,8 +350,8 @@ type control struct {
 	part func(slots int) float64
 }
 
-// controlsOf returns the controls of a kind of lie. The value is halved, if jobs pay all that they announce, or
-// multiplied by four, if no job pays. The width of a task is halved or quartered, if a task of k slots pays k times
+// controlsOf returns the controls of a kind of lie. One lie halves the value, if jobs pay all that they announce. One
+// multiplies it by four, if no job pays. One narrows a task to a half or a quarter, if a task of k slots pays k times
 // what it announces.
 func (a *audit) controlsOf(kind string) []control {
 	to := func(x float64, change func(float64, *entry, int) []entry) lie { return each([]float64{x}, change)[0] }

@@ -112,8 +112,8 @@ func TestTruthfulMechanismsShowNone(t *testing.T) {
 	}
 }
 
-// Where results are there when jobs end, a later deadline than the true one must gain. If results are handed over at
-// the deadline, it must not gain.
+// Where results are there when jobs end, a job that declares a later deadline must gain. If results are handed over at
+// the deadline, this must not gain.
 func TestEarlyResults(t *testing.T) {
 	if f := gains(t, crowd(t, 60, "mechanism: deadline\nslot: 30s\nhand_over: end\n", 1), 25, Deadline)[Deadline]; f.Gainers == 0 {
 		t.Errorf("nobody gains by a later deadline: %+v", f)

@@ -209,8 +209,9 @@ func parts(e entry, k int, names bool) (out []entry) {
 	return out
 }
 
-// ghosts returns lies that add a second job like the first, which nobody needs. This ghost bids the lowest value and a
-// high cost of delay, or the same as the job. Its owner cancels it after the given time; 0 means never.
+// ghosts returns lies that add a second job like the first, which nobody needs. The second job, the ghost, bids the
+// lowest value and a high cost of delay, or the same as the job. Its owner cancels it after the given time; 0 means
+// never.
 func ghosts(after float64, other bool) (out []lie) {
 	for _, x := range []float64{0.01, 1} {
 		out = append(out, func(liars []entry, _ int) []entry {

@@ -9,8 +9,8 @@ import (
 )
 
 // payoff returns what an outcome is worth to a liar with this true entry, minus the payments of all jobs that the liar
-// submitted. The work is done when the last of them is done. With hand_over: deadline, a result is available at the
-// declared deadline, not earlier.
+// submitted. The work is done when the last of these jobs is done. With hand_over: deadline, a result is available at
+// the declared deadline.
 func (t *entry) payoff(q *core.Problem, o *core.Outcome, owner []int, me int) float64 {
 	var parts []int
 	ghosts := 0.0

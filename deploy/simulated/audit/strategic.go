@@ -103,10 +103,10 @@ type game struct {
 	runs       int
 }
 
-// Play searches for an equilibrium. Every user has a strategy, a lie or the truth, for all of its jobs. One after
-// another, users compute the gain of each strategy against the unchanged others, and add it to their regrets. A user
-// who could gain draws its next strategy in proportion to its positive regrets (Hart and Mas-Colell 2000). Play ends
-// after a pass in which no user could gain, or after the given number of passes.
+// Play searches for an equilibrium. One after another, users compute the gain of each strategy while all others stay
+// unchanged, and add it to their regrets. A user who could gain draws its next strategy in proportion to its positive
+// regrets (Hart and Mas-Colell 2000). Play ends after a pass in which no user could gain, or after the given number of
+// passes.
 func Play(p *core.Problem, passes int, progress func(done, of int)) (*Equilibrium, error) {
 	own := *p
 	own.Prior = own.PriorJobs()

@@ -163,8 +163,8 @@ func newHunt(p *core.Problem, o VerbOptions) *hunt {
 const first, second, last = 8, 16, 32
 
 // search draws plans, and keeps the better ones by successive halving over more and more scenes. It changes the kept
-// plans step by step. New scenes choose one of the best five plans, or a part of one. Other new scenes measure its
-// gain.
+// plans step by step. With new scenes, search chooses one of the best five plans, or a part of a plan. With other new
+// scenes, it measures the gain of this plan.
 func search(p *core.Problem, o VerbOptions) (v Verbed, err error) {
 	h := newHunt(p, o)
 	var pool []*candidate

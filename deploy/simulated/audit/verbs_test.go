@@ -91,8 +91,8 @@ func knownIn(words ...string) func(h *hunt) plan {
 	}
 }
 
-// TestWideTasksMustCountTheirSlots packs tasks side by side into wide ones. This must gain where a wide task counts
-// like a narrow one, and not where shares are of slot time.
+// TestWideTasksMustCountTheirSlots packs several tasks into one wide task. This must gain in a market in which a wide
+// task counts like a narrow task. It must not gain where shares are of slot time.
 func TestWideTasksMustCountTheirSlots(t *testing.T) {
 	const name = "proportional, starts are sold"
 	packed := knownIn("packs 4 tasks side by side into one of 4 slots")

@@ -18,8 +18,8 @@ const manyClasses = 8
 
 // weights measures lies about utility weights and about the form of the utility, in a market of proportional shares. It
 // makes one allocation for the job and its neighbours in the log, most jobs in total. The true weights and forms are
-// random, with the jobs' numbers as seeds. For a linear utility, the gain is a part of the honest utility. For a
-// logarithmic utility, it is the growth of the shares.
+// random. The gain is a part of the honest utility if the utility is linear, and the growth of the shares if it is
+// logarithmic.
 func (a *audit) weights(s sample, r *result, most, classes int) error {
 	if a.Market.Mechanism != rules.Proportional {
 		return nil
@@ -77,9 +77,9 @@ func (a *audit) weights(s sample, r *result, most, classes int) error {
 	return nil
 }
 
-// falseWeights returns declarations of weights. The first one, nil, is the truth. In the others one weight is
-// multiplied by a ratio, or all weights are raised to a power. With two classes one weight is enough, because only
-// their ratio counts.
+// falseWeights returns declarations of weights. The first declaration, nil, is the truth. In the other declarations,
+// one weight is multiplied by a ratio, or all weights are raised to a power. With two classes only one weight changes,
+// because only their ratio counts.
 func falseWeights(mine []float64) [][]float64 {
 	out := [][]float64{nil}
 	one := mine

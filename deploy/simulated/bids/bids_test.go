@@ -45,7 +45,7 @@ func TestDrawsFollowTheModel(t *testing.T) {
 }
 
 // A job's bid must not depend on the other jobs. A change of one parameter must not change the numbers that depend on
-// others.
+// other parameters.
 func TestAJobsBidIsItsOwn(t *testing.T) {
 	w := crowd(50)
 	m := Default()

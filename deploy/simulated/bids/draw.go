@@ -8,7 +8,7 @@ import (
 )
 
 // draw draws one bid. It always draws the same numbers in the same order: a change of one parameter must not change the
-// numbers that depend on others.
+// numbers that depend on other parameters.
 func (m *Model) draw(j *workload.Job, u *user, rng *rand.Rand) Bid {
 	high, aggressive := rng.Float64() < m.Value.Share, rng.Float64() < m.Shading.Aggressive
 	shade, slack, noise := rng.Float64(), rng.ExpFloat64(), rng.NormFloat64()

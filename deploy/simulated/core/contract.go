@@ -131,8 +131,8 @@ type Offer struct {
 	Price      float64
 }
 
-// Choose returns the index of the offer with the largest worth minus price. Among equally good offers it takes the one
-// that completes first. It returns −1 if every offer is a loss.
+// Choose returns the index of the offer with the largest worth minus price. Among equally good offers it takes the
+// earliest completion. It returns −1 if every offer is a loss.
 func Choose(by string, j *workload.Job, b *bids.Bid, offers []Offer) int {
 	best, most := -1, 0.0
 	for k, o := range offers {

@@ -300,8 +300,8 @@ func byDefault(mechanism string) *rules.Market {
 }
 
 // TestBudgetsBySizeSlowShortJobsDown checks why short jobs wait in a proportional market: budgets grow with the work.
-// With equal budgets they must wait less than with first come, first served, and with larger budgets for less work
-// still less.
+// With equal budgets they must wait less than with first come, first served. With larger budgets for less work they
+// must wait still less.
 func TestBudgetsBySizeSlowShortJobsDown(t *testing.T) {
 	w := &workload.Workload{Nodes: 4, Parallel: workload.Split, Users: []int64{1}, Groups: []int64{1}}
 	for i := range 200 { // bursts of forty jobs; one in five is long

@@ -82,8 +82,9 @@ func (p *Problem) withSlot() *Problem {
 	return &q
 }
 
-// Slot returns the unit of time for mechanism deadline: the market's unit, or else a multiple of ten seconds. This is
-// the smallest with at most mostSpan units in the study and mostWork units of its tasks, which are kept in memory.
+// Slot returns the unit of time for mechanism deadline: the market's unit, or else the smallest suitable multiple of
+// ten seconds. With this unit, the study has at most mostSpan units, and its tasks need at most mostWork units, which
+// are kept in memory.
 func (p *Problem) Slot() messages.Duration {
 	const unit, mostSpan, mostWork = 10, 900_000, 25_000_000 // seconds; units; units
 	if p.Market.Slot > 0 {

@@ -20,7 +20,7 @@ type Past struct {
 }
 
 // Until runs a problem up to a time, in seconds from the log's beginning. It returns nil for all mechanisms except
-// batch-queue, contract and deadline: the others run a whole log quickly.
+// batch-queue, contract and deadline: the other mechanisms run a whole log quickly.
 func Until(p *Problem, at float64) (*Past, error) {
 	if !slices.Contains([]string{rules.BatchQueue, rules.Contract, rules.Deadline}, p.Market.Mechanism) {
 		return nil, nil

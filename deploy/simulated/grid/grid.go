@@ -164,7 +164,7 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 }
 
 // epochOf returns the time at which the log of a study begins. It is a multiple of the market's unit of time, period,
-// or validity of menus, because a site counts these from time 0. It is not 0, because 0 means never.
+// or validity of menus, because a site counts these from time 0.
 func epochOf(m *market.Market) messages.Time {
 	const about = 1_000_000_000_000_000
 	unit := messages.Time(cmp.Or(m.Slot, m.Cycle, m.Quote, 1000) / 1000)

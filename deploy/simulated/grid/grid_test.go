@@ -201,8 +201,8 @@ func byDefault(mechanism string) *rules.Market {
 	return m
 }
 
-// TestWideTasksTakeSlotsOfOneNode runs jobs of one task on two nodes of 8 slots. With six slots of each node in use, a
-// task of 4 slots must wait, although 4 slots are free together. The time of all slots of a task must count.
+// TestWideTasksTakeSlotsOfOneNode runs jobs of one task on two nodes of 8 slots. Six slots of each node are in use, so
+// a task of 4 slots must wait. The time of all slots of a task must count.
 func TestWideTasksTakeSlotsOfOneNode(t *testing.T) {
 	for _, mechanism := range []string{rules.FIFO, rules.FairShare, rules.Backfill, rules.Karma, rules.Proportional, rules.HighestBid, rules.BatchQueue} {
 		w := &workload.Workload{Nodes: 16, Parallel: workload.Wide, Users: []int64{1}, Groups: []int64{1}}

@@ -12,9 +12,9 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 )
 
-// charged runs a grid with all actors, and one job for each element of the argument all. Each job has a budget of 100,
-// and starts its tasks one by one; a width of 0 means more tasks than can run. charged cancels the jobs at the time
-// until, and returns what they owe and their slot-seconds.
+// charged runs a grid with one job for each element of the argument all. Each job has a budget of 100, and starts its
+// tasks one by one. charged cancels the jobs at the time until, and returns what they owe and their slot-seconds. A
+// width of 0 means more tasks than can run.
 func charged(t *testing.T, slots, perNode int, until float64, all ...workload.Job) []core.Job {
 	t.Helper()
 	p := &core.Problem{Market: byDefault(rules.Proportional), Seed: 1, Work: &workload.Workload{Nodes: slots, Parallel: workload.Split, Users: make([]int64, len(all)), Groups: []int64{1}}}

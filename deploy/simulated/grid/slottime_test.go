@@ -124,8 +124,9 @@ func TestSlotTimeFollowsSharesOfTasksOfWholeNodes(t *testing.T) {
 	}
 }
 
-// TestAWideTaskStartsInTime runs a job with tasks of a quarter of a node among many short tasks. Its share buys the
-// slot time of a task in a certain time. The first task, and later ones on average, must start within twice this time.
+// TestAWideTaskStartsInTime runs a job with tasks of a quarter of a node among many short tasks. The job's share buys
+// the slot time of one task in a certain time. Its first task must start within twice this time, and so must later
+// tasks on average.
 func TestAWideTaskStartsInTime(t *testing.T) {
 	const slots, until, length = 128, 120.0, 1.0
 	for _, perNode := range []int{16, 64} {
@@ -145,8 +146,8 @@ func TestAWideTaskStartsInTime(t *testing.T) {
 }
 
 // TestShortTasksDoNotDelayAWideTask runs tasks of half a node among tasks of ten minutes. Every 100 s, a job of 20
-// tasks of 20 s comes. If its tasks have a time limit of 30 s, they may use slots that are gathered. As many wide tasks
-// must then start as without limits, and the short jobs must end sooner.
+// short tasks comes. If these have a time limit, they may use slots that are gathered for a wide task. As many wide
+// tasks must start as without limits, and the short jobs must end sooner.
 func TestShortTasksDoNotDelayAWideTask(t *testing.T) {
 	const slots, perNode, until = 64, 16, 40_000.0
 	done, took := map[float64]int{}, map[float64]float64{} // by limit of the short tasks

@@ -49,6 +49,7 @@ type Estimate struct {
 // Clear reports whether 0 is outside of the interval.
 func (e *Estimate) Clear() bool { return e.CI[0] > 0 || e.CI[1] < 0 }
 
+// Waited is the mean wait of a group of jobs.
 type Waited struct {
 	Name      string  `json:"name"`
 	Jobs      int     `json:"jobs"`
@@ -63,8 +64,7 @@ var Measures = []string{"welfare", "wait", "bounded_slowdown", "starved", "jain"
 // draw, all markets have the same jobs and types.
 //
 // Intervals are jackknife intervals: the log is cut into Blocks parts with equally many jobs in the order of
-// submission, and each measure is computed again without each part. So an interval shows how much depends on the jobs
-// of this log.
+// submission, and each measure is computed again without each part.
 func Compare(markets [][]*Study) *Comparison {
 	first := markets[0]
 	c := &Comparison{Worth: first[0].Market.Worth, Draws: len(first), Blocks: min(Blocks, len(first[0].Work.Jobs))}

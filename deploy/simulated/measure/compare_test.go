@@ -21,8 +21,8 @@ func TestJainAndGini(t *testing.T) {
 	}
 }
 
-// The interval of the mean of 1, 2, 3, 4 must be Student's. The mean is 2.5, its standard error √(5/3)/2, and Student's
-// quantile for 3 degrees of freedom is 3.1824.
+// The interval of the mean of 1, 2, 3, 4 must be the interval of Student's distribution. The mean is 2.5, its standard
+// error √(5/3)/2, and Student's quantile for 3 degrees of freedom is 3.1824.
 func TestTheJackknifeOfAMeanIsStudents(t *testing.T) {
 	e := jackknife([]float64{9.0 / 3, 8.0 / 3, 7.0 / 3, 6.0 / 3}, 2.5)
 	if want := 3.182446 * math.Sqrt(5.0/3) / 2; math.Abs(e.CI[1]-2.5-want) > 1e-5 || e.Mean != 2.5 || math.Abs(e.CI[0]+e.CI[1]-5) > 1e-12 {

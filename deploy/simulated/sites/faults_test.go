@@ -144,7 +144,7 @@ func TestASiteIsCutOff(t *testing.T) {
 }
 
 // TestCancelAJobAtAnotherSite cancels a job before it was authorised, while the other site is silent, and while the job
-// runs. In the last case all tasks count as complete for prices, and the job owes its budget.
+// runs. A running job owes its budget.
 func TestCancelAJobAtAnotherSite(t *testing.T) {
 	r := newRealm(t)
 	cancel := func(id messages.JobID) jobmsg.CancelReply {

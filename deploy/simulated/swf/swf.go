@@ -2,8 +2,7 @@
 // header lines that begin with ';', a log has a line of 18 numbers for each job. A log may be gzipped; its unpacked
 // size is bounded. It has at most 10,000,000 jobs.
 //
-// Unknown fields are −1 in a log, and also in a Job. The headers of logs are often wrong, so they are kept as text. No
-// field of a job is computed from them.
+// Unknown fields are −1 in a log, and also in a Job. The headers of logs are often wrong, so they are kept as text.
 package swf
 
 import (

@@ -33,8 +33,8 @@ func (m *Map[K, V]) Get(k K) (v V, ok bool) {
 	return e.Value.(*entry[K, V]).value, true
 }
 
-// Touch returns the value of a key, and makes the key the most recently touched. If the key is missing, it is added
-// with the value of fresh(), and if the map is full, another key is removed. Touch takes O(1).
+// Touch returns the value of a key, and makes the key the most recently touched. A missing key is added with the value
+// of fresh(); if the map is full, another key is removed. Touch takes O(1).
 func (m *Map[K, V]) Touch(k K, fresh func() V) V {
 	if e := m.index[k]; e != nil {
 		m.order.MoveToFront(e)

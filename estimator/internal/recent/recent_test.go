@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestForgetsTheLongestUntouched fills a map beyond its size. The key that was not touched for the longest time must
-// be removed, and visits must be in the order of touching.
+// The key that was not touched for the longest time must be removed, and visits must be in the order of touching.
 func TestForgetsTheLongestUntouched(t *testing.T) {
 	m, made := New[string, *int](2), 0
 	touch := func(k string) *int { return m.Touch(k, func() *int { made++; return new(int) }) }

@@ -65,7 +65,6 @@ func Allow(dir string, uid uint32) error {
 	return setAccessList(dir, aclDefault, with(with(inherited, uid), info.Uid))
 }
 
-// with adds all rights of a user to a list, and returns the new list.
 func with(list []entry, uid uint32) []entry {
 	list = slices.DeleteFunc(slices.Clone(list), func(e entry) bool {
 		return e.tag == aclMask || e.tag == aclUser && e.number == uid

@@ -12,7 +12,7 @@ import (
 var start = time.Now()
 
 // Now returns the time since the machine was started. If the kernel does not tell it, Now returns the time since this
-// process was started, by a clock that nobody sets.
+// process was started.
 func Now() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Account is the control group above the cells of one account. Some memory outlives a task's cell: shared memory, open
-// files in memory that were passed on, and the kernel's buffers for connections. The group of the account counts it, so
-// it stays within the sum of the limits of the account's tasks. The zero value bounds nothing.
+// Account is the control group above the cells of one account. It counts memory that outlives a task's cell, such as
+// shared memory and the kernel's buffers for connections. So that memory stays within the sum of the limits of the
+// account's tasks. The zero value bounds nothing.
 type Account struct {
 	sum  sum  // nil means that the machine cannot count for accounts
 	pool pool // cells that can bound a task
@@ -33,7 +33,6 @@ type bound struct {
 	tasks  int   // number of tasks, rounded up to a power of two
 }
 
-// sum is the control groups of an account.
 type sum interface {
 	enter() error // puts the calling thread into the groups
 	bound(b bound, pids int64) error
@@ -45,7 +44,7 @@ type summing interface {
 	account(name string) (groups, sum, error)
 }
 
-// sumMargin is added to the sum of the tasks' memory limits, in bytes. With it, the kernel need not look for free
+// sumMargin is added to the sum of the tasks' memory limits, in bytes. Without it, the kernel would look for free
 // memory at the end of each task.
 const sumMargin = 64 << 20
 
@@ -76,8 +75,8 @@ func (a *Account) Enter() error {
 	return a.sum.enter()
 }
 
-// begin counts a task before it starts. The limits only grow: setting them costs more than starting a task, and memory
-// of earlier tasks may still be in use.
+// begin counts a task before it starts. The limits only grow: a change costs more than starting a task, and earlier
+// tasks may have left memory.
 func (a *Account) begin(l Limits) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -161,7 +160,7 @@ func (s *v1Sum) enter() error {
 }
 
 // machineShare is the number of parts into which the machine's processes and connection memory are divided. An account
-// may have one part. All tasks of a node together may have all parts except one.
+// may have one part, and all tasks of a node together all parts except one.
 const machineShare = 4
 
 // buffers is the file that bounds the memory of connections.
@@ -240,7 +239,6 @@ type v2Sum struct {
 
 func (*v2Sum) enter() error { return nil } // every process of version 2 is in a cell
 
-// mostWeight is the largest weight that the kernel accepts.
 const mostWeight = 10_000
 
 func (s *v2Sum) bound(b bound, processes int64) error {

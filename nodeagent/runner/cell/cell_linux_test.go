@@ -92,8 +92,7 @@ func dirExists(path string) bool {
 }
 
 // TestEarlierRunEndsBesideALaterOne: an executor whose state directory was replaced runs together with the new one.
-// Both use one group of all cells. The earlier executor ends while the later one has no cell yet, a free cell, or a
-// cell in use. It must not remove cells of the later one.
+// Both use one group of all cells. When the earlier executor ends, it must not remove cells of the later one.
 func TestEarlierRunEndsBesideALaterOne(t *testing.T) {
 	for _, l := range kinds {
 		for _, later := range []string{"new", "free", "used"} {

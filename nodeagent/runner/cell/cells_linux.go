@@ -26,8 +26,8 @@ type Limits struct {
 	Devices string
 }
 
-// DefaultPids bounds the processes and threads of a task without a limit of its own. The kernel enforces the bound if
-// that costs nothing. Otherwise the runner counts the processes at intervals.
+// DefaultPids bounds the processes and threads of a task without a limit of its own. The kernel enforces it if that
+// costs nothing; otherwise the runner counts the processes at intervals.
 const DefaultPids = 4096
 
 // Cells has the cells of one node. It is safe for concurrent use.
@@ -45,11 +45,10 @@ type pool struct {
 	late late // cells that could not be removed yet
 }
 
-// groups makes control groups of one version.
 type groups interface {
 	abilities() []messages.Name
-	// make makes a group. Its name is unique on this machine, because an earlier run of the node may still be ending,
-	// and would also end groups that have its own names.
+	// make makes a group. Its name is unique on this machine: an earlier run of the node may still be ending, and would
+	// end groups with its own names.
 	make(name string) (group, error)
 	// close removes the group above all cells, unless a later run of the node has cells in it.
 	close() error
@@ -72,8 +71,8 @@ type group interface {
 }
 
 // Open finds out what kind of cells this machine offers, and ends processes that an earlier run of the node left in
-// them. The argument name identifies the node on this machine. The argument more can list the controllers [Set] and
-// [Devices]: tasks can then have processors or devices of their own.
+// them. name identifies the node on this machine. The argument more can list the controllers [Set] and [Devices], with
+// which tasks can have processors or devices of their own.
 func Open(name string, more ...string) *Cells {
 	cells := new(Cells)
 	beside := v2Mount + "/unified" // the groups of version 2 next to version 1
@@ -130,8 +129,8 @@ func (c *Cells) Abilities() (all []messages.Name) {
 	return slices.Compact(all)
 }
 
-// Take returns an empty cell with these limits. The argument of is the account in whose group the cell is; nil means no
-// account. Give the cell back with [Cells.Leave].
+// Take returns an empty cell with these limits, in the group of an account, or of none if the argument of is nil. Give
+// the cell back with [Cells.Leave].
 func (c *Cells) Take(l Limits, of *Account) (*Cell, error) {
 	counted := of != nil && of.sum != nil
 	p := &c.limited
@@ -196,19 +195,19 @@ func (c *Cell) make(name string) (err error) {
 	return <-ready
 }
 
-// mostLeft is the largest amount of memory, in bytes, that may still be charged to a cell when its next task starts.
-// Shared memory that a task left must not count for the next task.
+// mostLeft is the largest amount of memory, in bytes, that may still be charged to a cell when its next task starts:
+// shared memory that a task left must not count for the next one.
 const mostLeft = 8 << 20
 
-// Clean reports whether the cell needs no clean-up before the next task; then [Cells.Leave] takes no time. After a call
-// of Clean, start nothing in the cell.
+// Clean reports whether the cell needs no clean-up, so that [Cells.Leave] takes no time. After a call of Clean, start
+// nothing in the cell.
 func (c *Cell) Clean() bool {
 	c.clean = c.group == nil || !c.retired.Load() && c.group.empty() && c.group.used() <= mostLeft
 	return c.clean
 }
 
-// Leave ends all processes in a cell and makes the cell available for the next task. A cell that is retired, or that
-// counts too much memory, is removed instead.
+// Leave ends all processes in a cell and makes it available for the next task. A cell that is retired, or that counts
+// too much memory, is removed instead.
 func (*Cells) Leave(cell *Cell) {
 	if !cell.clean && !cell.Clean() {
 		if !cell.group.empty() {
@@ -266,8 +265,8 @@ type Cell struct {
 	of      *Account // account in which the task is counted; nil means none
 	counted Limits   // the limits that were added to that account
 	killed  uint64   // processes that the memory limit had killed before this task
-	// retired cells are removed after their task. A cell is retired if it was killed or suspended, if no process could
-	// start in it, or if it still counts memory of its task.
+	// retired cells are removed after their task: cells that were killed or suspended, in which no process could start,
+	// or that still count memory of their task.
 	retired atomic.Bool
 	clean   bool // nothing is left in the cell since its task ended
 }
@@ -275,7 +274,7 @@ type Cell struct {
 // Retire keeps the cell from being given to another task.
 func (c *Cell) Retire() { c.retired.Store(true) }
 
-// OnThread calls f on a new thread that ends after f, so f may change the thread in ways that would harm other
+// OnThread calls f on a new thread that ends after f, because f may change the thread in ways that would harm other
 // goroutines. Call it in a separate goroutine.
 func OnThread(f func()) {
 	runtime.LockOSThread() // never unlocked, so the thread ends
@@ -344,8 +343,8 @@ func (c *Cell) Freeze(frozen bool) (bool, error) {
 	return true, err
 }
 
-// Kill ends every process of the cell, and retires the cell: with recent kernels, a group that was killed once also
-// kills processes that are cloned into it later.
+// Kill ends every process of the cell, and retires it: with recent kernels, a group that was killed once also kills
+// processes that are cloned into it later.
 func (c *Cell) Kill() error {
 	if c.group == nil {
 		return nil

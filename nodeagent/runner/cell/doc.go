@@ -1,7 +1,6 @@
 // Package cell keeps the processes of a task together and within limits: in a control group. The task's first process
-// begins in that group. It is cloned into the group or, where that is impossible, forked by a thread of this process
-// that is in the group. So a task is never outside of its group, and needs no move between control groups, which is
-// slow in the kernel.
+// begins in that group: it is cloned into the group or, where that is impossible, forked by a thread that is in the
+// group. So a task needs no move between control groups, which is slow in the kernel.
 //
 // # What a node has
 //
@@ -30,15 +29,14 @@
 //
 // An [Account] is a group above the cells of one account, for memory and processes. Memory that was charged to a cell
 // and outlives its task stays charged to the account. A thread that starts tasks without limits is itself in the
-// account's group of version 1. Its tasks inherit the group, so no task needs a step of its own for this. The limit of
-// that group grows with the largest number of tasks that the account had at once.
+// account's group of version 1, and its tasks inherit the group. The limit of that group grows with the largest number
+// of tasks that the account had at once.
 //
 // # Reuse
 //
 // One task after the other uses a cell, because making and removing groups costs more than a short task. A cell is used
-// again only if its task ended by itself and nothing runs in it any more. A cell is retired, and later removed, if
-// something in it was killed or suspended, or could not be started. There are three reasons. Recent kernels kill
-// whatever is cloned into a group of version 2 that was once killed. A task that ends while it is suspended leaves its
-// group frozen. A group that somebody removed accepts no process. [Open] tests groups of version 2 before it relies on
-// them: if this process is itself in a group that was killed, nothing that it clones into another group survives.
+// again only if its task ended by itself and nothing runs in it any more. Otherwise it is retired, and later removed.
+// There are three reasons. Recent kernels kill whatever is cloned into a group of version 2 that was once killed. A
+// task that ends while it is suspended leaves its group frozen. A group that somebody removed accepts no process.
+// [Open] tests groups of version 2 before it relies on them: this process may itself be in a group that was killed.
 package cell

@@ -33,7 +33,7 @@ type instruction struct {
 	value     int32
 }
 
-// filterOf returns a program that refuses the devices of a list that a task may not open, and allows all others. Each
+// filterOf returns a program that refuses the devices that the list marks as not allowed, and allows all others. Each
 // device takes five instructions.
 func filterOf(list string) ([]instruction, error) {
 	// The kernel gives the program three numbers: the kind in the low 16 bits, and the major and minor number.

@@ -79,8 +79,8 @@ func TestLimitsOfVersion2(t *testing.T) {
 	}
 }
 
-// TestFilterOfVersion2 gives one group the device lists of several tasks, one after the other. With each list, a
-// process in the group must open exactly the devices that the list allows.
+// TestFilterOfVersion2 gives one group several lists of devices in turn. A process in the group must open exactly the
+// devices that the list allows.
 func TestFilterOfVersion2(t *testing.T) {
 	g := openV2(v2Mount+"/unified", ownV2("test-filter"), []string{Devices})
 	if g == nil {
@@ -126,8 +126,8 @@ func TestFilterOfVersion2(t *testing.T) {
 	}
 }
 
-// TestAccountLeavesTheMachineProcesses checks that one account gets at most a quarter of the machine's processes,
-// however many tasks it has, and all accounts of a node together at most three quarters.
+// TestAccountLeavesTheMachineProcesses checks that one account gets at most a quarter of the machine's processes, and
+// all accounts of a node together at most three quarters.
 func TestAccountLeavesTheMachineProcesses(t *testing.T) {
 	var s written
 	a := &Account{sum: &s}
@@ -151,7 +151,6 @@ func TestAccountLeavesTheMachineProcesses(t *testing.T) {
 	}
 }
 
-// written is the group of an account that only records its limit.
 type written struct{ processes int64 }
 
 func (*written) enter() error { return nil }

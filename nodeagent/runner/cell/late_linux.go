@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// late has the groups that could not be removed when their task had ended, because a process in them had not ended yet.
-// Such a process may wait for a device. Removal is tried again, less and less often, until this process ends. The next
-// process that opens the cells tries again.
+// late has the groups that could not be removed when their task had ended, because a process in them waits, for example
+// for a device. Removal is tried again, less and less often, and by the next process that opens the cells.
 type late struct {
 	sweeping sync.Mutex // held while groups are removed; taken before mu
 
@@ -20,7 +19,7 @@ type late struct {
 }
 
 // The pauses between two tries, and the largest number of groups that this process tries to remove. The next process
-// that opens the cells removes the rest.
+// removes the rest.
 const (
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 30 * time.Second

@@ -86,8 +86,8 @@ func TestGroupsThatATaskMadeGoWithItsCell(t *testing.T) {
 	}
 }
 
-// TestGroupsAreNotReliedUponWhereTheyKill puts this process into a group that was killed: every process that it clones
-// into another group dies. Open must then not use such groups.
+// TestGroupsAreNotReliedUponWhereTheyKill puts this process into a group that was killed, so every process that it
+// clones into another group dies. Open must then not use such groups.
 func TestGroupsAreNotReliedUponWhereTheyKill(t *testing.T) {
 	const child = "CELL_TEST_IN_KILLED_GROUP"
 	if os.Getenv(child) != "" {
@@ -165,8 +165,7 @@ func TestCellIsRemovedLater(t *testing.T) {
 	}
 }
 
-// TestCloseSaysWhatIsLeft checks that Close returns an error for a group that still cannot be removed, and that nothing
-// is tried afterwards.
+// TestCloseSaysWhatIsLeft checks that Close returns an error for a group that still cannot be removed.
 func TestCloseSaysWhatIsLeft(t *testing.T) {
 	s := &stubborn{}
 	s.left.Store(1 << 30)

@@ -19,7 +19,6 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 )
 
-// v1 has the usable controllers of control groups version 1.
 type v1 struct {
 	bases map[string]string // directory of the group above all cells, by controller
 	left  []group           // groups of an earlier run
@@ -46,8 +45,8 @@ var abilityOf = map[string]messages.Name{
 	cpu:     agent.AbilityCPU,
 }
 
-// openV1 finds the usable controllers of version 1, or returns nil. It uses a controller only if the controller gives
-// the node an ability, or is in the argument more.
+// openV1 finds the usable controllers of version 1, or returns nil. It uses only controllers that give the node an
+// ability, or are in the argument more.
 func openV1(name string, more []string) *v1 {
 	g := &v1{bases: map[string]string{}}
 	for controller, own := range ownV1() {
@@ -82,8 +81,8 @@ func ownGroups() map[string]string {
 	return own
 }
 
-// ownV1 returns the directories of this process's groups of version 1, by controller. A container may see only the part
-// of a mount below one group.
+// ownV1 returns the directories of this process's groups of version 1, by controller. A container may see only a part
+// of a mount.
 func ownV1() map[string]string {
 	own, dirs := ownGroups(), map[string]string{}
 	text, _ := os.ReadFile("/proc/self/mountinfo")
@@ -103,8 +102,8 @@ func ownV1() map[string]string {
 	return dirs
 }
 
-// isV1 reports whether a directory is a group of version 1. In a container another file system may cover the mount. Its
-// directories bound nothing.
+// isV1 reports whether a directory is a group of version 1. In a container another file system may cover the mount, and
+// its directories bound nothing.
 func isV1(dir string) bool {
 	var s unix.Statfs_t
 	return unix.Statfs(dir, &s) == nil && s.Type == unix.CGROUP_SUPER_MAGIC
@@ -154,8 +153,8 @@ func inheritSet(dir string) error {
 	return nil
 }
 
-// endOld ends the processes in the groups below a directory and removes the groups. It returns the groups that cannot
-// be removed yet.
+// endOld ends the processes in the groups below a directory and removes the groups. It returns those that cannot be
+// removed yet.
 func endOld(dir string, open func(name string) (group, error)) (left []group) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -212,7 +211,6 @@ func (g *v1) close() (err error) {
 	return err
 }
 
-// v1Group is one group in each controller in use.
 type v1Group struct {
 	name string            // the controller whose group lists the processes
 	dirs map[string]string // by controller
@@ -292,8 +290,8 @@ func (g *v1Group) limitSet(set string) error {
 	}
 }
 
-// limitDevices allows the named devices inside the group, and no other device of their kind. It replaces the devices of
-// an earlier task.
+// limitDevices allows the devices that the list marks with +, and refuses those marked with -. It first undoes the list
+// of the earlier task.
 func (g *v1Group) limitDevices(devices string) error {
 	dir := g.dirs[Devices]
 	if dir == "" || devices == g.devices {
@@ -314,8 +312,8 @@ func (g *v1Group) limitDevices(devices string) error {
 	return nil
 }
 
-// freeze suspends the processes inside. Only now it moves them into the freezer's group: few tasks are ever suspended,
-// and the others need not pay for this.
+// freeze suspends the processes inside. Only then are they moved into the freezer's group, because few tasks are ever
+// suspended.
 func (g *v1Group) freeze(frozen bool) error {
 	dir := g.dirs[freezer]
 	switch {
@@ -343,8 +341,8 @@ func (g *v1Group) freeze(frozen bool) error {
 
 const freezerState = "freezer.state"
 
-// await sets the state of the freezer until all processes have it. A process that forks while it is being suspended
-// must be suspended again.
+// await sets the state of the freezer until all processes have it. A process that forks meanwhile must be suspended
+// again.
 func (g *v1Group) await(state string) error {
 	for until := time.Now().Add(freezeWithin); time.Now().Before(until); time.Sleep(time.Millisecond) {
 		if err := write(g.dirs[freezer], freezerState, state); err != nil {
@@ -386,8 +384,8 @@ func (g *v1Group) processes() (pids []int) {
 	return pids
 }
 
-// alive reports whether a process has not ended. A process that has ended stays in its group until
-// its parent asks for the exit status.
+// alive reports whether a process has not ended. An ended process stays in its group until its parent asks for the exit
+// status.
 func alive(pid string) bool {
 	b, err := os.ReadFile("/proc/" + pid + "/stat")
 	return err == nil && !strings.HasPrefix(string(b[strings.LastIndexByte(string(b), ')')+1:]), " Z")
@@ -436,8 +434,8 @@ func (g *v1Group) remove() (err error) {
 	return nil
 }
 
-// mkdir makes a group below the node's group. If the node's group is gone, mkdir calls the function again once to make
-// it: an earlier run of the node uses the same group, and may have removed it at its end.
+// mkdir makes a group below the node's group. If the node's group is gone, mkdir calls again once to make it: an
+// earlier run of the node may have removed it at its end.
 func mkdir(base, name string, again func() error) error {
 	dir := filepath.Join(base, name)
 	err := os.Mkdir(dir, 0o755)
@@ -458,8 +456,7 @@ func rmdirBase(dir string) error {
 	return rmdir(dir)
 }
 
-// rmdir removes a group. The kernel keeps a group busy for a moment after the processes in it, and the thread inside,
-// have ended.
+// rmdir removes a group. The kernel keeps a group busy for a moment after everything in it has ended.
 func rmdir(dir string) (err error) {
 	for range killRounds {
 		if err = unix.Rmdir(dir); err != unix.EBUSY {

@@ -22,8 +22,8 @@ import (
 
 const v2Mount = "/sys/fs/cgroup"
 
-// v2 has the control groups of version 2. They are also useful on a machine whose controllers are in version 1: they
-// keep processes together, suspend them and end them.
+// v2 has the control groups of version 2. Even without controllers, they keep processes together, suspend them and end
+// them.
 type v2 struct {
 	mount, path string // of the file system; path is the node's group, below mount
 	dir         string // mount and path joined
@@ -32,8 +32,8 @@ type v2 struct {
 	left        []group // groups of an earlier run
 }
 
-// topV2 returns the path for a node's groups that can have controllers: next to the groups of services and sessions.
-// Below the group of a service no controllers are available while the service has processes in it.
+// topV2 returns the path for a node's groups that can have controllers: next to the groups of services and sessions. A
+// group below a service gets no controllers while the service has processes in it.
 func topV2(name string) string { return filepath.Join("/candor", name) }
 
 // ownV2 returns a group below this process's own.
@@ -74,7 +74,7 @@ func openV2(mount, path string, more []string, needed ...string) *v2 {
 }
 
 // takes reports whether a process survives being cloned into a new group. It does not if this process is in a group
-// that was killed once. The cloned process tries to execute a file that is not executable, so it ends at once.
+// that was killed once. The cloned process ends at once, because it executes a file that is not executable.
 func (g *v2) takes() bool {
 	made, err := g.make("cell-" + rand.Text())
 	if err != nil {
@@ -102,8 +102,8 @@ func (g *v2) again() error {
 	return nil
 }
 
-// enable makes a controller available to groups below the node's group. A refusal by a group above does not matter if
-// the controller is available already, so only the last refusal counts.
+// enable makes a controller available to groups below the node's group. Only the last refusal counts: the controller
+// may be available in the groups above already.
 func (g *v2) enable(controller string) (err error) {
 	at := g.mount
 	for step := range strings.SplitSeq(g.path, "/") {
@@ -178,7 +178,6 @@ func (g *v2Group) clone(a *syscall.SysProcAttr) {
 	a.UseCgroupFD, a.CgroupFD = true, int(g.dir.Fd())
 }
 
-// limit sets the limits for which there are controllers.
 func (g *v2Group) limit(l Limits) error {
 	const unbounded = "max"
 	most, quota := unbounded, unbounded

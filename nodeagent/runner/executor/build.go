@@ -10,9 +10,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// inForce identifies the build and the configuration of an executor by two texts of digits. An agent shows both texts
-// as abilities of its node. It replaces an executor whose digits differ from those of an executor that it would start
-// now.
+// inForce identifies the build and the configuration of an executor by two texts of digits, which its node has as
+// abilities. An agent replaces an executor whose digits differ from those of one that it would start now.
 type inForce struct{ build, tasks messages.Name }
 
 const inForceDigits = 8
@@ -53,8 +52,8 @@ func (k *Client) replaceable(has []messages.Name) bool {
 	return len(has) == 2 && has[0] != "" && inForce{has[0], has[1]} != inForceOf(k.config.Command[0], k.config.Runner)
 }
 
-// replace ends an executor that should be replaced, if it has no tasks. Tasks that start from now on wait for the next
-// executor. The caller holds k.mu.
+// replace ends an executor that should be replaced, if it has no tasks. New tasks wait for the next executor. The
+// caller holds k.mu.
 func (k *Client) replace() {
 	if k.outdated && !k.handing && !k.closing && k.conn != nil && len(k.tasks)+len(k.found)+len(k.untold) == 0 {
 		k.handing = true

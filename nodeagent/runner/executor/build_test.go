@@ -12,9 +12,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
-// TestExecutorIsReplacedOnceIdle restarts an agent with another configuration. Its executor must keep the running
-// tasks, count as outdated, and be replaced when it has no tasks. A task that is submitted meanwhile must start on the
-// new executor.
+// TestExecutorIsReplacedOnceIdle restarts an agent with another configuration. Its executor must be replaced when it
+// has no tasks. A task that is submitted meanwhile must start on the new executor.
 func TestExecutorIsReplacedOnceIdle(t *testing.T) {
 	c := runner.Config{Site: "home", Node: "n1", Dir: t.TempDir()}
 	k := openAs(t, c)
@@ -62,7 +61,6 @@ func TestExecutorIsReplacedOnceIdle(t *testing.T) {
 	})
 }
 
-// inForce returns the abilities that show the executor's build and configuration.
 func inForce(k *executor.Client) []messages.Name {
 	return slices.DeleteFunc(slices.Clone(k.Abilities()), func(n messages.Name) bool {
 		return !strings.HasPrefix(n, "build-") && !strings.HasPrefix(n, "tasks-")

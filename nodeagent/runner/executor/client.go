@@ -46,8 +46,7 @@ type Client struct {
 	notify    func(able bool) // the function given to Notify; nil means none
 }
 
-// remote is a task of the executor. An order for it that was given without a connection is sent with the next
-// connection.
+// remote is a task of the executor. Orders without a connection are sent with the next connection.
 type remote struct {
 	client    *Client
 	attempt   messages.Attempt
@@ -86,8 +85,7 @@ func Open(ctx context.Context, c Config) (*Client, error) {
 
 var errSearchEnded = messages.Errorf(messages.Unavailable, "the search for an executor was ended")
 
-// connect finds or starts the executor, and learns which tasks it has. It gives up on an executor
-// that does not answer.
+// connect finds or starts the executor, and learns which tasks it has. It gives up on an executor that does not answer.
 func (k *Client) connect(ctx context.Context) (*conn, error) {
 	slow := time.AfterFunc(k.config.waits.tell, func() {
 		k.config.Log.Warn("waiting for the executor, which may still be ending tasks or removing files", zap.String("executor", k.config.holder()))
@@ -142,8 +140,7 @@ func (k *Client) noWord(ctx context.Context, err error, silence time.Duration) e
 	}
 }
 
-// met begins to use a new connection. Tasks of this client that the executor does not have were lost with the previous
-// executor.
+// met begins to use a new connection. Tasks that the executor does not have were lost with the previous executor.
 func (k *Client) met(c *conn, abilities []messages.Name, found map[messages.Attempt]frame, follows bool) {
 	k.mu.Lock()
 	k.conn, k.abilities, k.found, k.follows = c, abilities, found, follows
@@ -372,8 +369,8 @@ func (k *Client) Follow(task runner.Task, done func(agent.Finished), turned func
 	return t, true
 }
 
-// Withdraw asks the executor not to start the waiting task. If there is no executor, the list of tasks of the next
-// executor shows whether the task has started.
+// Withdraw asks the executor not to start the waiting task. Without an executor, the next one's list of tasks shows
+// whether the task has started.
 func (t *remote) Withdraw() {
 	k := t.client
 	k.mu.Lock()
@@ -383,13 +380,12 @@ func (t *remote) Withdraw() {
 	}
 }
 
-// giveBack reports a task that was never started.
 func (t *remote) giveBack() {
 	t.done(agent.Finished{Attempt: t.attempt, Outcome: agent.Stopped, Detail: "returned to the leader before it started"})
 }
 
-// surprise returns a function that reports that the task has started unexpectedly, on the slot of an unknown task. The
-// caller holds the client's mu.
+// surprise returns a function that reports that the task has started on the slot of an unknown task. The caller holds
+// the client's mu.
 func (t *remote) surprise() func() {
 	turned := t.turned
 	t.turned = nil

@@ -5,7 +5,7 @@
 //
 // The agent starts the executor with its own binary, and talks to it over a socket in the state directory. An executor
 // for each task would cost every task another process and an exec of some milliseconds. One executor for the node costs
-// a task only a message, far less than the fork.
+// a task only a message.
 //
 // # What it promises
 //
@@ -23,8 +23,8 @@
 //     the last task has ended, it writes the ends to a file and ends. The executor of the next agent reads the file
 //     and reports them.
 //   - An agent that starts waits 10 s for the first message of an executor that it finds, and a minute if it started
-//     the executor. It does not kill an executor that sends nothing, because only that executor knows which tasks
-//     run; the error names its process.
+//     the executor. It does not kill a silent executor, because only that executor knows which tasks run; the error
+//     names its process.
 //   - If a connected executor does not answer for 10 s, the log names its process and says what helps, and the node
 //     claims no tasks until it answers.
 //   - If the build or the configuration of the executor differs from the agent's, the agent ends it when it has no
@@ -33,7 +33,7 @@
 //
 // # Wire
 //
-// A frame is a length of four bytes, big endian, and a msgpack array, as everywhere in this program. A frame that an
-// agent sends twice has no second effect. Only the newest connection is used; a new connection closes the one before.
-// While many tasks follow, the executor collects the ends of tasks of one job for up to 5 ms, and sends them together.
+// A frame is a length of four bytes, big endian, and a msgpack array. A frame that an agent sends twice has no second
+// effect. Only the newest connection is used; a new connection closes the one before. While many tasks follow, the
+// executor collects the ends of tasks of one job for up to 5 ms, and sends them together.
 package executor

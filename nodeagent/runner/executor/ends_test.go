@@ -42,8 +42,8 @@ func came(t *testing.T, over chan error) {
 	}
 }
 
-// TestEndsOutliveTheExecutor runs an executor to which no agent comes back. It must end, and the next executor must
-// report how the tasks ended until all ends are confirmed.
+// TestEndsOutliveTheExecutor: no agent comes back to an executor. It must end, and the next executor must report how
+// the tasks ended.
 func TestEndsOutliveTheExecutor(t *testing.T) {
 	dir := t.TempDir()
 	a := messages.Attempt{Task: messages.TaskRef{Job: 7}, Number: 1}
@@ -107,8 +107,8 @@ func TestExecutorStaysWhileTasksRun(t *testing.T) {
 	}
 }
 
-// TestExecutorEndsWithoutItsDirectory removes or replaces the state directory of an executor, so that no agent can
-// connect. The executor must end, and write nothing into the new directory.
+// TestExecutorEndsWithoutItsDirectory: the state directory of an executor is removed or replaced, so that no agent can
+// connect. The executor must end.
 func TestExecutorEndsWithoutItsDirectory(t *testing.T) {
 	for name, replaced := range map[string]bool{"gone": false, "replaced": true} {
 		t.Run(name, func(t *testing.T) {
@@ -160,8 +160,7 @@ func TestDamagedEnds(t *testing.T) {
 	}
 }
 
-// TestATaskThatEndsBeforeItIsAdopted: a task ends after a new agent has connected and before it adopts the task. The
-// end must be reported.
+// TestATaskThatEndsBeforeItIsAdopted: a task ends after a new agent has connected and before it adopts the task.
 func TestATaskThatEndsBeforeItIsAdopted(t *testing.T) {
 	a := messages.Attempt{Task: messages.TaskRef{Job: 1}, Number: 1}
 	k := &Client{tasks: map[messages.Attempt]*remote{}, untold: map[messages.Attempt]bool{}, found: map[messages.Attempt]frame{a: {Kind: has, Attempt: a}}}

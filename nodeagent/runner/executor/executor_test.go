@@ -205,8 +205,8 @@ func TestExecutorIsKilled(t *testing.T) {
 	}
 }
 
-// TestExecutorIsTerminated sends SIGTERM to an executor, with and without an agent. Its tasks must end with it, and the
-// next executor must report how they ended.
+// TestExecutorIsTerminated sends SIGTERM to an executor. Its tasks must end with it, and the next executor must report
+// their ends.
 func TestExecutorIsTerminated(t *testing.T) {
 	for _, agent := range []bool{true, false} {
 		dir := t.TempDir()
@@ -307,8 +307,7 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// TestPrivateTask checks that a private task has no network, and sees no other task's files and only its own part of
-// the hidden directories.
+// TestPrivateTask checks that a private task has no network, and sees no other task's files.
 func TestPrivateTask(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Log("namespaces need root")
@@ -350,14 +349,14 @@ func TestPrivateTask(t *testing.T) {
 	}
 }
 
-// escapes returns a script that leaves a process in a new session and prints its number. The argument how is the
-// command that starts that process.
+// escapes returns a script that leaves a process in a new session and prints its number. The argument how starts that
+// process.
 func escapes(how string) string {
 	return how + ` setsid sh -c 'echo $$ >pid.new; mv pid.new pid; exec sleep 1000' & while ! [ -e pid ]; do sleep 0.01; done; cat pid; rm pid`
 }
 
-// TestEscapeeEndsWithoutGroups runs tasks without control groups and namespaces. A process that leaves its task's
-// session must end with the task. If it also hides its environment, it must end with the last task.
+// TestEscapeeEndsWithoutGroups runs tasks without control groups and namespaces. A process that leaves its session must
+// end with its task or, if it hides its environment, with the last task.
 func TestEscapeeEndsWithoutGroups(t *testing.T) {
 	k := openAs(t, runner.Config{Site: "home", Node: "n1", Dir: t.TempDir(), NoCells: true})
 	other, ended := begin(k, 1, "echo $$; exec sleep 1000")

@@ -78,8 +78,8 @@ func (c *Config) socket() string { return filepath.Join(c.Runner.Dir, "executor.
 func (c *Config) lock() string   { return filepath.Join(c.Runner.Dir, "executor.lock") }
 func (c *Config) log() string    { return filepath.Join(c.Runner.Dir, "executor.log") }
 
-// reach connects to the executor, and starts one if there is none. The result silence is how long the caller should
-// wait for the executor's first message.
+// reach connects to the executor, and starts one if there is none. The result silence is how long to wait for its first
+// message.
 func reach(ctx context.Context, c *Config) (_ *net.UnixConn, silence time.Duration, _ error) {
 	if err := os.MkdirAll(c.Runner.Dir, 0o711); err != nil {
 		return nil, 0, messages.Errorf(messages.Unavailable, "state directory: %v", err)
@@ -124,7 +124,7 @@ func dial(path string) (*net.UnixConn, error) {
 }
 
 // shorten returns another name for a path that is too long for a socket's address. The name goes through an open
-// directory, which the function release closes.
+// directory, which release closes.
 func shorten(path string) (short string, release func(), err error) {
 	if len(path) <= maxSocketPath {
 		return path, func() {}, nil
@@ -189,12 +189,12 @@ func begin(c *Config, listener *net.UnixListener, lock *os.File) error {
 }
 
 // slack is how long the kernel may delay the timers of an executor, in nanoseconds. Without it, a thread of the Go
-// runtime wakes about ten thousand times a second while tasks come and go.
+// runtime wakes ten thousand times a second while tasks come and go.
 const slack = 1_000_000
 
-// beginAnew makes sure that nothing started by this process can gain more privileges: set-uid programs have no effect
-// in tasks. It also sets the slack of timers. Both are attributes of a thread that survive an exec. So the program sets
-// them on a thread, and executes itself again.
+// beginAnew takes from this process, and all that it starts, the right to gain more privileges. It also sets the slack
+// of timers. Both are attributes of a thread that survive an exec, so the program sets them on a thread, and executes
+// itself again.
 func beginAnew() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -220,16 +220,16 @@ func hasSlack() bool {
 	return err == nil && now == slack
 }
 
-// garbage is the growth of memory, in percent, after which an executor collects garbage. It is high because the memory
-// is only a few megabytes, and the tasks need the processors.
+// garbage is the growth of memory, in percent, after which an executor collects garbage: its memory is only a few
+// megabytes, and the tasks need the processors.
 const garbage = 800
 
 // leastProcessors is the least number of threads of an executor that may run at the same time. The thread that starts
-// tasks counts even while it waits for work. With fewer threads, the Go runtime would keep looking for waiting threads.
+// tasks counts even while it waits. With fewer threads, the Go runtime would keep looking for waiting threads.
 const leastProcessors = 3
 
 // Main is the executor's program. It reads the runner's configuration from standard input, and serves the socket that
-// it inherited. The argument args has the arguments after [Argument].
+// it inherited. args has the arguments after [Argument].
 func Main(args []string) error {
 	if len(args) > 0 && args[0] == argumentInside {
 		return room.Inside(args[1:])

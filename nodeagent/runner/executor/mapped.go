@@ -22,7 +22,7 @@ const (
 )
 
 // rights are the capabilities that an executor needs in its own user namespace, and passes to the holders of rooms.
-// They are valid only for the users and mounts of that namespace.
+// They are valid only there.
 var rights = []uintptr{
 	unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_KILL, unix.CAP_SETGID, unix.CAP_SETUID,
 	unix.CAP_SETPCAP, unix.CAP_NET_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE,

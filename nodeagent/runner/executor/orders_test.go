@@ -73,8 +73,8 @@ func next(t *testing.T, able chan bool, want bool) {
 	}
 }
 
-// TestOrdersOutliveTheConnection gives orders for a task while the connection is broken. The client must report that no
-// task can be started, and the task must get the orders after the next connection.
+// TestOrdersOutliveTheConnection gives orders for a task while the connection is broken. The task must get them after
+// the next connection.
 func TestOrdersOutliveTheConnection(t *testing.T) {
 	dir := t.TempDir()
 	k := openHere(t, dir)
@@ -136,8 +136,8 @@ func TestQuestionEndsWithTheConnection(t *testing.T) {
 	next(t, able, true) // Close needs a connection
 }
 
-// TestLeaseOutlivesTheConnection sets the end of the lease while the connection is broken. The executor must learn it
-// from the next connection.
+// TestLeaseOutlivesTheConnection sets the end of the lease while the connection is broken. The next connection must
+// bring it.
 func TestLeaseOutlivesTheConnection(t *testing.T) {
 	k := openHere(t, t.TempDir())
 	_, done := sleeper(t, k)

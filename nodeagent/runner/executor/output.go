@@ -35,7 +35,6 @@ func (k *Client) Stream(ctx context.Context, request agent.StreamRequest) (agent
 	return *r.Streamed, nil
 }
 
-// ask sends a question and waits for its answer.
 func (k *Client) ask(ctx context.Context, f *frame) (*frame, error) {
 	answer := make(chan *frame, 1)
 	k.mu.Lock()

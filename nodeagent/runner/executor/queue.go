@@ -12,8 +12,8 @@ import (
 // follows is the number in the frame "ready" of an executor that supports tasks that wait for the slots of other tasks.
 const follows = 1
 
-// queue has the tasks that follow others: each starts on the slot of an ended task of its class. Only the present agent
-// knows them. The server's mu guards the queue.
+// queue has the tasks that follow others: each starts on the slot of an ended task of its class. They belong to the
+// present agent. The server's mu guards the queue.
 type queue struct {
 	waits map[messages.Name][]runner.Task // by class; the first starts next
 	// untold is the number of ends that were not reported yet. ticking is true while a timer is set to report them.
@@ -49,7 +49,7 @@ func (s *server) follow(agent *conn, f *frame, p *agent.Program) {
 	s.waits[p.Class] = append(s.waits[p.Class], f.task(p))
 }
 
-// withdraw removes a waiting task. If the task has started already, t is not nil, and the agent gets the start as the
+// withdraw removes a waiting task. If the task t has started already (is not nil), the agent gets the start as the
 // answer. The caller holds s.mu.
 func (s *server) withdraw(a messages.Attempt, t *task) {
 	if t != nil {
@@ -60,8 +60,8 @@ func (s *server) withdraw(a messages.Attempt, t *task) {
 	s.agent.sendSoon(&frame{Kind: withdrawn, Attempt: a}) // there are often several such frames: send them together
 }
 
-// next returns the task that takes the slot of an ended task, or nil. A suspended task has no slot. If the ended task
-// has files, the agent must first store them, and nothing follows it here. The caller holds s.mu.
+// next returns the task that takes the slot of an ended task, or nil. A suspended task has no slot, and the files of a
+// task must be stored before its slot is free. The caller holds s.mu.
 func (s *server) next(t *task) (*task, runner.Task) {
 	all := s.waits[t.class]
 	if len(all) == 0 || s.agent == nil || t.suspended || t.files {
@@ -72,9 +72,8 @@ func (s *server) next(t *task) (*task, runner.Task) {
 	return s.take(what.Attempt, what.Program), what
 }
 
-// If many tasks wait for slots, the agent need not hear of each end at once. Ends are collected for a short time, up to
-// a fraction of the number of waiting tasks. The leader divides the time of a slot between tasks by the reports that it
-// gets. So ends are collected only while tasks of one job follow each other.
+// If many tasks wait for slots, ends are collected for a short time, up to a fraction of the number of waiting tasks.
+// The leader divides the time of a slot between tasks by these reports, so only ends of one job are collected.
 const (
 	gatherPart   = 4
 	gatherWithin = 5 * time.Millisecond

@@ -67,8 +67,8 @@ func silent(t *testing.T, what ...chan agent.Finished) {
 	}
 }
 
-// TestTaskFollows checks that a task starts when a running task ends, without a message of the agent in between. The
-// agent must hear of the end and of the start once, in one message.
+// TestTaskFollows checks that a task starts when a running task ends, without a message of the agent. The agent must
+// hear of both in one message.
 func TestTaskFollows(t *testing.T) {
 	k := openHere(t, t.TempDir())
 	p, done := sleeper(t, k)
@@ -87,8 +87,7 @@ func TestTaskFollows(t *testing.T) {
 	silent(t, done, first.done, first.turned, second.turned)
 }
 
-// TestEndsAreToldSoon checks that an end is reported soon, even if many tasks wait for slots and the running tasks take
-// long.
+// TestEndsAreToldSoon checks that an end is reported soon, even if many tasks wait and the running tasks take long.
 func TestEndsAreToldSoon(t *testing.T) {
 	k := openHere(t, t.TempDir())
 	p, _ := sleeper(t, k)
@@ -100,8 +99,7 @@ func TestEndsAreToldSoon(t *testing.T) {
 	heard(t, first.turned)
 }
 
-// TestWithdrawnNeverBegins withdraws a waiting task. The executor must confirm it, and report the end of the running
-// task as usual.
+// TestWithdrawnNeverBegins withdraws a waiting task. The end of the running task must be reported as usual.
 func TestWithdrawnNeverBegins(t *testing.T) {
 	k := openHere(t, t.TempDir())
 	p, done := sleeper(t, k)
@@ -122,7 +120,7 @@ func TestWithdrawnNeverBegins(t *testing.T) {
 	silent(t, w.done, w.turned)
 }
 
-// TestNothingFollows: the ended task was suspended, was of another class or has files, or the lease has ended. A
+// TestNothingFollows: a task that was suspended, was of another class or has files ends, or the lease has ended. A
 // waiting task must not start.
 func TestNothingFollows(t *testing.T) {
 	for name, happens := range map[string]func(k *Client, p runner.Process){
@@ -153,8 +151,7 @@ func TestNothingFollows(t *testing.T) {
 	}
 }
 
-// TestFollowersAreOneAgents breaks the connection while tasks wait. They must not start, and the agent must learn this
-// after the next connection.
+// TestFollowersAreOneAgents breaks the connection while tasks wait. They must not start, and the agent must learn this.
 func TestFollowersAreOneAgents(t *testing.T) {
 	k := openHere(t, t.TempDir())
 	p, done := sleeper(t, k)

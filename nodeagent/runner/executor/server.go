@@ -17,7 +17,7 @@ import (
 )
 
 // How long an executor stays without an agent: lonely if it has had no task, and abandoned after its last task has
-// ended, because an agent may come back and ask for the ends.
+// ended, because an agent may ask for the ends.
 const (
 	lonely    = 10 * time.Second
 	abandoned = 10 * time.Minute
@@ -53,8 +53,8 @@ type task struct {
 	kept      bool               // it is in the file of ends
 }
 
-// serve runs tasks for the agents that connect, one agent at a time. It returns when it is told to end, the context
-// ends, or it is no longer needed.
+// serve runs tasks for the agents that connect, one agent at a time, until it is told to end, the context ends, or
+// nobody needs it.
 func serve(ctx context.Context, l net.Listener, c runner.Config, is inForce) error {
 	run, err := runner.NewProcesses(c)
 	if err != nil {
@@ -186,8 +186,8 @@ func (s *server) homeless() bool {
 	return os.IsNotExist(err) || err == nil && s.home != nil && !os.SameFile(now, s.home)
 }
 
-// leave ends the executor if no agent has come. It first writes the ends that no agent has confirmed to a file for the
-// next executor. If it cannot write the file, the executor stays, unless the directory of the file is gone.
+// leave ends the executor if no agent has come. First it writes the unconfirmed ends to a file for the next executor.
+// If it cannot, the executor stays, unless the directory is gone.
 func (s *server) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,8 +204,7 @@ func (s *server) leave() {
 	s.end()
 }
 
-// keepEnds writes the ends that no agent has confirmed to a file, unless the file has them already. The caller holds
-// s.mu.
+// keepEnds writes the unconfirmed ends to a file, unless the file has them already. The caller holds s.mu.
 func (s *server) keepEnds() error {
 	var all []frame
 	written := true
@@ -230,8 +229,7 @@ func (s *server) keepEnds() error {
 // end closes the listener; Serve then ends the executor.
 func (s *server) end() { _ = s.listener.Close() }
 
-// handle carries out a frame of an agent, unless a newer agent is connected. The newer agent got the list of all tasks,
-// and repeats its orders itself.
+// handle carries out a frame of an agent, unless a newer agent is connected, which repeats its orders itself.
 func (s *server) handle(agent *conn, programs map[uint64]*agentmsg.Program, f *frame) {
 	switch f.Kind {
 	case program:
@@ -281,8 +279,7 @@ func (s *server) obey(f *frame) {
 	}
 }
 
-// now returns the process. While the process is being started, it returns a value of type early, which remembers the
-// orders.
+// now returns the process or, while the process is being started, a value of type early, which remembers the orders.
 func (t *task) now() runner.Process {
 	if t.Process == nil {
 		t.Process = new(early)
@@ -417,7 +414,6 @@ func (s *server) expire() {
 	}
 }
 
-// answer answers a question about output, or a request of a stream's client.
 func (s *server) answer(agent *conn, f *frame) {
 	r := &frame{Kind: reply, Number: f.Number}
 	var err error

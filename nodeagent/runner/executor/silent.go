@@ -26,8 +26,7 @@ type waits struct {
 // usualWaits are long enough on a loaded machine. An executor that ends gives its tasks the time closeWithin to end.
 var usualWaits = waits{found: 10 * time.Second, begun: time.Minute, ends: 5*time.Second + closeWithin, tell: 3 * time.Second, beat: 5 * time.Second, beats: 10 * time.Second}
 
-// watch sends the connected executor a question from time to time. While the executor does not answer, the node claims
-// no tasks, because they would not start.
+// watch sends the connected executor a question from time to time. While there is no answer, the node claims no tasks.
 func (k *Client) watch() {
 	for {
 		select {
@@ -76,8 +75,8 @@ type silentError struct{ cause *messages.Error }
 func (e silentError) Error() string { return e.cause.Error() }
 func (e silentError) Unwrap() error { return e.cause }
 
-// silent returns the error for an executor that does not answer. Only that executor knows which of its tasks still run.
-// A second executor could start them again.
+// silent returns the error for an executor that does not answer. Its tasks may still run, so a second executor must not
+// start them.
 func (c *Config) silent(waited time.Duration) error {
 	return silentError{messages.Errorf(messages.Unavailable,
 		"the executor of node %s has not answered for %v: %s. The executor's tasks may still run, so no other executor is started; see %s",

@@ -26,9 +26,8 @@ func impatient(dir string) Config {
 		waits: waits{found: 100 * time.Millisecond, begun: patience, ends: 100 * time.Millisecond, tell: time.Millisecond, beat: time.Hour, beats: time.Hour}}
 }
 
-// TestAStoppedExecutorIsNamed stops an executor's process and opens a client. Open must fail in time with an error that
-// names the process and says what helps, and must not start another executor. After the process continues, its tasks
-// must be found.
+// TestAStoppedExecutorIsNamed opens a client while the executor's process is stopped. Open must fail in time with an
+// error that names the process, and start no other executor.
 func TestAStoppedExecutorIsNamed(t *testing.T) {
 	dir := t.TempDir()
 	k := openHere(t, dir)
@@ -57,8 +56,8 @@ func TestAStoppedExecutorIsNamed(t *testing.T) {
 	}
 }
 
-// TestAnExecutorThatStandsStillIsNoticed stops an executor while its agent runs. The node must claim no tasks, and the
-// log must say what helps. After the process continues, the node must work again.
+// TestAnExecutorThatStandsStillIsNoticed stops an executor while its agent runs. The node must claim no tasks until the
+// process continues.
 func TestAnExecutorThatStandsStillIsNoticed(t *testing.T) {
 	dir := t.TempDir()
 	said, written := observer.New(zap.ErrorLevel)

@@ -131,7 +131,7 @@ func (k *conn) add(f *frame) {
 }
 
 // flush writes the collected bytes in this goroutine, as far as the kernel accepts them: waking another goroutine would
-// cost more than the write. The caller holds k.mu.
+// cost more. The caller holds k.mu.
 func (k *conn) flush() {
 	if k.writing || k.closed || len(k.out) == 0 {
 		return

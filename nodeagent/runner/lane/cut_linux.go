@@ -12,9 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 )
 
-// holeAt looks for a hole in an output, starting at the position from. The result data is the position of the first
-// data from there on, and hole is the position of the next hole after these data. Without holes, data equals from and
-// hole equals size.
+// holeAt looks for a hole in an output, starting at a position. It returns the position of the first data from there
+// on, and of the next hole. Without holes, these are from and size.
 func holeAt(file *os.File, from, size int64) (data, hole int64) {
 	data, hole = from, size
 	fd := int(file.Fd())
@@ -27,14 +26,12 @@ func holeAt(file *os.File, from, size int64) (data, hole int64) {
 	return data, hole
 }
 
-// sparse reports whether a file may have holes.
 func sparse(info os.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && stat.Blocks*512 < info.Size() && info.Size() >= leastBlock
 }
 
-// readKept reads the kept part of an output, starting at the position from. The argument most bounds the number of
-// bytes.
+// readKept reads at most `most` bytes of the kept part of an output, starting at a position.
 func readKept(file *os.File, from, size int64, most int, holes bool) (reply agent.LogsReply, err error) {
 	began := from
 	buffer := make([]byte, min(int64(most), size-from))

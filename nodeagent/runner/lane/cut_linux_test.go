@@ -10,7 +10,7 @@ import (
 )
 
 // TestFirstCutWhileOutputIsRead cuts an output between the search for holes and the read. The reader must be told of
-// the loss, and must not see zeros.
+// the loss.
 func TestFirstCutWhileOutputIsRead(t *testing.T) {
 	const block, size = 16 << 10, 64 << 10
 	file, err := os.Create(filepath.Join(t.TempDir(), "out"))

@@ -8,13 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// If an output is above the limit, blocks in the middle of its file are freed while the task continues to write. The
-// file then has a hole there. Positions in the output do not change for readers. The hole shows what is missing, also
-// after a restart.
+// If an output is above the limit, blocks in the middle of its file are freed while the task continues to write.
+// Positions in the output do not change. The hole in the file shows what is missing, also after a restart.
 
-// Files are the files of an attempt in its lane: its outputs, its own working directory, and its lease file. While
-// outputs are empty they have the lane's names; after that they have the attempt's names. The caller's lock guards
-// them.
+// Files are the files of an attempt in its lane: its outputs, its own working directory, and its lease file. Outputs
+// have the lane's names while they are empty, and then the attempt's. The caller's lock guards them.
 type Files struct {
 	base  string              // common beginning of the paths with the attempt's names
 	limit int64               // bytes to keep of each output
@@ -26,7 +24,7 @@ type Files struct {
 }
 
 // NewFiles returns the files of an attempt. The argument base is the common beginning of their paths with the attempt's
-// names. The argument limit is how many bytes are kept of each output. If tail is true, only the end is kept.
+// names; limit is how many bytes are kept of each output. If tail is true, only the end is kept.
 func NewFiles(base string, limit int64, tail bool) Files {
 	return Files{base: base, limit: limit, tail: tail}
 }
@@ -34,8 +32,8 @@ func NewFiles(base string, limit int64, tail bool) Files {
 // Enter gives the attempt a lane.
 func (o *Files) Enter(of *Lanes) { o.lane = of.take() }
 
-// Leave gives files with output the name of the attempt, and frees the lane. If there is no output, it calls silent
-// with the attempt's name. The result left reports whether the task left files in its own directory.
+// Leave gives files with output the name of the attempt, and frees the lane. Without output, it calls silent with the
+// attempt's name. The result left reports whether the task left files in its own directory.
 func (o *Files) Leave(silent func(name string) error) (left bool) {
 	o.Untell()
 	o.Settle()
@@ -97,7 +95,6 @@ func (o *Files) Settle() {
 	}
 }
 
-// measure reads the size of output i.
 func (o *Files) measure(i int, info *unix.Stat_t) error {
 	if fd := o.lane.files[i]; fd >= 0 {
 		return unix.Fstat(fd, info)
@@ -127,7 +124,7 @@ func (o *Files) keeps(block int64) keep {
 	return keep{up(o.limit / 2), up(o.limit / 2)}
 }
 
-// cut makes a hole in output i if it is above the limit. If the file system has no holes, output beyond the limit is
+// cut makes a hole in output i if it is above the limit. On a file system without holes, output beyond the limit is
 // dropped.
 func (o *Files) cut(i int, info *unix.Stat_t) {
 	block := max(leastBlock, int64(info.Blksize))
@@ -160,8 +157,7 @@ func punch(fd int, from, to int64) error {
 	return unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, from, to-from)
 }
 
-// CutAgain cuts the output of an ended task to a limit: another task that was given the open file may still write to
-// it.
+// CutAgain cuts the output of an ended task to a limit: another task may still write to an open file.
 func CutAgain(path string, limit int64, tail bool) {
 	var info unix.Stat_t
 	block := int64(leastBlock)

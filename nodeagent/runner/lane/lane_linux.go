@@ -14,9 +14,9 @@ import (
 )
 
 // lane is two output files and a working directory. Tasks use it one after the other as long as they write nothing
-// there. If a task writes to one of the three, that one gets the attempt's name, and the next task gets a new one in
-// its place. Making and removing the three for every task would cost more than the process: ext4 checks each recently
-// removed inode before it makes the next one.
+// there. What a task writes to gets the attempt's name, and the next task gets a new one. Making and removing the three
+// for every task would cost more than the process: ext4 checks each recently removed inode before it makes the next
+// one.
 type lane struct {
 	of    *Lanes
 	base  string        // common beginning of its three paths
@@ -98,8 +98,8 @@ func (l *lane) open(i int) (fd int, err error) {
 	return l.files[i], err
 }
 
-// flags returns the flags with which a file of the lane is opened. Only a file that may be older than this process is
-// truncated: after a truncation, the kernel writes the content to the disk when the file is closed.
+// flags returns the flags for opening a file of the lane. Only a file that may be older than this process is truncated:
+// after a truncation, the kernel writes the content to the disk when the file is closed.
 func (l *lane) flags() int {
 	if l.fresh { // the file may be from before a restart
 		return unix.O_CREAT | unix.O_TRUNC
@@ -136,14 +136,13 @@ func (l *lane) workingDir(as *syscall.Credential) (string, error) {
 	return dir, err
 }
 
-// keepDir gives the lane's directory the name of the attempt that used it, unless the directory is empty. It reports
-// whether it did. The argument from is the time by [coarse] when the attempt began.
+// keepDir gives the lane's directory the name of the attempt that used it, and reports true, unless the directory is
+// empty. The argument from is the time by [coarse] when the attempt began.
 func (l *lane) keepDir(base string, from unix.Timespec) (kept bool) {
 	if !l.dir {
 		return false
 	}
-	// If the last change is older, nothing has been added or removed. Nobody can set the time of a change, and the
-	// kernel's time goes back only with its clock.
+	// If the last change is older, nothing has been added or removed: nobody can set the time of a change.
 	dir := l.base + DirEnding
 	at, mode := changed(dir)
 	if at == l.since && at.Nano() < from.Nano() {
@@ -188,8 +187,8 @@ func isEmpty(dir string) bool {
 	return names == 0
 }
 
-// OpenFile opens a file of a job's directory. It follows no link, and opens only a plain file, because a task that runs
-// as the node's user may have put something else in its place.
+// OpenFile opens a plain file of a job's directory. It follows no link: a task that runs as the node's user may have
+// put one in the file's place.
 func OpenFile(path string, flags int) (int, error) {
 	for {
 		fd, err := unix.Open(path, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, access.PrivateFiles)

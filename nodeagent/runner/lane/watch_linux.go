@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Watcher tells readers when files are written to. The zero value is ready. It asks for the kernel's notifications
-// when the first file is watched.
+// Watcher tells readers when files are written to. The zero value is ready. The first watch asks for the kernel's
+// notifications.
 type Watcher struct {
 	mu      sync.Mutex
 	file    *os.File

@@ -8,8 +8,8 @@ import (
 )
 
 // refusedCalls are system calls for administrators, or for programs that look into other programs. Tasks do not need
-// them, and kernels had security holes in them. The filter refuses them also in user namespaces that a task makes,
-// where the kernel may not.
+// them, and kernels had security holes in them. Without the filter, a task could make many of them in a user namespace
+// of its own.
 var refusedCalls = []uint32{
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT,
 	unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
@@ -23,19 +23,19 @@ var refusedCalls = []uint32{
 	unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
 }
 
-// ownThreadCalls are refused calls that the threads which start tasks still need: a thread enters the namespaces and
-// the root of the next task. Tasks gain nothing from these calls, because they have no capabilities.
+// ownThreadCalls are refused calls that the threads which start tasks still need, to enter the namespaces and the root
+// of the next task. Without capabilities, tasks gain nothing from these calls.
 var ownThreadCalls = map[uint32]bool{unix.SYS_SETNS: true, unix.SYS_CHROOT: true}
 
 // namespaceCalls are refused calls that container runtimes make inside their own namespaces. Elsewhere the kernel
-// itself refuses them to processes without capabilities.
+// refuses them to processes without capabilities.
 var namespaceCalls = map[uint32]bool{
 	unix.SYS_MOUNT: true, unix.SYS_UMOUNT2: true, unix.SYS_PIVOT_ROOT: true, unix.SYS_OPEN_TREE: true, unix.SYS_MOVE_MOUNT: true,
 	unix.SYS_MOUNT_SETATTR: true, unix.SYS_SETHOSTNAME: true, unix.SYS_SETDOMAINNAME: true,
 }
 
-// refusedFamilies are kinds of sockets that tasks do not need. One reaches the hypervisor of a virtual machine, whose
-// services trust every process of the machine. The other reaches the kernel's ciphers, which had security holes.
+// refusedFamilies are kinds of sockets that tasks do not need. One reaches the hypervisor of a virtual machine, which
+// trusts every process of the machine; the other the kernel's ciphers, which had security holes.
 var refusedFamilies = []uint32{unix.AF_VSOCK, unix.AF_ALG}
 
 // Offsets of fields in the data of seccomp.
@@ -83,8 +83,8 @@ var noClone3 = sync.OnceValue(func() *unix.SockFprog {
 	return &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 })
 
-// callFilter returns a filter that refuses these calls; nil if there is none for this kind of processor. It also
-// refuses calls of other architectures, which could bypass the filter. So 32-bit programs do not run in tasks.
+// callFilter returns a filter that refuses these calls, or nil if there is none for this kind of processor. It refuses
+// 32-bit programs, too: calls of other architectures could bypass it.
 func callFilter(may Rules) []unix.SockFilter {
 	arch, ok := knownArch()
 	if !ok {

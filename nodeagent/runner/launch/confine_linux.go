@@ -8,9 +8,8 @@ import (
 )
 
 // confine takes from the calling thread everything that no task may have; this cannot be undone. Processes that the
-// thread forks inherit this, at no extra cost for each task: no way to gain privileges, no capabilities, and the filter
-// of system calls. The thread itself keeps the capabilities that it needs to start tasks as other users: an exec does
-// not pass them on.
+// thread forks inherit this: no way to gain privileges, no capabilities, and the filter of system calls. The thread
+// itself keeps the capabilities that it needs to start tasks as other users: an exec does not pass them on.
 func confine(may Rules) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return os.NewSyscallError("no new privileges", err)
@@ -29,8 +28,8 @@ const (
 	lastCapability     = 63 // larger than in any kernel
 )
 
-// dropCapabilities empties the sets from which an exec takes capabilities: bounding, ambient and inheritable. It does
-// nothing in a process without capabilities.
+// dropCapabilities empties the sets from which an exec takes capabilities: bounding, ambient and inheritable. Without
+// capabilities, it does nothing.
 func dropCapabilities() error {
 	sets, err := capabilities()
 	if err != nil {
@@ -62,21 +61,19 @@ func dropCapabilities() error {
 // capSets are the sets of capabilities of a thread, as two halves of 32 bits.
 type capSets [2]unix.CapUserData
 
-// capabilities returns the capabilities of the calling thread.
 func capabilities() (sets capSets, err error) {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	err = os.NewSyscallError("capget", unix.Capget(&header, &sets[0]))
 	return sets, err
 }
 
-// setCapabilities sets the capabilities of the calling thread.
 func setCapabilities(sets capSets) error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	return os.NewSyscallError("capset", unix.Capset(&header, &sets[0]))
 }
 
-// mayKeepBounding returns nil if an exec grants no capabilities although the bounding set is not empty. That holds for
-// every user except the super-user, under no_new_privs.
+// mayKeepBounding returns nil if an exec grants no capabilities although the bounding set is not empty: for every user
+// except the super-user, under no_new_privs.
 func mayKeepBounding(err error) error {
 	if unix.Geteuid() != 0 {
 		return nil

@@ -65,7 +65,6 @@ func (e *Ends) take(fd int32) func() {
 	return then
 }
 
-// listen waits for processes to exit, until the file is closed.
 func (e *Ends) listen() {
 	var events [16]unix.EpollEvent
 	for {

@@ -12,8 +12,7 @@ import (
 
 // Forge starts tasks on confined threads: on the thread of the task's cell if the cell has one, and otherwise on one
 // thread for all tasks of a room. That thread waits in the kernel, because the Go runtime would wake it through other
-// threads. The processes of an account can delay only the account's own starts: a thread that hangs is abandoned, and
-// another one takes its place.
+// threads. An account's processes can delay only its own starts: a thread that hangs is replaced.
 type Forge struct {
 	may  Rules // refused calls that its thread needs to start tasks
 	bell int   // an event descriptor that wakes the thread: there is work, or the forge is closed
@@ -68,7 +67,7 @@ func (f *Forge) serve(thread int) {
 }
 
 // next returns the next work for a thread. If do is nil, the thread waits for the event descriptor bell. If over is
-// true, the thread ends.
+// true, it ends.
 func (f *Forge) next(thread int) (do func(*anvil), over bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -130,9 +129,8 @@ func (f *Forge) post(do func(*anvil)) {
 	}
 }
 
-// Begin returns at once. The function start is then called on a confined thread, inside the cell and the namespaces of
-// a room. If the thread cannot be prepared, start is called with the error on another thread. The receiver is the forge
-// of tasks without rooms.
+// Begin returns at once. start is then called on a confined thread, inside the cell and the namespaces of a room, or on
+// another thread with the error. The receiver is the forge of tasks without rooms.
 func (f *Forge) Begin(c *cell.Cell, in Place, asRoot bool, start func(error)) {
 	if !c.Threaded() {
 		own, err := f, error(nil)
@@ -181,8 +179,8 @@ func (f *Forge) Run(c *cell.Cell, in Place, asRoot bool, start func() error) err
 	return <-done
 }
 
-// usualSlack is how long the kernel may delay the timers of a task, in nanoseconds. It is the kernel's default. The
-// executor gives its own timers more.
+// usualSlack is how long the kernel may delay the timers of a task, in nanoseconds: the kernel's default. The executor
+// gives its own timers more.
 const usualSlack = 50_000
 
 // prepare confines the thread and enters a room.

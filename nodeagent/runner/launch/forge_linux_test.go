@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// TestForgeClosesItsBellOnce checks that the descriptor is closed once. A second close could close a file that was
-// opened meanwhile with the same number.
+// TestForgeClosesItsBellOnce: a second close of the descriptor could close a file that was opened meanwhile with the
+// same number.
 func TestForgeClosesItsBellOnce(t *testing.T) {
 	f, err := NewForge(Rules{})
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A task starts with the limits, priorities and rank for the kernel's memory killer of a systemd service, however the
-// site was started: from a shell with `ulimit`, `chrt` or `ionice`, or by a unit with Nice and OOMScoreAdjust. Hard
-// limits stay as the node has them, except for priorities: with high priorities a task could stop the node from
-// running. The set of processors stays too: an operator can use it to give a node a part of a machine.
+// A task starts with the limits, priorities and memory killer's rank of a systemd service, however the site was
+// started: from a shell with `ulimit`, `chrt` or `ionice`, or by a unit with Nice and OOMScoreAdjust. Hard limits stay
+// as the node has them, except for priorities: with high ones a task could stop the node from running. The set of
+// processors stays too: an operator may give a node a part of a machine.
 
 // limited is a limit for tasks that differs from this process's limit.
 type limited struct {
@@ -90,8 +90,8 @@ var (
 	noKiller   = []byte("0")
 )
 
-// rank adds steps that reset the priority and rank of the child, as far as this process may. The child has closed the
-// node's files before.
+// rank adds steps that reset the priority and rank of the child, as far as this process may. The node's files must be
+// closed before.
 func (p *plan) rank() {
 	r := ranks()
 	if r.persona { // set with setarch

@@ -13,10 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Launch is one start of a program. Between the change of its user and the exec, other processes of the account can
-// stop the child. A lease on the program's file can delay it too. So a waiting start holds only its own thread, and no
-// file or lock of this process. Package syscall has one lock for all starts, and delays the garbage collector. vfork
-// reads the fields up to errno by their offsets.
+// Launch is one start of a program. Before the exec, other processes of the account can stop the child, and a lease on
+// the program's file can delay it. So a waiting start holds only its own thread, and no file or lock of this process;
+// package syscall would hold one for all starts. vfork reads the fields up to errno by their offsets.
 type Launch struct {
 	call  [6]uintptr // the system call that makes the child, with its arguments
 	steps *step
@@ -32,20 +31,19 @@ type Launch struct {
 	noClone3 bool         // clone3 must fail in the program
 	affinity *unix.CPUSet // the program's processors; nil means all
 
-	// The kernel and the child get the addresses of these fields. The launch is on the heap, because a goroutine's
-	// stack may move before the call is made.
+	// The kernel and the child get the addresses of these fields. They are on the heap, because a goroutine's stack may
+	// move.
 	args  cloneArgs
 	stack [childStack]byte // stack of the child
 }
 
-// step is a system call that the child makes.
 type step struct {
 	call [7]uintptr
 	must uintptr // nonzero means that the child ends if this call fails
 }
 
-// vfork makes a child that shares the memory of this process until it executes a program. While vfork waits, the Go
-// runtime does not count the calling thread. The result is negative if no child could be made.
+// vfork makes a child that shares the memory of this process until it executes a program. Meanwhile the Go runtime does
+// not count the calling thread. The result is negative if no child could be made.
 func vfork(l *Launch) (pid uintptr)
 
 func New() *Launch {
@@ -88,8 +86,8 @@ const (
 	signalSetSize = 8
 )
 
-// Spawn executes a program. The argument sys has the user of the new process, and whether the process gets a new
-// session, a terminal or a control group. The argument files has its standard input, output and error.
+// Spawn executes a program. sys has the user of the new process, and whether the process gets a new session, a terminal
+// or a control group. files has its standard input, output and error.
 func (l *Launch) Spawn(path string, argv, env []string, dir string, umask uint32, files []uintptr, sys *syscall.SysProcAttr) (Child, error) {
 	p, err := l.newPlan(path, argv, env, dir, umask, files, sys)
 	if err != nil {
@@ -104,8 +102,8 @@ func (l *Launch) Spawn(path string, argv, env []string, dir string, umask uint32
 	return c, err
 }
 
-// A script that was just written may be open in the child of another start, until that child closes the node's files.
-// The kernel then refuses to execute it.
+// The kernel refuses to execute a script that is open for writing, perhaps in the child of another start, until that
+// child closes the node's files.
 const (
 	busyTries = 50
 	busyPause = 2 * time.Millisecond
@@ -168,7 +166,6 @@ func (l *Launch) outcome(pid int) (Child, error) {
 	return Child{FD: -1}, err
 }
 
-// cloneArgs are the arguments of clone3.
 type cloneArgs struct {
 	flags, pidfd, childTid, parentTid, exitSignal, stack, stackSize, tls, setTid, setTidSize, cgroup uint64
 }

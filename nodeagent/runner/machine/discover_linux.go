@@ -19,9 +19,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Discover finds what this machine has: the processors and the memory that this process may use, and the GPUs. The
-// argument program is a program of the site that prints the GPUs. If it is empty, nvidia-smi and rocm-smi list them, if
-// installed.
+// Discover finds what this machine has: the processors and the memory that this process may use, and the GPUs. program
+// is a program of the site that prints the GPUs; if it is empty, nvidia-smi and rocm-smi list them.
 func Discover(program string) (m Machine, err error) {
 	m = Machine{CPUs: Processors(), Memory: Memory()}
 	if program != "" {
@@ -138,8 +137,8 @@ func parseAMD(text []byte) (list []GPU) {
 	return list
 }
 
-// Check runs a program of the site that tests the GPU, with the GPU's index and UUID as arguments. It returns the first
-// line that the program printed about a fault; "" means that the GPU works.
+// Check runs a program of the site that tests the GPU, with the GPU's index and UUID as arguments. It returns the
+// program's first line about a fault, or "".
 func (g *GPU) Check(program string) string {
 	text, err := output(program, strconv.Itoa(g.Index), g.ID)
 	if err == nil {
@@ -216,8 +215,8 @@ func typeOf(name string) messages.Name {
 	return ""
 }
 
-// Processors returns the numbers of the processors that this process may use. They are sorted by memory node, package
-// and core, so neighbours in the list are close to one another in the machine.
+// Processors returns the numbers of the processors that this process may use, sorted by memory node, package and core.
+// So neighbours in the list are close to one another in the machine.
 func Processors() (list []int) {
 	var mask unix.CPUSet
 	if unix.SchedGetaffinity(0, &mask) != nil {

@@ -52,7 +52,7 @@ func NewStock(m Machine) *Stock {
 }
 
 // Take gives a task the resources that its program asks for. A GPU belongs to at most one task. Two tasks get the same
-// processor only if no processor is free, for example when one task takes the place of a suspended task.
+// processor only if none is free, for example because of suspended tasks.
 func (s *Stock) Take(p *agent.Program) (*Portion, error) {
 	if p.Shape == nil {
 		return nil, nil
@@ -84,8 +84,8 @@ func (s *Stock) Take(p *agent.Program) (*Portion, error) {
 	return got, nil
 }
 
-// nearest returns the positions of n processors: free neighbours if possible, otherwise the processors that the fewest
-// tasks use. It returns none if the node has fewer than n processors.
+// nearest returns the positions of n processors: free neighbours if possible, otherwise those that the fewest tasks
+// use. It returns none if there are fewer than n.
 func (s *Stock) nearest(n int) []int {
 	if n <= 0 || n > len(s.loads) {
 		return nil
@@ -130,8 +130,8 @@ func (s *Stock) Give(back *Portion) {
 // GPUVariables tell a task its GPUs. A task with sizes gets these variables only from here.
 var GPUVariables = []string{"CANDOR_GPUS", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "HIP_VISIBLE_DEVICES"}
 
-// Variables returns the variables that name the GPUs of a task. The argument held is true if the task can open only
-// these GPUs; they are then numbered from 0.
+// Variables returns the variables that name the GPUs of a task. If the task can open only these GPUs (held), they are
+// numbered from 0.
 func (p *Portion) Variables(held bool) []string {
 	if p == nil {
 		return nil

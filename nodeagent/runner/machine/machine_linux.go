@@ -20,8 +20,8 @@ func (m *Machine) Controllers() (list []string) {
 	return list
 }
 
-// Bounds returns the processors of a portion, and the GPUs that a task with this portion may open and may not open, in
-// the form of [cell.Limits].
+// Bounds returns the processors of a portion, and the GPUs that a task with it may open and may not open, in the form
+// of [cell.Limits].
 func (m *Machine) Bounds(p *Portion) (cpus, gpus string) {
 	for _, g := range m.GPUs {
 		may := "-"

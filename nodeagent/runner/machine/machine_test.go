@@ -11,7 +11,7 @@ import (
 )
 
 // TestStockGivesNothingTwice starts and ends random tasks. No GPU may be given to two tasks, and no processor while
-// another is free. A part that is given back must be free again.
+// another is free.
 func TestStockGivesNothingTwice(t *testing.T) {
 	m := Machine{CPUs: []int{0, 2, 4, 6, 1, 3, 5, 7}}
 	for i := range 4 {

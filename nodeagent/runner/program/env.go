@@ -20,7 +20,7 @@ import (
 const loginPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // ownEnv returns the clean environment of tasks that run as this process's user: a few of this process's variables, or
-// the values that a login would set, and no others.
+// the values that a login would set.
 func ownEnv() []string {
 	name, home := "nobody", "/"
 	if u, err := user.Current(); err == nil {
@@ -112,9 +112,8 @@ func (e *environment) setShape(p *agent.Program, all int64) {
 // cannot set them.
 var perTask = [...]string{"CANDOR_TASK", "CANDOR_ATTEMPT", "CANDOR_ARRAY_INDEX", "CANDOR_NODES", "CANDOR_NODELIST", agent.StepsVariable, lease.Variable, proxy.Variable, "PWD"}
 
-// Env returns the environment of a task: the variables of its program, the variables that only this task has, and the
-// token with which it sends requests to its site. The argument alive is the path of the task's lease file; see package
-// lease.
+// Env returns the environment of a task: the variables of its program, its own variables, and the token for requests to
+// its site. The argument alive is the path of the task's lease file.
 func (p *Program) Env(task *agent.Grant, alive, dir string) []string {
 	env := make([]string, len(p.env), len(p.env)+len(perTask)+1)
 	copy(env, p.env)

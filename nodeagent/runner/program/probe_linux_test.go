@@ -7,8 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestProbeIsNoAccounts checks that a probe, which belongs to no account, runs as nobody on a node whose tasks run as
-// the users of their accounts.
+// TestProbeIsNoAccounts checks that a probe, which belongs to no account, runs as nobody.
 func TestProbeIsNoAccounts(t *testing.T) {
 	c := Config{User: userOfAccount}
 	who, err := c.Identity(&agent.Program{Account: money.SiteAccount})

@@ -79,8 +79,8 @@ func (c *Config) New(p *agent.Program, who Identity, jobDir string) (*Program, e
 	return out, nil
 }
 
-// useScript writes a script to a file and makes that file the command. If files there cannot be executed, the command
-// is the script's interpreter, as the kernel would run it.
+// useScript writes a script to a file and makes it the command. If files there cannot be executed, the command is the
+// script's interpreter.
 func (p *Program) useScript(script, file string, noExec bool) error {
 	if err := writeExecutable(file, script); err != nil {
 		return messages.Errorf(messages.Unavailable, "the script could not be written: %v", err)
@@ -106,7 +106,7 @@ func (p *Program) useScript(script, file string, noExec bool) error {
 }
 
 // writeExecutable writes a file that can be executed at once. While the file is open for writing, no child is forked: a
-// child would inherit the open file, and executing it would then fail with "text file busy".
+// child would inherit it, and its execution would fail with "text file busy".
 func writeExecutable(file, text string) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()

@@ -132,8 +132,8 @@ func (d *lookups) find(name string, now time.Time) (lookup, error) {
 	return own.lookup, nil
 }
 
-// lookUpUser looks a user up with the programs of the system, getent and id, which also know the users of directory
-// services. This program cannot ask these services, because it is linked without the C library.
+// lookUpUser looks a user up with getent and id, which also know the users of directory services. This program cannot
+// ask these services: it is linked without the C library.
 func lookUpUser(name string) (l lookup, err error) {
 	line, err := ask("getent", "passwd", name)
 	if f := strings.Split(line, ":"); err == nil && len(f) == 7 && f[0] == name {
@@ -149,7 +149,6 @@ func lookUpUser(name string) (l lookup, err error) {
 	return l, nil
 }
 
-// ask returns the output of a program of the system.
 func ask(program string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

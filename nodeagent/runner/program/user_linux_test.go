@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// TestUsersOfADirectoryService checks that getent and id find a user who is in no file of this machine, that the user
-// is not looked up again within a minute, and that a number is not taken as a name.
+// TestUsersOfADirectoryService checks that getent and id find a user who is in no file of this machine, and that a
+// number is not taken as a name.
 func TestUsersOfADirectoryService(t *testing.T) {
 	dir := t.TempDir()
 	asked := filepath.Join(dir, "asked")
@@ -59,8 +59,7 @@ func TestUsersOfADirectoryService(t *testing.T) {
 	}
 }
 
-// TestSlowNameDelaysNoOther makes the look-up of one user hang. Other users must be found, and a second caller for the
-// same user must wait for the same answer.
+// TestSlowNameDelaysNoOther makes the look-up of one user hang. Other users must be found.
 func TestSlowNameDelaysNoOther(t *testing.T) {
 	dir := t.TempDir()
 	gate, asked := filepath.Join(dir, "gate"), filepath.Join(dir, "asked")

@@ -39,15 +39,15 @@ const (
 	terminalsMost = "ptmxmode=0666,mode=0620,max=256"
 )
 
-// coverLimits are the mount options of the file system that covers a hidden directory and holds only the directories on
-// the way to visible parts. The options limit its size, because tasks with this process's user could write there.
+// coverLimits are the mount options of the file system that covers a hidden directory. They limit its size, because
+// tasks with this process's user could write there.
 const coverLimits = "mode=0755,size=64k,nr_inodes=16384"
 
 // roomReady is the message that the holder of a room sends when the room is set up.
 const roomReady = "ready"
 
-// Inside is the program of Config.Inside. It sets up the namespaces in which it was started, and keeps them until its
-// standard input ends. The first line of the standard input describes what to set up.
+// Inside is the program of Config.Inside. It sets up the namespaces in which it was started, as the first line of its
+// standard input says, and keeps them until that input ends.
 func Inside(args []string) error {
 	if os.Getpid() != 1 || len(args) > 0 {
 		return messages.Errorf(messages.Invalid, "is started by an executor, in namespaces, not by hand")
@@ -128,7 +128,7 @@ func (w *inside) setUp() error {
 
 // boundIPC bounds the objects in the room's IPC namespace that can outlive tasks. All segments of shared memory
 // together get the limit of the room's other shared memory, or half of the machine's memory. Queues get 16 MiB, and
-// semaphores 32,000. If the settings cannot be written on this machine, the kernel's defaults apply.
+// semaphores 32,000. Settings that cannot be written keep the kernel's defaults.
 func (w *inside) boundIPC() {
 	most := w.Shared
 	if most == 0 {
@@ -147,8 +147,8 @@ func (w *inside) boundIPC() {
 }
 
 // enterCopy makes a copy of all mounts at a directory the root of this process. The kernel lets no process make a user
-// namespace if its root differs from the root of its mount namespace. If tasks may have user namespaces, the copy
-// becomes the root of the mount namespace.
+// namespace if its root differs from the root of its mount namespace; if tasks may have some, the copy becomes the
+// latter, too.
 func enterCopy(at string, namespaces bool) error {
 	fd, err := clone("/")
 	if err != nil {
@@ -201,9 +201,9 @@ func (w *inside) coverTemp() error {
 	return nil
 }
 
-// pin mounts a directory on itself if it is on the way to a hidden directory and tasks could move or replace it: a
-// mount point cannot be renamed or removed. Otherwise the next room would hide another directory in its place, and show
-// the state of the site under a new name.
+// pin mounts a directory on the way to a hidden one on itself if tasks could move or replace it: a mount point cannot
+// be renamed or removed. Otherwise the next room would hide another directory, and show the state of the site under a
+// new name.
 func (w *inside) pin() error {
 	for _, hidden := range w.Hide {
 		for at := 1; at < len(hidden); at++ {
@@ -231,7 +231,6 @@ func (w *inside) pin() error {
 	return nil
 }
 
-// cover mounts the room's own directories over the shared ones.
 func (w *inside) cover() error {
 	if _, err := os.Stat(sharedMemory); err == nil {
 		limits := "mode=1777"
@@ -294,8 +293,8 @@ func cloneOpen(dir int) (int, error) {
 	return fd, os.NewSyscallError("open tree", err)
 }
 
-// show mounts fd, which [clone] returned, at a path where the user of the tasks can see it. It then closes fd. If the
-// user may not enter a directory on the way, show first mounts an empty file system over that directory.
+// show mounts fd, which [clone] returned, at a path where the user of the tasks can see it, and closes fd. It covers a
+// directory on the way that the user may not enter with an empty file system.
 func show(path string, fd int, as *syscall.Credential) error {
 	defer unix.Close(fd)
 	if sameAs(path, fd, as) {
@@ -340,7 +339,6 @@ func sameAs(path string, fd int, as *syscall.Credential) bool {
 	return err == nil && have.Dev == want.Dev && have.Ino == want.Ino
 }
 
-// loopbackUp starts the loopback network.
 func loopbackUp() {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -25,8 +25,8 @@ import (
 )
 
 // Room is a set of namespaces that the tasks of one account share or, if accounts have no users of their own, the tasks
-// of one job. The namespaces are for processes, IPC and mounts; if Private is set, also for the network. One process,
-// the holder, keeps them open. When the holder ends, the kernel ends every process inside.
+// of one job: for processes, IPC and mounts; if Private is set, also for the network. One process, the holder, keeps
+// them open. When it ends, the kernel ends every process inside.
 type Room struct {
 	key    string
 	as     *syscall.Credential // the user of its tasks; nil means this process's user
@@ -85,8 +85,8 @@ func (c *Config) spaces() (names []string, flags uintptr) {
 	return names, flags
 }
 
-// Open tests whether rooms can be made here, by making one. It only renames rooms of an earlier run, because removing
-// them may take long. The function discard removes a directory later.
+// Open tests whether rooms can be made here, by making one. It only renames rooms of an earlier run; the function
+// discard removes a directory later.
 func Open(c Config, discard func(dir string)) (*Rooms, error) {
 	r := &Rooms{config: c, open: map[string]*Room{}}
 	if _, err := os.Lstat(r.tempDir()); err == nil {

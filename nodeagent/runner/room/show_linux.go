@@ -13,9 +13,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/launch"
 )
 
-// Show makes a job's working directory visible in the room. The user of the tasks must be able to enter it from outside
-// of the room. Instead, the owner may have named that user in the directory's access list; then the permissions of the
-// directories above do not matter.
+// Show makes a job's working directory visible in the room. Either the user of the tasks must be able to enter it from
+// outside of the room, or its owner must have named that user in its access list.
 func (r *Rooms) Show(one *Room, dir string) error {
 	one.mu.Lock()
 	defer one.mu.Unlock()
@@ -51,8 +50,8 @@ func (r *Rooms) Show(one *Room, dir string) error {
 	return err
 }
 
-// openFor opens a directory that a user may enter, that the user owns, or whose access list names the user. The path in
-// real must have no links. If a task puts a link there in the meantime, openFor does not follow it.
+// openFor opens a directory that a user may enter or owns, or whose access list names the user. The path in real must
+// have no links; openFor follows none.
 func openFor(real string, as *syscall.Credential) (fd int, err error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	err = launch.AsUser(as, func() error {

@@ -13,8 +13,8 @@ import (
 )
 
 // Handles is a file that lists the running sessions. It is mapped into memory, so recording a session needs no system
-// call, and the file outlives this process. On a machine without cells, the next process with this state directory
-// reads the file, and ends the sessions that are left.
+// call, and the file outlives this process. On a machine without cells, the next process with this state directory ends
+// the sessions that are left.
 type Handles struct {
 	mu   sync.Mutex
 	data []byte // nil means that the file cannot be mapped, and nothing is recorded
@@ -23,7 +23,7 @@ type Handles struct {
 }
 
 // A record is one session: the number of its first process, and when that process began, in ticks since boot; 0 means
-// no session. The file begins with the identifier of the boot.
+// no session. The identifier of the boot comes before the records.
 const (
 	bootSize    = 36
 	handleSize  = 16
@@ -65,9 +65,9 @@ func OpenHandles(dir string, marks ...string) *Handles {
 	return h
 }
 
-// endAll kills the recorded sessions that still exist. The start time of a session's first process identifies the
-// session. If that process has ended, another process may have got its number, begun its own session and ended too, as
-// the parent of a daemon does. In such a session, only processes with a task's environment are killed.
+// endAll kills the recorded sessions that still exist, by the start time of their first process. If that process has
+// ended, a daemon's parent may have had the same number, begun its own session and ended too. In such a session, only
+// processes with a task's environment are killed.
 func endAll(records []byte, marks []string) {
 	left := map[int]int64{}
 	for ; len(records) > 0; records = records[handleSize:] {

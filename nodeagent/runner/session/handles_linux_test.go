@@ -83,7 +83,7 @@ func TestHandlesOfAnotherBoot(t *testing.T) {
 }
 
 // TestSessionOfADaemonIsNotEnded records a session whose first process has ended. A daemon's parent may have had the
-// same number since then. So only processes with a task's environment may be ended.
+// same number since then, so only processes with a task's environment may be ended.
 func TestSessionOfADaemonIsNotEnded(t *testing.T) {
 	dir := t.TempDir()
 	mark := "CANDOR_NODE=" + filepath.Base(dir)

@@ -53,8 +53,7 @@ func eachMember(session int, f func(pid, group int)) {
 	}
 }
 
-// signalMember signals a process that still belongs to a session. After its number was read, the process may have ended
-// and another one may have got the number.
+// signalMember signals a process that still belongs to a session: its number may be another process's by now.
 func signalMember(pid, session int, signals []unix.Signal) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 const orphanRounds = 100
 
 // EndMarked ends the processes that list returns and whose environment has a task's marks. A process that is executing
-// a program has no environment for a moment, so EndMarked looks at it again, a few times. It does not find orphans that
-// hide their environment.
+// a program has no environment for a moment, so EndMarked looks again, a few times. It does not find orphans that hide
+// their environment.
 func EndMarked(list func() []int, marks []string) {
 	const looks, pause = 10, time.Millisecond
 	for range looks {
@@ -32,8 +32,8 @@ func EndMarked(list func() []int, marks []string) {
 	}
 }
 
-// EndEach ends processes in rounds, until a round finds none. In each round it calls list, and ends each process that
-// the function which accepts. So a later round finds the processes that an ended process left.
+// EndEach ends the processes that list returns and which accepts, in rounds, until a round finds none: an ended process
+// can leave others.
 func EndEach(list func() []int, which func(pid int) bool) {
 	for range orphanRounds {
 		chosen := slices.DeleteFunc(list(), func(pid int) bool { return !which(pid) })

@@ -15,13 +15,12 @@ func InputFile(dir, digest string) string { return filepath.Join(InputsDir(dir),
 // InputsDir holds the inputs of a state directory.
 func InputsDir(dir string) string { return filepath.Join(dir, "inputs") }
 
-// KeptDir returns the path of an attempt's own working directory after the attempt has ended. If the directory was
-// empty, it does not exist any more.
+// KeptDir returns the path of an attempt's own working directory after the attempt has ended. An empty directory does
+// not exist any more.
 func KeptDir(dir string, account messages.Name, a messages.Attempt) string {
 	return baseOf(jobsDir(dir), account, a) + lane.DirEnding
 }
 
-// jobsDir holds the directories of jobs of a state directory.
 func jobsDir(dir string) string { return filepath.Join(dir, "jobs") }
 
 // OpenRoot opens a directory inside a job's directory. It refuses a link that leads out of the

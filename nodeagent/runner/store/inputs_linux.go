@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/access"
 )
 
-// PlaceInputs copies a stage's inputs into a task's fresh working directory. A task may change its inputs, so it gets
-// copies, not links.
+// PlaceInputs copies a stage's inputs into a task's fresh working directory. It makes no links, because a task may
+// change its inputs.
 func (s *Store) PlaceInputs(p *agent.Program, dir string, as *syscall.Credential) error {
 	if p.Dir != "" {
 		return messages.Errorf(messages.Invalid, "files need a working directory of the task's own, not %s", p.Dir)
@@ -55,8 +55,8 @@ func placeInput(root *os.Root, f *jobmsg.File, from string, as *syscall.Credenti
 	return err
 }
 
-// copyInto makes a file for a task and returns the digest of its content. A child that is forked while the file is open
-// for writing could keep it open, and executing the file would fail; see package program.
+// copyInto makes a file for a task and returns the digest of its content. A child that is forked meanwhile could keep
+// the file open, and executing it would fail; see package program.
 func copyInto(root *os.Root, name string, mode os.FileMode, from io.Reader, as *syscall.Credential) (digest string, err error) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()

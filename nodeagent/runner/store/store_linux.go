@@ -39,8 +39,8 @@ type Config struct {
 	Closing func() bool
 }
 
-// Store keeps the directories of jobs. It makes a directory when the first task of a job comes. Above a bound, it
-// removes the oldest directories without a running task.
+// Store keeps the directories of jobs. It makes one when the first task of a job comes. Above a bound, it removes the
+// oldest ones without a running task.
 type Store struct {
 	config   Config
 	programs program.Config
@@ -97,7 +97,6 @@ func Open(c Config) (*Store, error) {
 	return s, nil
 }
 
-// found is a job whose directory exists.
 type found struct {
 	id      messages.JobID
 	account messages.Name
@@ -201,8 +200,7 @@ func (s *Store) accountsThatKeep(least int64) []messages.Name {
 	})
 }
 
-// jobsOf returns the jobs of an account. Jobs without a running task come first, and of these the job that is idle for
-// longest.
+// jobsOf returns the jobs of an account: first those without a running task, the one that is idle for longest first.
 func (s *Store) jobsOf(account messages.Name) (all []*Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -358,8 +356,8 @@ func (s *Store) IsRemoving() bool {
 	return s.removing > 0 || len(s.moved) > 0
 }
 
-// Program makes the job's directory and computes the program, once. After an error the next call tries again, because a
-// file that was missing may exist then.
+// Program makes the job's directory and computes the program, once. After an error the next call tries again: a missing
+// file may exist then.
 func (s *Store) Program(j *Job, p *agent.Program) (*program.Program, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -397,9 +395,8 @@ func (s *Store) Prompt(id messages.JobID, p *agent.Program) bool {
 	return made != nil && s.LanesFor(j, made).Ready()
 }
 
-// LanesFor returns the lanes of all jobs of the account, if two conditions hold: no other account has its user, and no
-// process of a task survives the task, because it could write to the next task's output. Otherwise it returns the lanes
-// of the job.
+// LanesFor returns the lanes of all jobs of the account, if no other account has its user, and no process of a task
+// survives the task: such a process could write to the next task's output. Otherwise it returns the lanes of the job.
 func (s *Store) LanesFor(j *Job, p *program.Program) *lane.Lanes {
 	if p == nil || p.As == nil || !s.shares {
 		return &j.lanes
@@ -435,7 +432,7 @@ func (s *Store) makeDir(j *Job, as *syscall.Credential) error {
 }
 
 // makeAccountDir makes the directory of an account, which only the account's user can enter. A room shows only that
-// directory; without rooms, the directory's group keeps other accounts out.
+// directory; without rooms, its group keeps other accounts out.
 func (c *Config) makeAccountDir(dir string, as *syscall.Credential) error {
 	err := os.Mkdir(dir, access.PrivateDirs)
 	if err == nil && as != nil {
@@ -493,8 +490,7 @@ func wasSilent(base string) bool {
 	return false
 }
 
-// RanHere reports whether an attempt that lacks this output ran here: its other output exists, or the attempt is listed
-// as silent.
+// RanHere reports whether an attempt that lacks this output ran here: it has another output, or is listed as silent.
 func (s *Store) RanHere(a messages.Attempt) bool {
 	base := s.base(a)
 	if base == "" {
@@ -517,8 +513,7 @@ func (s *Store) OpenOutput(a messages.Attempt, i int) (*os.File, error) {
 	return lane.OpenToRead(base + lane.Endings[i])
 }
 
-// makeDir makes a directory that other users cannot list. If tasks run as other users, these users may pass through it
-// to their own files.
+// makeDir makes a directory that other users cannot list. Users of tasks may pass through it to their own files.
 func (c *Config) makeDir(dir string) error {
 	if err := os.MkdirAll(dir, access.PrivateDirs); err != nil || !c.Users {
 		return err

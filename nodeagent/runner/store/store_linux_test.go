@@ -47,8 +47,8 @@ func attempt(id messages.JobID, index uint32) messages.Attempt {
 	return messages.Attempt{Task: messages.TaskRef{Job: id, Index: index}, Number: 1}
 }
 
-// ran leaves the files of an ended attempt in a job's directory: a standard output of some bytes, and a working
-// directory with one file. The argument age is the time since the last change.
+// ran leaves the files of an ended attempt in a job's directory: a standard output, and a working directory with one
+// file. The argument age is the time since the last change.
 func (k *kept) ran(account messages.Name, a messages.Attempt, bytes int, age time.Duration) {
 	k.t.Helper()
 	j := k.Acquire(a.Task.Job, account)
@@ -106,8 +106,8 @@ func (k *kept) has(want ...messages.Attempt) {
 	}
 }
 
-// TestTheOldestJobsAreRemoved checks that a store above its bound removes the job that is longest idle, and keeps each
-// job with a running task.
+// TestTheOldestJobsAreRemoved checks that a store above its bound removes the job that is longest idle, but none with a
+// running task.
 func TestTheOldestJobsAreRemoved(t *testing.T) {
 	k := open(t, t.TempDir())
 	k.ran("ann", attempt(1, 0), 10, 0)
@@ -129,8 +129,7 @@ func TestTheOldestJobsAreRemoved(t *testing.T) {
 	}
 }
 
-// TestAStoreIsOpenedAgain checks that a second run knows the jobs of the first run and their accounts, and finishes its
-// removals.
+// TestAStoreIsOpenedAgain checks that a second run knows the jobs of the first run, and finishes its removals.
 func TestAStoreIsOpenedAgain(t *testing.T) {
 	dir := t.TempDir()
 	k := open(t, dir)
@@ -153,8 +152,8 @@ func TestAStoreIsOpenedAgain(t *testing.T) {
 	}
 }
 
-// TestANumberOfAnotherAccount: another account has a job with the number of a job here. The files of the first job must
-// be removed after its last task has ended. The second account must not read them.
+// TestANumberOfAnotherAccount: another account's job gets the number of a job here. It must not read the files of the
+// first job, which go when its last task has ended.
 func TestANumberOfAnotherAccount(t *testing.T) {
 	k := open(t, t.TempDir())
 	k.ran("ann", attempt(1, 0), 10, 0)
@@ -175,9 +174,8 @@ func TestANumberOfAnotherAccount(t *testing.T) {
 	}
 }
 
-// TestBoundRemovesTheOldestFiles checks what an account loses when it keeps more than its bound: first its idle jobs,
-// and then the oldest attempts of jobs with running tasks. It must not lose files of attempts that still run, or files
-// that are not stored yet.
+// TestBoundRemovesTheOldestFiles checks that an account that keeps more than its bound loses first its idle jobs, and
+// then the oldest attempts of others. Files of running attempts, or that are not stored yet, must stay.
 func TestBoundRemovesTheOldestFiles(t *testing.T) {
 	all := []messages.Attempt{attempt(1, 0), attempt(1, 1), attempt(1, 2), attempt(2, 0), attempt(3, 0)}
 	without := func(gone ...messages.Attempt) []messages.Attempt {
@@ -215,8 +213,8 @@ func TestBoundRemovesTheOldestFiles(t *testing.T) {
 	}
 }
 
-// TestFreeTakesFromTheAccountThatKeepsMost checks which account loses files when the disk is nearly full. It must be
-// the account that keeps the most. An account that keeps less than a limit must lose nothing.
+// TestFreeTakesFromTheAccountThatKeepsMost checks which account loses files when the disk is nearly full. One that
+// keeps less than a limit must lose nothing.
 func TestFreeTakesFromTheAccountThatKeepsMost(t *testing.T) {
 	const large = 100 << 10
 	k := open(t, t.TempDir())
@@ -249,8 +247,8 @@ func TestNamesThatAreNoAccount(t *testing.T) {
 	}
 }
 
-// TestOutputsThatAreNoFiles puts links and a pipe where outputs are expected, as the user of a task could. Nothing may
-// be read through them, and the reader must not wait.
+// TestOutputsThatAreNoFiles puts links and a pipe where outputs are expected. Nothing may be read through them, and the
+// reader must not wait.
 func TestOutputsThatAreNoFiles(t *testing.T) {
 	k := open(t, t.TempDir())
 	secret := filepath.Join(t.TempDir(), "secret")
@@ -282,8 +280,7 @@ func TestOutputsThatAreNoFiles(t *testing.T) {
 	}
 }
 
-// TestALinkIsRemovedAndNotWhatItNames removes a job in whose directory a task left a link. The directory that the link
-// names must stay.
+// TestALinkIsRemovedAndNotWhatItNames removes a job in whose directory a task left a link.
 func TestALinkIsRemovedAndNotWhatItNames(t *testing.T) {
 	k := open(t, t.TempDir())
 	other := t.TempDir()
@@ -303,8 +300,8 @@ func TestALinkIsRemovedAndNotWhatItNames(t *testing.T) {
 	}
 }
 
-// TestAttemptsWithoutOutput checks that an attempt that left no output is known as one that ran here, also after the
-// store was opened again. If the list of such attempts is damaged, only the attempts on missing lines must be unknown.
+// TestAttemptsWithoutOutput checks that an attempt without output is known, also after the store was opened again. If
+// the list of such attempts is damaged, only those on missing lines must be unknown.
 func TestAttemptsWithoutOutput(t *testing.T) {
 	dir := t.TempDir()
 	k := open(t, dir)
@@ -331,8 +328,8 @@ func TestAttemptsWithoutOutput(t *testing.T) {
 	}
 }
 
-// TestInputsAreCopiedAndChecked places the inputs of a task in their own directories. A missing or damaged file must be
-// an error. A damaged file must also be removed, so that it is fetched again.
+// TestInputsAreCopiedAndChecked places the inputs of tasks. A damaged file must be an error, and be removed, so that it
+// is fetched again.
 func TestInputsAreCopiedAndChecked(t *testing.T) {
 	k := open(t, t.TempDir())
 	input := func(name, content, really string, executable bool) jobmsg.File {
@@ -380,8 +377,8 @@ func TestInputsAreCopiedAndChecked(t *testing.T) {
 	}
 }
 
-// TestAFullDiskIsAnError fills the disk of a store. Inputs and new jobs must fail with an error that says why, and must
-// succeed when there is room again. The complete input on the node must be kept.
+// TestAFullDiskIsAnError fills the disk of a store. Inputs and new jobs must fail with an error that says why, and
+// succeed when there is room again.
 func TestAFullDiskIsAnError(t *testing.T) {
 	dir := mounted(t, "size=512k")
 	k := open(t, dir)
@@ -439,7 +436,7 @@ func mounted(t *testing.T, options string) (dir string) {
 }
 
 // TestManyUseAStoreAtOnce starts and ends tasks of several jobs at the same time, while files are bounded, freed and
-// removed. Each task must find its job's directory, and in the end the store must keep as many jobs as it may.
+// removed.
 func TestManyUseAStoreAtOnce(t *testing.T) {
 	k := open(t, t.TempDir())
 	var all sync.WaitGroup

@@ -48,7 +48,7 @@ func Dial(t Dialled, port int) (conn net.Conn, err error) {
 }
 
 // connectTo connects a socket to a listener of the task. It checks that the task is listening, because another process
-// may share the task's network and listen at the port.
+// may listen at the port.
 func connectTo(t Dialled, socket *os.File, family, port int, to unix.Sockaddr) error {
 	if t.Private() { // the account has its own network
 		return connect(t, socket, to)

@@ -14,7 +14,8 @@ import (
 )
 
 // Every process can listen at a port of the machine's network. A connection for a task's owner must only reach a
-// listener of the task. Another account may take a port before the task does, or as soon as the task gives it up.
+// listener of the task, although another account may take the port before the task does, or as soon as the task gives
+// it up.
 
 // Listener is a socket in a table of /proc/net.
 type Listener struct {
@@ -90,8 +91,7 @@ func sockets(family int, state string, wanted func(local, remote string) bool) (
 // errForeign is the error for a port at which another process listens.
 var errForeign = messages.Errorf(messages.PermissionDenied, "a process outside the task listens at the port")
 
-// listens returns the listeners at a port. It returns an error if there is none, or if one does not belong to the
-// task.
+// listens returns the listeners at a port, or an error if there is none, or if one does not belong to the task.
 func listens(t Dialled, family, port int) ([]Listener, error) {
 	found := listenersAt(family, port)
 	if len(found) == 0 {
@@ -126,8 +126,8 @@ func hasSocket(pid int, inode uint64) bool {
 }
 
 // reached returns an error unless the task accepted the connection. If the same processes listen as before, no other
-// process can have accepted it. Otherwise, as with a server that accepts only one connection, the connection itself
-// must belong to the task.
+// process can have accepted it. Otherwise, as with a server that accepts only once, the connection itself must belong
+// to the task.
 func reached(t Dialled, socket int, family, port int, before []Listener) error {
 	if slices.Equal(listenersAt(family, port), before) {
 		return nil

@@ -21,8 +21,7 @@ import (
 )
 
 // Stream carries the input and output of one process, or of a connection, between the process and the requests of a
-// client. It buffers a limited part in each direction. If the client is slow, the process waits in its write; if the
-// process is slow, the client waits for space.
+// client. It buffers a limited part in each direction; then the faster side waits.
 type Stream struct {
 	what     jobmsg.Interactive
 	terminal *os.File          // the master of a terminal; nil if there is none
@@ -54,7 +53,6 @@ type source struct {
 	over bool // no more bytes follow data
 }
 
-// maxWait bounds how long a request waits.
 const maxWait = time.Second
 
 // maxKept bounds the buffer for each direction of a stream, in bytes.
@@ -206,8 +204,7 @@ func (s *Stream) control(r *agent.StreamRequest) {
 	}
 }
 
-// take takes as much input as there is room for, and reports whether it has all input of the request. The caller holds
-// s.mu.
+// take takes as much input as there is room for, and reports whether that was all. The caller holds s.mu.
 func (s *Stream) take(r *agent.StreamRequest) bool {
 	end := r.InputAt + int64(len(r.Input))
 	if r.InputAt > s.next || s.ended { // bytes before these are missing, or the input has ended
@@ -317,9 +314,9 @@ func (s *Stream) leave() {
 	}
 }
 
-// Process opens the files of a process. The result theirs has the ends for the process, whose owner becomes the user
-// as. The result ours has the ends to close when the stream has finished. The argument inside calls a function in the
-// room whose terminal the process gets. If it is nil, the process gets one of this process's terminals.
+// Process opens the files of a process. theirs has the ends for the process, owned by the user as. ours has the ends to
+// close when the stream has finished. The argument inside calls a function in the room whose terminal the process gets;
+// nil means one of this process's terminals.
 func (s *Stream) Process(as *syscall.Credential, inside func(func() error) error) (theirs, ours []*os.File, err error) {
 	if s.what.Terminal {
 		theirs, ours, err = s.openTerminal(as, inside)
@@ -391,7 +388,6 @@ func (s *Stream) openTerminal(as *syscall.Credential, inside func(func() error) 
 // terminals is where a room, or this machine, has its terminals.
 const terminals = "/dev/pts"
 
-// newTerminal opens both ends of a new terminal.
 func newTerminal() (master, slave *os.File, err error) {
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {

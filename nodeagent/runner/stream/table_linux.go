@@ -31,8 +31,7 @@ type Streams struct {
 	all map[Key]*Stream
 }
 
-// NewStreams returns an empty list. The function runs reports whether a task runs. While a task runs, its own stream
-// stays.
+// NewStreams returns an empty list. The function runs reports whether a task runs; while it does, its own stream stays.
 func NewStreams(runs func(messages.Attempt) bool) *Streams {
 	return &Streams{runs: runs, keepEnded: keepEnded, all: map[Key]*Stream{}}
 }
@@ -44,8 +43,8 @@ func (t *Streams) Get(key Key) *Stream {
 	return t.all[key]
 }
 
-// Add adds a stream. If there are too many, it drops the ended stream whose client has been silent for longest. Streams
-// next to tasks never prevent a task's own stream.
+// Add adds a stream. Above the bound, it drops the ended stream whose client has been silent for longest. Streams next
+// to tasks never prevent a task's own stream.
 func (t *Streams) Add(key Key, s *Stream) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -96,8 +95,8 @@ func (t *Streams) Drop(key Key) {
 	}
 }
 
-// Finish records the end of a stream's process. A client has the time keepEnded to read the rest. A client that keeps
-// asking has up to keepRead, because its own reader may be slow.
+// Finish records the end of a stream's process. A client has the time keepEnded to read the rest or, if it keeps
+// asking, up to keepRead, because its own reader may be slow.
 func (t *Streams) Finish(key Key, s *Stream, code int, files ...*os.File) {
 	s.Finish(code, files...)
 	ended := time.Now()

@@ -10,8 +10,8 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// TestEndedStreamsAreKept checks that an ended stream stays while its client asks, and is dropped when it no longer
-// asks. If there are too many streams, ended ones must be dropped, and a task must always get its own stream.
+// TestEndedStreamsAreKept checks that an ended stream stays only while its client asks, and that a task always gets its
+// own stream.
 func TestEndedStreamsAreKept(t *testing.T) {
 	p := NewStreams(func(messages.Attempt) bool { return false })
 	p.keepEnded = 50 * time.Millisecond

@@ -5,10 +5,10 @@
 //
 // One walk serves all three purposes. It opens each entry relative to the descriptor of its directory and follows no
 // symbolic link, so no path is too long and no name is special. It goes depth first without recursion, and keeps the
-// last [window] directories open. The directories above them are closed. The walk returns to a closed directory by
-// "..", compares its device and inode number with the earlier ones, and continues where it stopped. So a walk needs at
-// most window descriptors, and a few words of memory for each level. An error at an entry is counted, and the walk goes
-// on. It ends early only if a directory in its path was moved, because the walk would come back elsewhere.
+// last [window] directories open. It returns to a closed directory by "..", compares its device and inode number with
+// the earlier ones, and continues where it stopped. So a walk needs at most window descriptors, and a few words of
+// memory for each level. An error at an entry is counted, and the walk goes on. It ends early only if a directory in
+// its path was moved, because the walk would come back elsewhere.
 //
 // # The measure
 //
@@ -25,6 +25,6 @@
 // # The removal
 //
 // A removal first makes each directory accessible to its own user only, so programs of other users cannot add anything.
-// It walks the tree again as long as that removes anything, a bounded number of times, within [removeWithin]. So a
-// program of its own user that creates files faster than they are removed cannot keep it busy for ever.
+// It walks the tree again as long as that removes anything, a bounded number of times, within [removeWithin]: a program
+// of its own user may create files faster than they are removed.
 package tree

@@ -11,8 +11,8 @@ import (
 // Usage is the result of a measurement.
 type Usage struct {
 	Bytes int64
-	// Unread is the first error at a file that could not be read, and that Bytes does not count. Such a file is a
-	// directory that its owner, the measuring user, may not read, or that was moved during the measurement.
+	// Unread is the first error at a file that could not be read, and that Bytes does not count: a directory that its
+	// owner, the measuring user, may not read, or that was moved meanwhile.
 	Unread error
 }
 
@@ -92,9 +92,9 @@ func (m *Meter) On(path string) {
 	m.dev, m.least = info.Dev, leastOf(path)
 }
 
-// AddOpen adds the open files of a process that no longer have a name. It adds only files on the file system of the
-// first tree, or of the directory given to On. It ignores files that it cannot examine, because the process has ended
-// or belongs to another user.
+// AddOpen adds the open files of a process that no longer have a name, on the file system of the first tree, or of the
+// directory given to On. It ignores files that it cannot examine, because the process has ended or belongs to another
+// user.
 func (m *Meter) AddOpen(process int) {
 	dir, err := openDir(unix.AT_FDCWD, "/proc/"+strconv.Itoa(process)+"/fd")
 	if err != nil {
@@ -104,8 +104,8 @@ func (m *Meter) AddOpen(process int) {
 	w.run(dir)
 }
 
-// count adds a file. A file with several names or without a name is added only once. So is a large file, which may get
-// another name, or lose its name, during the measurement.
+// count adds a file. A file with several names or without a name is added only once. So is a large file, whose names
+// may change during the measurement.
 func (m *Meter) count(info *unix.Stat_t) {
 	const block = 512 // unit of st_blocks on every file system
 	cost := max(info.Blocks*block, m.least)
@@ -151,15 +151,13 @@ func (o openFiles) found(dir int, e entry) (in bool, err error) {
 	return false, nil
 }
 
-// inodeShare returns the cost of one inode in a directory's file system, in bytes. A file system that makes inodes as
-// needed reports no number of them; there an inode costs one block. An inode costs at most mostShare, because some file
-// systems report wrong numbers.
+// inodeShare returns the cost of one inode in a directory's file system, in bytes. Where inodes are made as needed, an
+// inode costs one block. It costs at most mostShare, because some file systems report wrong numbers.
 func inodeShare(dir int) int64 {
 	var fs unix.Statfs_t
 	return shareIn(&fs, unix.Fstatfs(dir, &fs))
 }
 
-// leastOf returns the cost of one inode in the file system of a path, in bytes.
 func leastOf(path string) int64 {
 	var fs unix.Statfs_t
 	return shareIn(&fs, unix.Statfs(path, &fs))

@@ -59,7 +59,6 @@ func wrap(path string, err error) error {
 	return &os.PathError{Op: "remove", Path: path, Err: err}
 }
 
-// removal is a visitor that removes the entries of a walk.
 type removal struct {
 	until   time.Time
 	removed int
@@ -67,9 +66,8 @@ type removal struct {
 
 func (r *removal) more() bool { return time.Now().Before(r.until) }
 
-// open opens a directory and gives its owner all rights, which the owner may have removed. If another user owns the
-// directory, open first makes this process's user the owner: then the other user's programs can make no more files in
-// it.
+// open opens a directory and gives its owner all rights. If another user owns it, open first makes this process's user
+// the owner: then the other user's programs can make no more files in it.
 func (r *removal) open(dir int, name string) (int, error) {
 	fd, err := openMended(dir, name)
 	if err != nil {

@@ -157,8 +157,8 @@ func TestMeterStopsAtTheMost(t *testing.T) {
 	}
 }
 
-// TestLinkedFilesCountOnce checks that a file with several names counts once, and that the target of a symbolic link
-// does not count.
+// TestLinkedFilesCountOnce checks that a file with several names counts once, and the target of a symbolic link not at
+// all.
 func TestLinkedFilesCountOnce(t *testing.T) {
 	outside, dir := t.TempDir(), t.TempDir()
 	chain(t, outside, "d", 1)
@@ -227,7 +227,7 @@ func asOrdinary(f func()) {
 }
 
 // TestClosedDirectories makes directories that their owner, an ordinary user, may not read. The measurement must report
-// them and count everything else, and they must be removed.
+// them, and count everything else.
 func TestClosedDirectories(t *testing.T) {
 	base, err := os.MkdirTemp("/var/tmp", "tree") // other users may pass through it
 	must(t, err)
@@ -269,8 +269,7 @@ func (m *mover) found(dir int, e entry) (bool, error) {
 	return m.visitor.found(dir, e)
 }
 
-// TestTheWayBackIsNoOthers moves a directory during a walk below it. The walk must not continue at the new place of the
-// directory.
+// TestTheWayBackIsNoOthers moves a directory during a walk below it. The walk must not continue at its new place.
 func TestTheWayBackIsNoOthers(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	chain(t, dir, "d", 3*window)

@@ -11,7 +11,7 @@ import (
 )
 
 // window is how many directories a walk holds open (one more for a moment). A directory is opened again only after the
-// walk was that many levels below it, so reopening costs little.
+// walk was that many levels below it, so this is rare.
 const window = 16
 
 // visitor says what a walk does with the entries that it finds.
@@ -47,8 +47,7 @@ type place struct {
 	begin, end int64
 }
 
-// failures collects errors at single files. A missing file is no failure, because a program may remove its files at any
-// time.
+// failures collects errors at single files. A missing file is none: a program may remove its files at any time.
 type failures struct {
 	first error
 	count int
@@ -151,7 +150,7 @@ func (w *walk) leave() bool {
 }
 
 // reopen opens the parent directory, and continues after the entry that the walk had entered. If that entry is gone,
-// the name of the returned listing is empty.
+// the returned listing has no name.
 func (w *walk) reopen(below int, p place, child uint64) (*listing, error) {
 	fd, err := openDir(below, "..")
 	if err != nil {
@@ -191,7 +190,6 @@ func (w *walk) close(l *listing) {
 	w.spare = append(w.spare, l)
 }
 
-// listing reads an open directory.
 type listing struct {
 	fd         int
 	buffer     [8 << 10]byte
@@ -220,7 +218,7 @@ func (l *listing) next() (entry, error) {
 	}
 }
 
-// take takes an entry from the buffer. The kernel puts whole entries there: inode number, position of the next entry,
+// take takes an entry from the buffer, where the kernel puts whole ones: inode number, position of the next entry,
 // length, kind, and the name with a zero byte after it.
 func (l *listing) take() entry {
 	const endAt, lengthAt, kindAt, nameAt = 8, 16, 18, 19

@@ -107,8 +107,7 @@ func read(file io.Reader) (numbers map[messages.Name]uint32, end int64, err erro
 	}
 }
 
-// line returns an account's line, with a checksum. Without it, a damaged number or name could give two accounts the
-// same user.
+// line returns an account's line, with a checksum: a damaged number or name could give two accounts the same user.
 func line(n uint32, account messages.Name) []byte {
 	content := fmt.Sprintf("%d %s", n, account)
 	return fmt.Appendf(nil, "%s #%08x\n", content, crc32.ChecksumIEEE([]byte(content)))

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
-// TestNumbersAreOneAccounts checks that no two accounts get the same number, however small the range; that nodes which
-// share the file agree; and that a restart changes no number.
+// TestNumbersAreOneAccounts checks that no two accounts get the same number, that nodes which share the file agree, and
+// that a restart changes no number.
 func TestNumbersAreOneAccounts(t *testing.T) {
 	among := users.Range{First: 5000, Last: 5000 + users.Least - 1}
 	file := filepath.Join(t.TempDir(), "users")

@@ -190,8 +190,8 @@ func (o *options) run(c *cobra.Command) error {
 	return nil
 }
 
-// failed returns the kinds of lies that gain more than the flags allow. It counts only fixed lies, which are told for
-// every job. The whole confidence interval of the gain must be above the limit.
+// failed returns the kinds of fixed lies that gain more than the flags allow. A fixed lie is told for every job. The
+// whole confidence interval of its gain must be above the limit.
 func (o *options) failed(d *document) []string {
 	out, lies := []string{}, 0
 	for i := range d.Kinds {
@@ -307,8 +307,8 @@ func (o *options) present(out io.Writer, d *document) error {
 	return nil
 }
 
-// control returns a text that says whether the control lie of a kind gains. Such a lie is known to gain. If it does not
-// gain here, the sample is too small to show anything.
+// control says in words whether the control lie of a kind gains. A control lie is known to gain. If it gains nothing,
+// the sample is too small to show anything.
 func control(f *audit.Finding) string {
 	switch {
 	case f.Control.Jobs == 0:
@@ -321,10 +321,9 @@ func control(f *audit.Finding) string {
 	return "not fired: this sample is too small to show a gain"
 }
 
-// row returns a row of a Markdown table. It has the number of jobs and, for each kind of lie, the average gain and
-// whether the control fired. Gains of wide jobs are bounded, because waiting can cost a short job a thousand times its
-// value. Joint lies are chosen after their gains are known, so the row shows only how many jobs gain, and the largest
-// gain.
+// row returns a row of a Markdown table: the number of jobs, and for each kind of lie the average gain and the control.
+// Gains of wide jobs are bounded, because waiting can cost a short job a thousand times its value. Joint lies are
+// chosen after their gains are known, so the row has only the number of jobs that gain, and the largest gain.
 func row(d *document) string {
 	cells, fired := []string{"", fmt.Sprint(d.Jobs)}, "-"
 	for i := range d.Kinds {

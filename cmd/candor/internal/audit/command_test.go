@@ -161,8 +161,8 @@ func TestBadCommandLines(t *testing.T) {
 	}
 }
 
-// TestKeep runs the audit with --keep. The state directory must then have the last report of each market, with its date
-// and settings. File names have no directories.
+// The state directory must have the last report of each market, with its date and settings. File names have no
+// directories.
 func TestKeep(t *testing.T) {
 	state, log := t.TempDir(), trace(t)
 	if _, err := run("--trace", log, "--market", "fifo", "--keep", filepath.Join(state, "none")); messages.KindOf(err) != messages.Invalid {

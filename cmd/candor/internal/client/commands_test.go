@@ -194,7 +194,7 @@ func TestWrongUsageIsExplained(t *testing.T) {
 	}
 }
 
-// An error about a wrong flag names the flag as the user typed it, and says what to type instead.
+// The error names the wrong flag as the user typed it, and says what to type instead.
 func TestWrongFlags(t *testing.T) {
 	s := newSite(t)
 	for line, want := range map[string]string{
@@ -266,7 +266,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// The exit code of another package's command comes from the kind of its error, or from the error's method ExitCode.
+// The exit code comes from the kind of the command's error, or from the error's method ExitCode.
 func TestFurtherCommands(t *testing.T) {
 	for _, c := range []struct {
 		err  error

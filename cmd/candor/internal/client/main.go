@@ -27,8 +27,8 @@ type Group struct {
 }
 
 // Main runs candor with the arguments of the process, and returns the exit code. A process with the name of a Slurm
-// command runs that command. The function further returns the commands that only the whole program has; it may be nil.
-// The exit code for an error of such a command comes from its messages.Kind or its method ExitCode() int.
+// command runs that command. The function further, which may be nil, returns the commands that only the whole program
+// has. The exit code for their errors comes from the messages.Kind or the method ExitCode() int.
 func Main(argv []string, further func() []Group) int {
 	if code, known := slurm.Main(argv); known {
 		return code
@@ -60,9 +60,9 @@ func treeFor(a *cli.App, args []string, further func() []Group) *cobra.Command {
 	return root(a, further())
 }
 
-// protect hides the memory of a command, which holds credentials and keys, from other processes of the user and from
-// core files. It does so before the command reads anything. Commands marked [dumps.StartsTasks] protect themselves
-// later, because a protected process cannot make namespaces.
+// protect hides the memory of a command, which holds keys, from other processes of the user and from core files. It
+// does so before the command reads anything. Commands marked [dumps.StartsTasks] protect themselves later, because a
+// protected process cannot make namespaces.
 func protect(root *cobra.Command, args []string) error {
 	if cmd, _, err := root.Find(args); err == nil && !isProtected(cmd) {
 		return nil

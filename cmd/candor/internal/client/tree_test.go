@@ -49,7 +49,7 @@ func TestHelp(t *testing.T) {
 	})
 }
 
-// A command line makes only the command that it names, with the same name and help as in the whole tree.
+// The command that is made alone has the same name and help as in the whole tree.
 func TestOneCommandIsMadeAlone(t *testing.T) {
 	further := func() []Group { return []Group{{"Run a site:", serve.Commands()}} }
 	for _, c := range treeFor(cli.New(), nil, further).Commands() {

@@ -12,8 +12,8 @@ import (
 )
 
 // collect combines the files of a job's last stage in the directory out: the file "result", or the parts result-0,
-// result-1, … The header of the first part comes first. The rows of all parts follow, sorted by the number at their
-// beginning; rows without a number come last.
+// result-1, … The first part's header comes first, then all rows, sorted by the number at their beginning. Rows without
+// a number come last.
 func collect(out string) (string, error) {
 	whole, err := os.ReadFile(filepath.Join(out, "result"))
 	if err == nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/deploy/examples"
 )
 
-// These tests compute the known answers a second time: from the log's text, in one pass over all jobs, without the
-// stages of the workload. The result must equal the committed answers byte for byte.
+// These tests compute the known answers a second time, from the log's text and without the stages of the workload. The
+// result must equal the committed answers byte for byte.
 
 // logJob has the fields of a job line that the analyses use.
 type logJob struct {
@@ -247,8 +247,7 @@ func answerWeeks(jobs []logJob) string {
 	return out
 }
 
-// widthsOf returns the least and the largest number of processors in the Widths of a submission, or zeroes if Widths is
-// "".
+// widthsOf returns the smallest and the largest Widths of a submission, in processors, or zeroes.
 func widthsOf(s *Submission) (least, most int64) {
 	from, to, _ := strings.Cut(s.Widths, "-")
 	least, _ = strconv.ParseInt(from, 10, 64)

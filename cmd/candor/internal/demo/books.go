@@ -83,8 +83,8 @@ type Books struct {
 	Problem  string           `json:"problem,omitempty"` // the reason, if the books do not balance
 }
 
-// addUp sums up all statements, and compares the sums with the bank's own check. The map charged has the charge of each
-// job according to the auctioneer, which addUp also compares with the statements.
+// addUp sums up all statements, and compares them with the bank's own check and with the map charged: the charge of
+// each job according to the auctioneer.
 func addUp(bank money.BooksReply, statements []statement, charged map[messages.JobID]messages.Credits) *Books {
 	b := &Books{Bank: bank}
 	if err := b.read(statements, charged); err != nil {
@@ -130,8 +130,7 @@ func (b *Books) compare() error {
 	return nil
 }
 
-// compareCharges checks that each job was charged once, by the amount that the auctioneer states, and not above its
-// hold.
+// compareCharges checks that each job was charged once, as the auctioneer states, and not above its hold.
 func compareCharges(statements []statement, charged map[messages.JobID]messages.Credits) error {
 	paid := map[messages.JobID]messages.Credits{}
 	for _, s := range statements {

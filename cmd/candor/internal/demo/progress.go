@@ -55,7 +55,7 @@ func plain(s *snapshot) string {
 	return line
 }
 
-// chrome is the number of lines on the screen that are not rows of the table, plus one line that prevents scrolling.
+// chrome is the number of lines on the screen besides the rows of the table, with one that prevents scrolling.
 const chrome = 6
 
 // screen returns a snapshot as text: a bar, the prices and a table, at most columns wide and rows high.
@@ -91,8 +91,8 @@ func prices(s *snapshot) string {
 	return strings.Join(parts, "  |  ")
 }
 
-// choose returns the jobs to show in at most rows lines, in their order: first running jobs, then waiting ones, then
-// the jobs that ended last. The result hidden is the number of the others.
+// choose returns the jobs to show in at most rows lines: first running jobs, then waiting ones, then the last ended
+// ones. The result hidden is the number of the others.
 func choose(jobs []job.JobSummary, rows int) (shown []job.JobSummary, hidden int) {
 	rows = max(rows, 1)
 	if len(jobs) <= rows {

@@ -39,8 +39,7 @@ func (r *Report) writeJobs(w io.Writer, style terminal.Style) {
 // shorter average says nothing.
 const telling = messages.Duration(250 * time.Millisecond)
 
-// shareOf writes the received and the allocated share of a class, or "-" if the job's tasks hardly ever waited for a
-// slot.
+// shareOf writes the received and the allocated share of a class, or "-" if the job hardly ever waited for a slot.
 func shareOf(shares []job.ClassShare, class messages.Name) string {
 	for _, s := range shares {
 		if s.Class == class && s.Over >= telling {

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// TestScripts runs the scripts of each submission, stage by stage, with the shell and awk of this machine. The results
-// must be the known answers. It uses fewer map tasks than the job, because the result must not depend on their number.
+// TestScripts runs the scripts of each submission with the shell and awk of this machine. The results must be the known
+// answers. It uses fewer map tasks than the job: the result must not depend on their number.
 func TestScripts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "example")
 	if err := examples.Unpack(examples.TraceAnalysis(), dir); err != nil {

@@ -19,7 +19,7 @@ type snapshot struct {
 	markets []market.MarketStatus
 }
 
-// look asks the site for the state of the submitted jobs, without other users' jobs, in the order of their numbers.
+// look asks the site for the state of the submitted jobs, in the order of their numbers.
 func (g *grid) look(ctx context.Context, mine map[messages.JobID]int) (*snapshot, error) {
 	jobs, err := ask[job.JobsReply](ctx, g, messages.Auctioneer, messages.VerbJobs, job.JobsRequest{All: true, Limit: 1000})
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *snapshot) prices() (all []market.ClassPrice) {
 	return all
 }
 
-// shares returns the present shares of a job, or nil if the job is not among a market's largest bidders.
+// shares returns the present shares of a job, or nil if the job is not among the largest bidders.
 func (s *snapshot) shares(job messages.JobID) []job.ClassShare {
 	for _, m := range s.markets {
 		for _, top := range m.Top {

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The workload has three people with different budgets and needs, 20 to 30 jobs that are submitted within 10 to 15
-// seconds, and jobs in which reduces follow maps.
+// Three people have different budgets and needs. They submit 20 to 30 jobs within 10 to 15 seconds. In some, reduces
+// follow maps.
 func TestWorkloadIsWhatWasPromised(t *testing.T) {
 	w := loadWorkload(t)
 	if n := len(w.Submissions); len(w.Accounts) != 3 || n < 20 || n > 30 {

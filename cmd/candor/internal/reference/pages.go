@@ -22,8 +22,8 @@ import (
 
 const generated = "<!-- Made by make docs; do not edit. -->\n\n"
 
-// pages returns the pages of the reference, by file name. The argument source is the root of the source tree, because
-// the page of the configuration is made from comments of fields.
+// pages returns the pages of the reference, by file name. The argument source is the root of the source tree, whose
+// comments become the page of the configuration.
 func pages(source string) (map[string]string, error) {
 	configuration, err := configurationPage(source)
 	if err != nil {
@@ -118,7 +118,7 @@ var goWords = map[string]string{"DefaultConnections": "128", "Valuation": "`valu
 var capitalised = regexp.MustCompile(`[A-Z][A-Za-z]*`)
 
 // meaning rewrites the comment of a field for readers of the configuration. It replaces Go names of fields, also of the
-// surrounding structs, by their keys. The capitalised first word of a second or later sentence is a Go name only if it
+// surrounding structs, by their keys. A capitalised word at the beginning of a later sentence is a Go name only if it
 // has another capital letter.
 func meaning(comment string, keys []map[string]string) string {
 	comment = strings.NewReplacer(". nil:", ". Left out:", "nil:", "left out:", `"":`, "empty:", "|", `\|`).Replace(strings.Join(strings.Fields(comment), " "))
@@ -182,7 +182,7 @@ func (f *fields) read(name, dir string) error {
 	return nil
 }
 
-// add writes the fields of a struct, and of the structs in it. The list around has a map from Go names to keys for each
+// add writes the fields of a struct, and of the structs in it. The list around maps Go names to keys for each
 // surrounding struct.
 func (f *fields) add(pkg, name, prefix string, around []map[string]string) {
 	s := f.structs[pkg+"."+name]

@@ -13,8 +13,7 @@ import (
 // clockEvery is how often the error of the clock is read from its file.
 const clockEvery = 100 * time.Millisecond
 
-// wrongClock returns a wall clock for tests. It differs from the real one by the nanoseconds in a file. Without a file
-// or a number in it, the clock is right.
+// wrongClock returns a wall clock for tests. It is wrong by the nanoseconds in a file, or right without this file.
 func wrongClock(file string) func() messages.Time {
 	if file == "" {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Only a server that the other servers do not know is "not found". If another removal is under way, or no server can
+// A server that the other servers do not know is "not found". While another removal is under way, or no server can
 // decide, the error says to repeat the command.
 func TestDropSaysWhatIsWrong(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -57,8 +57,8 @@ func tellManager(state string) {
 	_ = conn.Close()
 }
 
-// Returns the error of an interrupted command, or nil if the actors were closed without an error. It gives an error of
-// closing the type disorder, so that the program does not treat it as the interrupt.
+// Returns the error of an interrupted command, or nil if the actors were closed well. An error of closing gets the type
+// disorder, so that the program does not take it for the interrupt.
 func ended(closing error) error {
 	if closing == nil {
 		return nil
@@ -66,7 +66,7 @@ func ended(closing error) error {
 	return disorder{closing}
 }
 
-// unstarted returns the error of a command whose actors did not start, or nil if the reason was an interrupt.
+// unstarted returns the error of a command whose actors did not start, or nil after an interrupt.
 func unstarted(ctx context.Context, err error) error {
 	switch ctx.Err() {
 	case nil:

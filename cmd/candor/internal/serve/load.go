@@ -97,8 +97,8 @@ func (s *settings) load() (embedded.Config, error) {
 	return c, s.check(&c, d)
 }
 
-// Returns a function that loads the configuration again if its file has changed since the last call, and otherwise
-// returns nil. Without a file, changed itself returns nil.
+// Returns a function that loads the configuration again if its file has changed, and otherwise returns nil. Without a
+// file, changed returns nil.
 func (s *settings) changed() func() (*embedded.Config, error) {
 	if s.file == "" {
 		return nil
@@ -149,8 +149,7 @@ func defaults() embedded.Config {
 	return c
 }
 
-// Returns the defaults, changed by the text of a configuration file. A returned document lists what could not be read;
-// the rest of the configuration can be checked.
+// Returns the defaults, changed by the text of a configuration file. A returned document lists what could not be read.
 func decoded(file string, text []byte) (embedded.Config, *document, error) {
 	c := defaults()
 	d, err := parse(file, text)
@@ -188,8 +187,8 @@ func partOf(path string) string {
 	return path
 }
 
-// override replaces values of the file by the settings of this process. If the configuration has hosts, it also
-// replaces the addresses and metrics of this process's host.
+// override replaces values of the file by the settings of this process. In a configuration with hosts, these include
+// the host's addresses and metrics.
 func (s *settings) override(c *embedded.Config) {
 	set(&c.State, s.state)
 	set(&c.Keys, s.keys)

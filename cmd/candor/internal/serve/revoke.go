@@ -133,8 +133,8 @@ const (
 	revokedWithin = 15 * time.Second
 )
 
-// inForce tells all hosts of the running site which keys were revoked, and waits until their servers refuse these keys.
-// It returns a sentence about the result.
+// inForce tells all hosts of the running site which keys were revoked, and waits until their servers refuse them. It
+// returns a sentence about the result.
 func (r *revoke) inForce(ctx context.Context, c *embedded.Config, authority *identity.Authority, keys []string) (string, error) {
 	system, err := systemOf(c, authority, r.server)
 	if r.server == "" && (messages.KindOf(err) == messages.NotFound || messages.KindOf(err) == messages.Unavailable) {

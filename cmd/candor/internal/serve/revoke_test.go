@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// When the command returns, the running site's server must refuse the revoked credentials, and must have cut the user's
-// connections. Other users stay connected.
+// When the command returns, the server must refuse the revoked credentials, and must have cut the user's connections.
+// Other users stay connected.
 func TestRevokedWhenItReturns(t *testing.T) {
 	c := embedded.Default()
 	c.State, c.Listen, c.Replicas = filepath.Join(t.TempDir(), "site"), "127.0.0.1:0", 1

@@ -42,8 +42,7 @@ func TestCertifyReplica(t *testing.T) {
 	}
 }
 
-// A new certificate of localhost stays valid for the addresses at which the site connects to itself, also with a hub's
-// name.
+// With a hub's name, a certificate of localhost stays valid for the addresses at which the site connects to itself.
 func TestCertifyLocalhost(t *testing.T) {
 	dir := t.TempDir() + "/west"
 	must(t, "site", "init", "west", "--dir", dir)

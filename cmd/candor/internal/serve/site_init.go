@@ -126,7 +126,7 @@ type plan struct {
 	Users  bool // tasks run as the users with the names of accounts
 }
 
-// Monthly returns the number of credits that pay for all slots of the site for 30 days, at one credit an hour.
+// Monthly returns the credits for all slots of the site for 30 days, at one credit an hour.
 func (p *plan) Monthly() int { return max(1, len(p.Hosts)) * p.CPUs * 30 * 24 }
 
 // plannedHost is a host of the site and the address that it listens on.
@@ -201,8 +201,7 @@ func (p *plan) certify(now time.Time) error {
 	return nil
 }
 
-// reachedLocally lists the names and addresses under which clients on this machine reach a site that listens at an
-// address.
+// reachedLocally lists the names and addresses under which clients on this machine reach a site.
 func reachedLocally(listen string) []string {
 	names := []string{"127.0.0.1", "::1"}
 	if name, err := os.Hostname(); err == nil {

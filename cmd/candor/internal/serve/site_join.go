@@ -155,7 +155,7 @@ func (l *letters) join(w io.Writer, file string) error {
 	return say(w, "If this site runs, it has the peer within seconds; otherwise from its next start. Then candor site status shows the link to the peer.\n")
 }
 
-// admit writes the files of a letter, and then adds the site to the peers in the configuration. It checks the new
+// admit writes the files of a letter, and adds the site to the peers in the configuration. It checks the new
 // configuration before it replaces the file.
 func (l *letters) admit(c *embedded.Config, letter *identity.Letter, limit messages.Credits) error {
 	if (c.TLS != nil) != (letter.CA != "") {

@@ -71,8 +71,8 @@ func configOf(t *testing.T, dir string) embedded.Config {
 	return c
 }
 
-// Two sites are made and joined by commands, and started with the written configuration, except for free ports.
-// Payments must work in both directions, over links with certificates at both ends.
+// Two sites are made and joined by commands. With the written configuration, payments must work in both directions,
+// over links with certificates at both ends.
 func TestJoinedSitesSettle(t *testing.T) {
 	westDir, eastDir := joined(t)
 	west, east := configOf(t, westDir), configOf(t, eastDir)
@@ -202,8 +202,8 @@ func alter(t *testing.T, from, to string, change func(*identity.Letter)) {
 	}
 }
 
-// The files have many forms. The existing lines must stay, and the peer must be there. Otherwise the file is refused,
-// with the text to write by hand.
+// The existing lines of a file must stay, and the peer must be there. Otherwise the file is refused, with the text to
+// write by hand.
 func TestPeersAreInserted(t *testing.T) {
 	p := embedded.Peer{Name: "east", URLs: []string{"tls://h:1"}, Creds: "/x/east.creds", Keys: []string{"A", "B"}, Limit: 7 * messages.Credit / 2}
 	for name, c := range map[string]struct {

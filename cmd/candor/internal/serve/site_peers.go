@@ -45,8 +45,8 @@ func reachedAt(c *embedded.Config) ([]string, error) {
 	return urls, nil
 }
 
-// withPeer returns the text of a configuration file with one more peer. The other text stays the same. If the file has
-// the peer with the same terms, so does the whole text. If the result would be wrong, withPeer returns an error.
+// withPeer returns the text of a configuration file with one more peer. The text stays the same if the file has the
+// peer with the same terms. If the result would be wrong, it returns an error.
 func withPeer(file string, p embedded.Peer) ([]byte, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

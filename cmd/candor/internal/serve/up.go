@@ -161,7 +161,7 @@ func fact(w io.Writer, what, text string) {
 }
 
 // ask sends a request to an actor of a site in this process, as the operator. It waits at most askWithin, because the
-// answer is only for information.
+// answer is not needed.
 func ask[Reply any](ctx context.Context, site *embedded.Site, actor, verb string) (reply Reply, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
@@ -194,8 +194,8 @@ func reach(ctx context.Context, site *embedded.Site) string {
 	return text
 }
 
-// exportState returns a shell command that sets the state directory for other commands, or "" for the default. It sets
-// a variable, because not all commands have a flag for it: in candor jobs, --state is the state of a job.
+// exportState returns a shell command that sets the state directory in a variable, or "" for the default. Not all
+// commands have a flag for it: in candor jobs, --state is the state of a job.
 func exportState(c *embedded.Config) string {
 	if c.State == defaultState() {
 		return ""

@@ -258,7 +258,7 @@ func (o *options) simulate(show *Progress) (*measure.Report, error) {
 	return report, writeEvents(o.events, study)
 }
 
-// outcome runs the study, with all actors of a site if the user asks for that, otherwise with the mechanism only.
+// outcome runs the study with all actors of a site, or with the mechanism only.
 func (o *options) outcome(p *core.Problem) (*core.Outcome, *grid.Traffic, error) {
 	if o.actors == "all" {
 		// Most memory is short-lived, so collecting garbage less often is faster.

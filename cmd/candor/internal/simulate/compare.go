@@ -118,7 +118,7 @@ func label(files []string, i int) string {
 }
 
 // drawn returns a study whose jobs have types (private values) from one random draw, by the model of the first market.
-// The budget is not drawn, because each market uses it differently.
+// The budget is not drawn: each market uses it differently.
 func (o *options) drawn(p *core.Problem, model bids.Model, draw int) (*core.Problem, error) {
 	own, m := *p, *p.Market
 	m.Bids = model

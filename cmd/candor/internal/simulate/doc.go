@@ -1,3 +1,3 @@
 // Package simulate is the command `candor simulate`. It runs a log in the Standard Workload Format through any
-// mechanism in virtual time. Other studies of a log share its type [Source].
+// mechanism in virtual time. Other studies share its type [Source].
 package simulate

@@ -10,7 +10,7 @@ import (
 )
 
 // Progress shows how much of a run is done, and the time left. On a terminal it changes one line. Elsewhere it writes a
-// line after ten seconds, and then a line each minute.
+// line after ten seconds, then one each minute.
 type Progress struct {
 	out   io.Writer
 	block *terminal.Block // nil means the output is no terminal
@@ -71,8 +71,8 @@ func (p *Progress) Step(what string) {
 	}
 }
 
-// At sets the progress of the step. The arguments are the numbers of finished parts and of all parts. If fewer parts
-// are finished than before, a new round of the step begins.
+// At sets the progress of the step. The arguments are the numbers of finished parts and of all parts. If fewer are
+// finished than before, a new round begins.
 func (p *Progress) At(done, of int) { p.set(done, of, time.Now()) }
 
 func (p *Progress) set(done, of int, now time.Time) {
@@ -118,7 +118,7 @@ func (p *Progress) draw(now time.Time) {
 	p.block.Draw(terminal.Clip(text, p.width))
 }
 
-// line returns a bar and the time left, estimated from the speed so far, or the passed time if nothing is done yet.
+// line returns a bar and the estimated time left, or the passed time if nothing is done yet.
 func line(what string, part float64, took time.Duration) string {
 	left := ""
 	switch {

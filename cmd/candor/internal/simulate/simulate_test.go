@@ -376,8 +376,8 @@ func TestTheTimeLeftIsOfTheRound(t *testing.T) {
 	}
 }
 
-// A file without an end must be refused before it fills the memory. For a market that is neither a file nor a
-// mechanism, the error must list the mechanisms.
+// A file without an end must be refused before it fills the memory. The error about an unknown market must list the
+// mechanisms.
 func TestFilesOfAStudyEnd(t *testing.T) {
 	trace := file(t, "log.swf", "1 0 0 10 1 -1 -1 1 -1 -1 1 1 1 1 1 -1 -1 -1\n")
 	if _, err := run("--trace", trace, "--market", "/dev/zero"); err == nil || !strings.Contains(err.Error(), "limit of 1 MiB") {
@@ -406,8 +406,7 @@ func TestARealLog(t *testing.T) {
 	}
 }
 
-// The tables must have at most 80 columns, and one measure of welfare, even if the files name different ones. A second
-// run must print the same bytes.
+// The tables must have at most 80 columns and one measure of welfare. A second run must print the same bytes.
 func TestCompare(t *testing.T) {
 	trace := file(t, "log.swf", log())
 	a, b := file(t, "a.yaml", "mechanism: proportional\nalpha: 1\nworth: deadline\n"), file(t, "b.yaml", "mechanism: deadline\n")

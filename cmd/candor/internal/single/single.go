@@ -1,6 +1,6 @@
-// Package single makes a program run on one processor for its first 20 milliseconds, in which short commands end. On
-// several processors, the Go runtime would use a tenth of such a command's processor time to pass its few steps between
-// threads. The package imports only the runtime, so it is initialised before most other packages.
+// Package single makes a program run on one processor for its first 20 milliseconds, in which short commands end.
+// Otherwise the Go runtime would use a tenth of their processor time to pass work between threads. The package imports
+// only the runtime, so it is initialised first.
 package single
 
 import "runtime"

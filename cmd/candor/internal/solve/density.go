@@ -74,8 +74,8 @@ func (in *densityInput) data() (*density.Data, error) {
 	return d, d.Check()
 }
 
-// matrix returns the bandwidth matrix h of the document or of its rule, and the matrix regular to use. If the rule's
-// matrix is singular, regular differs from h, and mended is true.
+// matrix returns the bandwidth matrix h of the document or of its rule. The matrix regular differs from it, and mended
+// is true, if the rule's matrix is singular.
 func (in *densityInput) matrix(d *density.Data) (h, regular *mat.SymDense, mended bool, err error) {
 	switch {
 	case (in.H != nil) == (in.Bandwidth != ""):

@@ -1,5 +1,4 @@
-// Package solve is the command `candor solve`. It runs one mechanism on a JSON document, for what-if questions and
-// comparisons with other implementations. It needs no running site.
+// Package solve is the command `candor solve`. It runs one mechanism on a JSON document, without a site.
 package solve
 
 import (

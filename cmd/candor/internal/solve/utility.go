@@ -71,8 +71,7 @@ func (in *utilityInput) averages() ([][]float64, error) {
 	return averages, nil
 }
 
-// resources returns the number of resources that a job must have, or −1 if any number is right, as for the first job of
-// a document that gives none.
+// resources returns the number of resources that a job must have, or −1 if any number is right.
 func (in *utilityInput) resources(first []float64) int {
 	switch {
 	case in.M != nil:

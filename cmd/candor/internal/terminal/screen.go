@@ -66,7 +66,7 @@ func OpenScreen(in, out *os.File) (*Screen, error) {
 }
 
 // read sends typed bytes to the channel pieces until the input ends. A read from a terminal cannot be interrupted, so
-// the goroutine may run until the process ends.
+// it may run until the process ends.
 func (s *Screen) read(pieces chan<- []byte) {
 	defer close(pieces)
 	for {

@@ -28,8 +28,7 @@ func IsTerminal(f any) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// Size returns the columns and rows of the terminal f. It replaces unknown ones by 80 and 24. After "stty cols 200", a
-// terminal may know only its columns.
+// Size returns the columns and rows of the terminal f. Unknown numbers are replaced by 80 and 24.
 func Size(f any) (columns, rows int) {
 	if file, ok := f.(*os.File); ok {
 		columns, rows, _ = term.GetSize(int(file.Fd()))

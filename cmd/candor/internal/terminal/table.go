@@ -30,9 +30,9 @@ type Layout struct {
 	Columns []string // titles of the only columns to print, in this order
 }
 
-// NewTable starts a table. The header has the titles of the columns, separated by "|". A title may begin with a mark.
-// ">" aligns the column to the right, for numbers. "~" allows that cells are shortened, and "~30" that they are
-// shortened to no less than 30 characters. "<" also allows it, but cuts the beginning of a cell.
+// NewTable starts a table. The header has the titles of the columns, separated by "|". A title may begin with a mark:
+// ">" aligns the column to the right; "~" allows that cells are shortened, and "~30" to no less than 30 characters; "<"
+// does too, but cuts the beginning of a cell.
 func NewTable(header string) *Table {
 	t := new(Table)
 	for title := range strings.SplitSeq(header, "|") {
@@ -109,8 +109,8 @@ func (t *Table) Write(w io.Writer, style Style, indent string) {
 	t.WriteAs(w, style, indent, Layout{Width: Columns(w)})
 }
 
-// WriteAs writes the table with a layout. Each column is as wide as its widest cell, and two spaces separate columns.
-// Each line begins with indent, and is not wider than the layout allows.
+// WriteAs writes the table with a layout. Two spaces separate columns, and each line begins with indent. No line is
+// wider than the layout allows.
 func (t *Table) WriteAs(w io.Writer, style Style, indent string, l Layout) {
 	if l.Names {
 		t.writeNames(w)
@@ -143,7 +143,7 @@ func (t *Table) writeNames(w io.Writer) {
 	}
 }
 
-// chosen returns the indices of the columns with these titles, or without titles those that have text in some row.
+// chosen returns the indices of the columns with these titles. Without titles, it returns those with text in some row.
 func (t *Table) chosen(titles []string) (shown []int) {
 	for _, title := range titles {
 		if i := t.find(title); i >= 0 {
@@ -178,8 +178,8 @@ func (t *Table) fit(shown []int, indent int, l Layout) ([]int, []int) {
 	}
 }
 
-// shorten reduces the sum of the shown columns' widths by the number over. It always shortens the widest column. It
-// returns false if the cells cannot be shortened so much.
+// shorten reduces the sum of the shown columns' widths by the number over, always at the widest column. It returns
+// false if that is impossible.
 func (t *Table) shorten(shown, widths []int, over int) bool {
 	for ; over > 0; over-- {
 		widest := -1

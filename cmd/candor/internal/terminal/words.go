@@ -71,8 +71,8 @@ func Bar(fraction float64, width int) string {
 	return bar + strings.Repeat("░", width-Width(bar))
 }
 
-// Wrap breaks lines that are wider than width, between words. The rest of a broken line has the line's indentation, and
-// in a list begins below the text of the item. A single word that is too wide stays whole.
+// Wrap breaks lines that are wider than width, between words. The rest has the line's indentation, or begins below the
+// text of an item of a list. A single word that is too wide stays whole.
 func Wrap(text string, width int) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {

@@ -20,8 +20,8 @@ type auctionResult struct {
 	Results []row `json:"results"`
 }
 
-// row is the result of one mechanism on one instance. FloorSeconds is the time of a loop that does only the arithmetic,
-// or 0 without such a loop.
+// row is the result of one mechanism on one instance. FloorSeconds is the time of a loop with only the arithmetic, or
+// 0.
 type row struct {
 	Name         string  `json:"name"`
 	Seconds      float64 `json:"seconds"`
@@ -88,8 +88,8 @@ func problem(n, classes int) *proportional.Problem {
 	return p
 }
 
-// shares measures the proportional mechanism until its fixed point, one round of it, and a loop with only the
-// arithmetic of a round.
+// shares measures the proportional mechanism until its fixed point, one round, and a loop with only a round's
+// arithmetic.
 func shares(r *auctionResult, _ string) error {
 	var s proportional.Solver
 	for _, size := range []struct{ jobs, runs int }{{128, 200}, {10_000, 10}, {1_000_000, 2}} {
@@ -125,7 +125,7 @@ func shares(r *auctionResult, _ string) error {
 	return err
 }
 
-// bareRounds returns a function that computes rounds at α = 1/2 over four classes, without the rest of the mechanism.
+// bareRounds returns a function that computes only rounds, at α = 1/2 over four classes.
 func bareRounds(p *proportional.Problem, rounds int) func() error {
 	n := len(p.Budgets)
 	roots, spends := make([]float64, 4*n), make([]float64, 4*n)
@@ -185,7 +185,7 @@ func arrival(r *auctionResult, _ string) error {
 	})
 }
 
-// spot measures preemptive highest bids at the k-th price, on a drawn trace, and on the LPC log if present.
+// spot measures preemptive highest bids at the k-th price, on a drawn trace and on the LPC log.
 func spot(r *auctionResult, traces string) error {
 	rng := rand.New(rand.NewPCG(3, 4))
 	drawn := make([]highestbid.Job, 220_695)

@@ -40,7 +40,7 @@ func deadlines(r *auctionResult, traces string) error {
 }
 
 // splitTasks makes a task for each processor of each record. A task arrives in the unit of time after the submission.
-// Its deadline is the arrival, plus its length, plus an exponential slack with a mean of twice the length. The value is
+// Its deadline is the arrival, plus its length, plus an exponential slack with a mean of twice the length. Its value is
 // exponential with a mean of 50 for each unit of the length.
 func splitTasks(records []swf.Job) (tasks []deadline.Task) {
 	const unit = 600 // seconds
@@ -57,7 +57,7 @@ func splitTasks(records []swf.Job) (tasks []deadline.Task) {
 }
 
 // queues measures the payments of a batch queue from a thousand draws. As in the thesis, only a job's value or cost of
-// delay is drawn. The last case also draws lengths and widths.
+// delay is drawn; the last case also draws lengths and widths.
 func queues(r *auctionResult, _ string) error {
 	for _, size := range []struct {
 		jobs, nodes int

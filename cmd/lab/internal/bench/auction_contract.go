@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// matchings measures optimal matchings with all prices, and scipy's matchings of the same weights, without prices, if
-// scipy is installed. Then it measures the scheduler that computes completion times.
+// matchings measures optimal matchings with all prices, and scipy's matchings of the same weights, which have no
+// prices. Then it measures the scheduler that computes completion times.
 func matchings(r *auctionResult, _ string) error {
 	var s contract.Solver
 	for _, size := range []struct{ m, runs int }{{100, 50}, {1000, 3}, {4000, 1}} {
@@ -89,7 +89,7 @@ func curves(types []job.Valuation) []valuation.Curve {
 }
 
 // completions measures the completion times of one of 1,000 active jobs, as each of 100 surrogates. The slots could do
-// twice the work of the jobs in time, about all of it, or a third of it.
+// twice the jobs' work in time, about all of it, or a third.
 func completions(r *auctionResult) error {
 	for _, load := range []struct {
 		name    string

@@ -28,8 +28,7 @@ type point struct {
 	Values map[string]float64 `json:"values"`
 }
 
-// growth describes a curve to measure: the growing quantity and its sizes, the command line for a size, and the numbers
-// to draw with their units.
+// growth describes a curve to measure: the growing quantity, the command line for a size, and the numbers to draw.
 type growth struct {
 	over  string
 	sizes string

@@ -22,9 +22,8 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// ledgerResult has transfers per second, and the processor time of a transfer in microseconds, summed over its client
-// and all three replicas. Ratio is the rate with 64 clients that send one transfer at a time, divided by PostgreSQL's
-// rate with the same load.
+// ledgerResult has transfers per second, and the processor time of a transfer in microseconds, over its client and all
+// three replicas. Ratio is the rate with 64 clients that send one transfer at a time, divided by PostgreSQL's.
 type ledgerResult struct {
 	Batched    float64  `json:"batched_per_second"`
 	Single     float64  `json:"single_64_clients_per_second"`
@@ -48,8 +47,8 @@ func ledgerFlags(c *cobra.Command) {
 	c.Flags().Bool("postgres", true, "measure PostgreSQL too, where it is installed")
 }
 
-// ledger sends transfers to a bank of three durable replicas in this process: in batches, and from 64 clients that
-// send one at a time. Then PostgreSQL does similar work, with its own client, on the same disk.
+// ledger sends transfers to a bank of three durable replicas in this process: in batches, and from 64 clients one at a
+// time. Then PostgreSQL does similar work on the same disk.
 func ledger(ctx context.Context, c *cobra.Command) (any, error) {
 	span, err := c.Flags().GetDuration("for")
 	if err != nil || span <= 0 {

@@ -10,9 +10,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
-// limit runs processes with only what every task needs: a session, a control group, a file for its output, and a record
-// of its end. It forks as the executor does: the child shares its parent's memory until it executes the program
-// (CLONE_VFORK), and starts in its control group.
+// limit runs processes with only what every task needs: a session, a control group, an output file, and a record of the
+// end. It forks as the executor does: the child shares its parent's memory until it executes the program (CLONE_VFORK).
 type limit struct {
 	dir   string
 	cells *cell.Cells

@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// hall is a set of simulated nodes with one slot each, which use the protocol of agents. The nodes of a rack share one
-// connection and one copy of the market's state.
+// hall is a set of simulated nodes with one slot each, which use the protocol of agents. The nodes of a rack share a
+// connection and a copy of the market's state.
 type hall struct {
 	site  messages.Name
 	lease time.Duration
@@ -53,8 +53,8 @@ type rack struct {
 	turn      sync.Cond
 }
 
-// simulated is a simulated node. The field talks is true while the node is in the queue turns, or while a worker waits
-// for its answer.
+// simulated is a simulated node. The field talks is true while it is in the queue turns, or a worker waits for its
+// answer.
 type simulated struct {
 	name      messages.Name
 	session   uint64 // 0 means it must register
@@ -351,8 +351,8 @@ func (r *rack) end(n *simulated, a messages.Attempt, how agent.Outcome) {
 	delete(n.began, a)
 }
 
-// sendOrSleep ends the node's tasks, unless tasks last until they are released. Then the node sends an exchange if it
-// has ended tasks to report, or if its slot is free and there may be work. Otherwise a node with a free slot sleeps.
+// sendOrSleep ends the node's tasks, unless tasks last until they are released. Then the node sends an exchange, if it
+// has ended tasks to report or may get work. Otherwise a node with a free slot sleeps.
 func (r *rack) sendOrSleep(n *simulated) {
 	if !r.hall.holdsTasks() {
 		for _, a := range slices.Clone(n.attempts) {
@@ -385,8 +385,8 @@ func (h *hall) start(n int) {
 	}
 }
 
-// tell counts n tasks as ended, because an exchange has reported them to the leader. The argument took is the duration
-// of the exchange. If starts is true, the exchange also started a task.
+// tell counts n tasks as ended, after an exchange has reported them to the leader. The argument took is the exchange's
+// duration. If starts is true, the exchange also started a task.
 func (h *hall) tell(n int, took time.Duration, starts bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -424,8 +424,8 @@ func (h *hall) release(last bool) {
 	}
 }
 
-// count returns the number of ended tasks that the leader knows. For the time since the last call, it returns the
-// longest exchange, and the 99th percentile of exchanges that started a task, both in seconds.
+// count returns the number of ended tasks that the leader knows. In seconds, since the last call, it returns the
+// longest exchange, and the 99th percentile of exchanges that started a task.
 func (h *hall) count() (ended int, longest, start float64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

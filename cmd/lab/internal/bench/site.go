@@ -53,7 +53,7 @@ func open(ctx context.Context, nodes, slots int, run makeRunner) (*grid, error) 
 }
 
 // openMarket starts a site with one market, and nodes with equal numbers of slots. The function run makes the runners
-// of tasks. If it is nil, executors run the tasks, as in "candor up". The argument others has further accounts.
+// of tasks; nil means executors. The argument others has further accounts.
 func openMarket(ctx context.Context, mechanism messages.Name, nodes, slots int, run makeRunner, others ...messages.Name) (*grid, error) {
 	dir, err := os.MkdirTemp("", "candor-bench-")
 	if err != nil {
@@ -120,8 +120,8 @@ func (g *grid) subject(verb string) string {
 	return messages.Subject(g.Info().Site, messages.Auctioneer, verb, g.user)
 }
 
-// Waits until a job has ended, and returns an error if it did not complete. Each question costs the site as much as an
-// exchange of a node, so the pauses between questions grow.
+// Waits until a job has ended, and returns an error if it did not complete. The pauses between questions grow, because
+// each question costs the site as much as an exchange of a node.
 func (g *grid) done(ctx context.Context, id messages.JobID) error {
 	for wait := 5 * time.Millisecond; ; wait = min(wait+wait/8, 50*time.Millisecond) {
 		j, err := bus.Call[job.JobDetail](ctx, g.bus, g.subject(messages.VerbJob), job.JobRequest{Job: id})

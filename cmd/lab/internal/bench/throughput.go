@@ -94,7 +94,7 @@ func processesFlags(c *cobra.Command) {
 }
 
 // processes runs /bin/true in three ways with the same parallelism, in alternating rounds: through the whole system; in
-// a plain loop of fork, exec and wait; and in a loop with only the steps that every task needs.
+// a plain loop of fork, exec and wait; and in a loop with what every task needs.
 func processes(ctx context.Context, c *cobra.Command) (any, error) {
 	said, err := positive(c, "tasks", "rounds", "parallel")
 	if err != nil {
@@ -135,8 +135,8 @@ func processes(ctx context.Context, c *cobra.Command) (any, error) {
 	return r, nil
 }
 
-// inParallel calls do with the numbers from 1 to n, until one call fails or ctx ends. The argument parallel is the
-// largest number of calls at the same time.
+// inParallel calls do with the numbers from 1 to n, until one call fails or ctx ends. At most the argument parallel of
+// them run at the same time.
 func inParallel(ctx context.Context, n, parallel int, do func(number int) error) error {
 	var next atomic.Int64
 	return repeat(ctx, parallel, func(_, _ int) (bool, error) {
@@ -148,8 +148,8 @@ func inParallel(ctx context.Context, n, parallel int, do func(number int) error)
 	})
 }
 
-// repeat runs workers. Each calls do again and again, with the worker's number and the number of its earlier calls. A
-// worker stops when do returns false, when any worker fails, or when ctx ends.
+// repeat runs workers. Each calls do with the worker's number and the number of its earlier calls, again and again. It
+// stops when do returns false, when any worker fails, or when ctx ends.
 func repeat(ctx context.Context, workers int, do func(worker, before int) (more bool, err error)) error {
 	var failed atomic.Pointer[error]
 	var running sync.WaitGroup

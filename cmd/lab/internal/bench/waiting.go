@@ -49,7 +49,7 @@ func waitingFlags(c *cobra.Command) {
 const arrivals = 1000
 
 // waiting measures the book, an auctioneer's replicated state, and the desk, which makes its leader's decisions. Jobs
-// wait in the book. There is no log and no network.
+// wait in the book.
 func waiting(_ context.Context, c *cobra.Command) (any, error) {
 	n, err := positive(c, "jobs")
 	if err != nil {
@@ -168,8 +168,8 @@ func (w *waitingRoom) now() desk.Instant {
 	return desk.Instant{Wall: messages.Time(24 * time.Hour / time.Microsecond).Add(passed), Mono: passed}
 }
 
-// step makes a step of the desk (the decision logic) and carries out its proposals. It reports whether the desk
-// published a vector. The bank and the estimator do not answer.
+// step makes a step of the desk (the decision logic) and carries out its proposals. It reports whether a vector was
+// published. The bank and the estimator do not answer.
 func (w *waitingRoom) step() (published bool) {
 	in := w.inputs
 	w.inputs = nil

@@ -29,7 +29,7 @@ func (a Axis) at(v float64) float64 {
 	return (v - a.low) / (a.high - a.low)
 }
 
-// ticks returns round values on the axis. A logarithmic axis of at least two decades has powers of ten, any other axis
+// ticks returns round values on the axis. A logarithmic axis of two decades or more has powers of ten. Other axes have
 // steps of 1, 2 or 5 times a power of ten.
 func (a Axis) ticks() (out []float64) {
 	if decades := math.Log10(a.high / a.low); a.Log && decades >= 2 {

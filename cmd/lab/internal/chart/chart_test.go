@@ -29,8 +29,8 @@ func wellFormed(t *testing.T, c *Chart) string {
 	return text
 }
 
-// The line goes from the least to the largest value on both axes. On all kinds of axes, it must go from one corner of
-// the frame to the opposite corner.
+// On all kinds of axes, a line from the least to the largest values goes from one corner of the frame to the opposite
+// one.
 func TestLines(t *testing.T) {
 	for _, log := range []bool{false, true} {
 		c := New("x < y", "y")

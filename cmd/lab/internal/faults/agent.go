@@ -156,8 +156,7 @@ func (a *agent) begin(at messages.Attempt) {
 }
 
 // Checks that a task runs at only one place at a time. An agent that cannot renew its lease must end its tasks before
-// the leader gives them to others. Leases cannot guarantee this if a clock of the site's agents has jumped, so such a
-// site is not checked.
+// the leader gives them to others. After a jump of a clock, leases cannot guarantee this, so the site is not checked.
 func (a *agent) alone(at messages.Attempt) {
 	for _, o := range a.agents {
 		if o == a || o.down || a.jumped {

@@ -9,8 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// between is what a tally (the second set of books) knows of the instructions between its bank and other banks, from
-// committed commands and their results.
+// between is what a tally (the second set of books) knows of the instructions between its bank and other banks.
 type between struct {
 	issued    map[string]clearingmsg.Authorisation // authorisations that have not ended, by identifier
 	given     map[string]bool                      // identifiers that were ever issued

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// controls has the inserted bugs. Each has the violated invariant, the rates of faults, and the number of seeds within
-// which it must be found. BenchmarkControls measures what part of all seeds finds each bug. A test misses a bug with a
+// controls has the inserted bugs, the violated invariants, the rates of faults, and the number of seeds within which
+// each bug must be found. BenchmarkControls measures what part of all seeds finds a bug. A test misses a bug with a
 // probability below one in 10,000.
 var controls = []struct {
 	name      string
@@ -83,8 +83,7 @@ func find(t *testing.T, plan *Plan, bug Bug, invariant string, within uint64) (O
 	return Outcome{}, false
 }
 
-// A shrunk plan, written and read, must violate the same invariant with fewer faults and less work, or without any
-// fault.
+// The shrunk plan must violate the same invariant with fewer faults and less work.
 func TestAFailingSeedShrinks(t *testing.T) {
 	for _, c := range controls {
 		if c.bug != LeaseForever && c.bug != WaitsForPeers {

@@ -1,7 +1,7 @@
 package faults
 
-// lose switches a machine off and empties its disk. The data stays if another replica of a group has lost or damaged
-// data and has not caught up: two of three replicas would have lost their data.
+// lose switches a machine off and empties its disk, unless another replica of a group lacks data. Otherwise two of
+// three replicas would have lost their data.
 func (m *machine) lose() {
 	m.powerOff()
 	for _, g := range []*group{m.site.books, m.site.banks} {
@@ -11,8 +11,8 @@ func (m *machine) lose() {
 	}
 }
 
-// lose makes the replica lose everything, including its votes. The replica is then doubtful, as in package mailbox: it
-// does not vote or count for a majority until a leader has brought it up to date.
+// lose makes the replica lose everything, including its votes. Then it is doubtful, as in package mailbox: it does not
+// vote or count for a majority until a leader has brought it up to date.
 func (r *replica) lose() {
 	r.log, r.base, r.baseAt, r.synced, r.image = nil, 0, 0, 0, nil
 	r.term, r.voted = 0, -1
@@ -24,9 +24,8 @@ func (r *replica) lose() {
 }
 
 // readmit handles the report of a doubtful replica, which has lost its disk. The report says up to which entry the
-// replica has the leader's log again. First the leader and the third replica commit an entry. This proves that no later
-// leader was elected with a vote that the doubtful replica has forgotten. The replica counts again when it has all
-// committed entries.
+// replica has the log again. First the leader and the third replica commit an entry. So no later leader was elected
+// with a vote that the doubtful replica has forgotten. It counts again when it has all committed entries.
 func (r *replica) readmit(p *replica, disk int, durable uint64) {
 	if r.disks[p.me] < disk {
 		r.disks[p.me], r.match[p.me], r.next[p.me] = disk, 0, durable+1

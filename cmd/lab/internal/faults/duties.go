@@ -23,16 +23,16 @@ type duties struct {
 	undecided messages.Time                    // time when the log was last full for a decision
 }
 
-// gathered has a time from the book: when a gang began to wait for all its slots, or when the time to drain a node
-// ends. The field since is when the checker first saw it, in the world's time.
+// gathered has a time from the book: the beginning of a gang's wait for its slots, or the end of the time to drain a
+// node. The field since is when the checker first saw it.
 type gathered struct{ book, since messages.Time }
 
 // mostGathering is the longest time that a gang may wait for all its slots. grace is additional time for each duty.
 const (
 	mostGathering = 3 * second / 2
 	grace         = 2 * second
-	// If the log has no room for a decision, the desk (the decision logic) repeats it after mostRetry at the latest:
-	// after its longest pause, plus up to half of it at random.
+	// If the log has no room for a decision, the desk (the decision logic) repeats it within mostRetry: its longest
+	// pause, plus up to half of it at random.
 	mostRetry = 5*second + 5*second/2
 )
 
@@ -42,8 +42,7 @@ func newDuties(r *replica) *duties {
 }
 
 // Checks a leader's proposal: only one decision at a time, and a node is lost only after its agent had time to end its
-// tasks. A leader that is cut off while the agent talks to its successor is not checked, because its proposals are not
-// committed.
+// tasks. The proposals of a leader that is cut off from its successor are not committed, and are not checked.
 func (d *duties) proposes(c *book.Command) error {
 	switch {
 	case c.Decide != nil:
@@ -58,8 +57,8 @@ func (d *duties) proposes(c *book.Command) error {
 	return nil
 }
 
-// Records the time at which the log had no room for a command. Nobody tells the desk (the decision logic) when there is
-// room again, so it tries again at intervals.
+// Records the time at which the log had no room for a command. The desk (the decision logic) tries again at intervals,
+// because nobody tells it when there is room.
 func (d *duties) refuses(c *book.Command) {
 	if d.refused = d.now; c.Decide != nil {
 		d.undecided = d.now
@@ -72,8 +71,8 @@ func (d *duties) decided(c *book.Command) {
 	}
 }
 
-// Checks that the numbers of a site's vectors only increase, also from one leader to the next. It ignores vectors of an
-// old leader that does not know its successor yet.
+// Checks that the numbers of a site's vectors only increase, also from one leader to the next. An old leader that does
+// not know its successor yet is not checked.
 func (d *duties) published(v *agentmsg.Vector) error {
 	last := d.vector
 	if d.r.term < last.leader {
@@ -137,15 +136,15 @@ func (d *duties) waits(since messages.Time, most messages.Duration) bool {
 	return d.r.applied == d.r.last() && d.now.Sub(max(since, d.began, d.refused)) > most+grace
 }
 
-// A node must obey after the second answer at the latest. The first answer may have been sent before the decision, and
-// a market may change its decision between two answers.
+// A node must obey after the second answer at the latest. The first one may have been sent before the decision, and a
+// market may change its decision between two answers.
 const (
 	mostUnheeded = 1
 	soon         = 3 * second
 )
 
 // Checks that a node obeys the book after an answer from the leader. Each answer says which tasks to end and to
-// suspend, so lost directives do not matter.
+// suspend. So lost directives do not matter.
 func (a *agent) heeds(l *leader) error {
 	n := l.book().Node(a.name)
 	for _, at := range a.attempts() {

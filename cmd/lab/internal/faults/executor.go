@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// executor starts waiting tasks on the slots of ended tasks, like a node's executor. It gets instructions without
-// delay. The agent learns about its actions a moment later, in order.
+// executor starts waiting tasks on the slots of ended tasks, like a node's executor. The agent learns about its actions
+// a moment later, in order.
 type executor struct {
 	waits []state.Start // tasks that wait for a slot, the next one first
 	heard messages.Time // time when the agent learns of the latest action
@@ -63,8 +63,8 @@ func (a *agent) over(f agentmsg.Finished, slot bool) {
 	a.hear(func() { a.state.Turned(a.clock().Add(since.Sub(a.now)), f, next.Grant.Attempt) })
 }
 
-// hear calls a function that tells the agent about an action of the executor. The call comes after a random delay, and
-// after all earlier calls. Without an executor that holds waiting tasks, it is immediate.
+// hear tells the agent about an action of the executor, by the function what: after a random delay and after all
+// earlier calls, or at once if no task can wait for a slot.
 func (a *agent) hear(what func()) {
 	if !a.feeds {
 		what()

@@ -62,8 +62,7 @@ func TestSeedsThatFailed(t *testing.T) {
 	}
 }
 
-// The runs must contain every kind of fault, work at every site, settlements between sites, and cuts that last longer
-// than everything else.
+// The runs must contain every kind of fault, work at every site, settlements between sites, and cuts until the end.
 func TestTheWorkloadIsRich(t *testing.T) {
 	var report Report
 	long := 0

@@ -10,15 +10,15 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// patience is how long a site without faults may take to end and charge its jobs, and how long all sites may take to
-// agree after the faults. A difference between clocks is added.
+// patience is how long a site without faults may take to end and charge its jobs. It is also how long all sites may
+// take to agree after the faults. A difference between clocks is added.
 const patience = 100 * second
 
 // lastCycle is the number of the settlement cycle that is closed after all faults.
 const lastCycle = 2
 
-// look checks once in a simulated second whether the sites and their leaders have done their duties in time: invariants
-// 5 and 9, which cannot be checked after each step.
+// look checks once in a simulated second whether the sites and their leaders have done their duties in time (invariants
+// 5 and 9).
 func (w *World) look() {
 	for _, s := range w.sites {
 		w.check(s, s.goesOn())
@@ -33,8 +33,8 @@ func (w *World) look() {
 	}
 }
 
-// goesOn checks a site that has had no fault of its own for a time of patience. Older jobs must have ended and been
-// charged, even if other sites cannot be reached.
+// goesOn checks a site without faults of its own for a time of patience. Older jobs must have ended and been charged,
+// even if other sites cannot be reached.
 func (s *site) goesOn() error {
 	patience := patience + s.apart()
 	if s.troubles > 0 || s.now.Sub(s.wellSince) < patience {
@@ -94,8 +94,7 @@ func honest(p *clearingmsg.Position) *clearingmsg.Position {
 	return p
 }
 
-// Returns an error if a user's job has not ended, if the site has lost an acknowledged job, or if a job's charge
-// differs between the book and the bank.
+// Returns an error if a user's job has not ended or got lost, or if its charge differs between the book and the bank.
 func (s *site) ended() error {
 	b := s.books.reference.(*bookState)
 	for _, u := range s.users {
@@ -136,8 +135,8 @@ func (s *site) whole() error {
 	return nil
 }
 
-// returned returns an error if the user's job at another site has not ended, or if the two sites show another state or
-// charge of it.
+// returned returns an error if the user's job at another site has not ended, or if its state or charge differs between
+// the sites.
 func (s *site) returned(u *user) error {
 	r := s.books.reference.(*bookState).RemoteByKey(u.name, u.key)
 	switch {

@@ -99,8 +99,8 @@ func (m *machine) open() {
 	m.store = history.New(m.files, segmentBytes, fetch)
 }
 
-// spoil switches a machine off, and damages a file of its bank's history if the other two machines have all their
-// files.
+// spoil switches a machine off, and damages a file of its bank's history. It does so only if the other machines have
+// all files.
 func (m *machine) spoil(at messages.Duration) {
 	m.crash()
 	r := m.site.banks.replicas[m.index]
@@ -114,8 +114,8 @@ func (g *group) othersHaveAll(but *replica) bool {
 	return !slices.ContainsFunc(g.replicas[:], func(r *replica) bool { return r != but && (r.doubtful || r.harmed) })
 }
 
-// fetch asks the other replicas of the bank for a file of the history, and checks it. Every replica gives files,
-// because a new leader may not be able to commit anything before this replica has its files.
+// fetch asks the other replicas of the bank for a file of the history, and checks it. They need not lead, because a new
+// leader may not be able to commit before this replica has its files.
 func (m *machine) fetch(sum ledger.Sum) ([]byte, error) {
 	for _, r := range m.site.banks.replicas {
 		if r.host == m || r.host.down || m.cutOff() || r.host.cutOff() {
@@ -137,7 +137,7 @@ func (m *machine) cutOff() bool {
 	return slices.ContainsFunc(m.site.active, func(e Event) bool { return e.Kind == Partition && e.Target == m.name })
 }
 
-// examine reads all files of the bank's history after a start, and fetches damaged files. A leader that finds damage
+// examine reads all files of the bank's history after a start, and fetches damaged ones. A leader that finds damage
 // gives up its leadership, as in package mailbox, so that it can fetch files from the next leader.
 func (r *replica) examine() {
 	b, is := r.state.(*bankState)

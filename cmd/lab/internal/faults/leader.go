@@ -17,7 +17,7 @@ import (
 )
 
 // leader is the auctioneer's leader without its decisions, which the desk makes. It carries out the desk's actions with
-// the log of its replica, the clocks of its machine and the network, and reports the outcomes to the desk.
+// the log, the clocks and the network of this simulation, and reports the outcomes.
 type leader struct {
 	*site
 	r       *replica
@@ -203,8 +203,8 @@ func (l *leader) propose(c *book.Command, answered func(any)) {
 	l.r.propose(data, answered)
 }
 
-// ask sends a request of the desk (the decision logic) to the bank, the estimator or another site. If no answer comes
-// in time, it tells the desk so.
+// ask sends a request of the desk (the decision logic) to the bank, the estimator or another site. The desk learns if
+// no answer comes in time.
 func (l *leader) ask(q desk.Request) {
 	done := false
 	answer := func(reply any, err error) {

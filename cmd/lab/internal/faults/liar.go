@@ -10,9 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// south is a lying site that exists only as messages. In plans with lies, it is a peer of the other sites. It has no
-// books and answers nothing. During a lie it sends its target anything that it can sign. The constants are its name and
-// its terms at the other sites.
+// south is a lying site that exists only as messages. In plans with lies, it is a peer of the other sites. During a lie
+// it sends its target anything that it can sign. The constants are its name and its terms at the other sites.
 const (
 	south                       = "south"
 	southLimit messages.Credits = 5 * messages.Credit
@@ -34,8 +33,7 @@ func newLiar(s *site) liar {
 	return liar{rng: rand.New(rand.NewPCG(s.seed, 0x6c696172+uint64(s.index)))}
 }
 
-// meet makes the operator add south as a peer, one user send south a payment, and the others authorise south to charge
-// them.
+// meet makes south a peer. One user sends south a payment, and the others authorise south to charge them.
 func (s *site) meet() {
 	share := southShare
 	s.bank(s.clients, never, operator, clearing.Command{Peer: &clearingmsg.PeerRequest{Peer: south, Keys: []string{south}, Limit: southLimit, Share: &share}}, func(clearing.Result) {})
@@ -96,8 +94,8 @@ func (o *bankLeader) some() messages.Credits {
 	return messages.Credits(o.liar.rng.Int64N(int64(3 * messages.Credit)))
 }
 
-// instruction returns a signed message with instructions of south. Most have the next number and the right total, so
-// that the bank also checks the instructions in them.
+// instruction returns a signed message of south. Most have the next number and the right total, so that the bank also
+// checks the instructions.
 func (o *bankLeader) instruction(p *clearingmsg.PeerReply) *clearingmsg.SignedInstructions {
 	rng := o.liar.rng
 	m := clearingmsg.Instructions{From: south, To: o.name, First: p.Received.Number + 1, Known: p.Received, At: o.now}

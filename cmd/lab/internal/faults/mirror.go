@@ -61,8 +61,8 @@ func (s *site) mirrored() error {
 	return nil
 }
 
-// inFlight adds up the amounts of instructions that one bank has carried out and whose results the sending bank has not
-// entered yet. It also compares the books of both banks, instruction by instruction.
+// inFlight adds up the instructions that one bank has carried out, but the sending bank has not entered yet. It also
+// compares the books of both banks, instruction by instruction.
 func inFlight(x, y *site) (sum messages.Credits, err error) {
 	sent, known := x.peer(y.name)
 	received, too := y.peer(x.name)
@@ -99,7 +99,7 @@ func inFlight(x, y *site) (sum messages.Credits, err error) {
 	return sum, nil
 }
 
-// wealth returns an error unless all balances at all banks and all amounts in flight sum to the issued credits.
+// wealth returns an error unless all balances and all amounts in flight sum to the issued credits.
 func (w *World) wealth() error {
 	var have, issued messages.Credits
 	for i, s := range w.sites {

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// offers asks all sites for the cost and the end of a job. It answers in time, even without some offers, with the site
-// of the best offer, or without offers with the leader's own site.
+// offers asks all sites for the cost and the end of a job. It answers in time with the site of the best offer, or with
+// the leader's own site if there is none.
 func (l *leader) offers(spec *job.JobSpec, answer func(any)) {
 	var all []clearing.Offer
 	over := false
@@ -34,8 +34,7 @@ func (l *leader) offers(spec *job.JobSpec, answer func(any)) {
 	})
 }
 
-// bestOf checks that a chosen offer is within the budget, and that no other offer ends at the same time or earlier for
-// a lower price.
+// bestOf checks that a chosen offer is within the budget, and that no cheaper one ends at the same time or earlier.
 func bestOf(spec *job.JobSpec, all []clearing.Offer, best int) error {
 	if best < 0 {
 		return nil

@@ -33,8 +33,7 @@ func (l *leader) askPeer(q *desk.Request, over func() bool, answer func(any, err
 	})
 }
 
-// askBank asks the site's own bank to authorise a remote job, to revoke the authorisation, or to charge a visiting
-// job.
+// askBank asks the site's own bank about an authorisation of a remote job, or to charge a visiting job.
 func (l *leader) askBank(c clearing.Command, over func() bool, answer func(any, error)) {
 	l.bank(l.r.host.name, over, auctioneer, c, func(came clearing.Result) {
 		switch {

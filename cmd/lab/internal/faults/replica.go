@@ -28,8 +28,8 @@ type host struct {
 	life   int // number of restarts; actions that were planned before the last one are ignored
 }
 
-// shell is the behaviour of a leader, with what it knows outside the replicated state. It is made when the leader has
-// applied the first entry of its term, and so everything that was acknowledged before.
+// shell is the behaviour of a leader, with what it knows outside the replicated state. A leader gets it after the first
+// entry of its term, and so after everything that was acknowledged before.
 type shell interface {
 	applied() // an entry was applied
 }
@@ -61,8 +61,8 @@ type group struct {
 	lead      func(*replica) shell
 }
 
-// replica is a member of a group. Its log is on the disk up to the entry synced. The image has the effects of all
-// entries up to base.
+// replica is a member of a group. Its log is on the disk up to the entry synced. The image has the effects of entries
+// up to base.
 type replica struct {
 	*group
 	me     int
@@ -220,8 +220,7 @@ func (r *replica) advance() {
 	}
 }
 
-// serve makes the behaviour (the shell) of a leader, after the leader has applied its first entry and knows the time
-// for commands.
+// serve makes the behaviour (the shell) of a leader that has applied its first entry and knows the time for commands.
 func (r *replica) serve() {
 	if r.shell == nil && r.role == leading && r.applied >= r.begun && r.steady.Ready() {
 		r.note(r.site.name, true, r.host.name, "leads", r.name, "in term", r.term)

@@ -111,7 +111,7 @@ func (a *auditor) Settle(v *mechanism.View, job *mechanism.Job, end mechanism.En
 	return out
 }
 
-// payments checks that a job pays at most its budget, and at most its bid for the slot time that it received.
+// payments checks that a job pays at most its budget, and at most its bid for the received slot time.
 func (a *auditor) payments(job *mechanism.Job, end mechanism.End, list []mechanism.Payment) error {
 	var paid messages.Credits
 	for _, p := range list {

@@ -79,7 +79,7 @@ func (w *World) patience() messages.Duration {
 }
 
 // Runs events until all sites have recovered. At the time calm, all jobs are submitted and all faults have ended. Then
-// all sites must recover within the time of patience.
+// the sites have a time of patience.
 func (w *World) run(calm messages.Time) {
 	for _, s := range w.sites {
 		w.queue.Push(calm.Add(5*second), func() { s.closeCycle(lastCycle) })

@@ -3,8 +3,8 @@ package faults
 // shrinkRuns is the largest number of runs of a seed by Shrink.
 const shrinkRuns = 400
 
-// Shrink reduces the plan of a failing seed to the events, jobs, trades and nodes that are needed to fail (delta
-// debugging). The new plan violates the same invariant. For a seed that does not fail, it returns the drawn plan.
+// Shrink reduces the plan of a failing seed to the events, jobs, trades and nodes that are needed to violate the same
+// invariant (delta debugging). For a seed that does not fail, it returns the drawn plan.
 func Shrink(p *Plan, seed uint64, bug Bug) *Plan {
 	first := Run(p, seed, bug)
 	if first.Violation == nil {
@@ -62,8 +62,8 @@ func (s *shrinker) events(events []Event) *Plan {
 	return s.plan.with(events, s.seed)
 }
 
-// fewer makes a number of the plan, such as the number of jobs, as small as the failure allows. The first step is half
-// of the number, and later steps are halved.
+// fewer makes a number of the plan, such as the number of jobs, as small as the failure allows. It first subtracts half
+// of the number, and halves the step until it is one.
 func (s *shrinker) fewer(p *Plan, number func(*Plan) *int) *Plan {
 	for step := max(1, *number(p)/2); step > 0; {
 		smaller := *p

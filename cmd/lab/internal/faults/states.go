@@ -117,8 +117,8 @@ func (b *bankState) apply(data []byte) any {
 	return b.clearing.Apply(data)
 }
 
-// trustSouth is an inserted bug: the lying peer south may owe and settle far more than its terms allow, and its
-// disputes are closed at once.
+// trustSouth is an inserted bug: the liar south may owe far more than its terms allow, and its disputes are closed at
+// once.
 func (b *bankState) trustSouth() {
 	if !b.clearing.Knows(south) {
 		return

@@ -70,7 +70,7 @@ func (u *user) rerun() {
 	})
 }
 
-// Returns a job with the tasks of an ended job that did not end well, or nil if all ended well.
+// Returns a job with the tasks of an ended job that did not end well, or nil.
 func (u *user) again(j *book.Job) *job.JobSpec {
 	spec, all := *u.spec, u.spec.Stages[0].Tasks
 	stage := spec.Stages[0]
@@ -96,7 +96,7 @@ func done(j *book.Job, k int) bool {
 	return k < len(tasks) && tasks[k].Phase == book.Done
 }
 
-// Checks that a task of a rerun, a job that repeats failed tasks, did not end well in the earlier job.
+// Checks that the task of a rerun did not end well in the earlier job.
 func (a *agent) repeats(g *agentmsg.Grant) error {
 	b := a.books.reference.(*bookState)
 	j := b.Job(g.Attempt.Task.Job)

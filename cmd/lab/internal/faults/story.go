@@ -29,7 +29,7 @@ type moment struct {
 }
 
 // Tell runs a seed again and returns the events that led to its violation: the faults, the changes of leaders, and the
-// entries about the jobs, nodes and accounts that the violation names. Without a violation, it returns nil.
+// entries about what the violation names. Without a violation, it returns nil.
 func Tell(p *Plan, seed uint64, bug Bug) []string {
 	s := &story{}
 	o := run(p, p.draw(seed), seed, bug, s)
@@ -105,8 +105,8 @@ func (m *moment) shares(subjects map[string]bool) bool {
 	return false
 }
 
-// Returns the lines of a story: the events about the names in the violation, or else all events of the violation's
-// site. Of too many events, it returns the last ones. The violation comes at the end.
+// Returns the lines of a story: the last events about the names in the violation, or about the violation's site. The
+// violation comes at the end.
 func (s *story) about(violation string, at messages.Duration) []string {
 	here := slices.DeleteFunc(slices.Clone(siteNames), func(n messages.Name) bool { return !strings.Contains(violation, n) })
 	there := slices.DeleteFunc(slices.Clone(s.moments), func(m moment) bool {
@@ -140,8 +140,7 @@ func line(at messages.Duration, site messages.Name, what string) string {
 	return fmt.Sprintf("%8.3fs %-6s%s", at.Seconds(), site, what)
 }
 
-// brief writes a value on one line: the names and contents of its fields, without empty fields, times and bytes. It
-// adds the names that it finds to subjects.
+// brief writes a value on one line, without empty fields, times and bytes. It adds the names that it finds to subjects.
 func brief(v reflect.Value, subjects map[string]bool) string {
 	if !v.IsValid() || v.IsZero() {
 		return ""

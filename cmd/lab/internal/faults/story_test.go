@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The story of a shrunk failing seed must contain the fault, the leaders, and the committed entries about the node that
-// the violation names. It must be short, end with the violation, and be the same each time.
+// The story must contain the fault, the leaders, and the committed entries about the node in the violation. It must be
+// short, and the same each time.
 func TestAFailingSeedTellsItsStory(t *testing.T) {
 	for _, c := range controls {
 		if c.bug != LeaseForever {

@@ -38,8 +38,8 @@ func (t *tally) move(debit, credit messages.Name, amount messages.Credits) {
 	t.balance[credit] += amount
 }
 
-// Records how much the site keeps from a round of payments between jobs: the payments to the site, plus the amounts to
-// pay out later, minus the amounts from earlier rounds that are paid out now.
+// Records how much the site keeps from a round of payments between jobs: the payments to the site, plus amounts to pay
+// out later, minus amounts of earlier rounds.
 func (t *tally) expects(e book.Effect) bool {
 	if _, noted := t.rounds[e.ID]; noted || e.Kind != book.Round && e.Kind != book.Refund {
 		return true
@@ -140,8 +140,8 @@ func (t *tally) count(x money.Transfer, amount messages.Credits) error {
 	return nil
 }
 
-// roundOf returns the number of the round (an effect in the book) that a transfer belongs to. For a transfer that is no
-// payment between jobs, it returns false.
+// roundOf returns the number of a transfer's round (an effect in the book). It returns false if the transfer is no
+// payment between jobs.
 func roundOf(transfer string) (effect uint64, of bool) {
 	_, number, of := strings.Cut(transfer, "/pays/")
 	if !of {
@@ -160,8 +160,8 @@ func (t *tally) taken(j *book.Job) messages.Credits {
 	return t.charged[j.ID]
 }
 
-// Returns an error unless all payments of jobs went to the right accounts. The site gets the charges. From payments
-// between jobs, it keeps only what expects has recorded.
+// Returns an error unless all payments of jobs went to the right accounts. From payments between jobs, the site keeps
+// only what expects has recorded.
 func (t *tally) balanced() error {
 	due := t.kept
 	for _, amount := range t.charged {
@@ -198,8 +198,7 @@ func (s *site) seenBank(data []byte, state automaton, result any) error {
 	return cmp.Or(s.tally.compare(books), s.tally.balanced(), s.mirrored(), s.bounded(), s.wealth())
 }
 
-// compare compares a ledger with the tally, account by account, and checks that the ledger's totals agree with its
-// accounts.
+// compare compares a ledger with the tally, account by account, and the ledger's totals with its accounts.
 func (t *tally) compare(books *bankState) error {
 	var sum, held, issued messages.Credits
 	for _, a := range books.ledger.Accounts() {

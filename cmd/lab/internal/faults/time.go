@@ -17,8 +17,8 @@ func (w *World) mono() messages.Duration { return w.now.Sub(epoch) + second }
 
 func (m *machine) wall() messages.Time { return m.site.now.Add(m.offset) }
 
-// keepTime starts a clock of the site's time, which tells the machine's time to the other machines. It continues with
-// the stored time, unless the machine was without power.
+// keepTime starts a clock of the site's time, which tells the other machines its time. It continues with the stored
+// time, unless the machine was without power.
 func (m *machine) keepTime() {
 	m.time = siteclock.NewHost(len(m.site.machines), m.wall, m.site.mono)
 	if m.kept != nil {
@@ -50,8 +50,8 @@ func (r *replica) clock() messages.Time {
 	return now
 }
 
-// stamp returns the time for a command. The result leap is the part of the time's advance that is a leap of the clocks.
-// If carried is true, the clocks are not known, and the time continues from the last known one.
+// stamp returns the time for a command. The result leap is how far the clocks have jumped. If carried is true, the
+// clocks are not known, and the time continues from the last known one.
 func (r *replica) stamp() (now messages.Time, leap messages.Duration, carried bool) {
 	switch r.Bug {
 	case BareClock:
@@ -67,8 +67,8 @@ func (r *replica) keepTime() {
 	r.steady = siteclock.NewSteady(r.host.time.Now, r.host.time.Known, r.mono)
 }
 
-// Returns how far the times of a site's machines can differ. The site's time is the median of three clocks, so only the
-// second worst clock's error matters.
+// Returns how far the times of a site's machines can differ. The site's time is the median of three clocks. So only the
+// second worst clock matters.
 func (s *site) apart() messages.Duration {
 	if len(s.wrong) <= 1 {
 		return 0

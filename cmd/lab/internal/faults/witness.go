@@ -118,8 +118,8 @@ func jobs(b *book.Book) (list []*book.Job) {
 	return list
 }
 
-// claimsOf checks that every task has at most one claim, for its latest attempt. If a claim is gone, a command about
-// that attempt must have ended it.
+// claimsOf checks that every task has at most one claim, for its latest attempt. Only a command about that attempt may
+// end the claim.
 func (s *witness) claimsOf(b *book.Book, data []byte) error {
 	now := map[messages.TaskRef]claimed{}
 	for _, n := range b.Nodes() {
@@ -213,8 +213,8 @@ func (s *witness) job(j *book.Job) error {
 	return nil
 }
 
-// task checks that a task has at most one accepted attempt, which ended well. A task with an accepted attempt may run
-// again only if its gang was broken up.
+// task checks that a task has at most one accepted attempt, which ended well. Such a task may run again only if its
+// gang was broken up.
 func (s *witness) task(j *book.Job, t *book.Task, r messages.TaskRef) error {
 	if t.Attempt < s.attempts[r] {
 		return fmt.Errorf("invariant 2: task %v was at attempt %d, and is at %d", r, s.attempts[r], t.Attempt)

@@ -78,8 +78,8 @@ func (w *World) send(from, to string, deliver func()) {
 	w.net.Send(w.now, from, to, func(at messages.Time) { w.queue.Push(at, deliver) })
 }
 
-// call sends a request to the leader of a group, each second until there is an answer, or until the function gone
-// returns true because nobody waits any more.
+// call sends a request to the leader of a group each second, until there is an answer or the function gone returns
+// true.
 func (w *World) call(from string, to *group, gone func() bool, ask func(r *replica, answer func(any)), answered func(any)) {
 	done, hint := false, 0
 	var try func()
@@ -111,7 +111,7 @@ func (w *World) call(from string, to *group, gone func() bool, ask func(r *repli
 func never() bool { return false }
 
 // transfer sends transfers to a site's bank in the name of its auctioneer, until they are answered or the function gone
-// returns true. The bank answers with a result for each transfer, or refuses all.
+// returns true. The bank answers each, or refuses all.
 func (s *site) transfer(from string, gone func() bool, list []money.Transfer, answered func([]money.TransferResult, error)) {
 	tries := 0
 	s.call(from, s.banks, gone, func(r *replica, answer func(any)) {

@@ -18,8 +18,8 @@ import (
 // imagesDir is the directory of a lab's disk images. It is in memory.
 const imagesDir = "disks"
 
-// giveDisk gives a host that has not started yet a small disk for its state: a loop device with an image in memory.
-// This disk can be full or hang without an effect on the machine's disk.
+// giveDisk gives a new host a small disk for its state: a loop device with an image in memory. This disk can be full or
+// hang without an effect on the machine's disk.
 func (h *Host) giveDisk(bytes int64) error {
 	images := filepath.Join(h.site.lab.Dir, imagesDir)
 	if err := os.MkdirAll(images, 0o700); err != nil {
@@ -54,8 +54,7 @@ func (h *Host) LosePower() error {
 	if err := endUsers(h.Dir()); err != nil {
 		return err
 	}
-	// Tasks of other hosts also see the mount, each in its own namespace. So the host continues with a copy, which
-	// later changes of the old disk cannot affect.
+	// Tasks of other hosts also see the mount, in their namespaces. So the host continues with a copy of the image.
 	old := h.image() + ".old"
 	if err := errors.Join(os.Rename(h.image(), old), run("cp", "--sparse=always", old, h.image())); err != nil {
 		return err
@@ -108,8 +107,8 @@ func endUsers(dir string) error {
 	}
 }
 
-// imagesInMemory mounts a file system in memory for the lab's disk images. Outside the lab's own namespaces it mounts
-// nothing, because the mount would outlive a killed lab.
+// imagesInMemory mounts a file system in memory for the lab's disk images, but only in the lab's own namespaces.
+// Elsewhere the mount would outlive a killed lab.
 func (l *Lab) imagesInMemory(dir string) error {
 	if !Inside() {
 		return messages.Errorf(messages.Unavailable, "disks of hosts are mounted only within namespaces of the lab's own")

@@ -1,7 +1,6 @@
 // Package netlab builds sites of several hosts on one machine, and runs the real program on each host. It shows what
-// the sites do when hosts fail, are replaced, or cannot reach each other. "make lab" runs its trials, which package
-// trial describes.
+// the sites do when hosts fail, are replaced, or cannot reach each other. "make lab" runs the trials of package trial.
 //
-// README.md says what the lab builds, what the machine must allow, and what each scenario checks. Clients and peers use
-// plaintext here. Between the hosts of a site, Raft and NATS routes use TLS, as everywhere.
+// README.md says what the machine must allow. Clients and peers use plaintext here. Between the hosts of a site, Raft
+// and NATS routes use TLS, as everywhere.
 package netlab

@@ -24,8 +24,8 @@ func Inside() bool { return os.Getenv(insideVariable) != "" && os.Getpid() == 1 
 // ends, the kernel ends all others.
 const spaces = unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
 
-// Enter runs this program again, with the same arguments, as the first process in new namespaces, and returns its exit
-// code. An error of kind Unavailable means that the machine does not permit this. Enter passes interrupts on. If the
+// Enter runs this program again, with the same arguments, as the first process in new namespaces. It passes interrupts
+// on and returns the exit code. An error of kind Unavailable means that the machine does not permit this. If the
 // calling process is killed, all processes in the namespaces are killed too.
 func Enter(ctx context.Context) (int, error) {
 	var failed []error
@@ -39,8 +39,8 @@ func Enter(ctx context.Context) (int, error) {
 	return 0, messages.Errorf(messages.Unavailable, "network namespaces: %v", errors.Join(failed...))
 }
 
-// probe is a command line argument. With it, Enter first runs the program in new namespaces, to find out whether the
-// machine allows everything that a network needs.
+// probe is a command line argument. Enter first runs the program with it in new namespaces, to find out whether the
+// machine allows everything.
 const probe = "probe-namespaces"
 
 // Probed tries the network and exits, if the process was started with the argument probe. A program must call Probed
@@ -96,7 +96,7 @@ func command(more uintptr, arguments ...string) *exec.Cmd {
 }
 
 func enter(ctx context.Context, more uintptr) (int, error) {
-	// The child gets the signal for its parent's death when the thread that started it ends, so this thread must not
+	// The child gets the signal for its parent's death when the thread that started it ends. So this thread must not
 	// end.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

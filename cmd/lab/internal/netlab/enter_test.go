@@ -13,8 +13,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The test makes a bridge, a host and its link in new namespaces. None of them may be visible in the test's own
-// namespaces, even if the machine refuses some of the steps.
+// A bridge, a host and its link are made in new namespaces. None may be visible in the test's own namespaces, even
+// after a refused step.
 func TestTryingLeavesNothing(t *testing.T) {
 	before, err := net.Interfaces()
 	if err != nil {

@@ -23,9 +23,8 @@ const (
 	roadStart = 30 * time.Second
 )
 
-// JoinByGateways makes two sites peers before they are started. Each site's servers connect to a NATS server at the
-// site's border, which is a cluster of its own. Gateways join the two clusters, over a link with the delay oneWay in
-// each direction.
+// JoinByGateways makes two sites peers before they are started. Each site has a NATS server at its border, which is a
+// cluster of its own. Gateways join the two clusters, with the delay oneWay in each direction.
 func (l *Lab) JoinByGateways(oneWay time.Duration, limit messages.Credits) error {
 	if len(l.Sites) != 2 {
 		return messages.Errorf(messages.Invalid, "gateways join two sites here, and the lab has %d", len(l.Sites))

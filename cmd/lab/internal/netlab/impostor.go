@@ -13,9 +13,8 @@ import (
 	clearingmsg "github.com/candor-grid/candor/messages/clearing"
 )
 
-// Impostor sends messages in the name of a site without hosts. It has a NATS server without any restrictions, the
-// credentials that a peer issued for the site's servers, and the key of the site's bank. The peer takes it for the
-// site.
+// Impostor sends messages in the name of a site without hosts. It has an unrestricted NATS server, the credentials that
+// a peer issued, and the key of the site's bank. The peer takes it for the site.
 type Impostor struct {
 	bus.Bus
 	Name, To messages.Name
@@ -24,7 +23,7 @@ type Impostor struct {
 	server *server.Server
 }
 
-// Impersonate connects an impostor of this site to one of the site's peers, which must be an earlier site of the lab.
+// Impersonate connects an impostor of this site to a peer. The peer must be an earlier site of the lab.
 func (s *Site) Impersonate(ctx context.Context, peer messages.Name) (*Impostor, error) {
 	o := &server.Options{Host: s.lab.network.Border(s.number), Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, ServerName: "impostor-of-" + s.Name}
 	for _, p := range s.peers {

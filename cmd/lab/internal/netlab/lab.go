@@ -36,7 +36,7 @@ type link struct {
 	from, to *Site
 }
 
-// New makes a lab in a directory, with a site for each plan, but starts nothing. The hosts will run the file binary.
+// New makes a lab in a directory, with a site for each plan. It starts nothing. The hosts will run the file binary.
 // [Lab.Close] also closes the network.
 func New(dir, binary string, network Network, plans ...Plan) (*Lab, error) {
 	if err := adopt(); err != nil {
@@ -58,8 +58,8 @@ func (l *Lab) Start(ctx context.Context) error {
 	return embedded.Each(l.Sites, func(s *Site) error { return s.Start(ctx) })
 }
 
-// Join makes the sites peers of each other before they are started. Each site's servers connect to the servers of
-// earlier sites, over links with a delay of oneWay in each direction. Each site may owe each other one at most limit.
+// Join makes the sites peers before they are started. Each site's servers connect to those of earlier sites, with a
+// delay of oneWay in each direction. A site may owe each other one at most limit.
 func (l *Lab) Join(oneWay time.Duration, limit messages.Credits) error {
 	for _, from := range l.Sites {
 		from.reserve = limit
@@ -112,7 +112,7 @@ func (s *Site) linkCreds(to *Site) (string, error) {
 	return file, os.WriteFile(file, creds, 0o600)
 }
 
-// linkPort returns the port of the link to a host of another site, at the border of the connecting site.
+// linkPort returns the port, at the border of the connecting site, of the link to a host.
 func linkPort(to *Site, h *Host) int { return 20_000 + to.number*(maxHosts+1) + h.number }
 
 // Cut disconnects a site from all others: its links carry nothing until Heal is called.
@@ -140,7 +140,7 @@ func (l *Lab) Memory() (sum int64) {
 }
 
 // Close stops all hosts and ends their remaining processes. The directory stays. Hosts that stop at the same time
-// cannot hand over their leadership. They may log this, which is no error here.
+// cannot hand over their leadership, which is no error here.
 func (l *Lab) Close() error {
 	var running []*Host
 	for _, s := range l.Sites {

@@ -68,8 +68,8 @@ func read(t *testing.T, s *Site, file string) (c embedded.Config) {
 	return c
 }
 
-// Every site of a federation has the others as peers. It must connect to earlier sites over links at its own border,
-// and accept connections from later sites.
+// Every site has the others as peers. It must connect to earlier sites over links at its own border, and accept
+// connections from later sites.
 func TestJoinedSitesAreConfigured(t *testing.T) {
 	l := newLab(t, "west", "east", "north")
 	if err := l.Join(time.Millisecond, 7*messages.Credit); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// namespaces has a network namespace for each host. They are inside the lab's own namespaces (see [Enter]), so nobody
-// else sees their names, and nothing must be removed.
+// namespaces has a network namespace for each host, inside the lab's own namespaces (see [Enter]). So nobody else sees
+// their names, and nothing must be removed.
 type namespaces struct {
 	dir     string // directory for the files of the hosts' namespaces
 	bridges map[int]bool

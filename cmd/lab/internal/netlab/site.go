@@ -28,8 +28,8 @@ type Plan struct {
 	Grant messages.Credits
 	// Lease is the lease in the site's configuration.
 	Lease time.Duration
-	// Disk is the size of each rack's own disk in bytes. Racks have none if it is 0, or if the machine does not allow
-	// such disks (see Host.HasDisk).
+	// Disk is the size of each rack's own disk in bytes. 0 means no disks of their own. The machine may not allow them
+	// (see Host.HasDisk).
 	Disk int64
 	// TLS makes clients and peers use TLS. The site's own authority signs their certificates.
 	TLS bool
@@ -164,8 +164,8 @@ func (s *Site) Start(ctx context.Context) error {
 // Connect connects a user or the operator to any server of the site that answers.
 func (s *Site) Connect(name messages.Name) (bus.Bus, error) { return s.connect(name, s.URL()) }
 
-// ConnectAt connects a user or the operator to the server of a rack, which tells the client the other servers'
-// addresses.
+// ConnectAt connects a user or the operator to the server of a rack. The server tells the client the addresses of the
+// others.
 func (s *Site) ConnectAt(name messages.Name, h *Host) (bus.Bus, error) {
 	return s.connect(name, s.urlOf(h))
 }
@@ -253,7 +253,7 @@ func (s *Site) AwaitBack(ctx context.Context, operator bus.Bus, h *Host, since t
 	})
 }
 
-// awaitNodes reads the time since which each node is up, again and again, until enough returns nil for these times.
+// awaitNodes reads the times since which the nodes are up, until enough returns nil for them.
 func (s *Site) awaitNodes(ctx context.Context, operator bus.Bus, enough func(map[messages.Name]messages.Time) error) error {
 	return Until(ctx, func(ctx context.Context) error {
 		reply, err := bus.Call[market.NodesReply](ctx, operator, messages.Subject(s.Name, messages.Auctioneer, messages.VerbNodes, Operator), messages.Empty{})

@@ -23,8 +23,8 @@ func (s *Site) scheme() string {
 	return "nats"
 }
 
-// certify issues certificates for the racks of a site with TLS. Each is valid for its rack's address, and for the
-// borders of all sites, where links to the rack begin.
+// certify issues certificates for the racks of a site with TLS. A certificate is valid for its rack's address and the
+// borders of all sites, where links begin.
 func (s *Site) certify() error {
 	if !s.plan.TLS {
 		return nil

@@ -139,8 +139,8 @@ func confirmAccount(ctx context.Context, a *cli.App, s *cli.Session, name messag
 	return a.Confirm(ctx, "There is no account "+name+" yet. Open it?", "there is no account "+name+" yet: check the name, or open it with --yes")
 }
 
-// askKeyed sends a request with a key to the bank, which carries out a key only once. If the outcome is unknown,
-// askKeyed tells the user how to repeat the request.
+// askKeyed sends a request with a key to the bank. If the outcome is unknown, it tells the user how to repeat the
+// request. The bank carries out a key only once.
 func askKeyed[Reply any](ctx context.Context, a *cli.App, s *cli.Session, verb, key, what string, request any, words func(*cli.Page, Reply)) error {
 	reply, err := cli.CallKeyed[Reply](ctx, s, messages.Bank, verb, request)
 	if err != nil && messages.KindOf(err).Retriable() {

@@ -64,8 +64,7 @@ func TestAccountViews(t *testing.T) {
 	})
 }
 
-// TestPredict checks that the command predict shows the balance after the job. The account is the one that the
-// auctioneer names in its answer to a dry run.
+// The command predict shows the account's balance after the job. The dry run says which account pays.
 func TestPredict(t *testing.T) {
 	s := clienttest.New(t, commands, submit.Commands)
 	clienttest.Answer(s, messages.Auctioneer, messages.VerbSubmit, func(r job.SubmitRequest) (job.SubmitReply, error) {
@@ -193,7 +192,7 @@ func TestOperatorsAreNamed(t *testing.T) {
 	}
 }
 
-// A project may have an owner without an account, but the command must say that the name may be wrong.
+// A project may have an owner without an account. The command must say that the name may be wrong.
 func TestOwnerWithoutAnAccountIsNamed(t *testing.T) {
 	s := newSite(t)
 	clienttest.Answer(s, messages.Bank, money.VerbProject, func(money.ProjectRequest) (money.AccountReply, error) { return fullAccount(), nil })

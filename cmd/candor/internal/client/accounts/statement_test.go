@@ -39,7 +39,7 @@ func ledgerSite(t *testing.T) *clienttest.Site {
 	return s
 }
 
-// The bank learns the job's number after the hold, so the number is in an entry on a later page.
+// The bank learns the job's number after the hold. So the number is in an entry on a later page.
 func TestHoldsAreGivenTheirJobs(t *testing.T) {
 	s := ledgerSite(t)
 	got := s.Run("statement", "climate", "--csv")

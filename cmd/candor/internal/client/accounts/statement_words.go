@@ -46,9 +46,9 @@ func quickly(s *cli.Session) *cli.Session {
 	return &quick
 }
 
-// eachJob calls do for the auctioneer's jobs, the newest first. It stops at the job number low, or after maxFactPages
-// pages. If the caller may not see the jobs of all users, eachJob sets q.All to false and reads the caller's jobs. It
-// returns whether it read all jobs.
+// eachJob calls do for the auctioneer's jobs, the newest first, down to the job number low. It reads at most
+// maxFactPages pages. If the caller may not see the jobs of all users, eachJob reads the caller's jobs. It returns
+// whether it read all jobs.
 func eachJob(ctx context.Context, s *cli.Session, q *job.JobsRequest, low messages.JobID, do func(*job.JobSummary)) (all bool) {
 	q.Limit = cli.MaxPage
 	for range maxFactPages {
@@ -90,8 +90,8 @@ func bounds(entries []money.Entry) (low, high messages.JobID) {
 	return low, high
 }
 
-// inWords returns a text that says why an entry exists. It leaves out the job's number, which the next column shows. If
-// a payment to another site has no reason of the user, the bank's text ends in a colon, which inWords removes.
+// inWords says why an entry exists, without the job's number, which the next column shows. The bank's text for a
+// payment without a reason ends in a colon. inWords removes the colon.
 func inWords(e money.Entry, facts map[messages.JobID]jobFacts) string {
 	job := facts[e.Job].words()
 	if e.Kind == money.Hold && e.Reason != "" {
@@ -136,7 +136,7 @@ func held(e money.Entry) string {
 	return text
 }
 
-// ofHold returns a phrase that says how many credits of a hold were charged, and how many were given back.
+// ofHold says how many credits of a hold were charged, and how many were given back.
 func ofHold(e money.Entry) string {
 	if e.Change >= 0 && e.Hold == 0 {
 		return "received"

@@ -20,8 +20,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// AddCommands adds the commands about the books to bank, the command that runs a replica. The added commands are
-// clients of the site. The argument usage is a help template with the flags of the connection.
+// AddCommands adds the commands about the books to the command bank. They are clients of the site. The argument usage
+// is a help template with the flags of the connection.
 func AddCommands(a *cli.App, bank *cobra.Command, usage string) {
 	bank.AddGroup(&cobra.Group{ID: "books", Title: "Its books:"})
 	for _, c := range []*cobra.Command{exportCommand(a), verifyCommand(a), signCommand(a)} {
@@ -77,8 +77,8 @@ type liveJournal struct {
 
 func (j *liveJournal) site() messages.Name { return j.session.Site }
 
-// Reads all pages and calls f for every record. It asks for the balances together with the last page: only balances and
-// records of one answer can be compared.
+// Reads all pages and calls f for every record. Only balances and records of one answer can be compared, so the last
+// page also brings the balances.
 func (j *liveJournal) each(ctx context.Context, f func(uint64, []byte) error) error {
 	r := money.JournalRequest{}
 	for {

@@ -75,9 +75,9 @@ func (p *proven) signed(role identity.Role, name messages.Name, verb string, req
 	return &messages.SignedRequest{Proof: signature, Payload: payload}
 }
 
-// TestVerifyFindsATheft adds a payment from alice to bob to the files of a replica, as if an operator had asked for it.
-// But bob, who is no operator, signed the request. The verification must fail; with --quick, it must say that nothing
-// proves who asked. The page on books shows the same texts.
+// A forged record pays bob from alice's account, as if an operator had asked for it. The request is signed by bob, who
+// is no operator. The verification must fail; with --quick, it must say that nothing proves who asked. The page on
+// books shows the same texts.
 func TestVerifyFindsATheft(t *testing.T) {
 	page, err := os.ReadFile("../../../../../deploy/docs/books.md")
 	if err != nil {

@@ -132,8 +132,8 @@ func verifyBooks(ctx context.Context, a *cli.App, source journalSource, quick bo
 	return a.Show(v.result, func(p *cli.Page) { writeVerified(p, v.result) })
 }
 
-// scratchStore returns a store for the journal that a check rebuilds, and a function that removes the store. The store
-// is on disk because a journal may be too long for memory.
+// scratchStore returns a store on disk for the rebuilt journal, and a function that removes the store. A journal may be
+// too long for memory.
 func scratchStore() (ledger.Store, func(), error) {
 	dir, err := os.MkdirTemp("", "candor-verify-")
 	if err != nil {
@@ -165,7 +165,7 @@ func trustedKey(a *cli.App) string {
 	return key
 }
 
-// keysBeside returns the keys directory of the site that the history belongs to, or of the site on this machine, or "".
+// keysBeside returns the keys directory of the history's site, or of the site on this machine, or "".
 func keysBeside(a *cli.App, history string) string {
 	dir := filepath.Join(a.StateDir(), "keys")
 	if history != "" {
@@ -180,8 +180,8 @@ func keysBeside(a *cli.App, history string) string {
 	return dir
 }
 
-// proofRoot returns the key that all proofs must lead to. The key comes from a keys directory. Without a directory, it
-// is the public key of the site that issued the user's credentials. Without credentials, the result is nil.
+// proofRoot returns the key that all proofs must lead to: from the keys directory, or else the public key of the site
+// that issued the user's credentials. Without both, it returns nil.
 func proofRoot(a *cli.App, keys string) (*ledger.Root, error) {
 	if keys != "" {
 		authority, err := identity.Open(keys)
@@ -244,7 +244,7 @@ func (v *verification) run(ctx context.Context, source journalSource) error {
 	return v.compare(&live.last)
 }
 
-// checkpoint checks the signed checkpoint for the records added so far, if there is one for this number of records.
+// checkpoint checks the signed checkpoint for the present number of records, if there is one.
 func (v *verification) checkpoint() error {
 	if len(v.checkpoints) == 0 || v.checkpoints[0].Records != v.verifier.Count() {
 		return nil

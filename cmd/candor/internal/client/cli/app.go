@@ -1,6 +1,6 @@
 // Package cli has what every group of commands needs: the process's environment ([App]), the connection to a site
-// ([Session], [Call]), the output ([Page]), the reading of times and names, and errors with their exit codes. Commands
-// reach the process only through an App.
+// ([Session], [Call]), the output ([Page]), and errors with their exit codes. Commands reach the process only through
+// an App.
 package cli
 
 import (
@@ -34,7 +34,7 @@ type App struct {
 	// Pause waits between two readings of something that changes. It returns early, with ctx's error, when ctx ends.
 	Pause   func(ctx context.Context, d time.Duration) error
 	Connect func(Target) (bus.Bus, error)
-	// Width returns the width of the terminal that an output goes to, in columns, or 0 if the output is no terminal.
+	// Width returns the width of an output in columns, or 0 if the output is no terminal.
 	Width func(w io.Writer) int
 
 	// Interrupted is a context. When it ends, reads from Input fail. If it is nil, nothing stops these reads.
@@ -78,8 +78,8 @@ func until(ctx context.Context, in io.Reader) io.Reader {
 }
 
 // HeedOutput makes the App keep the first error of a write to Out. The returned function gives this error at the end of
-// the command. Commands print without a check for errors, so a full disk would otherwise go unnoticed. For a terminal,
-// HeedOutput does nothing.
+// the command. Without it, a full disk would go unnoticed, because commands print without a check for errors. For a
+// terminal, HeedOutput does nothing.
 func (a *App) HeedOutput() (lost func() error) {
 	if terminal.IsTerminal(a.Out) {
 		return func() error { return nil }
@@ -144,8 +144,8 @@ func (a *App) Show(reply any, words func(*Page)) error {
 	return a.print(p)
 }
 
-// Prints a page. If the user asked only for names or columns, it prints only these. Without a table, the text of such a
-// page goes to standard error, for example a note that the list is empty.
+// Prints a page, or only the names or columns that the user asked for. Then a page without a table goes to standard
+// error.
 func (a *App) print(p *Page) error {
 	if err := p.check(); err != nil {
 		return err
@@ -240,7 +240,7 @@ func (a *App) OnlineAs(operator func() bool, do Action) func(*cobra.Command, []s
 	}
 }
 
-// Asking returns the RunE of a command that sends an actor of the site an empty request and shows the answer.
+// Asking returns the RunE of a command that sends an empty request to an actor and shows the answer.
 func Asking[Reply any](a *App, as func(Action) runE, actor, verb string, words func(*Page, Reply)) runE {
 	return as(func(ctx context.Context, s *Session, _ []string) error {
 		return Ask(ctx, a, s, actor, verb, messages.Empty{}, words)

@@ -93,9 +93,8 @@ func (a *App) StateDir() string {
 	return DefaultState(a.Getenv)
 }
 
-// DefaultState returns the state directory to use if none is named. Site and users compute the same directory. Without
-// HOME, it is still in the user's home directory. It is never where other users can write, such as /tmp, and never the
-// working directory.
+// DefaultState returns the state directory to use if none is named. Site and users compute the same directory. It is
+// never where other users can write, such as /tmp, and never the working directory.
 func DefaultState(getenv func(string) string) string {
 	if dir := getenv("XDG_STATE_HOME"); dir != "" {
 		return filepath.Join(dir, "candor")
@@ -132,8 +131,8 @@ func readSiteFile(state string) (site siteFile, err error) {
 }
 
 // Resolve decides where to connect. Flags win over the environment, and the environment over the file of "candor up".
-// Without this file, values come from [MachineFile], and credentials from a door of the machine (see package door). At
-// the site of this machine, a command for operators needs an account from a flag or the environment.
+// Without this file, [MachineFile] has the values, and a door of the machine has the credentials. At the site of this
+// machine, a command for operators needs an account from a flag or the environment.
 func (a *App) Resolve(asOperator bool) (Target, error) {
 	state, local, err := a.LocalSite()
 	if err != nil {
@@ -290,9 +289,8 @@ func ConnectNATS(t Target) (bus.Bus, error) {
 	return bus.Connect(c)
 }
 
-// principal returns a function that gives the credentials. The first call gives those that were read before. Later
-// calls read the file again, because it may have been renewed. Credentials from a door are used until one minute before
-// they expire. Then the function asks the door for new ones.
+// principal returns a function that gives the credentials. After the first call it reads the file again, because the
+// file may have been renewed. One minute before credentials from a door expire, it asks the door for new ones.
 func (t *Target) principal() func() (token, seed string, err error) {
 	var mu sync.Mutex
 	held, until := t.held, t.until
@@ -342,7 +340,7 @@ func unreachable(t Target, err error) error {
 // repeatAfter is the wait before a request with a key is sent again.
 const repeatAfter = 50 * time.Millisecond
 
-// CallKeyed does what Call does, for a request with a key. If the outcome is unknown, it sends the request again: the
+// CallKeyed does what Call does, for a request with a key. If the outcome is unknown, it sends the request again. The
 // site carries out a key only once.
 func CallKeyed[Reply any](ctx context.Context, s *Session, actor, verb string, request any) (Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)

@@ -119,7 +119,7 @@ func TestOverNATS(t *testing.T) {
 	}
 }
 
-// If the server does not serve the named site, the error must name the server's site and the flag --at.
+// The error must name the site that the server serves, and the flag --at.
 func TestASiteThatTheServerDoesNotServe(t *testing.T) {
 	s := newSite(t)
 	s.Write("state/site.json", `{"site":"west","server":"nats://127.0.0.1:1","default_account":"alice"}`)
@@ -138,8 +138,7 @@ func TestASiteThatRefusesOrDoesNotAnswer(t *testing.T) {
 	silent.Run("jobs", "--creds", silent.Path("alice.creds")).Expect(t, cli.CodeUsage, "", "credentials")
 }
 
-// With a wrong certificate authority, the error must say that the certificate is not accepted, not that the site does
-// not answer.
+// The error must say that the certificate is not accepted, not that the site does not answer.
 func TestAWrongAuthorityIsNoSiteThatIsAway(t *testing.T) {
 	own, other, now := t.TempDir(), t.TempDir(), time.Now()
 	authority, err := certificate.Create(own, "west", now)

@@ -11,8 +11,7 @@ import (
 // hint says the usual cause of an empty value.
 const hint = "the value is empty: set the shell variable that gives it"
 
-// RefuseEmpty makes flags refuse empty values, which would usually mean the same as no flag. If a script never sets I,
-// then --task "$I" would select all tasks.
+// RefuseEmpty makes flags refuse empty values. Without it, --task "$I" would select all tasks if I is not set.
 func RefuseEmpty(flags *pflag.FlagSet) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		switch f.Value.Type() {

@@ -147,8 +147,8 @@ func UsageErrors(cmd *cobra.Command) {
 	wrapArguments(cmd)
 }
 
-// wrapArguments makes every command below cmd check its arguments: no argument may be empty, and their number must
-// match the usage line. A command that only groups others lists them, and exits with the code for wrong usage.
+// wrapArguments makes every command below cmd check its arguments: none may be empty, and their number must match the
+// usage line. A command that only groups others lists them, with the exit code for wrong usage.
 func wrapArguments(cmd *cobra.Command) {
 	if cmd.HasSubCommands() && !cmd.Runnable() {
 		cmd.Args, cmd.RunE = cobra.ArbitraryArgs, OneOf
@@ -196,8 +196,8 @@ func rewordCount(err error) string {
 	return verb + " " + spelling.Number(n, "argument", "arguments") + ", not " + m[3]
 }
 
-// byUsage returns a check of the number of arguments that a usage line allows, such as "account [NAME]" or "cancel
-// NUMBER...". A usage line has required or optional arguments, not both, unless the last one may be repeated.
+// byUsage returns a check for the number of arguments in a usage line, such as "account [NAME]" or "cancel NUMBER...".
+// A line has required or optional arguments, not both, unless the last one may be repeated.
 func byUsage(use string) cobra.PositionalArgs {
 	required, optional := 0, 0
 	for _, word := range strings.Fields(use)[1:] {

@@ -48,8 +48,8 @@ func (l *Loan) Target() Target {
 		held: &proof.Principal{Token: l.Claim, Seed: l.Seed}, until: l.Expires.Std()}
 }
 
-// readMachine reads the machine's file. It returns the zero value if the file is missing or the user may not read it.
-// On a host of the site, the directory may be closed to users because it has the site's keys.
+// readMachine reads the machine's file, or returns the zero value if the user cannot read it. On a host of the site,
+// the directory may be closed to users, because it has the site's keys.
 func (a *App) readMachine() (m machine, err error) {
 	path := cmp.Or(a.Getenv("CANDOR_CLIENT"), MachineFile)
 	text, err := os.ReadFile(path)
@@ -105,8 +105,8 @@ func (a *App) loanOf(door string) (Loan, *relay, error) {
 // doorWithin is the longest time to wait for a door's answer.
 const doorWithin = 15 * time.Second
 
-// borrow asks a door for the credentials of the process's user. The kernel tells the door who asks. If the door relays
-// requests, the connection to it stays open.
+// borrow asks a door for the credentials of this process's user. The kernel tells the door who asks. The connection
+// stays open if the door relays requests.
 func borrow(socket string) (l Loan, r *relay, err error) {
 	c, err := net.DialTimeout("unix", socket, doorWithin)
 	if err != nil {

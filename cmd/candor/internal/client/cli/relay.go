@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Relayed is a request that a door sends to the site for a user, through an open connection of the user's account.
-// After the door has sent its [Loan], the connection to the door carries requests and answers, one after another.
+// Relayed is a request that a door sends to the site for a user. After the door has sent its [Loan], the user's
+// connection carries requests and answers, one after another.
 type Relayed struct {
 	Subject string            `json:"subject"`
 	Payload []byte            `json:"payload"`
@@ -27,9 +27,8 @@ type RelayAnswer struct {
 	Direct bool            `json:"direct,omitempty"`
 }
 
-// These are limits of one connection to a door: the number of requests, the size of a request as JSON in bytes, and the
-// time without a request before the door closes it. A command that needs more connects to the site directly. It runs so
-// long that connecting does not matter.
+// These are limits of one connection to a door: the number of requests, the bytes of a request as JSON, and the time
+// without a request. A command that needs more connects to the site directly.
 const (
 	RelayRequests = 16
 	RelayBytes    = 512 << 10
@@ -69,8 +68,8 @@ func (b *relayBus) Request(ctx context.Context, subject string, payload []byte) 
 	return d.Request(ctx, subject, payload)
 }
 
-// ask sends a request through the door. If the request gets no answer, ask stops using the door, so the next attempt
-// goes directly to the site.
+// ask sends a request through the door. Without an answer, ask stops using the door, and the next attempt goes to the
+// site.
 func (b *relayBus) ask(ctx context.Context, subject string, payload []byte) RelayAnswer {
 	if !b.relaying.TryLock() {
 		return RelayAnswer{Direct: true} // another request is on its way

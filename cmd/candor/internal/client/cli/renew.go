@@ -20,9 +20,8 @@ import (
 // renewWithin is the longest time that a command waits for the renewal of its credentials.
 const renewWithin = 2 * time.Second
 
-// validity returns when credentials were issued and when they expire. It returns zero times if a door gave the
-// credentials, or if the file cannot be read: connecting then reports the reason. For expired credentials it returns an
-// error that says what to do.
+// validity returns when credentials were issued and when they expire. It returns zero times for credentials from a
+// door, and for a file that cannot be read. Expired credentials are an error that says what to do.
 func (a *App) validity(t *Target) (issued, expires time.Time, err error) {
 	if t.door != "" {
 		return issued, expires, nil

@@ -11,8 +11,8 @@ import (
 // layouts are the accepted formats of a time. Formats without a zone use the user's zone.
 var layouts = []string{time.RFC3339Nano, "2006-01-02", "2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02 15:04:05"}
 
-// Instant reads a point in time: a date or time in the local zone, RFC 3339, a span before now such as 24h or "7 days
-// ago", now, today or yesterday.
+// Instant reads a point in time: a local date or time, RFC 3339, a span before now (24h, "7 days ago"), now, today or
+// yesterday.
 func (a *App) Instant(flag, text string) (messages.Time, error) {
 	if text == "" {
 		return 0, nil

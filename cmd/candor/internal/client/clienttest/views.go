@@ -33,8 +33,8 @@ func CheckViews(t *testing.T, newSite func(*testing.T) *Site, views map[string]V
 	}
 }
 
-// checkFits checks the output on terminals of 80 and 200 columns: no line may be wider. Nothing may be cut if there is
-// room, if there is no terminal, or if the user asks for everything.
+// checkFits checks that no line is wider than terminals of 80 and 200 columns. Nothing may be cut if there is room, if
+// there is no terminal, or if the user asks for everything.
 func checkFits(t *testing.T, s *Site, line []string, full Result) {
 	t.Helper()
 	for _, s.Width = range []int{80, 200} {

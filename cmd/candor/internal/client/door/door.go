@@ -30,9 +30,8 @@ const (
 	leastUser = 1000
 	// lasts is the shortest remaining validity of credentials that the door gives. Others are replaced first.
 	lasts = 45 * time.Minute
-	// answersWithin is the longest time of an answer. Then the door closes the connection. At most mostAtOnce
-	// connections, and mostOfUser of one user, can wait for credentials at the same time. The same limits hold,
-	// separately, for connections that carry requests.
+	// answersWithin is the longest time of an answer. At most mostAtOnce connections, and mostOfUser of one user, can
+	// wait for credentials at the same time. The same limits hold for connections that carry requests.
 	answersWithin = 10 * time.Second
 	mostAtOnce    = 64
 	mostOfUser    = 8
@@ -98,8 +97,8 @@ type places struct {
 	of  map[uint32]int // by user number
 }
 
-// take reserves one of mostAtOnce places for a connection of a user. It returns false if no place is free. One user
-// gets at most mostOfUser places, and so cannot take all places.
+// take reserves a place for a connection of a user. It returns false if no place is free, or if the user has mostOfUser
+// places, because one user must not take all.
 func (p *places) take(uid uint32) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

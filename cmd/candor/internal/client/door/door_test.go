@@ -126,9 +126,8 @@ func west(t *testing.T, state string) *embedded.Site {
 	return s
 }
 
-// A user without a file of credentials must be able to submit as the account with the user's name, and as no other
-// account. The door must refuse operators and services. A user who keeps many connections open must not keep others
-// out.
+// A user without a file of credentials can submit only as the account with the user's name. The door must refuse
+// operators and services. A user who keeps many connections open must not keep others out.
 func TestADoorGivesUsersTheirCredentials(t *testing.T) {
 	m, state := newMachine(t), t.TempDir()
 	s := west(t, state)

@@ -39,8 +39,8 @@ type line struct {
 	rest    *time.Timer
 }
 
-// take returns the connection of a loan's account, or nil if there are already mostLines connections. It replaces a
-// connection with an earlier loan, because the earlier credentials expire sooner.
+// take returns the connection of a loan's account, or nil if there are already mostLines connections. An earlier loan
+// expires sooner, so its connection is replaced.
 func (l *lines) take(loan cli.Loan) *line {
 	l.mu.Lock()
 	defer l.mu.Unlock()

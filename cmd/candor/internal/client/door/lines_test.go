@@ -49,8 +49,8 @@ func forward(t *testing.T, url string) *forwarder {
 	return f
 }
 
-// The commands of a user go through one connection that the door keeps. After the first command, they must work
-// although the site takes no new connection. Another user has another connection.
+// After the first command of a user, commands must work although the site takes no new connection. Another user has
+// another connection.
 func TestADoorKeepsAConnection(t *testing.T) {
 	m, state := newMachine(t), t.TempDir()
 	s := west(t, state)
@@ -103,7 +103,7 @@ func (u *user) asks(subject string) (a cli.RelayAnswer, err error) {
 	return a, err
 }
 
-// A hostile user sends requests in another account's name, for other parts of the site, too many, too large, or none.
+// A hostile user asks in another account's name, for other parts of the site, too often, or for too much.
 func TestADoorCarriesOnlyTheUsersRequests(t *testing.T) {
 	m, state := newMachine(t), t.TempDir()
 	s := west(t, state)

@@ -11,8 +11,8 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// allocation has the requests of a script that starts several ranks (processes) with srun or mpirun. The script runs
-// once. Each task gets the resources for all ranks of its node.
+// allocation has the requests of a script that starts several ranks (processes) with srun or mpirun. Each task gets the
+// resources for all ranks of its node.
 type allocation struct {
 	nodes, ranks, perNode int // 0 means the script does not say it
 	most                  int // largest number of nodes; 0 means the same as nodes
@@ -198,8 +198,8 @@ func (job *Job) allocationVariables() [][2]string {
 	return values
 }
 
-// sizeVariables returns environment variables with the numbers of nodes, ranks and processors. The arguments list and
-// cpus are the nodes, and the processors of each node, as text for a shell.
+// sizeVariables returns variables with the numbers of nodes, ranks and processors. The argument list has the nodes, and
+// cpus has the processors of each node, as text for a shell.
 func (job *Job) sizeVariables(list, cpus string) [][2]string {
 	counts := job.allocation.perNodeCounts()
 	ranks, nodes := strconv.Itoa(job.Ranks()), strconv.Itoa(len(counts))
@@ -228,8 +228,8 @@ func RanksOf(script string) (ranks int) {
 }
 
 // freeThreads returns a shell command that removes the site's thread counts where the kernel limits the script to its
-// processors. The script may then use all of them, and its ranks get counts of their own. The result is "" for a script
-// with one rank, for a script of another system, and for a job that sets both variables.
+// processors. The script may then use all of them. The result is "" for a script with one rank or of another system,
+// and for a job that sets both variables.
 func (job *Job) freeThreads() string {
 	if job.Ranks() == 1 || job.system != "" {
 		return ""

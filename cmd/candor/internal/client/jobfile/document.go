@@ -113,14 +113,14 @@ type Job struct {
 	Inputs []Input
 	// Here means that the job names no directory, and runs in the directory where it is submitted.
 	Here bool
-	// Stdout and Stderr are patterns for the names of output files; "" means that the output goes to the log. Stdin is
-	// the pattern of a file that the tasks read; "" means that they read nothing.
+	// Stdout and Stderr are patterns for the names of output files; "" means the log. Stdin is the pattern of a file
+	// that the tasks read; "" means none.
 	Stdin, Stdout, Stderr string
 	Append                bool // output is added to the files; they are not emptied first
 	// Usual has the patterns for standard output and standard error without an option. "" means sbatch's usual name.
 	Usual [2]string
-	// inDirectory has a file name for each path in Usual, for the case that the path is a directory when the task
-	// starts. "" means that the path cannot be a directory.
+	// inDirectory has a file name for each path in Usual. It counts if the path is a directory when the task starts. ""
+	// means that the path is no directory.
 	inDirectory [2]string
 	// system is PBS or Grid Engine for a script with their directives, otherwise "".
 	system string
@@ -134,8 +134,8 @@ type Job struct {
 	Host string
 	// Path is the path of the script's file; "" means the script is not in a file.
 	Path string
-	// Commands is the directory where the user's PATH has candor's srun, or "". A script finds srun there if its own
-	// PATH has none, as with "#!/bin/bash -l" or --export=NONE.
+	// Commands is the directory in the user's PATH that has candor's srun, or "". A script whose own PATH has no srun
+	// uses it.
 	Commands string
 	// Warnings are sentences about ignored options.
 	Warnings []string
@@ -267,7 +267,7 @@ func (s *stage) spec() job.Stage {
 }
 
 // Locate returns the line of the document that a message is about, or "". The message begins with the path of a field
-// ("stages[0].tasks: …"). If the document lacks the field, Locate uses the nearest enclosing field.
+// ("stages[0].tasks: …"). For a missing field, it is the line of the nearest enclosing field.
 func (j *Job) Locate(message string) string {
 	field, _, ok := strings.Cut(message, ":")
 	if !ok || j.source == nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// An array whose elements need several nodes is not one job, because a stage has only one gang (tasks that start
-// together). Each element is a job of its own. Two labels mark the elements of one array. The number of the array is
-// the number of its first job, as under Slurm.
+// A stage has only one gang (tasks that start together). So an array whose elements need several nodes becomes one job
+// for each element. Two labels mark the elements. The number of the array is the number of its first job, as under
+// Slurm.
 const (
 	arrayLabel = "slurm-array" // number of the array; the first job does not know its number yet, and has firstOfArray
 	indexLabel = "slurm-index"
@@ -18,8 +18,7 @@ const (
 	firstOfArray = "first"
 )
 
-// MaxElements is the largest number of elements of an array of jobs on several nodes. A job can wait for this many
-// jobs, and so for the whole array.
+// MaxElements is the largest number of elements of an array of jobs on several nodes. A job can wait for no more jobs.
 const MaxElements = job.MaxDependencies
 
 // split is an array of jobs on several nodes.
@@ -33,7 +32,7 @@ type split struct {
 	first   messages.JobID // 0 means this job is the first
 }
 
-// Splits returns the indices of an array whose elements become jobs of their own, and nil for every other job.
+// Splits returns the indices of an array whose elements become jobs of their own. For every other job it returns nil.
 func (job *Job) Splits() job.Array {
 	if job.split.element {
 		return nil
@@ -52,8 +51,8 @@ func (job *Job) splitArray() error {
 	return nil
 }
 
-// Element returns the job for the next element of an array. [Job.Splits] must not return nil. The list earlier has the
-// job numbers of all elements before it. Each element gets an equal part of the array's budget.
+// Element returns the job for the next element of an array, with an equal part of the array's budget. [Job.Splits] must
+// not return nil. The list earlier has the job numbers of all elements before it.
 func (job *Job) Element(earlier []messages.JobID) (*Job, error) {
 	e, n, at := *job, job.split.indices.Count(), len(earlier)
 	e.split.element, e.split.index = true, job.split.indices.At(int64(at))
@@ -83,8 +82,8 @@ func (job *Job) Element(earlier []messages.JobID) (*Job, error) {
 	return &e, nil
 }
 
-// AfterElements makes a job wait until the elements of an array of jobs on several nodes have completed. If the job is
-// such an array too, each element waits only for the element with the same index.
+// AfterElements makes a job wait for the elements of an array of jobs on several nodes. If the job is such an array
+// too, each element waits only for the element with the same index.
 func (job *Job) AfterElements(elements []job.JobSummary) error {
 	pairs := map[int64]messages.JobID{}
 	for i := range elements {
@@ -103,8 +102,8 @@ func (job *Job) AfterElements(elements []job.JobSummary) error {
 	return nil
 }
 
-// ElementOf returns the array and the index of a job, and whether the job is an element of an array of jobs on several
-// nodes.
+// ElementOf returns the array and the index of a job. The boolean result is true for an element of an array of jobs on
+// several nodes.
 func ElementOf(j *job.JobSummary) (array messages.JobID, index int64, is bool) {
 	of, _ := j.Labels.Get(arrayLabel)
 	text, _ := j.Labels.Get(indexLabel)

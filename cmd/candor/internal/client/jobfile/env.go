@@ -9,8 +9,8 @@ import (
 )
 
 // AddEnvironment sets the variables of the user's environment ("K=V" each), as --export=ALL asks. It keeps variables
-// that the job sets. It leaves out variables that describe the submitting process's own task or connection. It returns
-// the names of variables that no task can have: they are too long or not text.
+// that the job sets, and leaves out those of the submitting process's own task or connection. It returns the names of
+// variables that no task can have, because they are too long or not text.
 func (j *Job) AddEnvironment(environment []string) (left []string) {
 	for _, pair := range environment {
 		key, value, _ := strings.Cut(pair, "=")
@@ -46,8 +46,8 @@ func findVariable(e job.Env, name string) (int, bool) {
 	return slices.BinarySearchFunc(e, name, func(v job.Variable, name string) int { return strings.Compare(v.Name, name) })
 }
 
-// AddSafeEnvironment does what AddEnvironment does, but leaves out variables that seem to hold a secret: every replica
-// stores a job's variables in its log. It returns warnings that name these variables.
+// AddSafeEnvironment does what AddEnvironment does, without variables that seem to hold a secret: every replica stores
+// a job's variables in its log. It returns warnings that name these variables.
 func (j *Job) AddSafeEnvironment(environment []string) (warnings []string) {
 	var safe, left []string
 	processors := "" // number of processors of the submitting task; "" outside a task

@@ -243,8 +243,8 @@ func (f *foreign) words() (out []string, err error) {
 }
 
 // files returns the paths of output files that PBS or Grid Engine chooses: usual[0] for standard output, usual[1] for
-// standard error. usual[1] is "" if one file gets both outputs. If a path is a directory, the output goes to the file
-// in it that within names.
+// standard error, or "" if one file gets both. If a path is a directory, the array within has the name of the file in
+// it.
 func (f *foreign) files() (usual, within [2]string) {
 	number := "%A"
 	if f.array != "" {

@@ -58,7 +58,7 @@ func TestFilesOfOtherSystems(t *testing.T) {
 	}
 }
 
-// If an output file has the name of a directory, the file must be in this directory, with its usual name.
+// The file must be in the directory, with its usual name.
 func TestFilesInADirectory(t *testing.T) {
 	for _, line := range []string{"#PBS -o logs -e logs -N a", "#$ -o logs -e logs -N a -cwd"} {
 		dir := t.TempDir()
@@ -108,7 +108,7 @@ func TestOtherSystemsAreRefusedWhereTheyAskForMore(t *testing.T) {
 	}
 }
 
-// Scripts must find their directory, the job's number and the list of nodes in the variables of PBS or Grid Engine.
+// Scripts must find their directory, the job's number and the list of nodes.
 func TestVariablesOfOtherSystems(t *testing.T) {
 	for script, want := range map[string]string{
 		"#PBS -l nodes=2:ppn=2\ncd $PBS_O_WORKDIR && echo $PWD ${PBS_JOBID%%.*} $PBS_NP $PBS_NUM_PPN $OMP_NUM_THREADS $(cat $PBS_NODEFILE)\n": "DIR 7 4 2 5 a a b b",

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// foreignVariables returns a shell command that sets the variables of PBS or Grid Engine, and writes the list of nodes
-// to a file.
+// foreignVariables returns a shell command that sets the variables of PBS or Grid Engine, and writes the file of nodes.
 func (j *Job) foreignVariables(user string) string {
 	counts, stage := j.allocation.perNodeCounts(), &j.Spec.Stages[0]
 	ranks, each := j.Ranks(), strconv.Itoa(counts[0])
@@ -47,7 +46,7 @@ func exportOf(values [][2]string) string {
 	return b.String()
 }
 
-// nodeFile returns a shell command that writes lines for each node to a file, and sets a variable to the file's name.
+// nodeFile returns a shell command that writes lines for each node to a file, and names the file in a variable.
 func nodeFile(variable, line string) string {
 	return fmt.Sprintf(`; export %s="$(mktemp)"; for candor_node in $(echo "${CANDOR_NODES:-$CANDOR_NODE}" | tr , ' '); do %s; done >"$%s"; unset candor_node candor_rank`, variable, line, variable)
 }

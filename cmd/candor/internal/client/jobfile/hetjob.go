@@ -13,8 +13,8 @@ import (
 )
 
 // A heterogeneous job of Slurm has several components with options of their own. A line "#SBATCH hetjob", or a colon on
-// the command line, begins the next component. Each component becomes a stage. All stages start together, and the
-// script runs on the first node of the first one.
+// the command line, begins the next one. Each component becomes a stage, and all stages start together. The script runs
+// on the first node of the first one.
 
 // addComponent returns the options of the next component of a heterogeneous job.
 func (o *Options) addComponent() *Options {

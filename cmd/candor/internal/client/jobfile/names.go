@@ -36,8 +36,7 @@ func (o *Options) nameOptions() {
 			return nil
 		})
 	}
-	// Until Translate is called, a partition means the market of the same name, and an account the project of the same
-	// name.
+	// Until Translate is called, a partition means the market of this name, and an account the project of this name.
 	name("slurm-partition", func(j *Job) []*string { return []*string{&j.Names.Partition, &j.Spec.Market} })
 	name("slurm-account", func(j *Job) []*string { return []*string{&j.Names.Account, &j.Spec.Project} })
 	name("slurm-qos", func(j *Job) []*string { return []*string{&j.Names.QOS} })
@@ -49,7 +48,7 @@ func (o *Options) nameOptions() {
 	name("slurm-cluster", func(j *Job) []*string { return []*string{&j.Names.Cluster} })
 }
 
-// Returns a rule that sets a field to a Candor name, and clears the Slurm name that was given before.
+// Returns a rule that sets a field to a Candor name, and clears the Slurm name.
 func ours(field func(*Job) *string, said func(*Names) *string) rule {
 	set := textOf(field)
 	return func(job *Job, text string) error {
@@ -64,9 +63,8 @@ type Market struct {
 	Market    messages.Name // "" means the first market whose slots are large enough
 }
 
-// Translate replaces the job's Slurm names by their meanings at a site. It returns the markets that the names mean, if
-// any. The function payers returns the accounts that the user may charge; it is called only if the job names an
-// account.
+// Translate replaces the job's Slurm names by their meanings at a site. It returns the markets that the names mean. The
+// function payers returns the accounts that the user may charge.
 func (j *Job) Translate(site messages.Name, reply *market.MarketsReply, payers func() ([]messages.Name, error)) ([]Market, error) {
 	table := reply.Slurm
 	if table == nil {

@@ -21,8 +21,8 @@ var campus = &market.MarketsReply{
 	},
 }
 
-// A name gets its meaning from its own line in the site's table, else from a market, project or site with this name,
-// else from the table's line for all other names.
+// A name means what its own line in the site's table says. Else it means a market, project or site with this name, or
+// what the table's line for all other names says.
 func TestNamesOfSlurmAreTranslated(t *testing.T) {
 	for _, c := range []struct {
 		line    string

@@ -31,8 +31,8 @@ type Options struct {
 	// Mail means that an #SBATCH line asks for e-mail. A site that sends no e-mail leaves the request out.
 	Mail bool
 
-	// Noted has options of sbatch that do not change the job, but that Slurm shows to the job. The key is the long
-	// name, and the value is the last one given.
+	// Noted has options of sbatch that do not change the job, but that Slurm shows to the job: the last value by the
+	// long name.
 	Noted map[string]string
 
 	components []*Options // of a heterogeneous job, after the first one
@@ -246,8 +246,8 @@ func setLabels(job *Job, text string) error {
 	return nil
 }
 
-// setSignal reads [B:]SIGNAL[@SECONDS] as sbatch writes it. B means that only the script gets the signal. C, which
-// sbatch means if B is missing, is for the processes that srun has started.
+// setSignal reads [B:]SIGNAL[@SECONDS] as sbatch writes it. With B only the script gets the signal. With C the
+// processes that srun has started get it, as under sbatch without B.
 func setSignal(job *Job, text string) error {
 	rest, at, timed := strings.Cut(text, "@")
 	var s jobmsg.EarlySignal

@@ -8,8 +8,7 @@ import (
 )
 
 // Files returns the files that a script's prelude opens as standard input, output and error. "" means none or unknown.
-// The function value returns the value of a variable of the task. Files reads the shell command that the method
-// redirection writes.
+// The function value returns the value of a variable of the task.
 func Files(script string, value func(variable string) string) (in, out, errs string) {
 	line, _, found := strings.Cut(script, cannotCreate)
 	at := strings.LastIndex(line, "exec ")
@@ -60,8 +59,8 @@ func PathOf(script string) string {
 // padded matches the shell expression that the method file writes for a number with leading zeros.
 var padded = regexp.MustCompile(`^\$\(printf %0(\d+)d (.*)\)$`)
 
-// expand reads the first word of a shell command, and replaces its variables. The word ends at a space outside of
-// quotes. The result rest is the text after it; ok is false if the word cannot be read.
+// expand reads the first word of a shell command, up to a space outside of quotes, and replaces its variables. The
+// result rest is the text after the word; ok is false if the word cannot be read.
 func expand(text string, value func(string) string) (word, rest string, ok bool) {
 	for text != "" && text[0] != ' ' {
 		end := 0

@@ -65,7 +65,7 @@ func (j *Job) AddPrelude(user string) error {
 const goesOn = " # the script goes on in line "
 
 // withoutPrelude returns a script as it was submitted. A script that submits itself (sbatch $0) submits its copy on the
-// node, which has the earlier job's prelude and arguments.
+// node, which has a prelude.
 func withoutPrelude(script string) string {
 	before, rest, found := strings.Cut(script, goesOn)
 	number, _, _ := strings.Cut(rest, "\n")
@@ -81,8 +81,8 @@ func withoutPrelude(script string) string {
 	return first + strings.Join(lines[n-1:], "")
 }
 
-// loginEnvironment returns a shell command that reads the profiles of a login shell, which define commands such as
-// module. sbatch does this if --export passes on only some variables, or none. Otherwise the result is "".
+// loginEnvironment returns a shell command that reads the profiles of a login shell. They define commands such as
+// module. Like sbatch, it does so only if --export leaves out variables. Otherwise it returns "".
 func (j *Job) loginEnvironment() string {
 	if j.Options == nil || !j.Options.Flags.Changed("export") || slices.Contains(j.Options.Export, "ALL") {
 		return ""
@@ -185,8 +185,7 @@ func (j *Job) shapeVariables() (values [][2]string) {
 // cannotCreate ends a task whose output file cannot be created, with the exit code of sysexits.h. Bash would continue.
 const cannotCreate = " || exit 73"
 
-// redirection returns a shell command that sends output to files and reads input from a file, or "" if the job names no
-// files.
+// redirection returns a shell command that opens the job's files as output and input, or "".
 func (j *Job) redirection(user string) (string, error) {
 	in, err := j.file("--input", j.Stdin, user)
 	if err != nil {
@@ -271,8 +270,8 @@ func (j *Job) file(option, pattern, user string) (string, error) {
 	return word, nil
 }
 
-// placeholder returns the shell text for a letter of a pattern, for use within double quotes, or "" for an unknown
-// letter.
+// placeholder returns the shell text for a letter of a pattern, within double quotes. For an unknown letter it returns
+// "".
 func (j *Job) placeholder(letter byte, user string) string {
 	switch letter {
 	case 'j', 'J':
@@ -302,9 +301,8 @@ func (j *Job) placeholder(letter byte, user string) string {
 // Quote quotes a text so that a shell reads it as one word.
 func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// withPrelude puts a shell command before a script. In a shell script the command is a new line. Any other script is
-// put into a shell script that runs the command first. The last argument is the number of lines that set the script's
-// arguments.
+// withPrelude puts a shell command before a script. A script of another interpreter is put into a shell script. The
+// last argument is the number of lines that set the script's arguments.
 func withPrelude(script, prelude string, arguments int) string {
 	first, rest := "", script
 	if strings.HasPrefix(script, "#!") {

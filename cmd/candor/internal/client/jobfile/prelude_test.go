@@ -48,7 +48,7 @@ func TestUnknownLettersOfAPattern(t *testing.T) {
 	}
 }
 
-// A script whose shell sets its own PATH must find srun in the user's directory, which comes last in PATH.
+// The script's shell sets its own PATH. The script must find srun in the user's directory, which comes last.
 func TestAScriptFindsSrun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "it's here")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -70,8 +70,8 @@ func TestAScriptFindsSrun(t *testing.T) {
 	}
 }
 
-// A script whose --export passes on only some variables, or none, has the environment of a login shell. A variable that
-// is passed on replaces the login shell's.
+// Without all of the user's variables, a script has the environment of a login shell. A variable that is passed on
+// replaces the login shell's variable.
 func TestAScriptWithoutTheUsersVariablesHasThoseOfALogin(t *testing.T) {
 	home := t.TempDir()
 	for name, text := range map[string]string{

@@ -26,8 +26,8 @@ func SplitQsub(words []string) (options, rest []string) {
 	return words[:i], words[i:]
 }
 
-// ForQsub adds the options of qsub's command line to a script, as the last directive. If the script has no directives,
-// the options decide the system: Grid Engine if only it has one of them, otherwise PBS.
+// ForQsub adds the options of qsub's command line to a script, as the last directive. A script without directives is
+// for Grid Engine if only Grid Engine has one of the options, otherwise for PBS.
 func ForQsub(source []byte, options []string) (script []byte, isGridEngine bool, err error) {
 	text := string(source)
 	if !strings.HasPrefix(text, "#!") {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// As sbatch $0 does, the test submits the copy of a script that a task runs. The script's options must be read again,
+// The test submits the copy of a script that a task runs, as sbatch $0 does. The script's options must be read again,
 // and nothing of the earlier job may be left.
 func TestAScriptThatSubmitsItself(t *testing.T) {
 	for _, source := range []string{

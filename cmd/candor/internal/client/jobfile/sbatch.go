@@ -116,8 +116,8 @@ type sbatchOption struct {
 	given                bool
 }
 
-// nextOption removes an option and its value from the words: "--x=v", "--x v", "-xv" or "-x v". The next word is the
-// value of an option with an optional value if it does not look like an option.
+// nextOption removes an option and its value from the words: "--x=v", "--x v", "-xv" or "-x v". If the value is
+// optional, the next word is the value unless it looks like an option.
 func nextOption(words []string) (sbatchOption, []string) {
 	first, rest := words[0], words[1:]
 	opt := sbatchOption{written: first}
@@ -269,8 +269,8 @@ func (o *Options) sayMailType(text string) error {
 	return nil
 }
 
-// sayMail combines --mail-type and --mail-user into our option --notify. If one is missing, or the address is not
-// valid, no e-mail is sent, and sayMail adds the option to the ignored ones.
+// sayMail combines --mail-type and --mail-user into our option --notify. If one is missing or the address is not valid,
+// the option is ignored.
 func (o *Options) sayMail(ignored *[]string) error {
 	switch {
 	case len(o.mailOn) > 0 && o.mailUser != "" && !job.MailAddress(o.mailUser): // sbatch takes any text as an address

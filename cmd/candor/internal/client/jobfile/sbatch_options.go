@@ -20,8 +20,8 @@ const (
 type sbatchRule struct {
 	short byte // one letter; 0 means the option has no short name
 	manner
-	// For a mapped option, text is the name of Candor's option. For a refused option it says what to write instead, and
-	// for a harmless one why nothing is lost.
+	// The meaning of text depends on the manner. Mapped: the name of Candor's option. Refused: what to write instead.
+	// Harmless: why nothing is lost.
 	text string
 	// If alone is true, the option takes no value, or only one after "=".
 	alone bool

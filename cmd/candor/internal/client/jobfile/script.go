@@ -84,8 +84,8 @@ type directives struct {
 	others         string // the complaint about directives of another system; "" means there are none
 }
 
-// checkOthers refuses a script if all its directives are for systems that Candor does not read, because they would be
-// lost. If some are for Candor, it only warns.
+// checkOthers refuses a script if all its directives are for systems that Candor does not read. Otherwise it warns
+// about these directives.
 func (f *directives) checkOthers(job *Job) error {
 	switch {
 	case f.others == "", f.system() != "":
@@ -110,7 +110,7 @@ func (f *directives) system() string {
 	return ""
 }
 
-// Collects a directive of PBS or Grid Engine, and records a complaint about the first line of PBS, Grid Engine or LSF.
+// Collects a directive of PBS or Grid Engine. It also records a complaint about the first line of another system.
 func (f *directives) foreign(line string, number int) {
 	for marker, system := range map[string]string{"#PBS": "PBS", "#$": "Grid Engine", "#BSUB": "LSF"} {
 		rest, ok := cutMarker(line, marker)
@@ -242,8 +242,8 @@ func splitWords(s string, anywhere bool) (words []string, err error) {
 	return words, nil
 }
 
-// withArguments gives a script its arguments. A shell script gets a line "set --" after its first line. Any other
-// script is put into a shell script that runs it with the arguments.
+// withArguments gives a script its arguments: a line "set --" in a shell script. Any other script is put into a shell
+// script.
 func withArguments(script string, arguments []string) string {
 	if len(arguments) == 0 {
 		return script
@@ -284,8 +284,8 @@ var documentKey = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(\{|---|"?(name|project|market|budget|utility|stages|env|dir|class|tasks|command|script|time_limit|attempts|array|max_running|inputs|outputs|begin)"?\s*:(\s|$))`)
 })
 
-// IsScript reports whether a file is a script or a document. A text that begins with "#!" is a script. Otherwise the
-// end of the file's name decides, or else the first lines. If they do not decide, ok is false.
+// IsScript reports whether a file is a script or a document. A script begins with "#!". Otherwise the end of the file's
+// name decides, or else the first lines. If they do not decide, ok is false.
 func IsScript(name string, source []byte) (script, ok bool) {
 	if bytes.HasPrefix(source, []byte("#!")) {
 		return true, true

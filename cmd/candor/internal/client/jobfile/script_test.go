@@ -243,7 +243,7 @@ func TestMemoryOfSbatch(t *testing.T) {
 	}
 }
 
-// A job that a task submits must not get the number of threads that the site set for the task.
+// A job that a task submits must not get the task's number of threads.
 func TestAJobOfAJobHasItsOwnThreads(t *testing.T) {
 	job := &Job{}
 	job.AddSafeEnvironment([]string{"OMP_NUM_THREADS=8", "GOMAXPROCS=3", "CANDOR_CPUS=8", "A=8"})

@@ -72,8 +72,8 @@ func (o *Options) hidden(name string, set rule) {
 	_ = o.Flags.MarkHidden(name)
 }
 
-// setMemory sets the memory of a whole task. It replaces an earlier amount for each processor or GPU: the last option
-// counts, and the command line comes after the script.
+// setMemory sets the memory of a whole task. It replaces an earlier amount for each processor or GPU, because the last
+// option counts.
 func setMemory(job *Job, text string) (err error) {
 	job.relative.perCPU, job.relative.perGPU = 0, 0
 	job.Spec.Stages[0].Memory, err = parseMemory(text)
@@ -167,7 +167,7 @@ func parseGPUs(text string) (n int, kind messages.Name, err error) {
 }
 
 // parseLicenses reads a list of licences such as matlab:2,ansys. As in Slurm, a name alone means one licence, and "="
-// may replace the colon. "" and matlab:0 mean none.
+// means the same as the colon. "" and matlab:0 mean none.
 func parseLicenses(text string) (all jobmsg.Licenses, err error) {
 	if text == "" {
 		return nil, nil

@@ -15,19 +15,18 @@ type asked struct {
 	allocation allocation
 }
 
-// Spreads reports whether the site may choose the number of nodes for a job's ranks. The job must have several ranks,
-// and must not say how many nodes they use or how many ranks each node gets.
+// Spreads reports whether the site may choose the number of nodes for a job's ranks. The job has several ranks, and
+// does not say how they are divided among nodes.
 func (job *Job) Spreads() bool {
 	a, s := &job.asked.allocation, &job.Spec.Stages[0]
 	return a.ranks > 1 && !s.Gang && a.perGPU == 0 && a.perNode == 0 && (a.nodes == 0 || a.most > a.nodes) && a.listed < 2 && job.Spec.AfterEach == 0
 }
 
-// MaySplit reports whether the elements of the job's array may become jobs of their own, because the site may divide
-// their ranks over several nodes.
+// MaySplit reports whether the elements of the job's array may become jobs of their own, on several nodes each.
 func (job *Job) MaySplit() bool { return job.Spec.Stages[0].Array != nil && job.Spreads() }
 
-// NodeCounts returns the numbers of nodes over which a job's ranks can be divided, the smallest first. The argument all
-// is the number of nodes of the site.
+// NodeCounts returns the numbers of nodes that a job's ranks can use, the smallest first. The argument all is the
+// number of nodes of the site.
 func (job *Job) NodeCounts(all int) iter.Seq[int] {
 	a := &job.asked.allocation
 	if a.most > 0 {

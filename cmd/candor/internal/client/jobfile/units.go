@@ -21,8 +21,8 @@ var slurmTime = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:(\d{1,4})-)?(\d{1,6})(?::(\d{1,6}))?(?::(\d{1,6}))?$`)
 })
 
-// ParseTime reads a time limit: with units ("1h30m", "90s"), or in the forms of sbatch, where a number alone means
-// minutes. 0 and UNLIMITED mean the market's limit.
+// ParseTime reads a time limit: with units ("1h30m", "90s"), or in the forms of sbatch, where a number means minutes. 0
+// and UNLIMITED mean the market's limit.
 func ParseTime(s string) (messages.Duration, error) {
 	if strings.EqualFold(s, "UNLIMITED") || strings.EqualFold(s, "INFINITE") {
 		return 0, nil

@@ -109,7 +109,7 @@ func patterns(r *logReader) string {
 }
 
 // unlisted returns an error if the depot, the site's store of files, lacks a task's list of output files. Each task
-// that ends well leaves a list, so a missing list was lost or was removed as too old.
+// that ends well leaves a list, so the list was lost or was too old.
 func unlisted(r *logReader, all []job.TaskOutputs) error {
 	want := 0
 	for i, stage := range r.job.Stages {

@@ -12,8 +12,8 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// These are the first and the longest pause between two requests for a job's state. Pauses are short at first, for
-// short jobs, and grow to one second.
+// These are the first and the longest pause between two requests for a job's state. The pauses are short at first, for
+// short jobs.
 const (
 	firstPause = 50 * time.Millisecond
 	lastPause  = time.Second
@@ -52,8 +52,8 @@ func ExitCode(job jobmsg.JobSummary) int {
 	return cli.CodeFailed
 }
 
-// follow shows a job's progress on standard error until the job has ended. If the site does not answer, it asks again,
-// because the job may still run.
+// follow shows a job's progress on standard error until the job has ended. It asks again if the site does not answer:
+// the job may still run.
 func follow(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID) (jobmsg.JobDetail, error) {
 	show := newProgress(a)
 	defer show.done()

@@ -47,8 +47,8 @@ func writeAllEnded(p *cli.Page, all []job.JobSummary) {
 	p.Printf("%s of %s completed, %s charged\n", terminal.Count(len(all)-others), terminal.Plural(len(all), "job"), cli.Credits(charged))
 }
 
-// firstLook is the first pause between two requests for the ended jobs. Each pause is an eighth longer than the one
-// before. So the end of the last job is noticed with a delay of at most one ninth of the whole wait.
+// firstLook is the first pause between two requests for the ended jobs. Each pause is an eighth longer than the pause
+// before. So the delay at the end is at most one ninth of the whole wait.
 const firstLook = 5 * time.Millisecond
 
 func nextLook(d time.Duration) time.Duration { return min(d+d/8, lastPause) }
@@ -90,8 +90,8 @@ func followAll(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.J
 	}
 }
 
-// lookAtEnded asks for as many jobs of ids as one request allows, and returns those that have ended. If sure is true,
-// it checks that the site still knows the others.
+// lookAtEnded asks for as many jobs of ids as one request allows, and returns the ended ones. If sure is true, the site
+// must still know the others.
 func lookAtEnded(ctx context.Context, s *cli.Session, ids []messages.JobID, sure bool) ([]job.JobSummary, error) {
 	r := job.JobsRequest{Jobs: ids[:min(len(ids), job.MaxListed)], Limit: job.MaxListed}
 	if !sure {

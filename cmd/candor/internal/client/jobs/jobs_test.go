@@ -39,8 +39,8 @@ func someWhatIf() market.WhatIfReply {
 	return market.WhatIfReply{Job: 104, Term: market.TermBudget, Now: outcome(10, 1./3, 0.0312), Then: outcome(40, 0.5, 0.0587)}
 }
 
-// On a terminal of 80 columns, long names must not displace more important columns, and a task keeps its index. A long
-// value continues on the next line.
+// On 80 columns, long names must not displace more important columns. A task keeps its index, and a long value
+// continues on the next line.
 func TestLongNamesLeaveRoom(t *testing.T) {
 	s := newSite(t)
 	tasks := someTasks()
@@ -119,8 +119,8 @@ func awayJob() jobmsg.JobDetail {
 		Stages: []jobmsg.StageStatus{{Name: "main", Class: "cpu", Tasks: 2, Running: 1}}}
 }
 
-// A job from another site runs an earlier job again. The output must name that site with the earlier job's number,
-// because another job here may have the same number.
+// A visiting job runs an earlier job again. The output must name the other site with the earlier job's number: here
+// another job may have this number.
 func TestRerunOfAVisitor(t *testing.T) {
 	s := newSite(t)
 	clienttest.Reply(s, messages.Auctioneer, messages.VerbJob, jobmsg.JobDetail{JobSummary: jobmsg.JobSummary{Job: 4, Account: "bob@north", Visit: &jobmsg.Visit{Home: "north", Job: 9}},

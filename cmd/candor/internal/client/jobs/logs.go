@@ -267,9 +267,9 @@ func (r *logReader) eachTaskOf(ctx context.Context, stage int, f func(jobmsg.Tas
 	}
 }
 
-// choose returns the attempt to read: the latest one, or the one that the query names. The argument attempts has all
-// known attempts of one task, the latest at the end. If the site no longer knows the named attempt, the result has no
-// node. If the task never had this attempt, choose returns false.
+// choose returns the attempt to read: the latest one, or the named one. The argument attempts has all known attempts of
+// one task, the latest at the end. If the site no longer knows the attempt, the result has no node. If the task never
+// had it, choose returns false.
 func (r *logReader) choose(attempts []jobmsg.TaskStatus) (jobmsg.TaskStatus, bool) {
 	latest := attempts[len(attempts)-1]
 	if r.query.attempt == 0 {
@@ -335,7 +335,7 @@ func (r *logReader) followAll(ctx context.Context) error {
 }
 
 // watch lists the tasks again and again until the job has ended, and calls start for each task. It asks for the job's
-// state before the tasks, so that it misses no attempt.
+// state first, so that it misses no attempt.
 func (r *logReader) watch(ctx context.Context, start func(jobmsg.TaskStatus) error) error {
 	for d := firstPause; ; d = nextPause(d) {
 		job, err := cli.Call[jobmsg.JobDetail](ctx, r.session, messages.Auctioneer, messages.VerbJob, jobmsg.JobRequest{Job: r.query.job})
@@ -407,8 +407,8 @@ func (r *logReader) findNode(ctx context.Context, t jobmsg.TaskStatus) (messages
 	return "", gone
 }
 
-// read prints one output stream of an attempt. If follow is true, it prints until the attempt has ended. If the node
-// does not answer, read reports this, and the other tasks are still read.
+// read prints one output stream of an attempt, with follow until the attempt has ended. If the node does not answer,
+// read reports this, and the other tasks are still read.
 func (r *logReader) read(ctx context.Context, t jobmsg.TaskStatus, stderr, follow bool) error {
 	out := r.output(t, stderr)
 	defer out.Close()

@@ -35,8 +35,7 @@ func TestLogsOfAnotherSite(t *testing.T) {
 	}
 }
 
-// If the node did not keep a part of the logs, a separate line must say what is missing. If lines begin with the task's
-// name, this line must begin with it too.
+// A separate line must say which part of the logs is missing. It begins with the task's name if all lines do.
 func TestLogsSayWhatIsMissing(t *testing.T) {
 	s := newSite(t)
 	clienttest.ServeAt(s, messages.LogsSubject("west", "n1", "*"), "logs", func(r agent.LogsRequest) (agent.LogsReply, error) {

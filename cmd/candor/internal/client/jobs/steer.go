@@ -61,7 +61,7 @@ func writeHold(p *cli.Page, r job.HoldReply) {
 	}
 }
 
-// verb writes a number of tasks with the right form of a verb, such as "1 task was" or "2 tasks were".
+// verb writes a number of tasks with a verb, such as "1 task was" or "2 tasks were".
 func verb(n int, one, several string) string {
 	if n == 1 {
 		return "1 task " + one

@@ -31,11 +31,11 @@ type Stream struct {
 	Attempt messages.Attempt
 	Away    bool               // another site runs the task; the auctioneers of both sites pass the messages on
 	Begin   *agent.StreamBegin // starts the remote process; nil means connect to the process of the task itself
-	// Over is called when the node does not answer. It returns the reason as an error if the stream has ended, and nil
-	// if the node may answer later.
+	// Over is called when the node does not answer. It returns an error with the reason if the stream has ended. A nil
+	// error means that the node may answer later.
 	Over func(context.Context) error
-	// Comes is called when the node does not know the stream. It reports whether the node may begin the task later. A
-	// nil Comes means that it will not.
+	// Comes is called when the node does not know the stream. It reports whether the node may begin the task later. Nil
+	// means that it will not.
 	Comes func(context.Context) bool
 
 	In        io.Reader
@@ -154,8 +154,8 @@ func (c *Stream) Copy(ctx context.Context, from int64) (code int, err error) {
 	}
 }
 
-// stay sends requests while the client sends nothing else, for example because the output is read slowly. The node ends
-// commands whose clients are silent for too long.
+// stay sends requests while the client sends nothing else, because the node ends commands whose clients are silent for
+// too long.
 func (c *Stream) stay(ctx context.Context) {
 	tick := time.NewTicker(streamStay)
 	defer tick.Stop()
@@ -183,7 +183,7 @@ func (c *Stream) close(ctx context.Context) {
 }
 
 // pass writes the part of a piece that was not written yet, and returns the position after the piece. The argument at
-// is the position of the piece, and have is the number of bytes written before.
+// is the position of the piece, and have is the number of bytes that were written.
 func pass(to io.Writer, piece []byte, at, have int64) (int64, error) {
 	if skip := have - at; skip > 0 {
 		piece = piece[min(skip, int64(len(piece))):]
@@ -221,8 +221,8 @@ var passedOn = map[os.Signal]string{syscall.SIGINT: "INT", syscall.SIGTERM: "TER
 // impatient is the number of interrupts after which this process ends if nothing answers.
 const impatient = 3
 
-// Interact opens the stream. It passes on input, output, signals and the terminal's size until the remote process has
-// ended, and returns the exit code.
+// Interact opens the stream, and passes on input, output, signals and the terminal's size. It returns the remote exit
+// code.
 func (c *Stream) Interact(ctx context.Context, onTerminal bool) (code int, err error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // an interrupt does not end ctx: signals go to the task
 	defer cancel()

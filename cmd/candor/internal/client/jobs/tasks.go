@@ -163,8 +163,8 @@ func (q *tasksQuery) tasksOf(ctx context.Context, s *cli.Session, stage int, all
 	}
 }
 
-// writeTasks writes a line and a sentence for each attempt. If a line would be wider than the page, the lines have only
-// the reason, and the sentences of a few tasks follow below.
+// writeTasks writes a line and a sentence for each attempt. On a narrow page, the lines have only the reason, and a few
+// sentences follow below.
 func writeTasks(p *cli.Page, q *tasksQuery, r job.TasksReply) {
 	columns := p.Layout.Width
 	t := tasksTable(p, r.Tasks, func(s job.TaskStatus) string { return s.Message })

@@ -112,7 +112,7 @@ func TestPortOfTheTasksOwnMachine(t *testing.T) {
 	s.Run("port", "7", "--stage", "map", "18888:18888").Expect(t, cli.CodeUsage, "", "candor port 7 0:18888")
 }
 
-// If the local port is in use, for example by the task itself, the error must propose a free port.
+// The error about a local port that is in use must propose a free port.
 func TestPortThatIsInUse(t *testing.T) {
 	s := newSite(t)
 	clienttest.Reply(s, messages.Auctioneer, messages.VerbJob, twoStages(jobmsg.Running, 1, 1))

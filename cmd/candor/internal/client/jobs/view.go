@@ -125,7 +125,7 @@ func charged(j job.JobSummary) string {
 	return j.Charged.String()
 }
 
-// waited returns the time from submission to the first claimed task, or to the end of a job that never started.
+// waited returns the time from submission to the first claimed task, or to the end if there was none.
 func waited(p *cli.Page, j job.JobSummary) string {
 	if j.Started == 0 {
 		return p.Between(j.Submitted, j.Ended)
@@ -185,7 +185,7 @@ func whyOrNote(s job.State) string {
 	return "Why"
 }
 
-// results returns when the output files and logs can be read, if the site hides them until the job is settled.
+// results says when the output files and logs can be read, if the site hides them until the job is settled.
 func results(p *cli.Page, j job.JobDetail) string {
 	if !j.Kept {
 		return ""

@@ -87,8 +87,7 @@ func setPeer(ctx context.Context, a *cli.App, s *cli.Session, r clearing.PeerReq
 	})
 }
 
-// Returns a peer from the bank's list. It returns an error for a parted site, because only the command peer add may
-// make that site a peer again.
+// Returns a peer from the bank's list. A parted site is an error: only the command peer add may make it a peer again.
 func known(ctx context.Context, s *cli.Session, name messages.Name) (p clearing.PeerReply, err error) {
 	all, err := cli.Call[clearing.PeersReply](ctx, s, messages.Bank, clearing.VerbPeers, messages.Empty{})
 	if err != nil {

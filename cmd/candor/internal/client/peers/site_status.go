@@ -137,8 +137,7 @@ func writeSiteStatus(p *cli.Page, r siteStatus) {
 	}
 }
 
-// way returns a text with the address of the first link and the number of other links, and the links' shortest round
-// trip.
+// way returns a text with the first link's address and the number of other links, and the shortest round trip.
 func way(links []clearing.Link) (string, string) {
 	if len(links) == 0 {
 		return "none", ""

@@ -100,8 +100,8 @@ type upgrade struct {
 	Back    string        `json:"back"`   // how to go back
 }
 
-// planUpgrade plans the upgrade to a release of a level. A replica has the name of its host. Hosts whose replicas lead
-// come last, so that leadership changes seldom.
+// planUpgrade plans the upgrade to a release of a level. A replica has the name of its host. Hosts that lead come last,
+// so that leadership changes seldom.
 func planUpgrade(release string, level int, groups []messages.ReplicasReply, nodes []market.NodeStatus) upgrade {
 	u := upgrade{Release: release, Level: level}
 	hosts := map[string]*upgradeHost{}
@@ -193,8 +193,8 @@ func firstStart(all []*upgradeHost) (steps []upgradeStep) {
 	return steps
 }
 
-// oldAgents returns the step for nodes whose agents run a release of a lower level. Nodes on hosts that are not
-// upgraded yet are upgraded with their hosts.
+// oldAgents returns the step for nodes whose agents run a release of a lower level. Nodes of hosts are upgraded with
+// their hosts.
 func oldAgents(nodes []market.NodeStatus, level int, withHosts bool) (step upgradeStep, needed bool) {
 	var old []string
 	for _, n := range nodes {

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// threeHosts returns the groups of a site with the hosts rack1, rack2 and rack3. rack1 leads the auctioneer, and rack2
-// the bank. The map level has the level of each host's release; a host without a level does not answer.
+// threeHosts returns the groups of the hosts rack1, rack2 and rack3. rack1 leads the auctioneer, and rack2 the bank.
+// The map level has the level of each host's release; a host without a level does not answer.
 func threeHosts(agreed int, level map[string]int) (groups []messages.ReplicasReply) {
 	for actor, leader := range map[string]string{messages.Auctioneer: "rack1", messages.Bank: "rack2"} {
 		g := messages.ReplicasReply{Actor: actor, Spare: 1, Level: agreed}
@@ -22,8 +22,7 @@ func threeHosts(agreed int, level map[string]int) (groups []messages.ReplicasRep
 	return groups
 }
 
-// The site has three hosts, and a node on a machine of its own. Hosts that lead must come last. Nothing may be upgraded
-// while a replica is silent.
+// Hosts that lead must come last. Nothing may be upgraded while a replica is silent.
 func TestUpgradePlan(t *testing.T) {
 	old := []market.NodeStatus{{Node: "node4", State: "Up", Level: 1}, {Node: "gone", State: "Lost"}}
 	for name, c := range map[string]struct {

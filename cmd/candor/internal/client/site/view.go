@@ -61,8 +61,8 @@ func writeNodeResources(p *cli.Page, nodes []market.NodeStatus) {
 	}
 }
 
-// abilityWords returns words for a node's abilities, without names of builds and without abilities that have a sentence
-// below the table.
+// abilityWords returns words for a node's abilities, without builds and without abilities that get a sentence of their
+// own.
 func abilityWords(abilities []messages.Name) (out []string) {
 	for _, x := range []struct{ ability, words string }{
 		{agent.AbilityFreeze, "freeze"}, {agent.AbilityMemory, "limit memory"}, {agent.AbilityPids, "limit processes"}, {agent.AbilityCPU, "limit CPU"},

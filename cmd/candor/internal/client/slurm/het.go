@@ -84,8 +84,8 @@ type segment struct {
 	words []string
 }
 
-// segments reads a command line of srun. A segment without a command has the command of the next one. The result done
-// is true if an option asked about srun itself.
+// segments reads a command line of srun. A segment without a command has the next one's command. The result done is
+// true if an option asked about srun itself.
 func segments(c *call, args []string) (all []segment, done bool, err error) {
 	for i := 0; len(args) > 0 || i == 0; i++ {
 		s, rest := segment{call: c}, []string(nil)

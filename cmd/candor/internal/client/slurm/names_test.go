@@ -112,7 +112,7 @@ func TestScriptsOfWindowsAreRefused(t *testing.T) {
 	}
 }
 
-// A job with the dependency singleton must wait for the account's present jobs with the same name, and for no others.
+// The job must wait for the account's present jobs with the same name, and for no others.
 func TestSingletonWaitsForItsNamesakes(t *testing.T) {
 	s, submitted := namesSite(t)
 	clienttest.Answer(s, messages.Auctioneer, messages.VerbJobs, func(r job.JobsRequest) (job.JobsReply, error) {
@@ -130,7 +130,7 @@ func TestSingletonWaitsForItsNamesakes(t *testing.T) {
 	}
 }
 
-// Ranks that do not fit on one node are divided over several, unless the script gives the number of nodes.
+// Ranks that do not fit on one node are divided, unless the script gives the number of nodes.
 func TestRanksAreSpreadOverNodes(t *testing.T) {
 	s := newSite(t)
 	s.Env["CANDOR_BUDGET"] = "2"
@@ -245,7 +245,7 @@ func TestElementsHaveNumbersOfTheirOwn(t *testing.T) {
 	}
 }
 
-// Each element of an array waits for an element of another array. If one of the two jobs is no array, the job waits for
+// Each element of an array waits for one element of another array. If one of the jobs is no array, the job waits for
 // the whole other job.
 func TestElementsWaitForElements(t *testing.T) {
 	s, submitted := namesSite(t)

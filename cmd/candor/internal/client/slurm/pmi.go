@@ -11,9 +11,9 @@ import (
 	"syscall"
 )
 
-// pmi is a server through which the ranks of a step find one another. It speaks the protocols PMI-1 (MPICH, src/pmi)
-// and PMI-2. Each rank has its own socket, whose file descriptor is in PMI_FD, so no other process can send requests.
-// After a barrier, all ranks can read the values that were put before it.
+// pmi is a server through which the ranks of a step find one another. It speaks PMI-1 (MPICH, src/pmi) and PMI-2. Each
+// rank has its own socket, whose file descriptor is in PMI_FD, so no other process can send requests. After a barrier,
+// all ranks can read the values from before it.
 type pmi struct {
 	name    string   // name of the step and of its table of values
 	aborted chan int // gets the exit code if a rank wants all ranks to end

@@ -43,8 +43,8 @@ func launcher() string {
 	return ""
 }
 
-// byMPIRun replaces srun by mpirun, which starts the ranks. The list may has the nodes that the step can use. The step
-// runs on the first ones; the argument nodes is their number.
+// byMPIRun replaces srun by mpirun, which starts the ranks. The list may has the nodes of the step; it runs on the
+// first ones, as many as the argument nodes says.
 func (c *run) byMPIRun(w *step, mpirun, path string, words []string, may []int, nodes int) error {
 	for _, one := range []struct {
 		option string

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
 )
 
-// salloc runs a command, or a shell, in a job, with this process's input and output. Under Slurm the command runs where
-// salloc is called; here it runs on the job's node.
+// salloc runs a command, or a shell, in a job, with this process's input and output. It runs on the job's node; under
+// Slurm it would run here.
 func salloc(ctx context.Context, c *call, args []string) error {
 	o := jobfile.NewOptions(c.Lookup)
 	if asks(c, args) {
@@ -26,8 +26,7 @@ func salloc(ctx context.Context, c *call, args []string) error {
 	return c.allocate(ctx, o, words, quiet)
 }
 
-// allocate runs a command on the first node of a job, or a shell if words is empty, with this process's input and
-// output.
+// allocate runs a command on the first node of a job, with this process's input and output. No words mean a shell.
 func (c *call) allocate(ctx context.Context, o *jobfile.Options, words []string, quiet bool) error {
 	command, name := `exec "${BASH:-/bin/sh}" -i`, "interactive"
 	if len(words) > 0 {

@@ -72,8 +72,8 @@ func someTargets(ctx context.Context, s *cli.Session, words []string) (list []ta
 	return known(ctx, s, list)
 }
 
-// Changes a list of targets to numbers that the site knows. The own number of an array element becomes the array's
-// number and the index. An array whose elements are jobs of their own becomes these jobs.
+// Changes a list of targets to numbers that the site knows. The own number of an element becomes the array's number and
+// the index. An array whose elements are jobs becomes these jobs.
 func known(ctx context.Context, s *cli.Session, list []target) (all []target, err error) {
 	var ids []messages.JobID
 	for _, t := range list {
@@ -328,8 +328,8 @@ func accountsOf(m *market.Market) string {
 	return "AllowAccounts=ALL"
 }
 
-// price returns the present price for each class of a market in credits for a second on a slot, such as "cpu:0.02".
-// Some mechanisms have a level of contention or a word instead.
+// price returns the present price of a slot-second in credits, for each class of a market: "cpu:0.02". Some mechanisms
+// have a word instead.
 func price(markets []market.MarketStatus, name messages.Name) string {
 	var classes []string
 	for _, m := range markets {

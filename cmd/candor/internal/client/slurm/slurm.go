@@ -109,8 +109,8 @@ func (c *call) parse(args []string) (words []string, done bool, err error) {
 	return c.flags.Args(), *ask || *help, nil
 }
 
-// complete makes the command accept a shortened long option, as Slurm does, if only one option begins so. It does not
-// change the words: those after srun's own options can be options of another program.
+// complete makes the command accept a shortened long option, as Slurm does. It does not change the words, because words
+// after srun's own options belong to another program.
 func (c *call) complete() {
 	var names []string
 	c.flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })

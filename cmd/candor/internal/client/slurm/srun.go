@@ -28,8 +28,8 @@ var srunOutside = []string{"partition/p", "account/A", "qos/q", "reservation", "
 var srunSays = []string{"mem", "mem-per-cpu", "cpus-per-task", "job-name", "time", "partition", "account", "export", "gres", "gpus", "gpus-per-node", "gpus-per-task",
 	"cpus-per-gpu", "mem-per-gpu", "constraint", "exclude", "nodelist", "chdir", "exclusive", "qos", "reservation", "begin", "dependency", "mail-type", "mail-user", "licenses", "tmp", "mincpus"}
 
-// srun runs a command. Within a job, the command runs at once on the slots of the task. Outside a job, srun submits a
-// job that has the input and output of this process.
+// srun runs a command: within a job at once, on the slots of the task; outside a job as a new job with this process's
+// input and output.
 func srun(ctx context.Context, c *call, args []string) error {
 	all, done, err := segments(c, args)
 	if done || err != nil {

@@ -21,8 +21,8 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// measure is a script that runs next to a task. It prints a line for each process of the task: the script's own
-// session, the process's step, rank and peak memory, and its line of /proc/PID/stat.
+// measure is a script that runs next to a task. It prints a line for each process of the task: the script's session,
+// then the process's step, rank, peak memory and line of /proc/PID/stat.
 const measure = `cd /proc && read -r _ _ _ _ _ own _ <self/stat || exit
 for f in $(grep -lzxF "CANDOR_LEASE=$CANDOR_LEASE" [0-9]*/environ 2>/dev/null); do
 	p=${f%/environ}
@@ -40,8 +40,8 @@ type used struct {
 	nodes []string
 }
 
-// usedBy adds the lines that the script measure prints on a node to the steps. The argument withBatch is false if the
-// processes outside of steps only hold the node's slots.
+// usedBy adds a node's lines from the script measure to the steps. The argument withBatch is false if processes outside
+// of steps only hold the node's slots.
 func usedBy(steps map[string]*used, node, lines string, withBatch bool) {
 	for line := range strings.Lines(lines) {
 		parts := strings.SplitN(line, "|", 4)
@@ -204,8 +204,8 @@ func sstat(ctx context.Context, c *call, args []string) error {
 	return c.printRecords(columns, rows, *bare, *parsable || *parsable2)
 }
 
-// chosenSteps returns the names of the steps that a user asks for. The argument one names a single step. If it is "",
-// every true means all steps, and every false the steps of srun, or the script's step if there is no other.
+// chosenSteps returns the names of the steps that a user asks for. The argument one names a single step, or "".
+// Otherwise every means all steps; without it, only srun's steps count, or the script's step if there is no other.
 func chosenSteps(steps map[string]*used, one string, every bool) (names []string) {
 	for name := range steps {
 		if one == name || one == "" && (every || name != batch || len(steps) == 1) {

@@ -27,8 +27,8 @@ import (
 type step struct {
 	ranks, perNode, cpus int // 0 means the user did not say it
 	nodes                string
-	// If exact is set, the step takes only the processors of its ranks; --cpus-per-task also sets exact. If overlap is
-	// set, it takes none. Otherwise it takes all processors of the job.
+	// If exact is set, the step takes only the processors of its ranks. If overlap is set, it takes none. Otherwise it
+	// takes all processors of the job.
 	exact, overlap      bool
 	over                bool // may have more ranks than processors
 	label, kill         bool
@@ -195,7 +195,7 @@ func (c *call) plan(w *step, of component) (may []int, nodes int, err error) {
 var stepMPI = []string{"pmi1", "pmi2", "none", pmix}
 
 // step runs the ranks of one or several commands. Its exit code is the highest of the ranks. The first segment has the
-// options of the whole step.
+// whole step's options.
 func (c *call) step(ctx context.Context, all []segment) error {
 	of, err := c.components()
 	if err != nil {
@@ -316,8 +316,7 @@ func deviceList(lists ...string) []string {
 }
 
 // devices returns the number of GPUs that a step takes on a node. The argument has is the number of the job's GPUs
-// there, and nodes is the number of the step's nodes. The result −1 means that the step reserves none, but sees all
-// GPUs of the job.
+// there, and nodes is the step's number of nodes. −1 means that the step reserves none, but sees all.
 func (w *step) devices(has, nodes int) (int, error) {
 	text := w.gpus
 	if rest, is := strings.CutPrefix(text, "gpu"); is {
@@ -343,8 +342,7 @@ func (w *step) devices(has, nodes int) (int, error) {
 	return n, err
 }
 
-// stepEnvironment returns the environment of a run's ranks in the step w, without variables that differ between nodes
-// or ranks.
+// stepEnvironment returns the environment of a run's ranks, without variables that differ between nodes or ranks.
 func (c *run) stepEnvironment(w *step) []string {
 	env := exported(c.Environ(), c.w.export)
 	ranks, nodes, number := strconv.Itoa(w.ranks), strconv.Itoa(len(w.places)), strconv.Itoa(w.number)
@@ -366,8 +364,8 @@ func (c *run) stepEnvironment(w *step) []string {
 	return append(env, c.threads()...)
 }
 
-// threads returns variables that tell each rank to start as many threads as it has processors, if the script set no
-// number. For MPI launchers the script's values stay, because ranks that are started without srun have them too.
+// threads returns variables that make each rank start as many threads as it has processors, if the script set no
+// number. For MPI launchers the script's values stay.
 func (c *run) threads() (env []string) {
 	w, job := c.w, c.ranks
 	if c.processors == 0 || w.mpi == "none" {

@@ -28,9 +28,9 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// srun starts ranks on another node in these steps: srun asks the agent of its node, that agent asks the leader, and
-// the leader asks the other node's agent. The other agent starts this program next to the task that holds the slots.
-// The two programs exchange JSON documents over the second one's input and output: first an awayPlan, then frames.
+// To start ranks on another node, srun asks the agent of its node, this agent asks the leader, and the leader asks the
+// other node's agent. That agent starts this program next to the task that holds the slots. The two programs exchange
+// JSON documents: first an awayPlan, then frames.
 
 // ranksOfStep is the argument with which srun starts this program on another node.
 const ranksOfStep = "--ranks-of-step"

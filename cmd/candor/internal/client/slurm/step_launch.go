@@ -21,8 +21,7 @@ import (
 // graceOfStep is how long ranks may still run after the signal that asks them to end.
 const graceOfStep = 2 * time.Second
 
-// pmiFD is the file descriptor over which an MPI rank talks to srun in PMI-1 (process management interface), for
-// example to find the other ranks.
+// pmiFD is the file descriptor over which an MPI rank talks to srun in PMI-1 (process management interface).
 const pmiFD = 13
 
 // ranks are the ranks of a step that srun has started.
@@ -52,8 +51,8 @@ type rankEnd struct {
 // rankOutput are the files for the output of a rank on another node.
 type rankOutput struct{ out, errs *os.File }
 
-// launch starts the ranks, waits for them, and returns the highest exit code. The argument own is the index of this
-// node in the job's list of nodes.
+// launch starts the ranks, waits for them, and returns the highest exit code. The argument own is this node's index in
+// the job's list of nodes.
 func (c *call) launch(ctx context.Context, runs []*run, room *stepRoom, own int, limit time.Duration) error {
 	w := merge(runs)
 	for _, r := range runs {
@@ -328,8 +327,8 @@ func (s *ranks) say(format string, args ...any) {
 	fmt.Fprintf(s.c.Err, "srun: "+format+"\n", args...)
 }
 
-// Records the end of a rank. It ends the other ranks if the rank was lost or did not finish PMI, because they would
-// wait for ever. It also ends them if the rank failed and the step has the option --kill-on-bad-exit.
+// Records the end of a rank. If the rank was lost or did not finish PMI, it ends the others, which would wait for ever.
+// It also does so if the rank failed and the step has --kill-on-bad-exit.
 func (s *ranks) ended(e rankEnd) (code int) {
 	node := s.w.placeOf(e.rank).node
 	switch {

@@ -48,7 +48,7 @@ func (c *call) stepsFile() string {
 	return filepath.Join(dir, fmt.Sprintf(".candor-steps-%d-%s-%s-%s-%s", os.Getuid(), c.Getenv("CANDOR_JOB"), c.Getenv("CANDOR_STAGE"), c.Getenv("CANDOR_TASK"), c.Getenv("CANDOR_ATTEMPT")))
 }
 
-// take waits until it can lock the processors and GPUs that the runs of a step need on each of their nodes.
+// take waits until it can lock the processors and GPUs that the runs of a step need.
 func (c *call) take(ctx context.Context, runs []*run) (*stepRoom, error) {
 	file, err := os.OpenFile(c.stepsFile(), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -118,8 +118,7 @@ func (r *stepRoom) try(all []string, runs []*run) (taken bool, err error) {
 	return true, err
 }
 
-// spread divides the ranks of a step among a number of nodes. The numbers of ranks on two nodes differ by at most one,
-// or by at most one plane if the ranks go to nodes in planes.
+// spread divides the ranks of a step among a number of nodes. Two nodes differ by at most one rank, or by one plane.
 func (r *stepRoom) spread(w *step, all []string, may []int, nodes, processors, gpus, devices int) (taken bool, err error) {
 	w.places = nil
 	for _, i := range may {
@@ -147,8 +146,7 @@ func (r *stepRoom) spread(w *step, all []string, may []int, nodes, processors, g
 // Reports whether each node of the step may get any number of ranks, as other steps leave room.
 func (w *step) fills() bool { return w.exact && w.nodes == "" && w.on == "" && w.perNode == 0 }
 
-// fill places the ranks of a step where there is room. If two nodes have 1 and 2 free processors, the first gets 1 of 3
-// ranks and the second gets 2.
+// fill places the ranks of a step where there is room: with 1 and 2 free processors, two nodes get 1 and 2 of 3 ranks.
 func (r *stepRoom) fill(w *step, all []string, may []int, processors int) (taken bool, err error) {
 	w.places = nil
 	each, placed := max(w.cpus, 1), 0
@@ -170,8 +168,8 @@ func (r *stepRoom) fill(w *step, all []string, may []int, processors int) (taken
 	return true, nil
 }
 
-// Locks free bytes in a range: as many as the argument want says, or none. The range begins at the position from, and
-// its length is the last argument. The result got has the positions of the locked bytes in the range.
+// Locks free bytes in a range: as many as the argument want says, or none. The argument from is the beginning of the
+// range, and the last argument its length. The result got has the positions of the locked bytes.
 func (r *stepRoom) some(from int64, want, of int) (got []int, ok bool) {
 	for i := 0; i < of && len(got) < want; i++ {
 		if r.lock(unix.F_SETLK, unix.F_WRLCK, from+int64(i), 1) == nil {
@@ -207,8 +205,8 @@ func (r *stepRoom) stay() error {
 	return err
 }
 
-// deviceVariables returns variables that show a rank the step's GPUs on its node, or only the rank's own. The function
-// environ returns the job's variables on that node.
+// deviceVariables returns variables that show a rank the step's GPUs on its node, or only its own. The function environ
+// returns the job's variables there.
 func (w *step) deviceVariables(p *place, rank int, environ func(string) string) []string {
 	if len(p.gpus) == 0 {
 		return nil

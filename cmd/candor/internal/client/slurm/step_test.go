@@ -53,7 +53,7 @@ func linesOf(text string) []string {
 	return lines
 }
 
-// A step has the number of ranks that its options or else the job ask for. Each rank must know its number. Lines of
+// The number of ranks comes from the step's options, or else from the job. Each rank must know its number. Lines of
 // different ranks must not mix.
 func TestStep(t *testing.T) {
 	for _, one := range []struct {
@@ -118,8 +118,7 @@ func TestVariablesOfSteps(t *testing.T) {
 	}
 }
 
-// The job asks for a number of GPUs for each rank. Each rank must have this number, or the number that the step asks
-// for. An MPI launcher must get all GPUs.
+// Each rank must have the job's or the step's number of GPUs for a rank. An MPI launcher must get all GPUs.
 func TestStepsHaveTheGPUsOfTheirJobsRanks(t *testing.T) {
 	for _, one := range []struct {
 		words []string
@@ -370,8 +369,8 @@ func TestPMI(t *testing.T) {
 	}
 }
 
-// A script is in place of mpirun. It must get the variables that describe the step, and each rank must know its number.
-// Options that mpirun cannot carry out must be refused.
+// A script replaces mpirun. It must get the step's variables, and each rank must know its number. Options that mpirun
+// cannot carry out must be refused.
 func TestRanksOfOpenMPI(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "mpirun"), []byte(`#!/bin/sh

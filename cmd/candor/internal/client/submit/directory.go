@@ -14,9 +14,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
-// openDir gives the account's tasks access to the job's directory, if this machine's site runs tasks as another user.
-// It never opens home directories or directories of other users. Without access, each task runs in a fresh directory.
-// If the user named the directory, this is an error.
+// openDir gives the account's tasks access to the job's directory, if they run as another user. It never opens home
+// directories or directories of other users. Without access, each task runs in a fresh directory, unless the user named
+// the directory.
 func openDir(a *cli.App, job *jobfile.Job) error {
 	dir := job.Spec.Dir
 	cure, why := letTasksIn(a, dir)

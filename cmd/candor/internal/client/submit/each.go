@@ -262,8 +262,8 @@ func (m *member) refusal() error {
 	return refused(m.err, m.job, m.request.Key)
 }
 
-// finish waits for the jobs if the user asked for that. It returns the exit code of the first file whose job was
-// refused or did not complete.
+// finish waits for the jobs if the user asked for that. Its exit code is that of the first job that was refused or did
+// not complete.
 func (b *batch) finish(ctx context.Context) error {
 	var awaited []messages.JobID
 	for _, m := range b.members {

@@ -59,8 +59,8 @@ func describe(path, called string) (jobmsg.File, error) {
 	return f, nil
 }
 
-// sendInputs stores those inputs of a job that the site lacks, but not in a dry run. The map sent has the digests of
-// the inputs that the site has.
+// sendInputs stores the inputs of a job that the site lacks, except in a dry run. The map sent has the digests of the
+// inputs that the site has.
 func sendInputs(ctx context.Context, s *cli.Session, job *jobfile.Job, request *jobmsg.SubmitRequest, sent map[string]bool) error {
 	if request.DryRun {
 		return nil

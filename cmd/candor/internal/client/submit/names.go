@@ -37,8 +37,7 @@ func asksSite(job *jobfile.Job) bool {
 	return job.Names != (jobfile.Names{}) || job.Spreads() || job.Slurm && len(job.Spec.Predecessors()) > 0
 }
 
-// suit replaces a job's Slurm names by their meaning at the site, and divides its ranks among as many nodes as they
-// need there.
+// suit replaces a job's Slurm names by their meaning at the site, and divides its ranks among nodes.
 func suit(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	if job.Names != (jobfile.Names{}) {
 		if err := cmp.Or(translate(ctx, s, job), alone(ctx, s, job)); err != nil {
@@ -89,8 +88,8 @@ func Await(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	return awaitElements(ctx, s, job)
 }
 
-// awaitArrays changes a list of jobs to wait for, so that the job waits for whole arrays. An element becomes its array.
-// An array on several nodes becomes the jobs of all its elements.
+// awaitArrays makes a job wait for whole arrays: an element in the list becomes its array. An array on several nodes
+// becomes the jobs of all its elements.
 func awaitArrays(ctx context.Context, s *cli.Session, job *jobfile.Job, list *[]messages.JobID) error {
 	var jobs []messages.JobID
 	for _, id := range *list {
@@ -119,9 +118,8 @@ func awaitArrays(ctx context.Context, s *cli.Session, job *jobfile.Job, list *[]
 	return nil
 }
 
-// awaitElements changes a job that waits for another job task by task. If one of the two is not an array, the job
-// waits for the whole other job. If both are arrays of jobs on several nodes, each element waits for the element with
-// the same index.
+// awaitElements changes a job that waits for another job task by task. If one of the two is not an array, the job waits
+// for the whole other job. Elements that are jobs of their own wait for the element with the same index.
 func awaitElements(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	id := job.Spec.AfterEach
 	if id == 0 {
@@ -168,8 +166,8 @@ func alone(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	}
 }
 
-// translate replaces a job's Slurm names by their meaning at the site. Of several partitions, it takes the first one
-// that accepts the job and has room now, or else the first one that accepts the job.
+// translate replaces a job's Slurm names by their meaning at the site. Of several partitions, it takes the first with
+// room now, or else the first that accepts the job.
 func translate(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	reply, err := cli.Call[market.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
 	if err != nil {
@@ -198,8 +196,7 @@ func translate(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	return nil
 }
 
-// earliest returns the first market that accepts the job and has free slots for it now, or else the first market that
-// accepts the job.
+// earliest returns the first market that accepts the job and has free slots, or else the first that accepts it.
 func earliest(ctx context.Context, s *cli.Session, job *jobfile.Job, markets []jobfile.Market, reply *market.MarketsReply) (first jobfile.Market, err error) {
 	nodes, err := cli.Call[market.NodesReply](ctx, s, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
 	if err != nil {
@@ -239,8 +236,8 @@ func earliest(ctx context.Context, s *cli.Session, job *jobfile.Job, markets []j
 	return first, nil
 }
 
-// sendSomewhere submits a job. If an sbatch script names no partition, the site chooses a market. If no node of this
-// market can run the job, sendSomewhere tries the next market that can.
+// sendSomewhere submits a job. If an sbatch script names no partition, the site chooses a market. If no node there can
+// run the job, the next market that can is tried.
 func sendSomewhere(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile.Job, request *jobmsg.SubmitRequest) (jobmsg.SubmitReply, error) {
 	reply, err := send(ctx, a, s, job, request)
 	if kind := messages.KindOf(err); !job.Slurm || request.Spec.Market != "" || request.Site != "" || kind != messages.Invalid && kind != messages.TooLarge || !strings.HasPrefix(messages.Detail(err), "stages[") {
@@ -290,8 +287,8 @@ func fitsNow(m *market.Market, s *jobmsg.Stage, nodes []market.NodeStatus) bool 
 	return false
 }
 
-// widthIn returns the number of slots of a class that a task of a stage takes. The result ok is false if the stage asks
-// for another class, or for a resource that the class lacks.
+// widthIn returns the number of slots of a class that a task of a stage takes. If the stage needs another class or
+// resource, ok is false.
 func widthIn(m *market.Market, class messages.Name, s *jobmsg.Stage) (width int, ok bool) {
 	if s.Class != "" && s.Class != class {
 		return 0, false

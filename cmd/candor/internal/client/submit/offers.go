@@ -48,8 +48,8 @@ func quoteSites(ctx context.Context, a *cli.App, s *cli.Session, q *offersQuery,
 	return noOffer(reply.Silent)
 }
 
-// noOffer returns an error that no site makes an offer. If a site refused the job, the error has the refusal's kind.
-// Otherwise no site answered, and the kind is Unavailable.
+// noOffer returns an error that no site makes an offer. Its kind is that of a site's refusal, or Unavailable if no site
+// answered.
 func noOffer(silent []clearing.Silent) error {
 	kind := messages.Unavailable
 	for _, s := range silent {

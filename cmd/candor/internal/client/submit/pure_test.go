@@ -24,8 +24,7 @@ func TestJobIsNamedAfterItsFile(t *testing.T) {
 	}
 }
 
-// The advice to repeat a request with its key must be given only if the site may have accepted the job. The key then
-// prevents a second submission.
+// The advice is right only if the site may have accepted the job. The key then prevents a second submission.
 func TestRefusalsSayHowToAskAgain(t *testing.T) {
 	const hint = "repeat the command with --key k1"
 	for kind, want := range map[messages.Kind]bool{messages.Unavailable: true, messages.Unknown: true, messages.Invalid: false, messages.Conflict: false} {

@@ -106,7 +106,7 @@ func rerun(ctx context.Context, a *cli.App, s *cli.Session, number messages.JobI
 }
 
 // Returns a new job with the tasks of an ended job that did not end well. If such a task is in a gang, the whole gang
-// runs again. The function todo returns these tasks of a stage in ascending order.
+// runs again. The function todo returns these tasks of a stage.
 func repeated(job jobmsg.JobDetail, todo func(stage int) ([]uint32, error)) (jobmsg.JobSpec, error) {
 	spec := job.Spec
 	switch {

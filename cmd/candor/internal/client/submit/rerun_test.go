@@ -13,8 +13,7 @@ import (
 )
 
 // TestRerunForTheConsole writes an ended job, and the job that candor rerun submits for it. A test of the console
-// checks that the console submits the same. One stage is an array, one repeats tasks of an earlier job, and one is a
-// gang.
+// checks that the console submits the same.
 func TestRerunForTheConsole(t *testing.T) {
 	s := newSite(t)
 	stages := []jobmsg.Stage{
@@ -49,8 +48,8 @@ func TestRerunForTheConsole(t *testing.T) {
 	clienttest.Golden(t, "rerun.json", string(text)+"\n")
 }
 
-// The new job must have the tasks that failed or never began, with their old indices and positions. Its budget is the
-// part that belongs to these tasks.
+// The new job must have the tasks that failed or never began, with their indices and positions, and their part of the
+// budget.
 func TestRerun(t *testing.T) {
 	s := newSite(t)
 	file := jobmsg.File{Name: "data", Size: 3, Digest: strings.Repeat("a", 64)}

@@ -167,8 +167,7 @@ func (w *slowReader) Write(b []byte) (int, error) {
 	return w.Buffer.Write(b)
 }
 
-// If the output of a running command is closed, the job must be cancelled at once. Otherwise it would keep its slot
-// until the node misses the client.
+// If nobody reads the output of a command, its job must be cancelled at once. Otherwise it would keep its slot.
 func TestRunWhoseReaderGoes(t *testing.T) {
 	s, cancelled := newCommandSite(t), false
 	clienttest.Answer(s.Site, messages.Auctioneer, messages.VerbCancel, func(r job.CancelRequest) (job.CancelReply, error) {

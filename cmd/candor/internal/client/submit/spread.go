@@ -12,9 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// spreadRanks divides a job's ranks among the fewest nodes with room for them, if one node is not enough. A job without
-// a market goes to the first market with such room. If no market has room, the job stays unchanged, and the site says
-// what is missing.
+// spreadRanks divides a job's ranks among the fewest nodes with room for them. A job without a market goes to the first
+// market with such room. If there is none, the job stays unchanged, and the site says what is missing.
 func spreadRanks(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	if !job.Spreads() {
 		return nil
@@ -52,8 +51,8 @@ func spreadRanks(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	return nil
 }
 
-// fewestNodes returns the smallest number of a market's nodes that have room for the job's ranks, and the job divided
-// among them. The number is 0 if all nodes together lack the room.
+// fewestNodes returns the smallest number of a market's nodes with room for the job's ranks, and the job divided among
+// them. 0 means that all nodes together lack the room.
 func fewestNodes(job *jobfile.Job, m *market.Market, nodes []market.NodeStatus) (int, jobmsg.JobSpec) {
 	for n := range job.NodeCounts(len(nodes)) {
 		again := *job

@@ -1,5 +1,5 @@
-// Package submit has the commands that read a description of a job. They submit the job, ask for contracts and
-// estimates, or predict the account's balance after the job.
+// Package submit has the commands that read a description of a job: to submit it, to ask for contracts and estimates,
+// or to predict the account's balance.
 package submit
 
 import (
@@ -169,8 +169,8 @@ func submit(ctx context.Context, a *cli.App, sub *submission, args []string) err
 	return nil
 }
 
-// Unsaid returns an error with the job's number, if the output of a submission could not be written. Without the
-// number, the user would submit the job again.
+// Unsaid returns an error with the job's number, for a submission whose output could not be written. Otherwise the user
+// would submit the job again.
 func Unsaid(reply jobmsg.SubmitReply, err error) error {
 	if reply.Job == 0 { // it was a dry run
 		return err
@@ -309,7 +309,7 @@ func refusesMail(job *jobfile.Job, err *messages.Error) bool {
 }
 
 // refused completes the site's error with the wrong place in the file, or with advice on how to repeat the request
-// without a second submission.
+// safely.
 func refused(err error, job *jobfile.Job, key string) error {
 	wire, ok := errors.AsType[*messages.Error](err)
 	if !ok {
@@ -325,7 +325,7 @@ func refused(err error, job *jobfile.Job, key string) error {
 	return &messages.Error{Kind: wire.Kind, Op: wire.Op, Message: message}
 }
 
-// AssumeBudget sets the budget to the value of CANDOR_BUDGET, if the job names no budget and the variable is set.
+// AssumeBudget sets the budget of a job without one to the variable CANDOR_BUDGET.
 func AssumeBudget(a *cli.App, job *jobfile.Job) (err error) {
 	text := a.Getenv("CANDOR_BUDGET")
 	if job.HasBudget || text == "" {

@@ -67,8 +67,7 @@ func equalJSON(t *testing.T, a, b any) bool {
 	return string(x) == string(y)
 }
 
-// A job that names no site and needs nothing of the user's own site must go to the site that the operator or the user
-// chose for such jobs.
+// A job that needs nothing of the user's own site must go to the site that the operator or the user chose.
 func TestJobsThatCanRunAnywhereGoToTheSiteOfTheEnvironment(t *testing.T) {
 	s := newSite(t)
 	taken := clienttest.Submissions(s)
@@ -202,8 +201,7 @@ func TestSubmitShowsTheLineThatTheSiteRefuses(t *testing.T) {
 	got.Expect(t, cli.CodeUsage, "", ">  4 |   class: gpu\n")
 }
 
-// If the outcome is unknown, the command must repeat the submission with the same key, by which the site recognises the
-// job.
+// After an unknown outcome, the command must repeat the submission with the same key.
 func TestSubmitRepeatsUnderTheSameKey(t *testing.T) {
 	s := newSite(t)
 	var sent []jobmsg.SubmitRequest
@@ -289,8 +287,8 @@ func TestSubmitWaitOutlastsAnElection(t *testing.T) {
 	}
 }
 
-// If the site waits before it answers, the next request follows at once. If it answers at once, a pause comes first. An
-// older site refuses a request to wait, and gets one without.
+// If the site waits before it answers, the next request follows at once. Otherwise a pause comes first. An older site
+// gets a request that does not wait.
 func TestWaitForAJob(t *testing.T) {
 	const waits, doesNot, earlier = "waits", "does not", "earlier"
 	for site, paused := range map[string]time.Duration{waits: 0, doesNot: 125 * time.Millisecond, earlier: 75*time.Millisecond + 112500*time.Microsecond} {

@@ -40,18 +40,16 @@ var program = sync.OnceValues(func() (string, error) {
 	return path, err
 })
 
-// TestLab kills a leader of the auctioneer, a leader of the bank, and a server that leads neither, while users submit
-// jobs. It uses network namespaces if the machine allows them, otherwise loopback addresses. Nothing may be lost, and
-// no request may be given up.
+// TestLab kills leaders of the auctioneer and of the bank, and a server that leads neither, while users submit jobs. It
+// uses network namespaces if the machine allows them, otherwise loopback addresses. Nothing may be lost.
 func TestLab(t *testing.T) {
 	reports := run(t, "--short", "--scenario", "failover")
 	kept(t, reports)
 	atLeast(t, &reports[0], "hosts killed", 3)
 }
 
-// TestUpgradeFromTheLastRelease builds the last release from the history. Host by host, the present source replaces it,
-// the release returns, and the present source again. Users submit all the time, and each node has a task that runs all
-// the time. While both builds run, each must have led.
+// The present source replaces the last release, host by host. Then the release returns, and the present source again.
+// Users submit, and each node has a task that runs all the time. While both builds run, each must have led.
 func TestUpgradeFromTheLastRelease(t *testing.T) {
 	text, err := os.ReadFile("../../../../../deploy/packages/releases")
 	if err != nil {
@@ -100,8 +98,8 @@ func TestLiar(t *testing.T) {
 	}
 }
 
-// After random faults of some seconds, the check must find no broken promise. Then the test inserts faults into the
-// clients' record. The check must find each of them.
+// The check must find no broken promise after random faults. It must find each of the faults that the test inserts into
+// the clients' record.
 func TestChaos(t *testing.T) {
 	for _, r := range run(t, "--short", "--scenario", "chaos", "--acks", "200", "--faults", "4") {
 		t.Logf("%+v", r.Numbers)

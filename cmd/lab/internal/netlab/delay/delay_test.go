@@ -122,8 +122,8 @@ func echo(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// Data goes in both directions over a link with real sockets, more than the link can hold, and the link is cut
-// meanwhile. All of it must arrive, and a closed link must leave no connection.
+// More data than a link can hold goes in both directions, and the link is cut meanwhile. All data must arrive, and a
+// closed link must leave no connection.
 func TestLink(t *testing.T) {
 	l, err := Listen("127.0.0.1:0", echo(t), time.Millisecond)
 	if err != nil {

@@ -78,8 +78,8 @@ type chunk struct {
 	sent time.Time
 }
 
-// forward delivers data from src to dst with the gate's delay, until src ends. Then it closes src and dst. The end of a
-// connection is delayed too.
+// forward delivers data from src to dst with the gate's delay, until src ends. Then it closes both, also with the
+// delay.
 func forward(ctx context.Context, dst io.WriteCloser, src io.ReadCloser, g *gate) {
 	under := make(chan chunk, inFlight)
 	var reading sync.WaitGroup
@@ -102,8 +102,7 @@ func forward(ctx context.Context, dst io.WriteCloser, src io.ReadCloser, g *gate
 	reading.Wait()
 }
 
-// Reads data from src, and sends each piece with the present time to a channel. At the end of src it sends an empty
-// chunk and closes the channel.
+// Reads data from src, and sends each piece with the present time to a channel. The end of src is an empty chunk.
 func read(ctx context.Context, src io.Reader, under chan<- chunk) {
 	defer close(under)
 	for {

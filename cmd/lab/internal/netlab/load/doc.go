@@ -2,5 +2,5 @@
 // which submissions were acknowledged, and when.
 //
 // A client sends a request at every tick, and does not wait for earlier ones. So an outage affects all requests during
-// the outage, not only the one on its way when it began. A request without an answer is sent again under its key.
+// the outage. A request without an answer is sent again under its key.
 package load

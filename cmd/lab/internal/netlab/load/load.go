@@ -131,8 +131,8 @@ func (l *Load) submit(ctx context.Context, user messages.Name, b bus.Bus, n int)
 	l.more = make(chan struct{})
 }
 
-// Submit repeats a submission until it is answered or ctx ends. A refusal because of a full disk is no answer, because
-// the disk may have room later, or another replica may lead.
+// Submit repeats a submission until it is answered or ctx ends. A refusal because of a full disk is no answer: there
+// may be room later, or another leader.
 func Submit(ctx context.Context, b bus.Bus, site, user messages.Name, r job.SubmitRequest) (job.SubmitReply, error) {
 	for {
 		reply, err := bus.Call[job.SubmitReply](ctx, b, messages.Subject(site, messages.Auctioneer, messages.VerbSubmit, user), r)
@@ -156,8 +156,8 @@ func (l *Load) request(user messages.Name, n int) job.SubmitRequest {
 	return r
 }
 
-// AwaitServed waits until every client has an answer to a request that it sent after a given instant. It returns the
-// time from that instant to each client's answer.
+// AwaitServed waits until every client has an answer to a request from after a given instant. It returns the times from
+// this instant to the answers.
 func (l *Load) AwaitServed(ctx context.Context, after time.Time) (waits []time.Duration, err error) {
 	err = l.await(ctx, func() error {
 		first := l.firstServed(after)
@@ -197,8 +197,8 @@ func (l *Load) AwaitAnswered(ctx context.Context, before time.Time) error {
 	})
 }
 
-// await calls the function missing whenever a client got an answer, until missing returns nil. If ctx or the load's
-// patience ends first, await returns the last error.
+// await calls the function missing whenever a client got an answer, until it returns nil. After ctx or the load's
+// patience, await returns the last error.
 func (l *Load) await(ctx context.Context, missing func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, l.config.Patience)
 	defer cancel()
@@ -217,7 +217,7 @@ func (l *Load) await(ctx context.Context, missing func() error) error {
 	}
 }
 
-// firstServed returns for each client the time of its first answer to a request sent after a given instant. It starts
+// firstServed returns for each client the time of its first answer to a request from after a given instant. It starts
 // at the newest answers, because it is called for each new one.
 func (l *Load) firstServed(after time.Time) map[messages.Name]time.Time {
 	first := map[messages.Name]time.Time{}

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// checkWork checks the jobs that a site acknowledged. Every job must exist under its acknowledged number and must have
-// completed. Its repeated submission must get the same number.
+// checkWork checks the jobs that a site acknowledged. Each must exist under its number and must have completed. A
+// repeated submission must get the same number.
 func (m *member) checkWork(ctx context.Context) error {
 	if err := m.settle(ctx); err != nil {
 		return err

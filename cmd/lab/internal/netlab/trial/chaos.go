@@ -81,8 +81,8 @@ type storm struct {
 	mostOnDisks, mostMemory int64                   // largest size of the racks' disks, and largest memory of all hosts, in bytes
 }
 
-// chaos makes random faults happen to the hosts of a site while clients use the site and record the answers. The seed
-// decides the faults.
+// chaos makes random faults happen to the hosts of a site while clients record its answers. The seed decides the
+// faults.
 func chaos(ctx context.Context, t *trial, all []*member) error {
 	dir, err := openDir()
 	if err != nil {
@@ -263,7 +263,7 @@ func (s *storm) strikes(ctx context.Context, possible []fault) error {
 	return nil
 }
 
-// Draws a fault. A fault that must happen alone takes as long as several others, so in three of four such cases draw
+// Draws a fault. A fault that must happen alone takes as long as several others. So in three of four such cases draw
 // draws once more.
 func (s *storm) draw(possible []fault) fault {
 	f := possible[s.rng.IntN(len(possible))]
@@ -303,8 +303,8 @@ func (s *storm) strike(ctx context.Context, f *fault, h *netlab.Host, possible [
 	return f.mend(ctx, s, h)
 }
 
-// Adds a second fault, at a host that has none. At least one rack stays without a fault, because a rack that starts
-// again needs another one for a majority.
+// Adds a second fault, at a host that has none. One rack stays without a fault, so that a rack that starts again finds
+// a majority.
 func (s *storm) another(ctx context.Context, first *fault, possible []fault) error {
 	if first.alone {
 		return nil

@@ -23,8 +23,7 @@ type fault struct {
 	name string
 	// agents means that the fault can also happen to agents, not only to racks.
 	agents bool
-	// alone means that no other fault may be present, because this one removes data of a replica, or affects every
-	// host.
+	// alone means that no other fault may be present: this one removes data of a replica, or affects every host.
 	alone bool
 	// needs is what the machine must provide: "network" (network namespaces), "disk" (a disk for each host), or "".
 	needs string
@@ -93,8 +92,8 @@ func revived(ctx context.Context, s *storm, h *netlab.Host) error {
 // superviseEvery is the time between two checks of the hosts' processes during a wait.
 const superviseEvery = 10 * time.Second
 
-// await waits until look succeeds after the hosts were restored. A process may have ended because its host was cut off,
-// its disk hung or its files are damaged. await starts it again, as a service manager would.
+// await waits until look succeeds after the hosts were restored. A process may have ended because of its fault. await
+// starts it again, as a service manager would.
 func (s *storm) await(ctx context.Context, look func(context.Context) error) error {
 	return within(ctx, healWithin, func(ctx context.Context) error {
 		for _, h := range s.Hosts() {
@@ -273,7 +272,7 @@ func damagedRunning(_ context.Context, s *storm, h *netlab.Host) error {
 	return s.each(h, files, change)
 }
 
-// startedAnew kills or stops a host that runs on damaged files, and restarts it, so that it repairs its data.
+// startedAnew restarts a host that runs on damaged files, so that it repairs its data.
 func startedAnew(ctx context.Context, s *storm, h *netlab.Host) error {
 	if s.rng.IntN(2) == 0 {
 		_ = h.Stop() // it may have found the damage, and ended by itself
@@ -310,8 +309,7 @@ func change(file string, rng *rand.Rand) (string, error) {
 	return fmt.Sprintf("bytes %d to %d changed", from, to), err
 }
 
-// written is the size in bytes of the beginning of a file. Only this part is damaged: the rest of a log segment is
-// mostly empty, because segments are reserved at their full size.
+// written is the size in bytes of the part of a file that is damaged. The rest of a log segment is mostly empty.
 const written = 4 << 20
 
 // damage damages a file and returns a description.
@@ -396,8 +394,7 @@ func (s *storm) has(ctx context.Context, h *netlab.Host) (last, applied uint64, 
 }
 
 // Returns a function that starts a host that has lost data, and waits until it has everything again. If lacks is true,
-// the host must report that its replicas lack data. After damage, lacks is false, because the damaged place may never
-// be read.
+// the host must report the loss. A damaged place may never be read, so for damage lacks is false.
 func healed(lacks bool) func(context.Context, *storm, *netlab.Host) error {
 	return func(ctx context.Context, s *storm, h *netlab.Host) error {
 		end := h.LogEnd()

@@ -44,8 +44,8 @@ func (t *trial) agree(ctx context.Context, all []*member) error {
 	return nil
 }
 
-// awaitStatements waits until the statements of a site's users agree with their jobs. They may differ at first, because
-// the cost of a remote job arrives with the other site's next report.
+// awaitStatements waits until the statements of a site's users agree with their jobs. The cost of a remote job arrives
+// with the other site's next report.
 func (m *member) awaitStatements(ctx context.Context) error {
 	var read statements
 	err := within(ctx, patience, func(ctx context.Context) (err error) {
@@ -70,8 +70,8 @@ type statements struct {
 	away  int // number of jobs that ran at other sites
 }
 
-// readStatements adds up the statements of all users of a site. A statement must have each charge of a job once, and
-// its entries must sum to the user's balance.
+// readStatements adds up the statements of all users of a site. A statement must have each charge once, and sum to the
+// user's balance.
 func (m *member) readStatements(ctx context.Context) (read statements, err error) {
 	jobs, err := m.jobs(ctx)
 	if err != nil {
@@ -191,8 +191,8 @@ func apart(replies []clearing.PeersReply) string {
 	return ""
 }
 
-// settleCycle closes a cycle at every bank. The payments of the settlement must sum to zero, and the books of each two
-// banks must agree line by line.
+// settleCycle closes a cycle at every bank. The payments must sum to zero, and the books of each two banks must agree
+// line by line.
 func (t *trial) settleCycle(ctx context.Context, all []*member) error {
 	const cycle = 1
 	for _, m := range all {

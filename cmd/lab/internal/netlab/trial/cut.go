@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// phases has the time that a trial measures before a cut, and the length of the cut. Both are multiples of the time for
-// three submissions of a client, because one of three is for another site.
+// phases has the time before a cut, and the length of the cut. Both are multiples of the time for three submissions of
+// a client: one of three is for another site.
 type phases struct{ before, cut time.Duration }
 
 const (
@@ -29,8 +29,8 @@ const (
 	agreeWithin     = 30 * time.Second // longest time until the books agree after the cut, with everything that waited for it
 )
 
-// cut disconnects one of three sites from the others while users of all sites submit. It checks that this site works as
-// before, loses nothing, and catches up after the cut.
+// cut disconnects one of three sites while users of all sites submit. The site must work as before, lose nothing, and
+// catch up after the cut.
 func cut(ctx context.Context, t *trial, all []*member) error {
 	p := either(t, long, short)
 	for _, m := range all {
@@ -80,7 +80,7 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// catchUp measures the time from the end of the cut until everything that waited for it is done, and all records agree.
+// catchUp measures the time from the end of the cut until all records agree.
 func (t *trial) catchUp(ctx context.Context, all []*member, healed time.Time) error {
 	if err := everyone(all, func(m *member) error { return m.settle(ctx) }); err != nil {
 		return err
@@ -97,8 +97,7 @@ func (t *trial) catchUp(ctx context.Context, all []*member, healed time.Time) er
 	return nil
 }
 
-// reportThroughput reports how many of its own jobs a site completed before and during the cut, and how long its users
-// waited for answers.
+// reportThroughput reports how many of its own jobs a site completed before and during the cut, and its users' waits.
 func (m *member) reportThroughput(ctx context.Context, victim bool, cutAt, healed time.Time, p phases) error {
 	jobs, err := m.jobs(ctx)
 	if err != nil {

@@ -93,8 +93,8 @@ func (m *member) strikes(ctx context.Context, b blow) error {
 	return m.checkBooks(ctx)
 }
 
-// strikeInTurn hits one victim after another. Before each blow, the previous victim must be back and all clients must
-// be served. It returns the times without service, by victim.
+// strikeInTurn hits one victim after another. Before each blow, the previous victim must be back. It returns the times
+// without service, by victim.
 func (m *member) strikeInTurn(ctx context.Context, b blow, n int) (map[string][]time.Duration, error) {
 	waits := map[string][]time.Duration{}
 	for i := range n {
@@ -135,8 +135,8 @@ func revive(ctx context.Context, h *netlab.Host) error {
 	return h.Await(ctx)
 }
 
-// victim returns the host that leads a given actor. For "both" it returns the host that leads both actors, and for
-// "server" a host that leads neither, if there is one.
+// victim returns the host that leads a given actor. "both" means the host that leads both actors, and "server" one that
+// leads neither, if there is one.
 func (m *member) victim(ctx context.Context, what string) (*netlab.Host, error) {
 	auctioneer, err := m.leads(ctx, messages.Auctioneer)
 	if err != nil {

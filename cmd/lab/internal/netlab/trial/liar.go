@@ -64,9 +64,9 @@ type liar struct {
 	out     clearingmsg.RunningTotal       // sum of the victim's instructions
 }
 
-// Lets a peer attack a site with the peer's own credentials. The attack may gain at most the peer's limit, its share,
-// and the amounts that users authorised. Meanwhile, the site's own users and an honest peer must be served. At the end
-// the site parts from the attacker (candor peer part).
+// Lets a peer attack a site with the peer's own credentials. It may gain at most its limit, its share, and the amounts
+// that users authorised. The site's own users and an honest peer must be served. At the end the site parts from it
+// (candor peer part).
 func lies(ctx context.Context, t *trial, all []*member) error {
 	l, err := newLiar(ctx, t, all[0])
 	if err != nil {
@@ -142,8 +142,8 @@ func (l *liar) attack(ctx context.Context, all []*member) error {
 	return nil
 }
 
-// speaksIll makes a user of the victim send the liar a job and ask for offers. The liar answers with texts and numbers
-// that no terminal can show. The user's commands must not print them.
+// speaksIll makes the liar answer a user of the victim with texts and numbers that no terminal can show. The user's
+// commands must not print them.
 func (l *liar) speaksIll(ctx context.Context) error {
 	script := filepath.Join(l.Lab.Dir, "job.sh")
 	if err := os.WriteFile(script, []byte("true\n"), 0o600); err != nil {
@@ -332,7 +332,7 @@ func (l *liar) bound(ctx context.Context, step string) error {
 }
 
 // Makes the victim part from the liar, and enter the loss in its books. The loss must be within the liar's limit and
-// share. All other records must agree, also at the honest peer.
+// share. All other records must agree.
 func (l *liar) after(ctx context.Context, all []*member) error {
 	p, err := l.standing(ctx)
 	if err != nil {
@@ -366,8 +366,8 @@ func (m *member) parted(ctx context.Context, peer messages.Name) error {
 	return err
 }
 
-// agreed compares the books of the victim and the honest peer, closes a cycle between them, and verifies all their
-// books again.
+// agreed compares the books of the victim and the honest peer, closes a cycle between them, and verifies all books
+// again.
 func (l *liar) agreed(ctx context.Context, all []*member) error {
 	if err := l.agree(ctx, all); err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// answerWithin is how long the liar waits for an answer, and repeats requests that are refused for a temporary reason.
+// answerWithin is how long the liar waits for an answer, or repeats a request that is refused for a temporary reason.
 const answerWithin = 3 * time.Second
 
 func (l *liar) send(ctx context.Context, signed clearingmsg.SignedInstructions) (r clearingmsg.SignedReceipt, err error) {
@@ -85,8 +85,8 @@ func (l *liar) overcharges(ctx context.Context) error {
 	return nil
 }
 
-// settlesAlone pays the liar's accomplice up to the liar's limit, settles this debt in a cycle that only the liar has
-// closed, and repeats both.
+// settlesAlone pays the liar's accomplice up to the liar's limit, and settles this debt in a cycle that only the liar
+// has closed. It repeats both.
 func (l *liar) settlesAlone(ctx context.Context) error {
 	outcomes, err := l.next(ctx, pays(10*liarLimit))
 	l.refused("pays ten times its limit", outcomes, err)
@@ -174,8 +174,8 @@ func (l *liar) repeats(ctx context.Context) error {
 	return nil
 }
 
-// Sends instructions with numbers that are too large or already used, and with running totals that differ from the
-// victim's books. The first wrong total with a valid signature must start a dispute.
+// Sends instructions with wrong numbers, and with running totals that differ from the victim's books. The first wrong
+// total with a valid signature must start a dispute.
 func (l *liar) forges(ctx context.Context) error {
 	ahead := l.in
 	ahead.Number += 7

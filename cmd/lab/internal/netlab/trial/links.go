@@ -52,7 +52,7 @@ const (
 )
 
 // severed cuts the links between the racks of a site, one after another, under load. The two leaders are on different
-// racks, and each rack has a client. During each cut, each client must be served, and each task must run once.
+// racks, and each rack has a client. Each client must be served, and each task must run once.
 func severed(ctx context.Context, t *trial, all []*member) error {
 	m, cuts := all[0], links()
 	dir, err := openDir()
@@ -89,7 +89,7 @@ func severed(ctx context.Context, t *trial, all []*member) error {
 	return m.checkBooks(ctx)
 }
 
-// sever cuts a link for some time under load, and reports the longest time in which a client got no answer.
+// sever cuts a link for some time under load, and reports the longest time without an answer.
 func (m *member) sever(ctx context.Context, l link, prefix, dir string) error {
 	t := m.trial
 	roles, err := m.roles(ctx)

@@ -22,9 +22,8 @@ func duoPlan(name messages.Name) netlab.Plan {
 	return p
 }
 
-// restore damages one replica of the bank of one of two sites, while they are cut off from each other. All books must
-// agree afterwards. Then all hosts of that site get the state of an older backup. The banks must count every lost
-// instruction.
+// restore damages one replica of a bank while the two sites are cut off from each other. All books must agree
+// afterwards. Then the site gets the state of an older backup, and the banks must count every lost instruction.
 func restore(ctx context.Context, t *trial, all []*member) error {
 	if err := t.phase(ctx, all, "before", func() error { return nil }); err != nil {
 		return err
@@ -112,8 +111,7 @@ func (t *trial) damageOneBank(ctx context.Context, m *member) error {
 	return healed(false)(ctx, s, h)
 }
 
-// putBackup replaces the state of all racks of a site by a backup. Meanwhile all hosts of the site are stopped, also
-// processes that outlive their host's process.
+// putBackup replaces the state of all racks of a site by a backup, while all processes of the site are stopped.
 func (t *trial) putBackup(ctx context.Context, m *member, backup string) error {
 	t.log("%s gets the state of its backup", m.Name)
 	if err := embedded.Each(m.Hosts(), func(h *netlab.Host) error { h.Kill(); return nil }); err != nil {

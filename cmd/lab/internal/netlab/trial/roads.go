@@ -26,8 +26,8 @@ func securePlan(name messages.Name) netlab.Plan {
 // byGateways makes the sites of a lab peers that are connected by gateways.
 func byGateways(l *netlab.Lab) error { return l.JoinByGateways(oneWay, peerLimit) }
 
-// roads lets the users of two sites submit jobs, a third of them to the other site, and pay each other before, during
-// and after a cut. Everything must arrive once, all books must agree, and a cycle must be settled.
+// roads lets the users of two sites submit jobs and pay each other before, during and after a cut. Everything must
+// arrive once, all books must agree, and a cycle must be settled.
 func roads(ctx context.Context, t *trial, all []*member) error {
 	if err := t.beginBoth(ctx, all, submitters, "roads"); err != nil {
 		return err
@@ -53,8 +53,8 @@ func (t *trial) beginBoth(ctx context.Context, all []*member, users []messages.N
 	return nil
 }
 
-// endBoth carries out some steps, in which users make a number of payments, and stops the loads. Then nothing may be
-// left unfinished, and all records must agree.
+// endBoth carries out some steps, in which users make payments, and stops the loads. Then nothing may be left
+// unfinished, and all records must agree.
 func (t *trial) endBoth(ctx context.Context, all []*member, steps []func() error, remittances int) (err error) {
 	for i := 0; i < len(steps) && err == nil; i++ {
 		err = steps[i]()
@@ -128,7 +128,7 @@ func leaders(ctx context.Context, t *trial, all []*member) error {
 }
 
 // changeLeaders lets users of both sites pay each other, and kills a leader at each site at the same moment: in turn
-// both banks, both auctioneers, and one of each. It returns how long the clients were not served.
+// both banks, both auctioneers, and one of each. It returns the times without service.
 func (t *trial) changeLeaders(ctx context.Context, all []*member, turn int) (waits []time.Duration, err error) {
 	var victims []*netlab.Host
 	for i, m := range all {

@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// upgrade replaces the binary on the hosts of a site, one host after another: by the newer build, by the older one, and
-// by the newer one again. Users submit meanwhile, and every node has a task that runs all the time.
+// upgrade replaces the binary on the hosts of a site, one after another: by the newer build, by the older one, and by
+// the newer one again. Users submit, and every node has a task that runs all the time.
 func upgrade(ctx context.Context, _ *trial, all []*member) error {
 	m := all[0]
 	dir, err := openDir()
@@ -116,7 +116,7 @@ func (m *member) countLeaders(ctx context.Context, led map[string]int) error {
 }
 
 // replace stops a host and starts another build on it. It returns when the new process serves and the host's node has
-// registered, as an operator would wait before the next host.
+// registered.
 func (m *member) replace(ctx context.Context, h *netlab.Host, build string, leave bool) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()

@@ -28,7 +28,7 @@ func (w *Witness) account(ctx context.Context, name messages.Name) (money.Accoun
 }
 
 // moveMoney makes one request of the i-th account of a group: it pays another account or reads its balance. Sometimes
-// the operator grants credits to another account of the group instead.
+// the operator grants credits instead.
 func (w *Witness) moveMoney(ctx context.Context, client, g, i int, old *stale, rng *rand.Rand) {
 	group := w.Groups[g]
 	in := moneyAsk{kind: "pay", from: i, to: (i + 1 + rng.IntN(groupSize-1)) % groupSize, amount: 1 + messages.Credits(rng.Int64N(int64(2*messages.Credit)))}
@@ -68,8 +68,8 @@ type stale struct {
 	paid    bool
 }
 
-// plantStale returns the balance that a client must record: the one that it has read. To insert the fault PlantStale,
-// it is once the balance from before the client's last payment.
+// plantStale returns the balance that a client must record. Once, for the fault PlantStale, it is the balance before
+// the client's last payment.
 func (w *Witness) plantStale(old *stale, balance messages.Credits) messages.Credits {
 	before := *old
 	*old = stale{balance: balance}
@@ -138,8 +138,8 @@ func (w *Witness) fund(ctx context.Context) error {
 // keptKeys is the number of its latest jobs that a worker asks about.
 const keptKeys = 8
 
-// work makes one request of a worker: it submits a new job, or asks for an earlier job, submits it again, or cancels
-// it. The list mine has the keys of the worker's latest jobs. work returns this list with the new job.
+// work makes one request of a worker: it submits a new job, or asks for, submits again or cancels an earlier one. The
+// list mine has the keys of the worker's latest jobs. work returns it with the new job.
 func (w *Witness) work(ctx context.Context, client int, worker messages.Name, mine []string, rng *rand.Rand) []string {
 	if len(mine) < keptKeys/2 || rng.IntN(2) == 0 {
 		key := w.key(client, rng)
@@ -200,8 +200,8 @@ func (w *Witness) show(ctx context.Context, client int, worker messages.Name, ke
 	w.givenUp("a question for a job", err, o)
 }
 
-// applyMarkets reads the markets. In one of ten cases it then applies them with a new time limit for the last one. Half
-// of the changes are only valid if the markets still have the version that was read.
+// applyMarkets reads the markets. In one of ten cases it then applies a new time limit for the last one. Half of these
+// changes need the version that was read.
 func (w *Witness) applyMarkets(ctx context.Context, client int, rng *rand.Rand) {
 	seen, err := w.readMarket(ctx, client) // the answer is in the record
 	if err != nil || rng.IntN(10) > 0 {

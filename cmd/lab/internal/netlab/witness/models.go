@@ -82,8 +82,8 @@ const (
 	cancelled
 )
 
-// jobModel is the model of a job that handles one request at a time. Its number never changes. A cancelled job stays
-// cancelled, and an ended job never becomes active again. A job may end by itself at any time.
+// jobModel is the model of a job that handles one request at a time. A cancelled job stays cancelled, and an ended job
+// never becomes active again. A job may end by itself at any time.
 var jobModel = porcupine.Model{
 	Init: func() any { return jobState{} },
 	Step: func(state, input, output any) (bool, any) {
@@ -114,7 +114,7 @@ var jobModel = porcupine.Model{
 	DescribeOperation: describe,
 }
 
-// show reports whether the answer out is possible for a job in the state s, and returns the following state.
+// show reports whether the answer out is possible for a job in the state s, and returns the next state.
 func (s jobState) show(out jobTold) (bool, any) {
 	switch {
 	case out.missing:

@@ -9,8 +9,7 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study/studytest"
 )
 
-// Amounts must agree with the paper to the dollar, and shares to 0.001, because the paper's amounts are in whole
-// dollars.
+// Amounts must agree with the paper to the dollar, as the paper prints them, and shares to 0.001.
 func TestExampleIsThePapers(t *testing.T) {
 	r := studytest.Run(t, Example, study.Options{})
 	n := r.Numbers.(exampleNumbers)
@@ -56,8 +55,7 @@ func TestAuctionBearsThePaperOut(t *testing.T) {
 	}
 }
 
-// A small study must confirm the statements of the paper's text about figure 11, except for times, which depend on the
-// machine.
+// A small study must confirm the paper's text about figure 11. Times depend on the machine.
 func TestUtilitiesBearThePaperOut(t *testing.T) {
 	r := studytest.Quick(t, Utilities, 2)
 	studytest.Same(t, r, "The ratio", "The variance")

@@ -59,8 +59,8 @@ type measured struct {
 	Solver95 float64 `json:"solver_ms_95"`
 }
 
-// coarse is the largest change of a sub-budget between rounds, as a part of the budget, that counts as no change. The
-// paper gives no limit. Its figures are in whole dollars, with budgets of at most 200.
+// coarse is the largest change of a sub-budget between rounds, as a part of the budget, that counts as none. The paper
+// gives no limit. Its figures are in whole dollars, with budgets of at most 200.
 const coarse = 0.005
 
 const (
@@ -144,8 +144,7 @@ func timed(run func() (*proportional.Result, error)) (float64, *proportional.Res
 	return time.Since(began).Seconds() * 1000, r, err
 }
 
-// roundsUntil returns the number of the first round in which no sub-budget changes by more than the given part of its
-// budget.
+// roundsUntil returns the first round in which no sub-budget changes by more than the given part of its budget.
 func roundsUntil(s *proportional.Solver, p *proportional.Problem, part float64) (int, error) {
 	var before []float64
 	for k := 0; ; k++ {
@@ -164,7 +163,7 @@ func roundsUntil(s *proportional.Solver, p *proportional.Problem, part float64) 
 	}
 }
 
-// settledRounds does what roundsUntil does, but in each round every job repeats its step until its row settles (see
+// settledRounds does what roundsUntil does, for rounds in which every job repeats its step until its row settles (see
 // repeated).
 func settledRounds(p *proportional.Problem, part float64) int {
 	r := newRepeated(p)

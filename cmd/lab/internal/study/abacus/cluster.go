@@ -115,8 +115,8 @@ type course struct {
 	strays int // number of started maps on nodes without their data
 }
 
-// served has the results of a run: the mean response time of each user in seconds, the end of the last job, the sum of
-// the budgets of jobs in time, and the part of map tasks on nodes without their data.
+// served has the results of a run: each user's mean response time in seconds, the end of the last job, the budgets of
+// jobs in time, and the part of map tasks on nodes without their data.
 type served struct {
 	response []float64
 	total    float64
@@ -192,8 +192,7 @@ func (r *course) auction() error {
 	return err
 }
 
-// start gives free slots to jobs that have a task for them. Each goes to the job with the smallest part of the slots
-// that are its share.
+// start gives each free slot to the job that has the smallest part of its share and a task for the slot.
 func (r *course) start() {
 	for class := range classes {
 		for r.free[class] > 0 {

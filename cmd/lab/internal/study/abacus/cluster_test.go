@@ -13,9 +13,8 @@ func alone(user int) *mapReduce {
 	return &mapReduce{user: user, budget: 100, durations: [classes][]float64{{10, 10}, {4, 4}}, left: [classes]int{2, 2}}
 }
 
-// Two equal jobs run on two slots of each class. The times are computed by hand. With first in, first out, the first
-// job ends its maps at 10 and its reduces at 14, the second job 10 seconds later. With equal shares, both end their
-// maps at 20 and their reduces at 28.
+// Two equal jobs run on two slots of each class. With first in, first out, the first job ends its maps at 10 and its
+// reduces at 14, the second job 10 seconds later. With equal shares, both end their maps at 20 and their reduces at 28.
 func TestCluster(t *testing.T) {
 	for _, c := range []struct {
 		fifo          bool
@@ -33,7 +32,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// A user's jobs do not depend on the other users, so that the points of an axis can be compared.
+// Only then can the points of an axis be compared.
 func TestUsersJobsDoNotDependOnOthers(t *testing.T) {
 	of := func(jobs []*mapReduce) (sum float64, n int) {
 		for _, j := range jobs {
@@ -54,9 +53,8 @@ func TestEfficiencyBearsThePaperOut(t *testing.T) {
 	studytest.Same(t, r, "A larger budget", "It makes the others", "With less than the others", "A larger α")
 }
 
-// With more users, the total time must never be shorter. With short jobs whose data is on some nodes only, the auction
-// must be faster than first in, first out, because its scheduler prefers nodes with the data. Otherwise it must not be
-// faster.
+// With more users, the total time must never be shorter. The auction must be faster than first in, first out only with
+// short jobs whose data is on some nodes, because its scheduler prefers these nodes.
 func TestTotalTime(t *testing.T) {
 	r := studytest.Quick(t, Time, 1)
 	n := r.Numbers.(map[string]both)
@@ -74,9 +72,9 @@ func TestTotalTime(t *testing.T) {
 	}
 }
 
-// The values are computed by hand. By ARIA's bounds, one job alone is estimated to take 18.9 seconds, and two together
-// 29.4. With earlier deadlines, the job with the larger budget gets all slots first and ends at 14, and the other job
-// ends at 24. With deadlines of 30 both jobs share the slots, and end at 28.
+// By ARIA's bounds, one job alone is estimated to take 18.9 seconds, and two together 29.4. With earlier deadlines, the
+// job with the larger budget gets all slots first and ends at 14, and the other job ends at 24. With deadlines of 30
+// both jobs share the slots, and end at 28.
 func TestPool(t *testing.T) {
 	for _, c := range []struct{ deadline, profit float64 }{{13, 0}, {20, 100}, {23, 100}, {24, 160}, {30, 160}} {
 		u := user{weights: [classes]float64{1, 1}, seconds: [classes]float64{10, 4}}

@@ -18,7 +18,7 @@ var Example = study.Study{
 }
 
 // The problem running is the paper's example. The paper's text describes the first job, the third job's utility, and
-// the first job's result. The other numbers are our choice, so that the example has the paper's result.
+// the first job's result. The other numbers are our choice, and give this result.
 var running = &proportional.Problem{
 	Alpha:   0.5,
 	Log:     make([]bool, 3),

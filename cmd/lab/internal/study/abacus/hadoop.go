@@ -10,18 +10,18 @@ const copies = 3
 
 // hadoop has properties of Hadoop 0.20 clusters, which the model can switch off.
 type hadoop struct {
-	// slowStart is the part of a job's maps after which its reduces take slots and wait for the other maps. 0 means
-	// that they take no slots before all maps have ended.
+	// slowStart is the part of a job's maps after which its reduces take slots and wait. 0 means that they wait without
+	// slots until all maps have ended.
 	slowStart float64
 	// away is the factor by which a map is slower on a node without its data. 0 means that all nodes have the data.
 	away    float64
 	perNode int // map slots of a node
-	// patient says that first in, first out skips jobs whose data is not on the node of a free slot, like the fair
-	// scheduler under the auction. No slot stays free for this.
+	// patient says that first in, first out skips jobs whose data is not on the node of a free slot, as the auction's
+	// scheduler does.
 	patient bool
 }
 
-// spread sets when the reduces of jobs take slots, and draws the nodes that have the data of each map.
+// spread sets when the reduces of jobs take slots, and draws the nodes with the data of each map.
 func (c *cluster) spread(jobs []*mapReduce, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, uint64(len(c.users))))
 	for _, j := range jobs {
@@ -46,7 +46,7 @@ func some(nodes int, r *rand.Rand) (of [copies]int) {
 	return of
 }
 
-// near returns the index of a map that has not started and whose data is on a node, or −1.
+// near returns the index of a waiting map whose data is on a node, or −1.
 func (j *mapReduce) near(node int) int {
 	for t := j.next[mapClass]; t < len(j.data); t++ {
 		if slices.Contains(j.data[t][:], node) {
@@ -67,8 +67,8 @@ func (c *cluster) nodes() []int {
 	return idle
 }
 
-// place chooses a job for the map slot that has been free for longest. If the job has a map with data on the slot's
-// node, this map becomes the job's next one.
+// place chooses a job for the map slot that has been free for longest. A map with data on the slot's node becomes the
+// job's next one.
 func (r *course) place() *mapReduce {
 	node := r.idle[0]
 	var j *mapReduce

@@ -2,9 +2,8 @@ package abacus
 
 import "testing"
 
-// The values are computed by hand. The maps of the first job end at 10 and 30. The second job's map, on the slot that
-// is free at 10, ends at 20. Its reduce then runs until 24. If the first job's reduces hold both slots from 10 to 34,
-// it runs until 38.
+// The maps of the first job end at 10 and 30. The second job's map, on the slot that is free at 10, ends at 20. Its
+// reduce then runs until 24. If the first job's reduces hold both slots from 10 to 34, it runs until 38.
 func TestSlowStart(t *testing.T) {
 	for _, c := range []struct{ slowStart, first, second float64 }{{0, 34, 24}, {0.5, 34, 38}} {
 		k := cluster{users: make([]user, 2), slots: [classes]int{2, 2}, fifo: true, hadoop: hadoop{slowStart: c.slowStart}}
@@ -23,10 +22,9 @@ func TestSlowStart(t *testing.T) {
 	}
 }
 
-// The places are computed by hand. The first node has the first free slot. The first job's data is on the second node,
-// and the second job's data on the first. A map of 10 seconds takes 20 on a node without its data. With first in, first
-// out, both maps run without their data. With the auction, or if first in, first out is patient, both run where their
-// data is.
+// The first node has the first free slot. The first job's data is on the second node, and the second job's data on the
+// first. A map of 10 seconds takes 20 on a node without its data. With first in, first out, both maps run without their
+// data. With the auction, or a patient first in, first out, both run where their data is.
 func TestData(t *testing.T) {
 	for _, c := range []struct {
 		fifo, patient bool

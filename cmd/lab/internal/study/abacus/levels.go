@@ -12,9 +12,9 @@ import (
 // taskSpread is the largest difference of a task's duration from the mean, as a part of the mean.
 const taskSpread = 0.2
 
-// pool divides the active jobs into a pool and the others, as section 6 of the paper does. It takes jobs by descending
-// budget. A job joins the pool if all members are then still estimated to be in time, with the shares of the auction.
-// The others get slots that the pool cannot use.
+// pool divides the active jobs as section 6 of the paper does. It takes jobs by descending budget. A job joins the pool
+// if all members are then still estimated to be in time, with the auction's shares. The others get slots that the pool
+// cannot use.
 func (r *course) pool() error {
 	order := slices.Clone(r.active)
 	slices.SortStableFunc(order, func(a, b *mapReduce) int { return cmp.Compare(b.budget, a.budget) })
@@ -35,8 +35,7 @@ func (r *course) pool() error {
 	return err
 }
 
-// share runs the auction among the members of a pool, or among all jobs, and reports whether all are estimated to be in
-// time.
+// share runs the auction among some jobs, or all, and reports whether all are estimated to be in time.
 func (r *course) share(members []*mapReduce) (bool, error) {
 	if len(members) == 0 {
 		return true, nil

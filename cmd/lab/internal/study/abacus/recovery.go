@@ -10,14 +10,14 @@ import (
 )
 
 // repeatedJob is an experiment like figure 11 of Ding et al. A user repeats a job with fixed weights for two resources,
-// whose shares differ from run to run. The weights are estimated from the utilities of the runs.
+// but other shares. The weights are estimated from the runs' utilities.
 type repeatedJob struct {
 	Weights [2]float64
 	// Low and High are the limits of each run's shares, which are uniform.
 	Low, High float64
-	// Timed makes the utility the inverse of a run time. The job uses one resource after the other, and its work on
-	// each is in proportion to the weight. The inverse is only nearly linear in the shares. If Timed is false, the
-	// utility is linear.
+	// Timed makes the utility the inverse of a run time, which is only nearly linear in the shares. The job uses one
+	// resource after the other. Its work on each is in proportion to the weight. If Timed is false, the utility is
+	// linear.
 	Timed bool
 	// Noise is the relative fluctuation of utilities (standard deviation of their logarithm).
 	Noise float64

@@ -57,8 +57,8 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// The utility is the inverse of a run time, which is only nearly linear in the shares. If all shares vary in the same
-// range, a linear fit must still find nearly the right weights.
+// The inverse of a run time is only nearly linear in the shares. If all shares vary in the same range, a linear fit
+// must still find nearly the right weights.
 func TestTimedRecovery(t *testing.T) {
 	e := figure11(20, 1)
 	e.Timed, e.Low, e.High = true, 0.25, 0.5

@@ -7,8 +7,7 @@ import (
 )
 
 // repeated runs rounds in which each job repeats the step of algorithm 2 until its row of sub-budgets settles, as in
-// the paper's figure 4: each job makes a best response. Our solver makes one step for each job. Both end at the same
-// fixed point.
+// the paper's figure 4. Our solver makes one step for each job. Both end at the same fixed point.
 type repeated struct {
 	p      *proportional.Problem
 	bids   []float64 // n·m

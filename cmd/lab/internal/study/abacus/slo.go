@@ -22,8 +22,7 @@ var SLO = study.Study{
 // rates are the sizes of workloads, divided by the capacity of the cluster.
 var rates = []float64{0.5, 1, 1.5, 2, 2.5, 3}
 
-// These are the repetitions of each setting, the number of machines in the paper, and the range of budgets (that of
-// figures 6 to 8).
+// These are the repetitions of each setting, the number of machines in the paper, and the range of budgets.
 const (
 	sloRepeats      = 30
 	quickSLORepeats = 2
@@ -39,7 +38,7 @@ type deadlines struct {
 }
 
 // The paper gives the range of the uniform distribution. For its normal distributions it gives only the variances, 2
-// and 3. We take them as square minutes, and use the mean of the uniform distribution.
+// and 3. We take them as square minutes, with the uniform distribution's mean.
 var settings = []deadlines{
 	{"normal, variance 2", func(r *rand.Rand) float64 { return 60 * (12.5 + math.Sqrt(2)*r.NormFloat64()) }},
 	{"normal, variance 3", func(r *rand.Rand) float64 { return 60 * (12.5 + math.Sqrt(3)*r.NormFloat64()) }},
@@ -103,8 +102,8 @@ func (d *deadlines) measure(rate float64, repeats int, seed uint64) (*profits, e
 	return p, nil
 }
 
-// levelled draws jobs with deadlines and budgets, submitted at uniform times, with all kinds equally frequent. The
-// argument rate is the demand for the most wanted class of slots, divided by its supply.
+// levelled draws jobs with deadlines and budgets, submitted at uniform times. The argument rate is the demand for the
+// most wanted class of slots, divided by its supply.
 func (c *cluster) levelled(rate float64, d *deadlines, r *rand.Rand) (jobs []*mapReduce) {
 	var work [classes]float64
 	for i := 0; max(work[mapClass]/float64(c.slots[mapClass]), work[reduceClass]/float64(c.slots[reduceClass])) < rate*submitSeconds; i++ {

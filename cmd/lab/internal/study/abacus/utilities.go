@@ -49,8 +49,8 @@ type recovery struct {
 	Slowest  float64   `json:"slowest_ms"`
 }
 
-// utilitiesNumbers has the points of the scatter plot, which are the weights [map, reduce] estimated by least squares,
-// and the results by the number of jobs.
+// utilitiesNumbers has the points of the scatter plot, which are the weights [map, reduce] by least squares, and the
+// results by the number of jobs.
 type utilitiesNumbers struct {
 	Points [][]float64 `json:"points"`
 	ByJobs []recovery  `json:"by_jobs"`

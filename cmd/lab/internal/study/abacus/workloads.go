@@ -12,8 +12,8 @@ const (
 )
 
 // private returns the cluster of figures 9 and 10. Maps and reduces of users 1 to 3 take 30 and 20, 20 and 30, and 60
-// and 10 seconds. The paper's text gives user 3's times, user 1's ratio, and 72 nodes. It does not give user 2's times,
-// or the number and frequency of tasks. With our values, jobs need a little more time than the slots have.
+// and 10 seconds. The paper's text gives user 3's times, user 1's ratio, and 72 nodes. The other numbers are ours. With
+// them, jobs need a little more time than the slots have.
 func private(number int) *cluster {
 	c := &cluster{slots: [classes]int{72, 72}, alpha: 0.5, hadoop: hadoop{perNode: 1}}
 	for i := range number {
@@ -28,9 +28,9 @@ func private(number int) *cluster {
 	return c
 }
 
-// public returns the cluster of figures 12 and 13. Its virtual machines have two map and two reduce slots, and its
-// users have ten kinds of jobs. The sixth and the ninth kind need mostly reduce slots, the others mostly map slots. The
-// paper's table of kinds is unknown; its text says only that the third kind's ratio is nearest to 4.
+// public returns the cluster of figures 12 and 13. Its machines have two map and two reduce slots, and its users have
+// ten kinds of jobs. The sixth and the ninth kind need mostly reduce slots, the others map slots. Of the paper's table
+// of kinds, its text says only that the third kind's ratio is nearest to 4.
 func public(number, machines int) *cluster {
 	c := &cluster{slots: [classes]int{2 * machines, 2 * machines}, alpha: 0.5, hadoop: hadoop{perNode: 2}}
 	ratios := []float64{2, 3, 4, 5, 3, 0.4, 2, 6, 0.5, 4}

@@ -15,8 +15,7 @@ import (
 
 func TestMain(m *testing.M) { casetest.Main(m, 1000) }
 
-// bounds returns the shortest and the longest time of the phase on a number of slots, at least one, over all orders of
-// its tasks.
+// bounds returns the shortest and the longest time of the phase on at least one slot, over all orders of its tasks.
 func (p *Phase) bounds(slots int) (low, up float64) {
 	if p.Tasks == 0 {
 		return 0, 0
@@ -132,8 +131,8 @@ func draw(t *rapid.T) *Instance {
 	return in
 }
 
-// The instances are random. Every job must end, and not earlier than its work allows. The profit must be the sum of the
-// values of the jobs in time. All work of a class must fit in its slots between the first start and the last end.
+// The instances are random. A job must not end before its work allows. The profit must be the sum of the values of the
+// jobs in time. All work of a class must fit in its slots between the first start and the last end.
 func TestScheduleIsPossible(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := draw(t)
@@ -173,7 +172,7 @@ func TestScheduleIsPossible(t *testing.T) {
 	})
 }
 
-// One job of equal tasks must be in time under every rule, if its upper bound with the fewest slots is.
+// The job must be in time under every rule if its upper bound with the fewest slots is.
 func TestAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		phases, slots := drawPhases(t)
@@ -255,7 +254,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// The benchmark schedules 1,000 jobs of 50 map and 10 reduce tasks, which need as much time as the slots have.
+// The 1,000 jobs have 50 map and 10 reduce tasks each. They need as much time as the slots have.
 func BenchmarkSchedule(b *testing.B) {
 	rng, in := rand.New(rand.NewPCG(1, 2)), &Instance{Slots: []int{100, 20}, Rule: Spare}
 	for i := range 1000 {

@@ -26,8 +26,8 @@ func Estimate(phases []Phase, slots []int) float64 {
 }
 
 // Fewest returns for each phase the number of slots with which all phases are estimated to end within the time left,
-// and true. If that is impossible, each phase gets as many slots as it can use, and the result is false. The argument
-// slots has the number of slots of each class. The result is written to out, which grows if needed.
+// and true. If that is impossible, it returns as many slots as each phase can use, and false. The argument slots has
+// the slots of each class. The result is written to out, which grows if needed.
 func Fewest(phases []Phase, slots []int, left float64, out []int) ([]int, bool) {
 	out = out[:0]
 	for _, p := range phases {
@@ -46,9 +46,9 @@ func Fewest(phases []Phase, slots []int, left float64, out []int) ([]int, bool) 
 	return out, true
 }
 
-// lagrange computes the fewest slots. At first, the argument slots has the most slots that each phase can use. lagrange
-// reduces them to the solution in real numbers, rounded up. A phase that would need more than it can use keeps that
-// number, and the others are solved for the remaining time.
+// lagrange computes the fewest slots: the solution in real numbers, rounded up. At first, the argument slots has the
+// most slots that each phase can use. A phase that would need more keeps that number, and the others are solved for the
+// remaining time.
 func lagrange(phases []Phase, left float64, slots []int) {
 	open := 0 // bits of the phases that are not solved yet
 	for i, p := range phases {

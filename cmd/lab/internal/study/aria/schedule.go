@@ -128,7 +128,8 @@ func (s *state) assign() {
 	}
 }
 
-// need returns the number of slots that the job's current phase should have, or any number if no slot is free.
+// need returns the number of slots that the job's current phase should have. Without a free slot the number does not
+// matter.
 func (s *state) need(job *progress) int {
 	if s.Rule == Most || s.free[job.rest[0].Class] == 0 {
 		return math.MaxInt
@@ -137,7 +138,7 @@ func (s *state) need(job *progress) int {
 	return s.fewest[0]
 }
 
-// start starts tasks of a job's current phase, until the number most of them runs, or no task or no free slot is left.
+// start starts tasks of a job's current phase, until the number most of them runs, or no task or free slot is left.
 func (s *state) start(job *progress, most int) {
 	p := &job.rest[0]
 	for job.running < min(most, p.Tasks) && s.free[p.Class] > 0 {

@@ -58,8 +58,7 @@ func (c *cluster) offer(declared jobmsg.Valuation, class contract.Sampler, seed 
 }
 
 // arrive adds a job of type t, offers it a menu, and takes the contract for this type. Then all jobs are scheduled
-// again. If class is nil, there is no menu: the job is scheduled with its own type, whose two times are multiplied by
-// part.
+// again. If class is nil, there is no menu: the job is scheduled with its own type, with times multiplied by part.
 func (c *cluster) arrive(t jobmsg.Valuation, work float64, class contract.Sampler, seed uint64, part float64) error {
 	j, err := c.join(t, work)
 	if err != nil {

@@ -48,8 +48,8 @@ func TestFigure7(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// A contract with a later completion must cost less, and one contract must be free. For a user of the declared type, no
-// contract may be better than the contract for this type.
+// A later completion must cost less, and one contract must be free. For a user of the declared type, the contract for
+// this type must be the best.
 func TestMenusAreRational(t *testing.T) {
 	for seed := range uint64(10) {
 		r := studytest.Quick(t, Menus, seed)

@@ -19,9 +19,8 @@ func figure7() *density.Density {
 	return f
 }
 
-// convergence measures how far estimates with a rule for the bandwidth are from a true density. For each number of
-// samples, it repeatedly draws the samples, makes an estimate, and computes the divergence by a number of draws. All
-// random numbers come from the seed.
+// convergence measures how far estimates are from a true density. For each number of samples, it repeatedly draws the
+// samples, makes an estimate, and computes the divergence. All random numbers come from the seed.
 func convergence(truth *density.Density, r density.Rule, samples []int, repetitions, draws int, seed uint64) ([]point, error) {
 	if repetitions < 2 {
 		return nil, messages.Errorf(messages.Invalid, "repetitions: must be at least 2, are %d", repetitions)

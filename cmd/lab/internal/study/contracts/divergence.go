@@ -100,9 +100,8 @@ func (n divergenceNumbers) at(samples int) point {
 	return point{Samples: samples, Mean: math.NaN(), Variance: math.NaN()}
 }
 
-// verdict judges the paper's statements. The variance counts as nearly zero if it is at most a hundredth of the
-// variance with the fewest samples, which is the height of the figure. The mean counts as converged if four times as
-// many samples lower it by less than a tenth of a nat.
+// verdict judges the paper's statements. A variance is nearly zero if it is at most a hundredth of the variance with
+// the fewest samples. The mean has converged if four times as many samples lower it by less than a tenth of a nat.
 func (n divergenceNumbers) verdict(p *study.Page) {
 	five, twenty, fifty, last := n.at(5), n.at(20), n.at(50), n.at(200)
 	p.Section("Same, better, different")

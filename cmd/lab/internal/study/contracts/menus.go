@@ -20,9 +20,8 @@ var Menus = study.Study{
 // shownJobs is the number of jobs that get a menu.
 const shownJobs = 4
 
-// workSeconds is the mean work of the other jobs, in seconds. The paper gives neither their number nor their work. With
-// few other jobs, all work is done when the value of a typical job begins to fall. With many, it ends long after the
-// value is gone.
+// workSeconds is the mean work of the other jobs, in seconds. The paper gives no work. With few other jobs, all work is
+// done when a typical job's value begins to fall. With many, it ends long after the value is gone.
 const workSeconds = 130
 
 var crowds = []int{15, 30}

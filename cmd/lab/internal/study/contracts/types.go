@@ -34,14 +34,14 @@ type training struct {
 }
 
 // These are the training sets of the paper, and controls. The paper's untruthful types are more urgent than the true
-// types. In one control they are less urgent. Two controls have no surrogates: every job is scheduled with its own
-// type, or with halved times, and pays nothing.
+// types, and in one control less urgent. In two controls every job is scheduled with its own type, or with halved
+// times, and pays nothing.
 var (
 	trainings = []training{{"500 truthful", 500, 1}, {"20 truthful", 20, 1}, {"500 untruthful", 500, 0.5}}
 	controls  = []training{{"500 less urgent", 500, 2}, {"no surrogates", 0, 1}, {"no surrogates, times halved", 0, 0.5}}
 )
 
-// train draws the training set and estimates the distribution of types from it, or returns nil without a training set.
+// train estimates the distribution of types from a drawn training set, or returns nil without one.
 func (t *training) train(r *rand.Rand) (contract.Sampler, error) {
 	if t.samples == 0 {
 		return nil, nil

@@ -156,8 +156,8 @@ func (c *crowd) count(completed []bool, payments []float64) (out outcome) {
 	return out
 }
 
-// offline computes the paper's approximation of the best value. It takes the tasks with the largest value per unit of
-// time that fit, and returns the value and the number of the counted ones.
+// offline computes the paper's approximation of the best value: the tasks with the largest value per unit of time that
+// fit. It returns the value and the number of the counted ones.
 func (c *crowd) offline(slots int) (value float64, number int) {
 	order := make([]int, len(c.tasks))
 	for i := range order {
@@ -178,9 +178,9 @@ func (c *crowd) offline(slots int) (value float64, number int) {
 	return value, number
 }
 
-// bound returns an upper bound on the value of the counted tasks in any schedule: the value of the tasks with the
-// largest value per unit of time that fit into all slots from the first arrival to the last deadline. Of the last task,
-// it counts only the part that fits.
+// bound returns an upper bound on the value of the counted tasks in any schedule: the tasks with the largest value per
+// unit of time that fit into all slots from the first arrival to the last deadline. Of the last task, only the part
+// that fits counts.
 func (c *crowd) bound(slots int) (value float64) {
 	var own []deadline.Task
 	first, last := math.MaxInt, math.MinInt
@@ -202,7 +202,7 @@ func (c *crowd) bound(slots int) (value float64) {
 	return value
 }
 
-// ratios returns, for each λ and with the given part of the average capacity, the online value divided by its bound.
+// ratios returns, for each λ, the online value divided by its bound, with the given part of the average capacity.
 func (c *crowd) ratios(part float64) (*ratio, error) {
 	slots := c.slots(part)
 	best := c.bound(slots)

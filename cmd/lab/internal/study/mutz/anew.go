@@ -6,9 +6,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/batchqueue"
 )
 
-// anew computes payments as the thesis does: each expectation is estimated where it occurs, with separate draws. For
-// each draw, an expectation costs O(jobs) if every job takes the whole machine, and O(jobs²) if jobs have widths. There
-// is one for each pair of jobs.
+// anew computes payments as the thesis does: each expectation is estimated where it occurs, with separate draws. An
+// expectation costs O(jobs) for each draw, or O(jobs²) if jobs have widths. There is one for each pair of jobs.
 type anew struct {
 	queue   *batchqueue.Queue
 	scale   scale

@@ -68,8 +68,7 @@ type batchNumbers struct {
 	failure
 }
 
-// unbalanced says how far the sum of the payments is from zero, divided by the sum of their absolute values, over all
-// queues.
+// unbalanced says how far the sums of the payments are from zero, divided by the sum of the payments' absolute values.
 type unbalanced struct {
 	Draws  int     `json:"draws"`
 	Thesis float64 `json:"thesis"`
@@ -131,7 +130,7 @@ func (n *batchNumbers) byDraws(seed uint64) {
 	}
 }
 
-// timeQueue measures the time of all payments of a queue, and if both is set also of the thesis' payments.
+// timeQueue measures the time of all payments of a queue. If both is set, it measures the thesis' payments too.
 func (f *failure) timeQueue(c *crowd, thesis, ours *series, at float64, both bool, draws int, seed uint64) {
 	q, e := c.queue(rand.New(rand.NewPCG(seed, 2))), c.expectation(batchqueue.Priority, draws, seed)
 	if both {

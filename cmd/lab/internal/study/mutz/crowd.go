@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/batchqueue"
 )
 
-// crowd says how queues are drawn. The value of the front job, the costs of delay of the others, and the lengths are
-// uniform from 0. Widths are from 1 to all nodes.
+// crowd says how queues are drawn. The front job's value, the other jobs' costs of delay, and the lengths are uniform
+// from 0. Widths are from 1 to all nodes.
 type crowd struct {
 	jobs, nodes int // nodes 0: every job takes the whole machine
 	scale
@@ -46,7 +46,7 @@ func (c *crowd) expectation(mode batchqueue.Mode, draws int, seed uint64) *batch
 }
 
 // sample returns a function that makes a job at position i from a uniform random number. In mode Priority, a larger
-// number gives a larger value or cost of delay. In mode Full, the number is the seed of a generator of whole jobs.
+// number gives a larger value or cost of delay. In mode Full, it is the seed for a whole job.
 func (c *crowd) sample(mode batchqueue.Mode, i int) func(u float64) batchqueue.Job {
 	switch {
 	case mode == batchqueue.Full:
@@ -73,8 +73,8 @@ type effort struct {
 	draws  int // draws for each expectation
 }
 
-// payoff returns a function of a declaration x and a dot. It returns the mean payoff of a participant that declares x,
-// over groups of competitors, which depend only on the seed and the dot.
+// payoff returns a function of a declaration x and a dot: the mean payoff of a participant that declares x. The
+// competitors depend only on the seed and the dot.
 func (c *crowd) payoff(p *participant, e effort, seed uint64, pay payer) func(x float64, dot int) (float64, error) {
 	return func(x float64, dot int) (float64, error) {
 		sum := 0.0

@@ -51,8 +51,8 @@ func TestReservationIsTruthful(t *testing.T) {
 	}
 }
 
-// With our fixed candidate orders, no lie about a value may gain in any pool of bids. With newly drawn orders, as in
-// the thesis, some lies must gain.
+// With our fixed candidate orders, no lie about a value may gain. With newly drawn orders, as in the thesis, some lies
+// must gain.
 func TestSearchIsTruthfulInValue(t *testing.T) {
 	r := studytest.Quick(t, Search, 1)
 	studytest.Same(t, r, "Figure 7.8", "Figure 7.9")

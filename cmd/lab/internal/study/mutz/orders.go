@@ -12,9 +12,9 @@ type scheduled struct {
 	met   []bool // by bid
 }
 
-// randomOrders returns the result of the thesis' search among the first bids of a problem, whose number is the argument
-// bids. It tries depth random orders. In each it puts one bid after another into the bid's soonest window. It keeps the
-// first order with the largest value.
+// randomOrders returns the result of the thesis' search among the first bids of a problem. It tries depth random
+// orders. In each it puts one bid after another into the bid's soonest window. It keeps the first order with the
+// largest value.
 func randomOrders(p *reservation.Problem, bids, depth int, r *rand.Rand) scheduled {
 	best := scheduled{value: -1, met: make([]bool, bids)}
 	met, order := make([]bool, bids), make([]int, bids)
@@ -46,7 +46,7 @@ func (s *segments) meet(p *reservation.Problem, i int) bool {
 }
 
 // anewSearch runs the thesis' search, and returns whether the last bid is met and what it pays. The payment needs a
-// search without this bid, with newly drawn orders.
+// search without this bid, in new orders.
 func anewSearch(p *reservation.Problem, depth int, r *rand.Rand) (met bool, payment float64) {
 	last := len(p.Bids) - 1
 	with := randomOrders(p, last+1, depth, r)
@@ -70,8 +70,7 @@ func ourSearch(p *reservation.Problem, depth int, seed uint64) (met bool, paymen
 // The type every tries each order of the bids.
 type every struct {
 	problem *reservation.Problem
-	// short skips a bid that no longer fits, and orders that cannot be worth more than the best so far. The result is
-	// the same.
+	// short skips a bid that no longer fits, and orders that cannot be better than the best so far.
 	short  bool
 	levels []segments // by the number of bids placed so far
 	used   []bool

@@ -40,8 +40,8 @@ const (
 // reserved is the bid of the participant in the thesis.
 var reserved = reservation.Bid{Length: 5, Deadline: 90, Value: 950}
 
-// pool draws bids: lengths from 0 to longest, deadlines within the horizon, and values from 1 to mostWorth. Unless
-// nodes is 0, widths are from 1 to nodes.
+// pool draws bids: lengths from 0 to longest, deadlines within the horizon, values from 1 to mostWorth, and widths from
+// 1 to nodes unless nodes is 0.
 func pool(r *rand.Rand, bids, nodes, horizon, longest int) *reservation.Problem {
 	p := &reservation.Problem{Nodes: nodes, Horizon: horizon}
 	for range bids {
@@ -101,8 +101,8 @@ func deadline(b *reservation.Bid, x float64) { b.Deadline = int(x) }
 func length(b *reservation.Bid, x float64)   { b.Length = int(x) }
 func breadth(b *reservation.Bid, x float64)  { b.Width = int(x) }
 
-// payoffs computes figures 5.5 to 5.7. Declared lengths are only above the true one, and declared deadlines only before
-// it: a bid for less time than needed would be useless.
+// payoffs computes figures 5.5 to 5.7. No declared length is below the true one, and no declared deadline after it:
+// such a bid would be useless.
 func (n *reservationNumbers) payoffs(seed uint64) {
 	for _, d := range []reservationDeclaration{
 		{sweep{Figure: "5.5", Declares: "d", Truth: float64(reserved.Deadline)}, steps(0, float64(reserved.Deadline), 46), deadline},

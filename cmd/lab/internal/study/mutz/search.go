@@ -37,9 +37,9 @@ var (
 		bids: []int{20, 40, 80}, few: []int{2, 6, 10}, tests: 4, brute: []int{2, 4, 6}}
 )
 
-// These are the numbers of nodes and competitors for figures 7.1 to 7.4, 7.10 and 7.11. The thesis does not give them.
-// With these, the participant's job runs with probabilities similar to the thesis'. These figures have the period of
-// figures 5.5 to 5.7. The others have a day in quarters of an hour, as in the thesis.
+// These are the nodes and competitors of figures 7.1 to 7.4, 7.10 and 7.11. The thesis does not give them. With these
+// numbers, the participant's job runs about as often as in the thesis. These figures have the period of figures 5.5 to
+// 5.7. The others have a day in quarters of an hour.
 const (
 	nodes      = 16
 	rivals     = 40
@@ -130,14 +130,13 @@ func payoffOf(met bool, payment float64) float64 {
 }
 
 // The pool of figures 7.10 and 7.11 is the first one in which the participant pays between lowestPrice and
-// highestPrice. In the thesis, the probability that its job runs jumps near a declared value of 100.
+// highestPrice. In the thesis, the job's probability to run jumps near a declared value of 100.
 const (
 	lowestPrice, highestPrice = 90, 110
 	mostPools                 = 10_000
 )
 
-// priced returns the number of the first pool in which, with our search, the participant's price is within these
-// limits.
+// priced returns the first pool in which, with our search, the participant's price is within these limits.
 func (n *searchNumbers) priced(seed uint64) (number uint64, err error) {
 	for ; number < mostPools; number++ {
 		met, price, err := ourSearch(contest(seed, number, searched), n.size.depth, seed)

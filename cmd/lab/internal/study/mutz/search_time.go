@@ -95,7 +95,7 @@ func (n *searchNumbers) values(p *reservation.Problem, seed uint64) (out []float
 }
 
 // compare counts one pool of jobs: Optimal of a search grows by 1 if the search found the best value. Values are whole
-// numbers, so equal values are equal bit for bit.
+// numbers, and so exactly equal.
 func (w *worths) compare(values []float64, best, tests float64) {
 	w.Best += best / tests
 	for k, value := range values {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// segments has the number of free nodes over time, as the thesis stores it: a list in the order of time. Each search
-// and each change goes through the list from its beginning, in O(segments). After the last segment, all nodes are free.
+// segments has the number of free nodes over time, as the thesis stores it: in a list. Each search and each change goes
+// through the list, in O(segments). After the last segment, all nodes are free.
 type segments struct {
 	from []float64 // beginnings in ascending order; the first is 0
 	free []int
@@ -16,9 +16,9 @@ func (s *segments) reset(nodes int) {
 	s.from, s.free = append(s.from[:0], 0), append(s.free[:0], nodes)
 }
 
-// place finds the soonest window in which a number of nodes is free for a length of time. The argument by is the
-// window's latest end. It takes these nodes and returns the window's beginning, or −1 if there is none. A window of
-// length 0 needs its nodes free at one instant, and occupies none.
+// place finds the soonest window in which a number of nodes is free for a length of time. The argument by is the latest
+// end. It takes the nodes and returns the window's beginning, or −1. A window of length 0 needs its nodes free at one
+// instant, and occupies none.
 func (s *segments) place(length float64, nodes int, by float64) float64 {
 	for first := 0; first < len(s.from); {
 		start := s.from[first]

@@ -27,8 +27,8 @@ type point struct {
 	Dots []float64 `json:"dots"`
 }
 
-// lie is the declaration that gains most over the truth in the dots with even index. Gain is its gain in the dots with
-// odd index, and Half is half of the 95 % interval of Gain.
+// lie is the declaration that gains most over the truth in the dots with even index. Gain is its gain in the other
+// dots, and Half is half of Gain's 95 % interval.
 type lie struct {
 	At   float64 `json:"at"`
 	Gain float64 `json:"gain"`

@@ -7,16 +7,16 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
 )
 
-// cell is the best set among the first k bids that can end at a granule or earlier. Its list of bids is copied from
-// cell to cell, as in the thesis.
+// cell is the best set among the first k bids that can end at a granule or earlier. As in the thesis, its list of bids
+// is copied.
 type cell struct {
 	value float64
 	bids  []int
 }
 
-// table runs the thesis' dynamic program for bids that each need the whole machine, in O(bids² · granules). It returns
-// the best schedule of all bids except the one with the index without, or of all for −1. It takes the bids by ascending
-// deadline. The thesis, which uses recursion, takes them by descending deadline.
+// table runs the thesis' dynamic program for bids that each need the whole machine, in O(bids² · granules). It leaves
+// out the bid with the index without; −1 means none. It takes the bids by ascending deadline. The thesis, which uses
+// recursion, takes them by descending deadline.
 func table(p *reservation.Problem, without int) cell {
 	order := make([]int, 0, len(p.Bids))
 	for i := range p.Bids {

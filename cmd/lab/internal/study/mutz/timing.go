@@ -20,16 +20,16 @@ type series struct {
 	Millis []float64 `json:"ms"`
 }
 
-// A measurement is the shortest time of several runs. Further runs are left out if the runs take too long together.
-// Each run repeats the work often enough for the precision of the clock.
+// A measurement is the shortest time of several runs, or of fewer if they take too long. Each run repeats the work
+// often enough for the precision of the clock.
 const (
 	measurements  = 4
 	measuredTotal = 500 * time.Millisecond
 	clockTells    = 3 * time.Millisecond
 )
 
-// The method time measures some work and adds the time to a series. It measures the processor time of this process, so
-// other work on the machine does not count.
+// The method time measures some work and adds the time to a series. It is the processor time of this process, so other
+// work on the machine does not count.
 func (f *failure) time(s *series, at float64, work func() error) {
 	if f.err != nil {
 		return
@@ -69,7 +69,7 @@ func processorTime() time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// power returns the exponent with which the time grows with the size, computed from the larger half of the sizes.
+// power returns the exponent with which the time grows with the size, from the larger half of the sizes.
 func (s *series) power() float64 {
 	var x, y []float64
 	for k := (len(s.At) - 1) / 2; k < len(s.At); k++ {

@@ -75,7 +75,7 @@ func TestTablesFindTheOptimum(t *testing.T) {
 	})
 }
 
-// Trying every order must give the same value with and without short cuts, and no search may find a larger one.
+// With and without short cuts, the value must be the same. No search may find a larger one.
 func TestEveryOrderIsTheBest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := problem(t, 3, 5)
@@ -94,7 +94,7 @@ func TestEveryOrderIsTheBest(t *testing.T) {
 	})
 }
 
-// On a whole machine and with widths, the thesis' payments and ours may differ by at most six standard errors.
+// The thesis' payments and ours may differ by at most six standard errors.
 func TestAnewIsUnbiased(t *testing.T) {
 	for _, nodes := range []int{0, 8} {
 		c := crowd{jobs: 5, nodes: nodes, scale: scale{value: 100, delay: 1}, length: 40}

@@ -27,13 +27,12 @@ var (
 	}
 )
 
-// widthCrowd are the other users in figures 6.3 to 6.6. The mean length is 7.18, as in the thesis. The thesis' value of
-// 42.5 is near the threshold.
+// widthCrowd are the other users in figures 6.3 to 6.6. The mean length is 7.18, as in the thesis. The threshold is
+// near the thesis' value of 42.5.
 var widthCrowd = crowd{jobs: 16, nodes: 16, scale: scale{value: 100, delay: 1}, length: 15}
 
 // These are the participants of figures 6.3 to 6.6. Value, length and nodes are from the thesis, which does not say
-// which of them belongs to which participant. It does not give the cost of delay in figure 6.6. Ours is in the middle
-// of the queue.
+// whose they are. The cost of delay in figure 6.6 is ours, in the middle of the queue.
 var (
 	wideFront  = batchqueue.Job{Value: 42.5, Length: 7.18, Width: 8}
 	wideQueued = batchqueue.Job{Delay: 0.6, Length: 7.18, Width: 8}
@@ -111,7 +110,7 @@ func (n *widthNumbers) times(seed uint64) {
 	}
 }
 
-// perCube returns a series with each time divided by the third power of the number of jobs, for figure 6.2.
+// perCube returns a series with each time divided by the cube of the number of jobs, for figure 6.2.
 func (s *series) perCube() *series {
 	out := &series{Name: s.Name, At: s.At}
 	for k, x := range s.At {

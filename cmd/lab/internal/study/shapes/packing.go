@@ -89,9 +89,9 @@ func (m *machine) packing() (sold float64) {
 	return sold
 }
 
-// pack packs all tasks, and returns the slot time until the horizon. It knows all submissions and run times from the
-// beginning. It takes the tasks in the order of the function by. Each task gets the earliest time, on the first node,
-// with enough free slots for its whole run time. Later tasks cannot move it.
+// pack packs all tasks, and returns the slot time until the horizon. It takes the tasks in the order of the function
+// by. Each task gets the earliest time, on the first node, with enough free slots for its whole run time. Later tasks
+// cannot move it.
 func (m *machine) pack(by func(x, y piece) int) (sold float64) {
 	all := m.pieces()
 	slices.SortStableFunc(all, by)

@@ -21,7 +21,7 @@ type result struct {
 }
 
 // run runs the jobs of a machine through a market with all actors, until all have ended. The argument perNode is the
-// number of slots of a node.
+// slots of a node.
 func (m *machine) run(mechanism string, seed uint64, perNode int) (*result, error) {
 	r, err := rules.Decode("market", []byte("mechanism: "+mechanism+"\nbids: {value: {distribution: uniform}}"))
 	if err != nil {
@@ -41,8 +41,7 @@ func (m *machine) run(mechanism string, seed uint64, perNode int) (*result, erro
 	return m.measure(out), nil
 }
 
-// measure measures an outcome. A job's waiting time is the time from its submission to the end of its last task, minus
-// its run time.
+// measure measures an outcome. A job's wait is the time from its submission to its last task's end, minus its run time.
 func (m *machine) measure(out *core.Outcome) *result {
 	r, sold, waits := &result{}, 0.0, []float64(nil)
 	for i := range out.Jobs {

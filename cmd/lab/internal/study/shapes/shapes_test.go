@@ -105,7 +105,7 @@ func fitting(used [][100]int, at int, p *piece) int {
 	return -1
 }
 
-// Tasks that do not fit on the nodes at the same time count in the bound as if they did.
+// Tasks count in the bound even if they do not fit on the nodes at the same time.
 func TestTheBoundIsThatOfOneNode(t *testing.T) {
 	m := of(1, 10, piece{0, 10, 5}, piece{0, 10, 5}, piece{9, 100, 8})
 	if got := m.bound(); got != 80 {

@@ -14,8 +14,8 @@ var Figures = study.Study{
 	Run:   curvesStudy,
 }
 
-// The points of a curve are means over jobs with about the same value. The values from 0 to binWidth·bins are divided
-// into bins. A bin with fewer jobs than fewest, over all seeds, is not drawn.
+// The points of a curve are means over jobs in a bin of similar values, from 0 to binWidth·bins. A bin with fewer jobs
+// than fewest, over all seeds, is not drawn.
 const (
 	binWidth  = 10
 	bins      = 20

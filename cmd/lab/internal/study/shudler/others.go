@@ -16,8 +16,8 @@ var Others = study.Study{
 	Run:   othersStudy,
 }
 
-// others are logs of smaller machines with parallel jobs, which become serial jobs here. One has a heavy load on all
-// its nodes, the other a light load on three quarters of its nodes, as in the paper.
+// others are logs of smaller machines with parallel jobs, which become serial jobs. One has a heavy load on all its
+// nodes, the other a light load on three quarters of its nodes, as in the paper.
 var others = []machine{
 	{file: "KTH-SP2-1996-2.1-cln.swf.gz", nodes: 100},
 	{file: "NASA-iPSC-1993-3.1-cln.swf.gz", nodes: 96},
@@ -54,8 +54,8 @@ type control struct {
 // lpcLoad is the load of the paper's log: requested node time divided by available node time.
 const lpcLoad = 0.325
 
-// controls returns two controls. The first has as many nodes as give the load of the paper's log. The second makes only
-// one serial job of each parallel job, and keeps the number of nodes.
+// controls returns two controls. The first has as many nodes as give the paper's load. The second makes only one serial
+// job of each parallel job.
 func (m machine) controls(o study.Options) (out []control, err error) {
 	w, _, err := m.load(o)
 	if err != nil {
@@ -176,9 +176,9 @@ func controlsTable(p *study.Page, of []control) {
 	p.Table(head, rows)
 }
 
-// tablesVerdict checks whether four findings of the paper's tables also hold here. β = 50 % under HB at first price is
-// an equilibrium. So is β = 70 % under WSPT at k-th price. WSPT earns the designer most at k-th price. First price
-// always earns more than k-th price.
+// tablesVerdict checks four findings of the paper's tables. β = 50 % under HB at first price is an equilibrium. So is β
+// = 70 % under WSPT at k-th price. WSPT earns the designer most at k-th price. First price always earns more than k-th
+// price.
 func (r *results) tablesVerdict(p *study.Page) {
 	designer, users := r.designer.means(), r.users[groupC].means()
 	for s := range prices {

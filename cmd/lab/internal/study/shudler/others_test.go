@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study/studytest"
 )
 
-// parallel writes logs of 400 jobs of up to 8 processors, with the file names of the logs in others, and returns their
-// directory. The jobs arrive faster than their nodes can run them.
+// parallel writes logs of 400 jobs of up to 8 processors, and returns their directory. The jobs arrive faster than
+// their nodes can run them.
 func parallel(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

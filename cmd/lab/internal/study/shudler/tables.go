@@ -68,8 +68,8 @@ func (m machine) load(o study.Options) (w *workload.Workload, runs int, err erro
 	return w, study.Sized(o, seeds, quickSeeds), nil
 }
 
-// busiest returns the n consecutive jobs whose work is largest relative to the time of their arrivals. Other jobs may
-// hardly overlap, and then all payoffs are 1.
+// busiest returns the n consecutive jobs whose work is largest relative to the time of their arrivals. If jobs hardly
+// overlap, all payoffs are 1.
 func busiest(jobs []workload.Job, n int) []workload.Job {
 	if n >= len(jobs) {
 		return jobs
@@ -153,11 +153,11 @@ func (r *results) numbers() map[string]map[string]payoffs {
 }
 
 // near is the largest difference at which our number counts as equal to the paper's. The users' payoffs in a row spread
-// over 5 to 20 times this number.
+// over 5 to 20 times as much.
 const near = 0.01
 
-// compare counts the cells whose confidence interval contains the paper's number (within), and those that differ from
-// it by at most near (same). It also returns the largest difference.
+// compare counts the cells whose confidence interval contains the paper's number (within), and those at most near from
+// it (same). It also returns the largest difference.
 func (e *estimates) compare(paper *matrix) (within, same int, worst float64) {
 	eachCell(func(s, a, b int) {
 		x, theirs := e[s][a][b], paper[s][a][b]
@@ -178,8 +178,8 @@ func (e *estimates) compare(paper *matrix) (within, same int, worst float64) {
 // cell is a pure Nash equilibrium in the table of one price: an algorithm and a β.
 type cell struct{ algorithm, beta int }
 
-// equilibria returns the cells that are best for the users in their row and best for the designer in their column. It
-// compares three decimals, as printed.
+// equilibria returns the cells that are best for the users in their row and for the designer in their column, to three
+// decimals as printed.
 func equilibria(designer, users *[3][7]float64) (out []cell) {
 	for a := range users {
 		for b := range betas {

@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study/studytest"
 )
 
-// busy writes a log of 1,500 serial jobs, with the name of the LPC log, and returns its directory. The jobs arrive
-// twice as fast as the nodes can run them.
+// busy writes a log of 1,500 serial jobs, and returns its directory. The jobs arrive twice as fast as the nodes can run
+// them.
 func busy(t *testing.T) string {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 1))

@@ -1,6 +1,6 @@
 // Package fileutil replaces a package of etcd 3.3, which depends on libraries that nobody maintains. The library of the
-// replicas' log, raft-wal, needs one function of it. When raft-wal no longer does, remove this module and its line in
-// go.mod.
+// replicas' log, raft-wal, needs one function of that package. When raft-wal no longer needs the package, remove this
+// module and its line in go.mod.
 package fileutil
 
 import (
