@@ -66,8 +66,8 @@ func outbid(j *book.Job) string {
 	return spelling.Number(n, "task is", "tasks are") + " suspended, and will go on when there is a slot"
 }
 
-// expected fills in reply if a job waits for something other than a decision of its market, for example for a time, for
-// other jobs or for licences.
+// expected fills in reply if a job does not wait for a decision of its market, but for example for a time, for other
+// jobs or for licences.
 func expected(b *book.Book, j *book.Job, reply *market.WhyReply) {
 	_, running, _ := j.Count()
 	switch o := j.Order; {

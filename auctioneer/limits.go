@@ -21,8 +21,8 @@ type gate struct {
 	quotes   map[messages.Name]chan struct{}  // by other site: quotes that are being made
 }
 
-// Requests of one other site have a limit for all its users together: a burst, and a number each second. A quote takes
-// as much work as dozens of other requests, and a job as much as several.
+// All users of another site share a limit on requests: a burst, and a number each second. A quote takes as much work as
+// dozens of other requests, and a job as much as several.
 var (
 	quotePace  = quota.Rules{PerSecond: 25, Burst: 25}
 	submitPace = quota.Rules{PerSecond: 50, Burst: 500}

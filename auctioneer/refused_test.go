@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// Two submissions accept contracts of one quote at the same time. The one that is refused must get its hold freed. A
-// third submission must be refused before the bank holds any credits.
+// Two submissions accept contracts of one quote at the same time. One is refused, and its hold must be freed. A third
+// submission must be refused before the bank holds any credits.
 func TestARefusedContractLeavesNoHold(t *testing.T) {
 	g := newGrid(t, 1, sold(func(*market.Market) {}))
 	spec := bids(1, valued)

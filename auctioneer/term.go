@@ -117,7 +117,8 @@ func (l *term) answered(handle bus.Handler) bus.Handler {
 }
 
 // After a restore, the numbers of jobs that were submitted after the backup must not be used again. So numbers are
-// skipped: at least leastLeftOut, and leftOutPerSecond for each second since the backup, more than any site submits.
+// skipped: at least leastLeftOut, and leftOutPerSecond for each second since the backup. No site submits that many jobs
+// in a second.
 const (
 	leastLeftOut     = 1_000_000
 	leftOutPerSecond = 1000

@@ -16,8 +16,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// alarm compares the latest checkpoint of each replica with the leader's books. If the two contradict each other,
-// acknowledged records were lost or altered, and no credits move until an operator has decided.
+// alarm compares the latest checkpoint of each replica with the leader's books. After a contradiction, no credits move
+// until an operator has decided: records were lost or altered.
 type alarm struct {
 	config  *Config
 	group   *group
@@ -42,7 +42,7 @@ type compared struct {
 const compareWithin = 5 * time.Second
 
 // compare makes a leader compare the latest checkpoint of this replica with its books, once for each leader. It does
-// not wait for the answer, because this replica may be elected in the meantime.
+// not wait for the answer, because this replica may be elected meanwhile.
 func (a *alarm) compare(ctx context.Context, leads bool) {
 	last, has := a.archive.checkpoints.Last()
 	c := compared{checkpoint: last, term: a.group.box.Status().Term}

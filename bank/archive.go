@@ -89,7 +89,7 @@ const (
 	askWithin   = 2 * time.Second
 )
 
-// fetcher returns a function that fetches a segment from the leader, or else from another replica: a new leader may
+// fetcher returns a function that fetches a segment from the leader, or else from another replica. A new leader may
 // need this replica before it can answer. A store fetches one file at a time, and checks its hash.
 func fetcher(life context.Context, c *Config) func(ledger.Sum) ([]byte, error) {
 	subjects := []string{messages.Subject(c.Site, messages.Bank, money.VerbSegment, messages.ServiceIdentity(messages.Bank))}
@@ -159,7 +159,7 @@ const (
 )
 
 // examine reads the journal's files in a loop, to find damage before the records are needed. A leader with a damaged
-// file first hands leadership over, because damaged files are fetched from the leader.
+// file hands leadership over, because damaged files are fetched from the leader.
 func (a *archive) examine(ctx context.Context) {
 	for {
 		h := read(a.machine, (*ledger.Ledger).History)
@@ -256,7 +256,7 @@ func (a *archive) signIfDue() {
 		a.config.Log.Warn("cannot sign a checkpoint; will try again", zap.Error(err))
 		return
 	}
-	a.unsigned = 0 // the next record then waits a minute for its checkpoint
+	a.unsigned = 0 // the next record waits a minute for its checkpoint
 }
 
 // save signs a last checkpoint, writes the end of the journal to the files, and closes them.

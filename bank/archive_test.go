@@ -112,7 +112,7 @@ func (g *cluster) outgrow(leader, late string) {
 }
 
 // TestLateReplicaFetchesTheHistory: the other replicas have cut the part of their logs that a stopped replica needs. It
-// must get a snapshot and fetch the missing files. Later it must fetch a file that was removed.
+// must get a snapshot and fetch the missing files.
 func TestLateReplicaFetchesTheHistory(t *testing.T) {
 	g := archived(t)
 	g.grant("ada", 100_000)
@@ -136,8 +136,8 @@ func TestLateReplicaFetchesTheHistory(t *testing.T) {
 	g.same(late, want)
 }
 
-// TestLateReplicaAndOneOther runs a late replica with only one other, which leads and cannot commit before the late
-// replica has the files. So the leader must send files before it serves other requests.
+// TestLateReplicaAndOneOther: a new leader cannot commit before a late replica has its files. So the leader must send
+// files before it serves other requests.
 func TestLateReplicaAndOneOther(t *testing.T) {
 	g := archived(t)
 	g.grant("ada", 100_000)
@@ -205,7 +205,7 @@ func TestDamagedHistoryOfALeader(t *testing.T) {
 	if err := os.Remove(filepath.Join(g.history, id, file)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.running[leader].archive.part(money.SegmentRequest{First: 1}); err == nil { // the same request that id sends, if its snapshot has the file
+	if _, err := g.running[leader].archive.part(money.SegmentRequest{First: 1}); err == nil { // like the request of id, if its snapshot has the file
 		t.Error("a damaged file was given away")
 	}
 	await.Until(t, "it starts", func() bool { return g.tryStart(id) == nil }) // a service manager would also start it again

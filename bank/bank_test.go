@@ -424,7 +424,7 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for range 2 { // the second start would fail if the first had left its metrics
+	for range 2 { // the first start must leave no metrics
 		if _, err := Start(context.Background(), good()); err == nil || !strings.Contains(err.Error(), "closed") {
 			t.Fatalf("a mailbox that does not open: %v", err)
 		}

@@ -462,8 +462,8 @@ func (p *past) starts() error {
 }
 
 // TestHonestPastsAreDerived makes random, correctly signed requests. It must be possible to derive the journal and to
-// start a replica. If a record is altered, either the change must be found or every balance must be as before. The
-// exception is an omission; see isOmission. CANDOR_SEEDS is the number of seeds, CANDOR_SEED the first.
+// start a replica. If a record is altered, the change must be found, or every balance must be as before. The exception
+// is an omission; see isOmission. CANDOR_SEEDS is the number of seeds, CANDOR_SEED the first.
 func TestHonestPastsAreDerived(t *testing.T) {
 	pasts := uint64(12)
 	if n, err := strconv.ParseUint(os.Getenv("CANDOR_SEEDS"), 10, 32); err == nil {

@@ -316,8 +316,7 @@ func altered(rng *rand.Rand, sound [][]byte) (records [][]byte, at int) {
 }
 
 // isOmission reports whether the altered journal only lacks a transfer whose accounts do not appear again. Example: the
-// journal had "ada pays bob" and then "cyd pays eve", and the first record was removed. Only a checkpoint shows the
-// omission.
+// journal had "ada pays bob" and then "cyd pays eve", and the first record was removed. Only a checkpoint shows this.
 func isOmission(t *testing.T, records, sound [][]byte, at int, is, want []money.Standing) bool {
 	t.Helper()
 	if len(records) != len(sound)-1 {

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// founding has the accounts that a new site opens by itself. Until such an account is open, requests about it get an
-// error that says to wait. Otherwise the bank would remember "there is no such account" as their answer.
+// founding has the accounts that a new site opens by itself. Until such an account is open, requests about it must
+// wait. Otherwise the bank would remember "there is no such account" as their answer.
 type founding struct {
 	accounts []messages.Name
 	machine  *machine

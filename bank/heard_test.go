@@ -26,7 +26,7 @@ func audited(t *testing.T, k *siteKeys, records [][]byte) (ledger.ProofReport, e
 }
 
 // TestAnAuditorChecksWhatPeersSigned checks that each movement to or from a peer's account follows once from a message
-// that the peer's bank signed. An auditor with only the journal must find a message that is altered or repeated.
+// that the peer's bank signed. The auditor has only the journal.
 func TestAnAuditorChecksWhatPeersSigned(t *testing.T) {
 	b, k := provenBed(t)
 	b.as(k.issue("operator", "ops"), "ops").grant("1", "ada", 10*c)

@@ -44,7 +44,7 @@ const maxStandings = 4000
 func page(reply *money.JournalReply, h *ledger.History, r money.JournalRequest) error {
 	reply.Records = []money.JournalRecord{}
 	size := 0
-	for after := r.After; after < reply.Count; after++ { // with <=, After could be the largest number, and After + 1 would overflow
+	for after := r.After; after < reply.Count; after++ { // with <=, After + 1 could overflow
 		number := after + 1
 		record, err := h.Record(number)
 		if err != nil {

@@ -18,8 +18,8 @@ import (
 
 // Keys are the site's keys, which identify callers. They come from the site's keys directory, never from the log.
 type Keys interface {
-	AccountKey() string                  // the first public key; it is the account's name
-	RoleKeys() []messages.RoleKey        // keys that sign credentials; the last key of each role is its present one
+	AccountKey() string                  // the first public key, which is the account's name
+	RoleKeys() []messages.RoleKey        // keys that sign credentials; the last one of each role is the present one
 	RevokedKeys() []string               // revoked keys of names
 	SignAccount([]byte) ([]byte, error)  // signs with the present key of the site's account
 	Exchange() (*ecdh.PrivateKey, error) // the exchange key that belongs to AccountKey
@@ -45,7 +45,7 @@ func newRoot(c *Config) (*ledger.Root, error) {
 }
 
 // sealingKey returns the secret with which this replica seals the images that it has checked. It follows from the
-// present key of the site's account, so write access to the disk is not enough to forge an image.
+// present key of the site's account. So write access to the disk is not enough to forge an image.
 func sealingKey(c *Config) ([]byte, error) {
 	exchange, err := c.Keys.Exchange()
 	if s := c.Keys.Succession(); len(s) > 0 {
@@ -121,7 +121,7 @@ func (k *keys) redeclare(ctx context.Context) {
 }
 
 // ended returns the keys that no longer sign: they are not in the keys directory, and are older than the present key of
-// their role. This host may not know of the rotation to a newer key yet.
+// their role. A newer key is not ended: this host may not know it yet.
 func ended(known, held []messages.RoleKey) (list []string) {
 	present := map[string]string{}
 	for _, r := range held {

@@ -9,9 +9,8 @@ import (
 // lateBy is the smallest jump of the clock after which the bank is late.
 const lateBy = messages.Duration(5 * 60e9)
 
-// lateness prevents holds from lapsing after a time in which no auctioneer could extend them: the site did not run, or
-// clocks were set. Commands then get a time just before the first hold is due, until the holds are extended or
-// Config.Late has passed.
+// lateness prevents holds from lapsing after a time in which no auctioneer could extend them. Commands then get a time
+// just before the first hold is due, until the holds are extended or Config.Late has passed.
 type lateness struct {
 	config *Config // its Clock gives the time of the books
 

@@ -18,9 +18,9 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// These tests ask three replicas of a bank to hold, charge and show credits, while the lead moves, answers are lost,
-// and some replicas wrongly believe that they lead. porcupine then checks whether the answers could come from one
-// ledger that carries out one operation at a time.
+// These tests ask three replicas of a bank to hold, charge and show credits. Meanwhile the lead moves, answers are
+// lost, and some replicas wrongly believe that they lead. porcupine then checks whether one ledger could have given all
+// the answers.
 
 // The operations on an account, in the form for porcupine.
 type (

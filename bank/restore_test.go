@@ -195,7 +195,7 @@ func TestARestartChecksOnlyNewRecords(t *testing.T) {
 	}
 	d.image()
 	d.work("last", 1)
-	d.image() // as if the process had ended before the snapshot with this image was complete
+	d.image() // as if the process had ended before the snapshot was complete
 	if n := d.again(d.files(t.TempDir(), shared, sealed)).checks(d, later); n != 0 {
 		t.Errorf("the image before the last one cost %d signatures", n)
 	}

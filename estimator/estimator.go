@@ -171,7 +171,8 @@ func (e *Estimator) consume(ctx context.Context, after uint64) (bus.Subscription
 	return stream.Consume(ctx, after, e.observe)
 }
 
-// observe learns from one message of the stream. It skips a malformed message, which would be malformed at every start.
+// observe learns from one message of the stream. It skips malformed messages, because they would be malformed at every
+// start.
 func (e *Estimator) observe(seq uint64, _ string, payload []byte) {
 	var o job.Observation
 	err := wire.UnmarshalReply(payload, &o)

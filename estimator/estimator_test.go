@@ -17,7 +17,6 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// patience bounds every wait in these tests.
 const patience = await.Patience
 
 type bed struct {

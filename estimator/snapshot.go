@@ -27,7 +27,6 @@ const SnapshotFile = "memory"
 // magic is the first line. Its number changes if the meaning of the records changes.
 const magic = "candor estimator 1\n"
 
-// header is a snapshot's first record.
 type header struct {
 	Site     messages.Name
 	Sequence uint64   // number of the last message in the memory

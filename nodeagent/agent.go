@@ -60,7 +60,7 @@ type Agent struct {
 type running struct {
 	process runner.Process
 	granted time.Time
-	follows bool // the runner starts it when another task's slot is free
+	follows bool // the runner starts the task when another task's slot is free
 }
 
 // Start starts an agent. It returns at once; [Agent.Ready] tells when the node is registered. When ctx ends, the agent
@@ -282,7 +282,7 @@ func (a *Agent) act(now messages.Time) (over bool) {
 	for _, s := range do.Follow {
 		a.line(s)
 	}
-	for _, attempt := range do.Withdraw { // this comes first; otherwise these tasks would get the slots of stopped tasks
+	for _, attempt := range do.Withdraw { // first: these tasks must not get the slots of stopped tasks
 		if r := a.running[attempt]; r != nil {
 			r.process.(runner.Follower).Withdraw()
 		}

@@ -101,8 +101,8 @@ func (in *inputs) enter(f job.File) (k *input, mine bool) {
 	return k, mine
 }
 
-// Reports whether a known file is missing or damaged. The runner removes files that it finds damaged, and a file that
-// was cut while no agent ran has a wrong size. The caller holds in.mu.
+// Reports whether a known file is missing or damaged. The runner removes files that it finds damaged. A file that was
+// cut while no agent ran has a wrong size. The caller holds in.mu.
 func (in *inputs) gone(k *input, wanted int64) bool {
 	select {
 	case <-k.ready:

@@ -27,8 +27,8 @@ func manifestOf(p *agent.Program) *manifest {
 	return &manifest{Account: p.Account, Inputs: p.Inputs, Outputs: p.Outputs}
 }
 
-// manifests keeps, in a directory, one manifest for each stage with tasks on this node. After a restart, an agent reads
-// in them which outputs of the running tasks it must store.
+// manifests keeps one manifest in a directory for each stage with tasks on this node. After a restart, an agent reads
+// there which outputs of the running tasks it must store.
 type manifests struct {
 	state string // directory of the agent; "" means there are no files
 	log   *zap.Logger
@@ -86,8 +86,8 @@ func writeManifest(path string, l *manifest) error {
 	return err
 }
 
-// remove subtracts a task of a stage. With the last one it removes the manifest, unless the agent is about to stop: the
-// next agent needs it to store the remaining outputs.
+// remove subtracts a task of a stage, and removes the manifest with the last one. If the agent is about to stop, the
+// manifest stays: the next agent needs it to store the remaining outputs.
 func (m *manifests) remove(job messages.JobID, stage uint32) {
 	path := m.path(job, stage)
 	m.mu.Lock()

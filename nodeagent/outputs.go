@@ -22,8 +22,8 @@ import (
 )
 
 // settle stores the outputs of a task that ended well, and removes its inputs. A task whose outputs cannot be stored
-// has failed. If only some files have unsuitable names or permissions, the others are stored, and the task is not run
-// again: it would leave the same files.
+// has failed. Files with unsuitable names or permissions do not keep it from storing the others. Then the task is not
+// run again, because it would leave the same files.
 func (f *files) settle(ctx context.Context, end agent.Finished, l *manifest) agent.Finished {
 	dir := store.KeptDir(f.dir, l.Account, end.Attempt)
 	if end.Outcome == agent.Exited && end.ExitCode == 0 && len(l.Outputs) > 0 {
@@ -112,8 +112,8 @@ func (f *files) storeAll(ctx context.Context, attempt messages.Attempt, dir stri
 	return outputs, refused, nil
 }
 
-// collect lists the regular files that match an output pattern, sorted by name, without unchanged inputs and links that
-// lead out of the directory. The result refused has an error for each refused file.
+// collect lists the regular files that match an output pattern, sorted by name. It leaves out unchanged inputs, and
+// links that lead out of the directory. The result refused has an error for each refused file.
 func collect(ctx context.Context, root *os.Root, l *manifest) (files []job.File, refused []error, err error) {
 	names, err := matching(ctx, root, l.Outputs, mostEntries)
 	if err != nil {

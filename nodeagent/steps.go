@@ -24,7 +24,7 @@ import (
 
 // steps lets a task of an allocation reach the other tasks of its allocation. It listens on a socket whose name is
 // always the same for one state directory, so tasks that outlive an agent find the next one. A task proves with a token
-// which attempt it is: a keyed hash of the attempt, whose key only the node has.
+// which attempt it is. The token is a keyed hash of the attempt; only the node has the key.
 type steps struct {
 	agent    *Agent
 	key      []byte

@@ -25,8 +25,8 @@ func (s *site) next(node messages.Name, slots int, job messages.JobID) []agent.G
 	return s.claim(node, s.Node(node).Session, s.Node(node).Seq+1, slots, job)
 }
 
-// TestAnAllocationStartsAsAWhole claims an allocation on several nodes. One node must first gather slots. No task may
-// run before all tasks have their slots, and the job pays for the slots that waited.
+// TestAnAllocationStartsAsAWhole claims an allocation on several nodes, one of which must gather slots. No task may run
+// before all tasks have their slots. The job pays for the slots that waited.
 func TestAnAllocationStartsAsAWhole(t *testing.T) {
 	s := newSite(t)
 	for _, n := range []messages.Name{"n1", "n2"} {

@@ -224,8 +224,8 @@ func (w *turns) sums() (got, want [2]uint64) {
 	return got, want
 }
 
-// An agent reports that a task had its slot for an hour, a millisecond after it reported that another task has it. The
-// first task's time must not grow.
+// An agent reports that a task had its slot for an hour. A millisecond before, it reported that another task has the
+// slot. The first task's time must not grow.
 func TestAnExchangeMovesNoTimeOfEarlierOnes(t *testing.T) {
 	w := newTurns(t, 1, 1, 2)
 	w.say(w.at, w.jobs[0])

@@ -136,8 +136,8 @@ func (s *effects) round(of *Job, legs []Leg) {
 	s.moves(of, slices.DeleteFunc(slices.Clone(legs), func(l Leg) bool { return l.Later && l.From == 0 || s.jobs.visits(l.From) }))
 }
 
-// due returns the payments that can be made now. A payment that the site keeps for its payee (Leg.Later) is included
-// when the market has considered the payee, and left out if the payee ended before that.
+// due returns the payments of a round. A payment that the site would keep for its payee (Leg.Later) is made at once if
+// the market has considered the payee. It is left out if the payee ended before that.
 func (s *effects) due(legs []Leg) []Leg {
 	var out []Leg
 	for _, l := range legs {

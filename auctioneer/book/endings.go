@@ -187,7 +187,7 @@ func (s *endings) charged(j *Job, o *Confirmation) {
 	s.watch.touch(j.ID)
 }
 
-// forget removes the oldest ended jobs that are more than the book retains. Jobs with open effects stay.
+// forget removes the oldest ended jobs when there are more than the book retains. Jobs with open effects stay.
 func (s *endings) forget() {
 	for len(s.jobs.ended) > retainEnded {
 		id := s.jobs.ended[0]

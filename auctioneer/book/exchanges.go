@@ -290,8 +290,8 @@ func failure(o agent.Outcome) string {
 	return "TaskFailed"
 }
 
-// claim gives the node tasks of a class, from the jobs of the claim in their order, until its idle slots are used and
-// it has enough tasks ahead.
+// claim gives the node tasks of a class, from the jobs of the claim in their order. It stops when the idle slots are
+// used and the node has enough tasks ahead.
 func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []agent.Grant) []agent.Grant {
 	want := c.Slots
 	if c.Lent == 0 {

@@ -21,7 +21,7 @@ const (
 	// GatherFor is how long a task gathers at most.
 	GatherFor = messages.Duration(time.Hour)
 	// firstRest is how long a node rests after the first failed gathering. The rest doubles at most mostDoublings
-	// times. Then a node gathers for less than a sixth of the time.
+	// times. With the longest rest, a node gathers for less than a sixth of the time.
 	firstRest     = messages.Duration(10 * time.Minute)
 	mostDoublings = 5
 )

@@ -367,8 +367,8 @@ func (im *Image) add(one *Image) error {
 	return nil
 }
 
-// pack stores the last job as bytes, to save memory, if it has not begun and waits for no job. Other jobs that wait for
-// it are linked later.
+// pack stores the last job as bytes, to save memory, if the job has not begun and waits for no job. The jobs that wait
+// for it are linked later.
 func (im *Image) pack() {
 	last := len(im.Jobs) - 1
 	if im.packed == nil || last < 0 || im.Jobs[last].Blocked > 0 || im.Jobs[last].Paired {

@@ -135,8 +135,8 @@ func (j *Job) turn(i int) bool {
 	return true
 }
 
-// gang returns the range of the stages whose tasks start together with the tasks of a stage. It is all stages for a
-// heterogeneous job. The first task of the first stage of an allocation runs the command.
+// gang returns the range of the stages whose tasks start together with the tasks of a stage: all stages of a
+// heterogeneous job, or only the stage. The first task of the first stage of an allocation runs the command.
 func (j *Job) gang(stage int) (first, end int) {
 	if j.Spec.Together {
 		return 0, len(j.Stages)

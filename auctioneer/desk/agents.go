@@ -84,8 +84,8 @@ func MustCommit(b *book.Book, now messages.Time, node messages.Name, x *agent.Ex
 // two steps.
 const DecidingWithin = messages.Duration(500e6)
 
-// AwaitsDecision reports whether an exchange without finished tasks should wait for the next step: a claim's market
-// directs claims, is about to decide, and now allows fewer tasks than the claim asks for.
+// AwaitsDecision reports whether an exchange without finished tasks should wait for the next step. It should if a
+// claim's market directs claims, is about to decide, and now allows fewer tasks than the claim asks for.
 func (d *Desk) AwaitsDecision(x *agent.Exchange) (wait bool) {
 	if len(x.Finished) > 0 {
 		return false // the market needs these reports before it decides
@@ -103,8 +103,8 @@ func (d *Desk) Deciding() bool {
 	return slices.ContainsFunc(d.trading.markets, func(m *traded) bool { return m.deciding })
 }
 
-// AllReserved reports whether an exchange can wait for the next log entry: its node has no tasks, it only claims, and
-// all tasks for it are reserved for other claims.
+// AllReserved reports whether an exchange can wait for the next log entry. It can if its node has no tasks, if it only
+// claims, and if all tasks for it are reserved for other claims.
 func (d *Desk) AllReserved(node messages.Name, x *agent.Exchange) (all bool) {
 	if len(x.Finished) > 0 {
 		return false
@@ -264,8 +264,8 @@ func Answer(b *book.Book, node messages.Name, x *agent.Exchange, grants []agent.
 	return reply, nil
 }
 
-// Inform adds a node's markets to the answer to its first exchange with this desk, if an operator has applied markets:
-// other markets may have been in force when the node registered. A repeated answer has them too.
+// Inform adds a node's markets to the answer to its first exchange with this desk, if an operator has applied markets.
+// The node may have registered under other markets. A repeated answer has the markets too.
 func (d *Desk) Inform(node messages.Name, slots []job.ClassSlots, reply *agent.ExchangeReply) {
 	if first, known := d.nodes.informed[node]; known && first != reply.Seq {
 		return

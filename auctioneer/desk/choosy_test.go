@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Tasks that may run on one node only must compete for slots only while that node takes tasks. Otherwise other jobs
+// Tasks may run on only one node. They must compete for slots only while that node takes tasks. Otherwise other jobs
 // must pay on a site with free slots.
 func TestAJobForAClosedNodeBidsForNoSlot(t *testing.T) {
 	s := newSite(t, func(*Config) {})

@@ -22,8 +22,8 @@ type Config struct {
 	HoldFor messages.Duration
 	// RemoteFor is how long a remote job is authorised by the bank.
 	RemoteFor messages.Duration
-	// Idle is the longest time between two steps, because an operator may set the wall clock between them. 0 means no
-	// limit, for a wall clock that is never set.
+	// Idle is the longest time between two steps: an operator may set the wall clock between them. 0 means no limit,
+	// for a wall clock that is never set.
 	Idle      messages.Duration
 	Estimator bool
 	Seed      uint64

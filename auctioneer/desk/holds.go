@@ -9,8 +9,8 @@ import (
 )
 
 // holds extends the holds of jobs that have not ended, so that the bank does not free them. In each quarter of HoldFor,
-// it extends the older holds. It begins at once, because the last leader may have been late. It also begins at once if
-// the clock was set ahead. If the bank does not answer, it is asked again soon.
+// it extends the holds that are older than a quarter of HoldFor. It begins at once, because the last leader may have
+// been late. It also begins at once if the clock was set ahead. If the bank does not answer, it is asked again soon.
 type holds struct {
 	*core
 	next   messages.Duration

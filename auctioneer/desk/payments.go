@@ -176,8 +176,8 @@ func (p *payments) begin(w *batch) {
 	})
 }
 
-// charged stores the answers to the transfers of a batch. Linked transfers have one outcome: the last refusal, which
-// usually belongs to the transfer that the bank could not do.
+// charged stores the answers to the transfers of a batch. Linked transfers have one outcome. It is the last refusal,
+// because that usually belongs to the transfer that the bank could not do.
 func (p *payments) charged(w *batch, results []money.TransferResult) {
 	for i, effect := range w.ids {
 		r, c := results[i], book.Confirmation{Effect: effect}
@@ -223,8 +223,8 @@ func (p *payments) answered(w *batch) {
 	p.confirm(&w.done, p.patience(), w.failed, p.end)
 }
 
-// confirm commits the outcomes of effects, if there are any. Then it calls `then` with `failed`, the error of the
-// effects without an outcome, or else with the error of the commit.
+// confirm commits the outcomes of effects, if there are any. Then it calls `then` with an error: `failed`, which
+// belongs to the effects without an outcome, or else the error of the commit.
 func (c *core) confirm(done *book.Confirm, patience messages.Duration, failed error, then func(error)) {
 	if len(done.Effects) == 0 {
 		then(failed)

@@ -302,8 +302,8 @@ func (e *Errands) answer(b *book.Book, a *asked, reply any, err error) ([]book.S
 	return []book.Step{*step}, nil
 }
 
-// signAgain asks the bank to sign an authorisation again after the peer refused the first one. It may have waited here
-// until the peer stopped trusting its key. The peer's second answer is final.
+// signAgain asks the bank to sign an authorisation again after the peer refused the first one. The first one may have
+// waited here until the peer stopped trusting its key. The peer's second answer is final.
 func (e *Errands) signAgain(r *book.RemoteJob, a *asked, reply any, err error) (again bool) {
 	switch _, before := e.signed[r.ID]; {
 	case r.Phase != book.Sending:
@@ -371,8 +371,8 @@ func (e *Errands) Open() bool {
 	return len(e.queued)+len(e.underWay)+len(e.visiting) > 0
 }
 
-// Ending returns commands that end visiting jobs whose authorisations end soon or with whose home site business has
-// ended, and remote jobs about which the peer can no longer be asked.
+// Ending returns commands that end jobs. It ends visiting jobs whose authorisations end soon, visiting jobs of sites
+// with which business has ended, and remote jobs about which the peer can no longer be asked.
 func (e *Errands) Ending(now messages.Time, b *book.Book) (out []*book.Command) {
 	late := map[messages.Name]*book.Decide{}
 	for _, id := range slices.Sorted(maps.Keys(e.visiting)) {

@@ -35,7 +35,7 @@ type Rules struct {
 }
 
 // Prepare makes all checks of a request that need no state, and fills in defaults. A refused submission still has the
-// account, key and digest for [book.Book.Known]: earlier rules may have accepted it.
+// account, key and digest for [book.Book.Known], because earlier rules may have accepted it.
 func (r *Rules) Prepare(account messages.Name, q *job.SubmitRequest) (*Submission, error) {
 	digest, err := DigestOf(q)
 	if err != nil {

@@ -51,8 +51,8 @@ func (s Seen) Prices() []market.ClassPrice {
 	return out
 }
 
-// sealed reports whether the price or the demand of a class would reveal the bid of one other account. Waiting jobs
-// determine the price, or running jobs if each pays its own bid.
+// sealed reports whether the price or the demand of a class would reveal the bid of one other account. The waiting jobs
+// determine the price. If each job pays its own bid, the running jobs do.
 func (s Seen) sealed(k int) bool {
 	if s.all || s.tells == mechanism.Queue {
 		return false

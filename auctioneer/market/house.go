@@ -228,8 +228,8 @@ func (p *plan) lodging(node uint32, class int) *lodging {
 	return l
 }
 
-// displaced returns how many of the worst tenants must lose their slots to give a job width slots, or −1 if worse
-// tenants than the job have too few. The argument room is the number of free slots.
+// displaced returns how many of the worst tenants must lose their slots to give a job width slots. It returns −1 if the
+// tenants that are worse than the job have too few. The argument room is the number of free slots.
 func (l *lodging) displaced(m *Market, e *entry, room, width int) int {
 	for k := 0; ; k++ {
 		switch {
@@ -321,8 +321,8 @@ func (m *Market) least(e *entry, class, slots int) {
 	m.count(e)
 }
 
-// nowhere is called when only `housed` slots of a job's pending tasks have room. If the job may run on any node, later
-// jobs whose tasks are at least as wide have no room either.
+// nowhere is called when only `housed` slots of a job's pending tasks have room. If the job may run on any node, there
+// is no room either for later jobs whose tasks are at least as wide.
 func (m *Market) nowhere(e *entry, of *job.Stage, class, housed int) {
 	m.stray(e, class, housed)
 	if of.NamesNodes() || e.job.Gang() {

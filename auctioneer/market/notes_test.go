@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// bid enters a job in a market with deadlines. The job needs units · 10 s of slot time, and must end within a number of
+// bid enters a job in a market with deadlines. The job needs units · 10 s of slot time. It must end within `within`
 // such units after the next unit begins.
 func (f *floor) bid(value messages.Credits, units, within int) messages.JobID {
 	const unit = messages.Duration(10e9)

@@ -112,8 +112,8 @@ func (p *plan) disband(directives []mechanism.Directive) {
 	}
 }
 
-// free chooses the tasks that lose their slots, the worst jobs first. Jobs that the mechanism wants to suspend lose
-// fewer slots if tasks of several slots have already taken some from others.
+// free chooses the tasks that lose their slots, the worst jobs first. If tasks of several slots have already taken
+// slots from others, the jobs that the mechanism wants to suspend lose that many fewer.
 func (p *plan) free(directives []mechanism.Directive, jobs []*entry) {
 	var order []int
 	owed := -p.shifted

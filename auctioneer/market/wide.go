@@ -23,7 +23,8 @@ func (m *Market) Widest(c *book.Claim) int {
 }
 
 // ordered reports whether a node may claim a task of a job. If the market directs claims, an allocation needs a
-// decision that gave it the slots. The book cannot check this, because the tasks of an allocation start together.
+// decision that gave it the slots. The book does not check this, because an allocation may use more slots than a claim
+// says.
 func (m *Market) ordered(b *book.Book, id messages.JobID, k int) bool {
 	e, j := m.number.get(id), b.Job(id)
 	if !m.manner.Directs || e == nil || j == nil || !e.job.Gang() {

@@ -131,7 +131,7 @@ func (t Terms) Names() (out []string) {
 }
 
 // Maker converts a constructor of a concrete mechanism into one that returns a [Mechanism]. With an error, the result
-// is nil, and not an interface with a nil pointer.
+// is nil, not an interface with a nil pointer.
 func Maker[M Mechanism](make func(market.Market) (M, error)) func(market.Market) (Mechanism, error) {
 	return func(m market.Market) (Mechanism, error) {
 		made, err := make(m)

@@ -11,14 +11,13 @@ import (
 )
 
 // MaxVisits is the maximum number of one peer's authorisations that are open, or whose charge or release the peer has
-// not answered. It applies to the peer as a whole, because the peer chooses its users' names.
+// not answered. The peer chooses its users' names, so all its users count together.
 const MaxVisits = 10_000
 
-// accepted is an authorisation of another site that this site may charge, has charged or gave up. It is kept until the
-// authorisation ends, and blocks a different authorisation with the same identifier. Fields are exported for the image
-// only.
+// accepted is an authorisation of another site that this site may charge, has charged or gave up. Until the
+// authorisation ends, no other one may have its identifier. Fields are exported for the image only.
 type accepted struct {
-	Owner string // the account that it binds, with its site: "west/alice"
+	Owner string // the bound account with its site: "west/alice"
 	Until messages.Time
 	clearing.Authorisation
 	Hold    string // the hold that reserves the amount from the issuer's limit; "" once resolved
@@ -26,7 +25,7 @@ type accepted struct {
 	Taken   messages.Credits // amount of the charge
 	Number  uint64           // number of the instruction that charged it
 	Purpose string
-	Firm    bool // while it is open, this site does not give it up
+	Firm    bool // this site does not give up an open one
 }
 
 func (k *accepted) entry() (id, owner string, site messages.Name, until messages.Time) {
@@ -47,7 +46,7 @@ func acceptedKey(issuer messages.Name, id string) string { return issuer + "/" +
 
 // acceptor accepts authorisations of other sites, and charges them.
 type acceptor struct {
-	accepted register[accepted, *accepted] // each is kept until it can no longer be charged
+	accepted register[accepted, *accepted] // kept until they can no longer be charged
 	peers    *peers
 	money    *money
 }
@@ -110,7 +109,7 @@ func (ac *acceptor) remember(a accepted) {
 }
 
 // timely returns a refusal for an authorisation that has ended, by this bank's clock or by the latest time that the
-// issuer signed. It also refuses one that was issued further in the future than clocks may differ.
+// issuer signed. It also refuses an authorisation from the future, beyond the allowed difference of clocks.
 func (ac *acceptor) timely(p *peer, a *clearing.Authorisation) *Rejected {
 	now := max(ac.money.books.Now(), p.Heard)
 	if a.Ends() <= now {

@@ -19,8 +19,8 @@ const (
 )
 
 // book is the history of the instructions in one direction: the running total, and the latest lines. Each line has a
-// digest of all lines before it. The sender enters an instruction when it learns the outcome, the receiver when it
-// carries the instruction out. Fields are exported for the image only.
+// digest of all lines before it. The sender enters an instruction when it learns the outcome. The receiver enters it
+// when it carries it out. Fields are exported for the image only.
 type book struct {
 	Base  clearing.RunningTotal // running total before the first of Lines
 	Total clearing.RunningTotal

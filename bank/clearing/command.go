@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// Mark is the first byte of every command of the clearing. The ledger's commands, in the same log, begin with another
-// byte. The second byte is the format of the rest; a command in another format is refused.
+// Mark is the first byte of every command of the clearing, and of no command of the ledger. The second byte is the
+// format of the rest; a command in another format is refused.
 const (
 	Mark = 'c'
 	form = 1
@@ -34,11 +34,11 @@ type Command struct {
 	Asked *messages.SignedRequest
 
 	Part   *clearing.PartRequest
-	Silent messages.Name // a peer that does not answer, as the leader found; "" means none
+	Silent messages.Name // a peer that does not answer; "" means none
 
-	Incarnation uint64        // the site's new incarnation, set by a leader that found that a backup was restored; 0 means none
+	Incarnation uint64        // the site's new incarnation after a restored backup; 0 means none
 	Since       messages.Time // when that backup began
-	Compared    messages.Name // a peer whose books agree with ours after the restore, as the leader found; "" means none
+	Compared    messages.Name // a peer whose books agree with ours after the restore; "" means none
 	Known       uint64        // the latest incarnation of this site that the peer Compared knows
 	Confirm     *clearing.ConfirmRequest
 	Adopt       *clearing.AdoptRequest

@@ -71,8 +71,8 @@ func (cs *cycles) close(r *clearing.CloseRequest) (*clearing.Position, *Rejected
 	return cs.position(number)
 }
 
-// closable refuses a cycle that comes after the next cycle of this site and of all its peers: closing a cycle also ends
-// every cycle before it. The first cycle may have any number.
+// closable refuses to skip a cycle, because closing a cycle also ends every cycle before it. The next cycle is that of
+// this site or of a peer, whichever is later. The first cycle may have any number.
 func (cs *cycles) closable(number uint64) *Rejected {
 	next := cs.latest + 1
 	for _, p := range cs.peers.byName {
@@ -162,8 +162,8 @@ func (cs *cycles) offer(p *peer, number uint64) {
 
 const maxOffers = 64
 
-// acceptOffer accepts a peer's offer, up to the amount that the peer owes by this book and that its share of the
-// reserve covers. While the books of the two banks differ, it accepts nothing.
+// acceptOffer accepts a peer's offer, up to the amount that this book says the peer owes, and up to its share of the
+// reserve. While the books of the two banks differ, it accepts nothing.
 func (cs *cycles) acceptOffer(p *peer, i *clearing.Instruction) (messages.Credits, *Rejected) {
 	if len(p.Cycles) == keptCycles && p.Cycles[0].Number > i.Cycle {
 		return 0, reject(Stale, messages.Expired, "cycle %d is too long ago", i.Cycle)

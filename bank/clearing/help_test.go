@@ -23,7 +23,7 @@ type side struct {
 	state  *State
 	at     messages.Time
 
-	meddled bool // the test changed the state without a command: at the end the state is not derived from the records
+	meddled bool // the test changed the state without a command, so records cannot derive it
 }
 
 func newSide(t testing.TB, name messages.Name) *side {

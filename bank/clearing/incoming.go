@@ -77,8 +77,8 @@ func (s *State) Answered(signed *clearing.SignedInstructions) (*clearing.Receipt
 	return s.incoming.receipt(p, max(m.First, p.Known+1), end(m)), nil, true
 }
 
-// Idle reports which new instructions of a screened message are not worth a place in the log: payments of less than the
-// amount least, and the end of an authorisation that is not open.
+// Idle reports which new instructions of a screened message are not worth a place in the log. These are payments of
+// less than the amount least, and the end of an authorisation that is not open.
 func (s *State) Idle(m *clearing.Instructions, least messages.Credits) (idle []bool) {
 	p := s.peers.byName[m.From]
 	for n := max(m.First, p.In.Total.Number+1); n < end(m); n++ {

@@ -14,8 +14,8 @@ import (
 type issued struct {
 	clearing.Authorisation
 	Revoking bool           // the peer was asked to give it up
-	Job      messages.JobID // the job that it pays for; 0 means unknown
-	By       messages.Time  // when it is freed, if that is before its end; 0 means at its end
+	Job      messages.JobID // the job to pay for; 0 means unknown
+	By       messages.Time  // when the credits are freed early; 0 means at the end
 }
 
 func (i *issued) entry() (id, owner string, site messages.Name, until messages.Time) {
@@ -77,8 +77,8 @@ func (is *issuer) authorise(by messages.Name, rank ledger.Rank, r *clearing.Auth
 	return &a, nil
 }
 
-// bounded returns a refusal if a member of a project has no limit: its authorisation could bind the project's credits
-// for months. A service may ask for such a member, because a service's authorisation ends with its job.
+// bounded refuses an authorisation for a member of a project who has no limit, because it could bind the project's
+// credits for months. A service may ask for such a member: its authorisation ends with the job.
 func (is *issuer) bounded(by messages.Name, rank ledger.Rank, a *clearing.Authorisation) *Rejected {
 	if rank != ledger.User || !messages.ValidName(by) || is.money.books.Owns(a.Member, a.Account) || is.money.books.Limited(a.Member, a.Account) {
 		return nil

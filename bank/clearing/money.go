@@ -16,9 +16,9 @@ import (
 // accepted as settled.
 const SettlementAccount messages.Name = clearing.PeerAccountPrefix + "-settlement"
 
-// SettledAccount returns the account for debts that a peer has settled, until the peer pays them outside the ledgers.
-// If the peer settled 5 credits and has not paid them, the balance is -5. It is never below minus the peer's share of
-// the reserve. Names have at most 63 bytes.
+// SettledAccount returns the account for debts that a peer has settled and not yet paid outside the ledgers. If these
+// are 5 credits, the balance is -5. It is never below minus the peer's share of the reserve. Names have at most 63
+// bytes.
 func SettledAccount(peer messages.Name) messages.Name {
 	name := clearing.PeerAccountPrefix + "-" + peer
 	return name[:min(len(name), 63)]

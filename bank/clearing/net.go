@@ -12,7 +12,7 @@ import (
 
 // Net returns the payments outside the ledgers that settle a cycle, given one position for each of n sites. There are
 // at most n-1 payments. Their sum is the smallest possible: the sum of the debtors' net debts. The caller checks the
-// signatures first. A position whose legs do not sum to its net is reported as a fault and left out.
+// signatures first. A position whose legs do not sum to its net is a fault, and is left out.
 func Net(cycle uint64, positions []clearing.Position) clearing.NettingReport {
 	n := netting{r: clearing.NettingReport{
 		Cycle: cycle, Positions: slices.Clone(positions), Payments: []clearing.NetPayment{}, Missing: []messages.Name{}, Faults: []string{},

@@ -16,8 +16,8 @@ type outgoing struct {
 	cycles *cycles
 }
 
-// Outgoing returns the message for a peer: the first unanswered instructions or, if there are none, only the outcomes
-// that this site has. It returns false if nothing may be sent to the peer.
+// Outgoing returns the message for a peer: the first unanswered instructions. If there are none, the message only says
+// which outcomes this site has. Outgoing returns false if nothing may be sent to the peer.
 func (s *State) Outgoing(name messages.Name, at messages.Time) (clearing.Instructions, bool) {
 	p := s.peers.byName[name]
 	if p == nil || p.Standing == clearing.PeerParted || s.peers.whole(p) != nil {
@@ -165,8 +165,8 @@ func plausible(i *clearing.Instruction, o *moneymsg.TransferResult) bool {
 	return o.Amount == i.Amount
 }
 
-// resolve ends the hold of an instruction by its outcome: it becomes a transfer if the instruction was carried out, and
-// is freed if it was refused. Nothing else ends the hold.
+// resolve ends the hold of an instruction by its outcome. The hold of an instruction that was carried out becomes a
+// transfer; otherwise it is freed. Nothing else ends the hold.
 func (out *outgoing) resolve(p *peer, it *item, o *moneymsg.TransferResult) {
 	i := &it.Instruction
 	switch {

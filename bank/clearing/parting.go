@@ -116,7 +116,7 @@ func (pt *partings) owes(p *peer) messages.Credits {
 }
 
 // abandon parts from a peer that does not agree or no longer exists. It writes off the peer's debt, never trusts its
-// keys again, and frees the credits reserved for it. What this site owes the peer stays on the peer's SettledAccount.
+// keys again, and frees the credits reserved for it. This site's own debt stays on the peer's SettledAccount.
 func (pt *partings) abandon(p *peer, account messages.Name, r *clearing.PartRequest, reply *clearing.PartReply) *Rejected {
 	loss, settled := max(0, pt.owes(p)), pt.terms.settledAccount(p)
 	switch {
@@ -177,7 +177,7 @@ func (pt *partings) giveBack(p *peer, reply *clearing.PartReply, reason string) 
 }
 
 // rejoin makes a parted site a peer again. After an agreed parting the books continue. After a one-sided parting new
-// books begin, and the peer's keys must be new: old signatures must not count.
+// books begin, and the peer's keys must be new, because old signatures must not count.
 func (p *peer) rejoin(site messages.Name, now messages.Time) {
 	p.Standing, p.Since, p.Leaving, p.Left, p.Stated = clearing.PeerOpen, now, false, false, false
 	if len(p.Keys) > 0 {

@@ -74,24 +74,24 @@ type relation struct {
 	Counted  messages.Credits          // volume of Out when the latest cycle was closed
 	Dispute  string
 	Waiting  int              // in an image: the number of outbox items that follow
-	Share    messages.Credits // the peer's share of the reserve, as an operator set it
+	Share    messages.Credits // share of the reserve that an operator set
 	Stated   bool
 	Retired  []string      // keys that are never trusted again
-	Turned   messages.Time // when it first signed with the last of its keys; 0 means not yet, as far as this site knows
+	Turned   messages.Time // when the peer first signed with the last of its keys; 0 means not yet
 
 	Standing clearing.PeerStanding
 	Since    messages.Time    // when the standing began
-	Lost     messages.Credits // the part of its debt that was written off
+	Lost     messages.Credits // the written-off part of the peer's debt
 	Leaving  bool             // this site told it that this site parts
 	Left     bool             // the peer told this site that it parts
 
 	Incarnation uint64           // incarnation in the latest message that it signed
-	Compared    uint64           // the incarnation of this site in which the two books were found equal
-	Above       uint64           // the incarnation that this site signs for this peer, if that is later than the site's own
+	Compared    uint64           // this site's incarnation in which the two books were found equal
+	Above       uint64           // incarnation to sign for this peer, if later than the site's own
 	Confirmed   *clearing.Totals // totals that an operator confirmed, for the peer to adopt; nil means none
 	Adopted     messages.Time    // when this site last adopted the peer's totals; 0 means never
-	Forgotten   messages.Credits // the most that it may charge since then with authorisations that this bank lost
-	Began       messages.Time    // when its books began again after a one-sided parting
+	Forgotten   messages.Credits // the most that the peer may since charge with authorisations that this bank lost
+	Began       messages.Time    // when the books began again after a one-sided parting
 }
 
 // item is an instruction without an outcome, with its hold. The outcome makes the hold a transfer or voids it. Fields
@@ -177,7 +177,7 @@ func (p *peer) disputes(err *Rejected) *Rejected {
 
 type peers struct {
 	site        messages.Name // name of this site
-	incarnation uint64        // incarnation of this site; each restore from a backup raises it
+	incarnation uint64        // this site's incarnation; each restore from a backup raises it
 	since       messages.Time // the restored backup has everything up to this time; 0 means unknown
 	backup      messages.Time // when the backup of the last restore began
 	byName      map[messages.Name]*peer
@@ -230,9 +230,9 @@ func (ps *peers) covers(p *peer, amount messages.Credits) *Rejected {
 // time.
 const heardEvery = messages.Duration(10 * 60e9)
 
-// hear stores the time of the peer's clock, but at most the time of this clock plus the allowed difference: a peer's
-// clock that was once far ahead must do no lasting harm. hear ends a suspension if the message has news, or if the peer
-// owes no answers.
+// hear stores the time of the peer's clock, but at most the time of this clock plus the allowed difference. Otherwise a
+// peer's clock that was once far ahead would do lasting harm. hear ends a suspension if the message has news, or if the
+// peer owes no answers.
 func (ps *peers) hear(p *peer, at messages.Time, news bool) {
 	if p.Standing == clearing.PeerSuspended && (news || len(p.outbox) == 0) {
 		p.Standing, p.Since = clearing.PeerOpen, ps.money.books.Now()

@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// prove checks the signature of a command's caller, if the books require signatures, and returns the caller's proven
-// rank. It replaces the command by the signed content. A peer's message needs only the signature of the peer's bank. A
+// prove checks the signature of a command's caller, if the books require signatures. It returns the caller's proven
+// rank, and replaces the command by the signed content. A peer's message needs only the signature of the peer's bank. A
 // command that only sets the time needs none.
 func (s *State) prove(c *Command) (ledger.Rank, *Rejected) {
 	verb, _ := c.request()

@@ -69,7 +69,7 @@ func (s *State) LostHere(name, sender messages.Name, theirs []clearing.ClearingL
 			continue
 		}
 		first := theirs[i].Number
-		if last := p.end(sender == p.Name); i == 0 && last < first { // the peer's book does not go back to the first lost number
+		if last := p.end(sender == p.Name); i == 0 && last < first { // the peer's book begins after the first lost number
 			first = last + 1
 		}
 		return theirs[len(theirs)-1].Number + 1 - first

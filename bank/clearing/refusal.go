@@ -13,8 +13,8 @@ import (
 // duplicate.
 type Refusal uint8
 
-// The reasons. Ordinary means that there is none, as for a request that the account does not cover; these refusals are
-// not counted. New reasons are added at the end, because the counts are part of the state.
+// The reasons. Ordinary stands for no reason, as for a request that the account does not cover; such refusals are not
+// counted. New reasons are added at the end, because the counts are part of the state.
 const (
 	Ordinary     Refusal = iota
 	Malformed            // it cannot be decoded, or breaks a rule that needs no state

@@ -46,8 +46,8 @@ func (ps *peers) compared(name messages.Name, known uint64) *Rejected {
 	return err
 }
 
-// rise lets trade with a peer begin in the present incarnation. If the peer already knows this or a later one, from a
-// restore with the clock ahead, this site signs a still later one for it.
+// rise lets trade with a peer begin in the present incarnation. If the peer already knows this or a later one, this
+// site signs a still later one for this peer. An earlier restore with the clock ahead may be the cause.
 func (ps *peers) rise(p *peer, known uint64) {
 	p.Compared = ps.incarnation
 	if known >= ps.incarnation && known < math.MaxUint64 {
@@ -58,7 +58,7 @@ func (ps *peers) rise(p *peer, known uint64) {
 func (ps *peers) incarnationFor(p *peer) uint64 { return max(ps.incarnation, p.Above) }
 
 // renewed stores the incarnation of a peer. It refuses messages that the peer signed before its restore, because the
-// peer no longer knows them. A dispute stays, because a restored peer and a liar look the same: it ends when the peer
+// peer no longer knows them. A dispute stays, because a restored peer and a liar look the same. It ends when the peer
 // continues from totals that the operator here confirmed.
 func (p *peer) renewed(m *clearing.Instructions) *Rejected {
 	if m.Incarnation < p.Incarnation {

@@ -61,7 +61,7 @@ func (sc *screen) authorisation(r *clearing.AcceptRequest) *Rejected {
 		return err
 	}
 	a := &r.Authorisation.Authorisation
-	if a.Peer == sc.peers.site && sc.peers.byName[a.Issuer] == nil { // the operators may just be making the two sites peers
+	if a.Peer == sc.peers.site && sc.peers.byName[a.Issuer] == nil { // the two sites may just be becoming peers
 		return reject(Stranger, messages.Unavailable, "site %q is no peer of %q: an operator of %q can make it one; try again then", clip(a.Issuer), sc.peers.site, sc.peers.site)
 	}
 	return sc.signed(a.Issuer, a.Peer, domainAuthorisation, a, r.Authorisation.Signature)

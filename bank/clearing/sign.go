@@ -9,7 +9,7 @@ import (
 )
 
 // A signature covers a domain, a zero byte, and the value in canonical msgpack, in which equal values have equal bytes.
-// The domain says what the value is, so a signature of one thing is never valid for another.
+// The domain says what the value is. So a signature of one thing is never valid for another.
 const (
 	domainAuthorisation = "candor clearing authorisation 1"
 	domainInstructions  = "candor clearing instructions 1"

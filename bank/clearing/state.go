@@ -119,8 +119,8 @@ func (s *State) Apply(command []byte) Result {
 	return r
 }
 
-// turn retires the other keys of a peer that signs with the last of several keys. First it waits, from the first such
-// signature on, until no message signed with the other keys can arrive any more.
+// turn retires the other keys of a peer that signs with the last of several keys. It does so only when no message
+// signed with the other keys can arrive any more; until then it stores the time of the first such signature.
 func (s *State) turn(c *Command) {
 	if !s.turns(c) {
 		return

@@ -119,7 +119,7 @@ func (t *terms) bound() messages.Credits {
 }
 
 // wanted returns the share that a peer gets if the reserve is large enough: the share that an operator has set, or else
-// the peer's limit. After a lower limit, the share still covers what the peer owes, but does not grow.
+// the peer's limit. If the limit was lowered, the share still covers what the peer owes.
 func (t *terms) wanted(p *peer) messages.Credits {
 	if p.Stated {
 		return p.Share

@@ -53,8 +53,8 @@ func (t *table) Line(l *ledger.Line) error {
 	return t.rows.Write(row)
 }
 
-// Cell returns a text for a cell of a table. If a spreadsheet would take the text for a formula, Cell adds an
-// apostrophe in front, because a stranger may have chosen the text.
+// Cell returns a text for a cell of a table. It adds an apostrophe in front of a text that a spreadsheet would take for
+// a formula, because a stranger may have chosen the text.
 func Cell(text string) string {
 	if text != "" && strings.IndexByte("=+-@\t\r\n", text[0]) >= 0 {
 		return "'" + text

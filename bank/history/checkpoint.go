@@ -76,7 +76,7 @@ type Checkpoints struct {
 
 	mu   sync.Mutex
 	list []money.Checkpoint
-	torn bool // the whole file must be written again: a checkpoint in it is cut off, or it has too many
+	torn bool // the whole file must be written again: it is damaged, or too long
 
 	damaged []int // numbers of the damaged lines when the file was read
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // TestDamagedFiles flips a bit in each byte of a file, zeroes bytes, and cuts the file at each position. A reader of
-// the whole file must report the damage. A ledger that starts must return right answers and errors only.
+// the whole file must report the damage. A ledger that starts must give no wrong answer.
 func TestDamagedFiles(t *testing.T) {
 	files := NewVolatile()
 	r := whole(t, files, script(40))

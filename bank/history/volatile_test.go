@@ -16,7 +16,7 @@ type Volatile struct {
 	mu      sync.Mutex
 	now     map[string]*content
 	durable map[string]*content
-	left    int // number of operations until the power is lost; a negative value means never
+	left    int // operations until the power is lost; negative means never
 	ops     int
 }
 

@@ -11,7 +11,7 @@ import (
 type audit struct {
 	accounts  map[messages.Name]*standing
 	pending   map[string]messages.Credits
-	credit    map[messages.Name]messages.Credits // by account: the highest credit that it ever had
+	credit    map[messages.Name]messages.Credits // by account: the highest credit ever
 	transfers uint64
 	fault     string
 	trails    map[messages.Name]*trail

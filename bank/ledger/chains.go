@@ -72,8 +72,8 @@ func (cs *chains) chain(c *Command, start, end int, results []money.TransferResu
 	cs.expiry.sweepMoved()
 }
 
-// reservedIn returns the position of the first transfer that only the clearing may make: one that names a peer's
-// account (for example "clearing-west") or an identifier under ClearingPrefix. The error is nil if there is none.
+// reservedIn returns the position of the first transfer that only the clearing may make. Such a transfer names a peer's
+// account, for example "clearing-west", or an identifier under ClearingPrefix. The error is nil if there is none.
 func reservedIn(chain []money.Transfer) (int, *messages.Error) {
 	for i := range chain {
 		t := &chain[i]

@@ -17,7 +17,7 @@ type Settler interface {
 // Cause is a record that leads to later records: a user's signed request, a statement that a peer's bank signed, or a
 // step of the clearing because time passed.
 type Cause struct {
-	Said    bool // By, the bank of a peer, said it; with By "", the clearing took a step as time passed
+	Said    bool // the bank of a peer, By, signed it; By "" means that time passed
 	Verb    string
 	By      messages.Name
 	At      messages.Time
@@ -32,7 +32,7 @@ type ProofReport struct {
 	Followed uint64 // records that follow from Keys and Requests
 	Marked   uint64 // transfers with the mark of a session
 	Unread   uint64 // marked transfers that cannot be checked without the site's keys
-	Forced   uint64 // records that the rules require because time passes: lapsed holds, expired grants
+	Forced   uint64 // lapsed holds and expired grants
 	Said     uint64 // statements signed by peers' banks
 	Settled  uint64 // records that follow from Said
 	Passed   uint64 // steps of the clearing because time passed, and the records that follow
@@ -53,8 +53,7 @@ func (p *replay) derived(r *Root, settles func(*Ledger) Settler) {
 }
 
 // derive processes the next record of a journal whose root of trust is known. It carries out only proven requests, and
-// what the rules require because time passes. The records that the ledger then writes must equal the journal's, byte by
-// byte.
+// what the rules require because time passes. The ledger must then write the same records as the journal, byte by byte.
 func (p *replay) derive(rec *record, raw []byte) error {
 	if len(p.group) > 0 && !p.continues(rec) {
 		if err := p.carryOut(p.count - 1); err != nil {

@@ -11,11 +11,11 @@ import (
 type hold struct {
 	id      string
 	account *account
-	payee   messages.Name // the only account that it may be posted to; "" means any
+	payee   messages.Name // the only account to post to; "" means any
 	amount  messages.Credits
 	expires messages.Time // 0 means never
 	job     messages.JobID
-	by      messages.Name // the account that made the hold; if it is a service, no other service may resolve the hold
+	by      messages.Name // the account that made the hold; no other service may resolve a service's hold
 	member  messages.Name // the member for whom it was made; "" means the account itself
 	draws   []draw        // the parts of expiring grants that the hold uses
 	place   int           // position in holds.queue; -1 if it is not there

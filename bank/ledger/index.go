@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// index finds the record of an identifier by the identifier's hash, and then compares the identifier in the record. It
-// is not in an image, because the tables of the segments have the hashes.
+// index finds the record of an identifier by the identifier's hash, and then compares the identifier in the record. An
+// image does not have the index, because the tables of the segments have the hashes.
 type index struct {
 	numbers map[uint64]uint64      // by hash: the first record
 	more    map[uint64][]uint64    // by hash: further records; almost always empty
 	digest  func(id string) uint64 // keyHash; a test replaces it
 
-	last     string // the identifier that was hashed last, because the same one is often hashed again
+	last     string // the identifier that was hashed last: often it is hashed again
 	lastHash uint64
 }
 

@@ -48,7 +48,7 @@ type Result struct {
 	Lapsed    int                    // holds that lapsed at the command's time
 	Session   messages.SessionReply  // for the verb Session
 	Error     *messages.Error        // why the whole command was refused
-	Unread    bool                   // this version of the program cannot read the command, but another version may
+	Unread    bool                   // this version cannot read the command; another one may
 }
 
 // LevelOf returns the level that a replica needs to read a command; see [messages.Level]. It returns an error for a
@@ -61,8 +61,8 @@ func LevelOf(command []byte) (level int, err error) {
 	return max(c.level, 1), nil
 }
 
-// Apply carries out an encoded command. It sets Result.Error, and changes nothing, if it cannot read the command, or if
-// the site has stated its keys and the command does not prove its maker.
+// Apply carries out an encoded command. It sets Result.Error, and changes nothing, in two cases: it cannot read the
+// command, or the command does not prove its maker although the site has stated its keys.
 func (l *Ledger) Apply(command []byte) Result { return l.apply(command, l.requests.prove) }
 
 // ApplyOwn is Apply without the check of a proof. The clearing uses it for its own commands, after its own checks.
@@ -148,8 +148,8 @@ func (l *Ledger) Asked(verb string, by messages.Name, r *messages.SignedRequest,
 	return l.requests.asked(verb, by, r, now)
 }
 
-// Hear announces a change by the clearing that no request caused: a statement signed by a peer's bank or, if the
-// argument by is "", a step because time passed. Its record comes before those that follow from it.
+// Hear announces a change by the clearing that no request caused: a statement signed by a peer's bank. If the argument
+// by is "", it is a step because time passed. Its record comes before those that follow from it.
 func (l *Ledger) Hear(by messages.Name, verb string, statement []byte) {
 	l.requests.hear(by, verb, statement)
 }

@@ -36,7 +36,7 @@ func find(lots []lot, d *draw) (int, bool) {
 	})
 }
 
-// drawOn takes an amount from the free parts of lots, first from the one that expires first. If hold is true, the
+// drawOn takes an amount from the free parts of lots. The lot that expires first comes first. If hold is true, the
 // credits become held; otherwise they leave the lots. If the lots have too little, the draws sum to less than amount.
 func drawOn(lots []lot, amount messages.Credits, hold bool) ([]lot, []draw) {
 	var draws []draw
@@ -149,8 +149,8 @@ func (ls *lots) note(a *account) {
 	}
 }
 
-// schedule queues an account under the first of its lots that expires after a time. The rest of an earlier lot waits
-// until the account receives credits; then the method note queues the account for sweepMoved.
+// schedule queues an account under the first of its lots that expires after a time. Earlier lots wait until the account
+// receives credits; then the method note queues the account for sweepMoved.
 func (ls *lots) schedule(a *account, after messages.Time) {
 	next := messages.Time(0)
 	if i, _ := slices.BinarySearchFunc(a.lots, after, func(o lot, t messages.Time) int { return cmp.Or(cmp.Compare(o.expires, t), -1) }); i < len(a.lots) {

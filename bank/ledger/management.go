@@ -112,7 +112,7 @@ func (mg *management) issue(by messages.Name, t *money.Transfer) *messages.Error
 }
 
 // pay moves credits for an owner of the account. A request of another user leaves no record. A repeated request gets
-// its first answer, which shows the account only to users who may still see it.
+// its first answer. It shows the account only to users who may still see it.
 func (mg *management) pay(c *Command) (money.AccountReply, *messages.Error) {
 	t := c.movement()
 	if _, err := mg.accounts.owned(c, t.Debit, "pay from it"); err != nil {

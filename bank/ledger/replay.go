@@ -18,13 +18,13 @@ var (
 )
 
 // replay carries out a journal again. It finds the command of a record, or of several records in a row, and applies it
-// to its ledger, which must write the same records, byte by byte. So each rule is only in the ledger.
+// to its ledger. The ledger must write the same records, byte by byte. So each rule is only in the ledger.
 type replay struct {
 	ledger *Ledger
 	count  uint64   // number of records processed
 	group  []record // the records of one command, until now
 	raw    [][]byte // the bytes of group
-	ahead  [][]byte // records that the ledger wrote and that were not compared with the journal yet
+	ahead  [][]byte // written records that were not compared with the journal yet
 
 	settler Settler     // nil if there are no settlements with other sites
 	basis   *uint64     // counter of the records that follow from the last cause

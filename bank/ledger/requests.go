@@ -20,8 +20,8 @@ type requests struct {
 	asking  *record // the request that is being carried out, until its record is written
 }
 
-// prove returns an error for a command that does not prove its maker. Expire, which follows from the rules, needs no
-// proof, nor does a command before the site's first statement of its keys.
+// prove returns an error for a command that does not prove its maker. Two kinds need no proof: Expire, which follows
+// from the rules, and commands before the site's first statement of its keys.
 func (q *requests) prove(c *Command, raw []byte) *messages.Error {
 	now := max(q.records.now, c.At)
 	switch {

@@ -32,8 +32,8 @@ type Checking struct {
 }
 
 // Restore replaces the ledger by an image. If the image has every record, Restore replays them and compares the result
-// with the image's state. If segments are in a store, it opens them and takes the state from the image. After an error
-// the ledger has not changed.
+// with the image's state. Otherwise it opens the segments in the store and takes the state from the image. After an
+// error the ledger has not changed.
 func (l *Ledger) Restore(r io.Reader) error {
 	_, err := l.RestoreWith(r, Checking{})
 	return err
@@ -221,8 +221,8 @@ func (d *loader) deriveRecord(number uint64, raw []byte, again *replay) error {
 	return again.add(raw)
 }
 
-// deriveSegment derives the records of a segment in the store, unless they were checked before, and returns the number
-// of the record after it. The argument place is the segment's position in the image, and number is the number of its
+// deriveSegment derives the records of a segment in the store, unless they were checked before. It returns the number
+// of the record after them. The argument place is the segment's position in the image, and number is the number of its
 // first record.
 func (d *loader) deriveSegment(place int, number uint64, files *retraced, again *replay) (next uint64, err error) {
 	sum, err := readSum(d.in)

@@ -12,8 +12,8 @@ const (
 )
 
 // Statement returns a page of an account's history, oldest first: the entries with numbers above q.After and times in
-// [q.From, q.To), or with q.Newest the last of these. To = 0 means no end. It costs the logarithm of the history plus
-// the length of the page.
+// [q.From, q.To). With q.Newest, it returns the last of these. To = 0 means no end. It costs the logarithm of the
+// history plus the length of the page.
 func (l *Ledger) Statement(q money.StatementRequest) (money.StatementReply, error) {
 	a, refusal := l.accounts.find(q.Account)
 	if refusal != nil {
@@ -196,8 +196,8 @@ func (s *statement) run(first *entry, most int) ([]entry, error) {
 }
 
 // explain adds to the entries who asked and, for holds and their resolutions, the member and the job. Often only a
-// later record of a hold has the job: the ledger knows it while the hold is pending, and afterwards explain searches
-// the page.
+// later record of a hold has the job. The ledger knows it while the hold is pending; afterwards explain searches the
+// page.
 func (s *statement) explain(entries []money.Entry) error {
 	jobs := map[string]messages.JobID{}
 	for i := range entries {

@@ -11,8 +11,8 @@ type link struct {
 	back, jump uint64
 }
 
-// trail is what an account needs to link its next entry. The entries form complete trees, whose roots are in the trail,
-// newest last. Its length is about the logarithm of the number of entries.
+// trail is what an account needs to link its next entry. The entries form complete trees. The trail has the roots of
+// these trees, newest last. Its length is about the logarithm of the number of entries.
 type trail struct {
 	count uint64
 	roots []root

@@ -15,7 +15,7 @@ import (
 // configuration, not from the log.
 type Root struct {
 	Site     messages.Name
-	Account  string           // first public key of the site's account; it is also the account's name
+	Account  string           // first public key of the site's account, which is also its name
 	Exchange *ecdh.PrivateKey // the exchange key for Account; nil if marks cannot be checked
 	// Later returns the exchange key of a later key of the account. It is nil if there are no later keys.
 	Later func(account string) *ecdh.PrivateKey
@@ -33,7 +33,7 @@ type trust struct {
 	roles    []roleKey
 	revoked  map[string]bool
 	sessions map[uint64]*session
-	used     map[digest]messages.Time // by request that must not be carried out again: until when its proof is valid
+	used     map[digest]messages.Time // by request that must not be repeated: the end of its proof's validity
 	accounts []successor              // the keys that replaced the first key of the site's account
 }
 

@@ -37,8 +37,8 @@ func (c *Class) Add(account messages.Name, x []float64) (within bool) {
 // Refresh is the relative growth of the number of samples after which Estimate computes a new estimate.
 const Refresh = 1.0 / 32
 
-// Estimate returns the density of the samples. With 1/32 more samples than in the present density, it computes a new
-// one, which takes up to O(Kernels²·L).
+// Estimate returns the density of the samples. If the number of samples has grown by 1/32, it computes a new density,
+// in up to O(Kernels²·L).
 func (c *Class) Estimate() (*Density, error) {
 	if c.store.Count-c.builtAt >= max(1, Refresh*c.builtAt) {
 		if err := c.build(); err != nil {

@@ -35,7 +35,7 @@ var lies = map[string]func(r *rand.Rand) []float64{
 }
 
 // poisoned lets 40 accounts submit types in n turns. If lie is not nil, two accounts lie, and submit five times in each
-// turn. It returns the estimate with capping and screening, and the one without.
+// turn. It returns the estimate with capping and screening, and the estimate without them.
 func poisoned(t *testing.T, n int, lie func(*rand.Rand) []float64) (screened, raw *Density) {
 	t.Helper()
 	truth, r := truthful(t), rand.New(rand.NewPCG(5, 5))

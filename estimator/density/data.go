@@ -84,8 +84,8 @@ func checkCoordinate(place string, j int, x float64) error {
 	return messages.Errorf(messages.Invalid, "%s[%d]: %g is beyond %g: choose another unit", place, j, x, Largest)
 }
 
-// moments returns the total weight, the mean, and the covariance with divisor total−1, which is nil if the total is not
-// above 1.
+// moments returns the total weight, the mean, and the covariance with divisor total−1. If the total is not above 1, the
+// covariance is nil.
 func (d *Data) moments() (total float64, mean []float64, c *mat.SymDense) {
 	mean = make([]float64, d.Dimensions)
 	for k := range d.Len() {

@@ -24,7 +24,7 @@ type Density struct {
 // rounding.
 const smallest = 1e-14
 
-// New returns the density of data with bandwidth matrix h, the covariance of each kernel, which must be positive
+// New returns the density of data with bandwidth matrix h, the covariance of each kernel. The matrix must be positive
 // definite. Samples of weight 0 are left out. New takes O(n·L²).
 func New(d *Data, h mat.Symmetric) (*Density, error) {
 	if err := d.Check(); err != nil {
@@ -133,7 +133,7 @@ func (f *Density) CheckPoint(index int, x []float64) error {
 const (
 	// block is the number of kernels that are evaluated together. Their exponents stay in the first-level cache.
 	block = 128
-	// negligible is the exponent below which a kernel is left out, which changes the sum by less than 1e-19 of its
+	// negligible is the exponent below which a kernel is left out. This changes the sum by less than 1e-19 of its
 	// largest term.
 	negligible = -44
 )
@@ -167,7 +167,7 @@ func (f *Density) Log(x []float64) float64 {
 	return max(-math.MaxFloat64, f.peak+top+math.Log(sum))
 }
 
-// exponents sets e to ln w_k − |z−y_k|²/2 for len(e) consecutive kernels k, which begin with the kernel from.
+// exponents sets e to ln w_k − |z−y_k|²/2 for len(e) consecutive kernels k. The argument from is the first kernel.
 func (f *Density) exponents(from int, z, e []float64) {
 	n := len(f.logs)
 	clear(e)

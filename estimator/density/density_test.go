@@ -34,7 +34,6 @@ func slow(d *Data, h mat.Symmetric, x []float64) float64 {
 	return sum / total / math.Sqrt(math.Pow(2*math.Pi, float64(l))*mat.Det(h))
 }
 
-// instance draws data, a bandwidth matrix and some points.
 func instance(r *rand.Rand) (d *Data, h *mat.SymDense, points *Data) {
 	l, n := 1+r.IntN(4), 1+r.IntN(300)
 	d = normal(n, l, r.Uint64())
@@ -193,8 +192,8 @@ func TestAddExp(t *testing.T) {
 	}
 }
 
-// At 100 bandwidths the density is far below the smallest float64. Its logarithm must still be that of the nearest
-// kernel.
+// At 100 bandwidths the density is far below the smallest float64. Its logarithm must still equal the logarithm of the
+// nearest kernel.
 func TestLogFarAway(t *testing.T) {
 	f := must[*Density](t)(New(&Data{Dimensions: 1, Values: []float64{0, 1}}, mat.NewSymDense(1, []float64{1})))
 	want := math.Log(0.5) - 0.5*math.Log(2*math.Pi) - 0.5*100*100 + math.Log1p(math.Exp(-0.5*(101*101-100*100)))

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The mean and covariance of the draws must be those of the density (the samples' covariance plus H), within five
-// standard errors.
+// The mean and covariance of the draws must equal the density's: the samples' mean, and the samples' covariance plus H.
+// The tolerance is five standard errors.
 func TestDrawsFollowTheDensity(t *testing.T) {
 	d := normal(50, 2, 1)
 	d.Weights = make([]float64, 50)

@@ -106,14 +106,13 @@ func (s *store) chance(p float64) bool {
 	return float64((x^x>>31)>>11)/(1<<53) < p
 }
 
-// put adds a kernel with one sample.
 func (g *Group) put(x []float64) {
 	g.Weights = append(g.Weights, 1)
 	g.Values = append(g.Values, x...)
 }
 
-// absorb adds a sample to a group without adding a kernel. It merges the sample into the nearest kernel. If it costs
-// less to merge the next kernel into its nearest kernel, it does so, and the sample takes the free place.
+// absorb adds a sample to a group without adding a kernel. It merges the sample into the nearest kernel. If merging two
+// existing kernels costs less, it merges these, and the sample takes the free place.
 func (g *Group) absorb(x []float64, s *store) {
 	into, cost := g.near(x, 1, -1, math.Inf(1), s.Widths)
 	i := g.next()
@@ -173,8 +172,8 @@ func (g *Group) near(x []float64, w float64, except int, limit float64, widths [
 	return at, cost
 }
 
-// join merges a kernel of weight w at x into kernel k. It chooses the place of one of them at random, in proportion to
-// their weights.
+// join merges a kernel of weight w at x into kernel k. The place of one of the two stays, drawn in proportion to the
+// weights.
 func (g *Group) join(k int, x []float64, w float64, s *store) {
 	g.Weights[k] += w
 	if s.chance(w / g.Weights[k]) {

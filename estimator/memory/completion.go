@@ -37,7 +37,8 @@ func (m *Memory) Estimate(account messages.Name, spec *job.JobSpec) (reply marke
 	return m.play(account, spec, draws, reply)
 }
 
-// worth returns the utility function that the job declares, or else the one by default or from earlier runs.
+// worth returns the utility function that the job declares. Without one, it returns the default, or one learned from
+// earlier runs.
 func (m *Memory) worth(account messages.Name, spec *job.JobSpec) (r market.UtilityReply, declared bool, err error) {
 	if spec.Utility != nil {
 		return market.UtilityReply{Utility: *spec.Utility}, true, nil
@@ -143,8 +144,7 @@ func (d *stageDraws) span(r *rand.Rand) float64 {
 // leastSlots is the least average number of slots of a stage: one slot for a hundredth of the time.
 const leastSlots = 0.01
 
-// ordered sorts the stages so that each comes after those that it waits for. The result ok is false if this is
-// impossible.
+// ordered sorts the stages: each comes after the stages that it waits for. If this is impossible, ok is false.
 func ordered(draws []stageDraws) (order []int, ok bool) {
 	placed := make([]bool, len(draws))
 	for range draws {

@@ -76,7 +76,7 @@ func observed(r *rand.Rand, job messages.JobID, account messages.Name) jobmsg.Ob
 	}
 }
 
-// ask makes all requests about an account's jobs, and returns the answers, whose numbers must be finite.
+// ask makes all requests about an account's jobs, and returns the answers. All numbers must be finite.
 func (m *Memory) ask(tb rapid.TB, account messages.Name) string {
 	u, err := m.Utility(&market.UtilityRequest{Account: account, Name: "sort", Market: "main", Classes: []messages.Name{"reduce", "map"}})
 	must(tb, err)

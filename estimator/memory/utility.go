@@ -23,7 +23,6 @@ func kindOf(account messages.Name, name string, market messages.Name, classes []
 	return kind{account, name, market, strings.Join(classes, " ")}
 }
 
-// worth has the regression of a kind of job.
 type worth struct{ regression *utility.Regression }
 
 // learnUtility learns from a completed job what its shares were worth.

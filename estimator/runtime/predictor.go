@@ -114,15 +114,14 @@ func (p *Predictor) Estimate(j *Job) (*Distribution, error) {
 	return m.complete(j, atoms), nil
 }
 
-// mixture is the weighted sum of the levels.
 type mixture struct {
 	parts, runs float64 // sums over the levels: Σ part, Σ part·runs
 	largest     float64
 	source      string
 }
 
-// mostCounted is the largest number of runs that a context counts as: (1+own)/(1−own), the effective number of runs of
-// one user, whose older runs count less. More runs do not tell more about the next run.
+// mostCounted is the largest number of runs that a context counts as: (1+own)/(1−own). This is the effective number of
+// runs of one user, because older runs count less. More runs do not tell more about the next run.
 const mostCounted = (1 + own) / (1 - own)
 
 // add adds a context and returns its part of the mixture.

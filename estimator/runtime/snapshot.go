@@ -15,7 +15,8 @@ type Record struct {
 	Size                 int64
 	Limit                float64
 	Runs                 []Run
-	// These fields are for trust; Runs is then empty. If Site is true, it is the site's trust, otherwise that of User.
+	// These fields are for trust; Runs is then empty. If Site is true, it is the site's trust, otherwise the trust of
+	// User.
 	Site         bool
 	Loss, Weight []float64
 }

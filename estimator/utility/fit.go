@@ -53,7 +53,7 @@ func (g *Regression) Fit() *Fit {
 	return f
 }
 
-// scaled returns R with its columns scaled to length 1, and the lengths, which are 1 for columns of zeros.
+// scaled returns R with its columns scaled to length 1, and the lengths. For a column of zeros the length is 1.
 func (g *Regression) scaled() (*mat.Dense, []float64) {
 	r, scale := mat.NewDense(g.m, g.m, nil), make([]float64, g.m)
 	for j := range g.m {

@@ -14,7 +14,6 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// run is one observation.
 type run struct {
 	ended   messages.Time
 	average []float64
@@ -104,8 +103,8 @@ func near(got, want, tolerance float64) bool {
 	return math.Abs(got-want) <= tolerance*math.Max(1, math.Abs(want))
 }
 
-// The regression that is updated run by run, in any order, must equal the one on the whole history, with and without
-// fading.
+// The regression that is updated run by run, in any order, must equal the regression on the whole history, with and
+// without fading.
 func TestRecursiveIsBatch(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 2000 {

@@ -40,15 +40,16 @@ type Valuation struct {
 
 	Mu    float64 `json:"mu,omitempty"`    // Sigmoidal, LinearDecay: seconds after which the value falls
 	Delta float64 `json:"delta,omitempty"` // Sigmoidal, LinearDecay: seconds that the fall takes
-	// Epsilon is the part of Max that a Sigmoidal has lost at Mu, and still has at Mu+Delta. 0 means 0.01.
+	// Epsilon is the part of Max that a Sigmoidal has lost at Mu, and the part that it still has at Mu+Delta. 0 means
+	// 0.01.
 	Epsilon float64 `json:"eps,omitempty"`
 
 	Deadline       float64 `json:"deadline,omitempty"`         // Hard: seconds
 	Workload       float64 `json:"workload,omitempty"`         // Recurrent: in any unit
 	SecondsPerUnit float64 `json:"seconds_per_unit,omitempty"` // Recurrent: seconds for each unit of workload
 
-	// Points are the corners of a Custom valuation, sorted by time. Before the first and after the last, the value does
-	// not change.
+	// Points are the corners of a Custom valuation, sorted by time. Before the first point and after the last, the
+	// value does not change.
 	Points []ValuationPoint `json:"points,omitempty"`
 }
 

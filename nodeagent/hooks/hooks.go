@@ -59,7 +59,7 @@ type job struct {
 	timer *time.Timer // guarded by Hooks.mu: starts the epilog
 	owed  bool        // guarded by Hooks.mu: the epilog failed
 
-	lock   chan struct{} // has a place for one holder, who may run the programs and use the fields below
+	lock   chan struct{} // its holder may run the programs and use the fields below
 	env    []string
 	begun  bool // a prolog has begun since the last epilog
 	ready  bool // the prolog has ended well

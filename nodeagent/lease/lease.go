@@ -21,9 +21,8 @@ func name(a messages.Attempt) string {
 	return fmt.Sprintf("%d.%d.%d.%d", a.Task.Job, a.Task.Stage, a.Task.Index, a.Number)
 }
 
-// form is the format of a file: the attempt and the end of the lease in nanoseconds, before a checksum of both. All
-// files have the same length, so a write replaces everything. A file that is read in the middle of a write has a wrong
-// checksum.
+// form is the format of a file: the attempt and the end of the lease in nanoseconds. A checksum of both follows. All
+// files have the same length, so a write replaces everything. A read in the middle of a write gives a wrong checksum.
 const form = "%-64s %020d"
 
 // Tell writes that an attempt is current until a given time since the machine was started.
@@ -60,8 +59,8 @@ func read(path string) (who string, until time.Duration, err error) {
 }
 
 // Alive returns nil if the attempt in value, a value of [Variable], is current at the time now, and its lease lasts at
-// least for the duration yet. Somebody may still stop the attempt earlier. The error has kind Fenced if the attempt is
-// not current, and Unavailable if this is unknown. The time is the machine's time since boot.
+// least for the duration yet. Times are the machine's time since boot. Somebody may still stop the attempt earlier. The
+// error has kind Fenced if the attempt is not current, and Unavailable if this is unknown.
 func Alive(value string, now, yet time.Duration) error {
 	at := strings.LastIndexByte(value, ':')
 	if at < 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// tellRarely bounds how often tasks are told the end of the lease: only when it has moved by at least 1/tellRarely of
-// the lease's length. A node with short tasks renews the lease far more often.
+// tellRarely bounds how often tasks are told the end of the lease: when it has moved by at least 1/tellRarely of the
+// lease's length. A node with short tasks renews the lease far more often.
 const tellRarely = 16
 
 // TellAnew reports whether tasks must be told the end of a lease again. The argument told is the end that they know,

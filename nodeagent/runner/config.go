@@ -59,8 +59,8 @@ type Config struct {
 	// Users is the file that records which account has which number of a range; default: users in Dir. All nodes of a
 	// machine use the same file.
 	Users string
-	// Apart gives the tasks of each account (or of each job, if accounts have no users of their own) their own
-	// namespaces. These tasks see only their own processes, shared memory and temporary directories, and in the
+	// Apart gives the tasks of each account their own namespaces. If accounts have no users of their own, each job gets
+	// its own. These tasks see only their own processes, shared memory and temporary directories, and in the
 	// directories of Hide (default: Dir) only their own files. Apart needs Inside, the command that calls
 	// [room.Inside], and the permission to make namespaces. Without them, tasks start without namespaces, and the node
 	// lacks [agent.AbilityApart].
@@ -73,9 +73,8 @@ type Config struct {
 	// Namespaces lets tasks make user namespaces, and in them namespaces of mounts, processes and host names, as
 	// programs that run containers need. In its own namespaces a task has capabilities.
 	Namespaces bool
-	// Mapped is the user namespace of the process that runs the tasks of an unprivileged node. It gives the process the
-	// rights to separate the tasks. "self" has only this user, "range" its subordinate users too. Empty means no
-	// namespace.
+	// Mapped is the user namespace of the process that runs the tasks of an unprivileged node, where it has the rights
+	// to separate them. "self" has only this user, "range" its subordinate users too. Empty means no namespace.
 	Mapped string
 	// Alone says that this process starts nothing but tasks, so each orphan that the kernel gives to this process
 	// belongs to one of its tasks.

@@ -19,9 +19,9 @@ import (
 // UserSelf is the choice of a site that runs its tasks as its own user.
 const UserSelf = "self"
 
-// Contain sets the fields that separate tasks from the site and from one another, as well as this machine and the
-// rights of this process allow. The argument choice is a value of [Config.User], empty for the best possible, or
-// [UserSelf] for no separation. The argument executors says whether a separate process starts the tasks.
+// Contain sets the fields that separate tasks from the site and from one another, as well as this machine and this
+// process allow. The argument choice is a value of [Config.User], empty for the best possible, or [UserSelf] for no
+// separation. The argument executors says whether a separate process starts the tasks.
 func (c *Config) Contain(choice string, executors bool) error {
 	c.Hide = withoutLinks(c.Hide) // before a task can change a link
 	switch {

@@ -227,7 +227,7 @@ func TestTasksHaveNoPowers(t *testing.T) {
 				t.Fatalf("%+v: %s", f, b.read(s, true))
 			}
 			got := b.read(s, false)
-			if name == "as root" || name == "users alone" { // clone3 starts tasks in control groups there, and no room refuses it
+			if name == "as root" || name == "users alone" { // tasks start by clone3 there, and no room refuses it
 				got = strings.Replace(got, "it worked: user namespace by clone3\n", "", 1)
 			}
 			if name == "as root" { // root may open these

@@ -27,8 +27,8 @@ type measuring struct {
 const measureShare = 5
 
 // restAfter returns the pause until the next measurement of a task. The last one took the duration took, and the
-// processor time used. If it had to wait for the disk or a processor, the pause is no longer than took: a task could
-// fill the disk in that time.
+// processor time used. After a wait for the disk or a processor, the pause is no longer than took: a task could fill
+// the disk in that time.
 func restAfter(took, used time.Duration) time.Duration { return max(took, (measureShare-1)*used) }
 
 func threadTime() time.Duration {

@@ -14,9 +14,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// A task can make 200,000 empty files a second, which count as 3 GB, and fill the disk while the runner looks for the
-// culprit. So when the disk is almost full, all tasks are suspended first. Then the runner measures them, ends those
-// that use the most space, and resumes the others.
+// A task can make 200,000 empty files a second, which count as 3 GB. It may fill the disk before the runner has found
+// it. So when the disk is almost full, all tasks are suspended first. Then the runner measures them, ends those that
+// use the most space, and resumes the others.
 
 // brakeFor bounds how long all tasks are suspended for a survey, complete or not.
 const brakeFor = time.Second
@@ -33,8 +33,8 @@ func (p *Processes) speed(free int64, now time.Time) float64 {
 }
 
 // stopFilling ends the tasks that use the most space if the disk is almost full, or would be before the tasks could be
-// suspended. If less is free than after the last suspension, it first suspends all tasks until they are measured. The
-// caller holds p.following.
+// suspended. If less is free than after the last suspension, it suspends all tasks and measures them first. The caller
+// holds p.following.
 func (p *Processes) stopFilling(free int64, now time.Time) {
 	written := int64(p.speed(free, now) * float64(lateBy))
 	if free-written >= leastFree(p.config.KeepFree) {

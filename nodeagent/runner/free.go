@@ -7,8 +7,8 @@ import (
 )
 
 // The reserve of a node's disk is for the site's replicas, whose books are on the same disk; they refuse commands below
-// 256 MiB. Below the reserve, a node removes files of ended tasks; below three quarters of it, the node claims no
-// tasks; below five eighths, it ends the tasks that use the most space.
+// 256 MiB. Below the reserve, a node removes files of ended tasks. Below three quarters of it, the node claims no
+// tasks. Below five eighths, it ends the tasks that use the most space.
 const (
 	leastReserve = 512 << 20
 	mostReserve  = 8 << 30

@@ -331,7 +331,7 @@ func TestTimeLimitWaitsWhileSuspended(t *testing.T) {
 		p.TimeLimit = messages.Duration(limit)
 		s := b.start(p)
 		s.Suspend(true)
-		b.start(sh("true")).wait() // after this the other task is certainly suspended, unless its time was over
+		b.start(sh("true")).wait() // now the other task is certainly suspended, unless its time was over
 		if time.Since(began) >= limit {
 			s.Stop(0)
 			s.wait()

@@ -21,8 +21,8 @@ import (
 // limitLine matches the last line of a task that its time limit ended.
 var limitLine = regexp.MustCompile(`(?m)^candor: error: \*\*\* JOB 7(_\d+)? ON n1 CANCELLED AT \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d DUE TO TIME LIMIT \*\*\* its time limit is [\d.]+m?s$`)
 
-// TestLastLineOfATimeLimit checks that the last line is in the file to which the script sends its errors, between the
-// output so far and the text that the task writes when it gets SIGTERM.
+// TestLastLineOfATimeLimit checks that the last line is in the file to which the script sends its errors. The text that
+// the task writes when it gets SIGTERM must come after it.
 func TestLastLineOfATimeLimit(t *testing.T) {
 	benches := map[string]func(*testing.T) *bench{"as the agent": func(t *testing.T) *bench { return newBench(t, nil) }}
 	if os.Geteuid() == 0 {

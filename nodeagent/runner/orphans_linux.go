@@ -11,8 +11,8 @@ import (
 )
 
 // Without control groups, nothing lists a task's processes that have left its session. But when a parent ends, its
-// children become children of the room's holder, or of this process. At the end of the task, they are found there by
-// their environment. Orphans that hide their environment are ended when no task runs that could have started them.
+// children become children of the room's holder, or of this process. The end of a task finds them there by their
+// environment. Orphans that hide their environment are ended when no task runs that could have started them.
 
 func (p *Processes) endOrphansOf(t *process) {
 	if !p.loose {
@@ -46,7 +46,7 @@ func (p *Processes) endHidden() {
 
 // adopted returns the orphans that the kernel made children of this process. This process must reap them.
 func (p *Processes) adopted() []int {
-	children := session.Children(os.Getpid()) // list children before forks: then every listed child that this process forked is in forks
+	children := session.Children(os.Getpid()) // before forks, so that forks has every listed child that this process forked
 	forked, known := p.forks.PIDs()
 	if !known {
 		return nil // the end of a later task finds them

@@ -47,14 +47,14 @@ type process struct {
 	guests    sync.WaitGroup          // other processes that are being started in the task
 	joining   map[*launch.Launch]bool // launches of the guests
 	note      int                     // position of its record in the handles
-	over      bool                    // the child was reaped: its number may belong to another process now
+	over      bool                    // the child was reaped; another process may have its number
 	ending    bool                    // it was told to end
 	asked     bool                    // its processes got SIGTERM
 	grace     time.Duration           // the shortest grace that it was given
 	why       agent.Outcome
-	last      string // what its last line says when Stop ends it; "" means that it has none
+	last      string // words of the last line when Stop ends the task; "" means no such line
 	suspended bool   // it must not run until it is resumed
-	braked    bool   // it must not run while the runner measures who fills the disk
+	braked    bool   // suspended while the runner measures who fills the disk
 	freezing  bool   // a goroutine moves its processes into the frozen group
 	frozen    bool   // its processes are in the frozen group, or on their way
 	halted    bool   // signals stopped its processes
@@ -346,8 +346,8 @@ func (t *process) arm() bool {
 	return true
 }
 
-// begun records the child and sets the time limit of the task, or ends the child if the task was stopped in the
-// meantime. It runs on a confined thread inside the task's room, which hides the files and processes of the node.
+// begun records the child and sets the time limit of the task. If the task was stopped in the meantime, it ends the
+// child. It runs on a confined thread inside the task's room, which hides the files and processes of the node.
 func (t *process) begun(p *program.Program, dir string, c launch.Child) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -486,7 +486,7 @@ func (t *process) reap() {
 	t.runner.notes.Forget(t.note) // while the number still belongs to the child
 	status, usage := t.child.Reap()
 	t.runner.forks.Remove(t.launch)
-	if status.Signal() == unix.SIGKILL { // the sender is unknown: the task may have killed its own group
+	if status.Signal() == unix.SIGKILL { // perhaps the task killed its own group
 		t.cell.Retire()
 	}
 	t.over = true
@@ -523,7 +523,7 @@ func (t *process) outcome(f *agent.Finished, status unix.WaitStatus) {
 	case t.cell.OutOfMemory() && f.ExitCode == 0:
 		f.MemoryKilled, f.Detail = true, fmt.Sprintf("lost a process to its memory limit of %d MiB; the task ended with exit code 0", t.limits().Memory>>20)
 		if t.task.Program.OOM == jobmsg.FailOOM {
-			f.Outcome, f.ExitCode = agent.OutOfMemory, 128+int(unix.SIGKILL) // the code of a killed process, because 0 would look like success
+			f.Outcome, f.ExitCode = agent.OutOfMemory, 128+int(unix.SIGKILL) // the code of a killed process: 0 would look like success
 			f.Detail += ", and counts as failed because of oom: fail"
 		}
 	case t.cell.OutOfMemory():
@@ -536,8 +536,8 @@ func (t *process) outcome(f *agent.Finished, status unix.WaitStatus) {
 	}
 }
 
-// exceedsOwn reports whether the peak memory of an ended process is larger than this process's peak. Only then it is
-// the program's own: the kernel counts the memory before the exec too.
+// exceedsOwn reports whether the peak memory of an ended process is larger than this process's peak. A smaller peak may
+// be this process's own, because the kernel counts the memory before the exec too.
 func (p *Processes) exceedsOwn(peak int64) bool {
 	if peak <= p.ownPeak.Load() {
 		return false

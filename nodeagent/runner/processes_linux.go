@@ -71,7 +71,7 @@ type Processes struct {
 	quiet     bool        // the free space is read rarely, because no task runs
 	relieving bool        // space is being freed
 	braking   bool        // tasks are suspended until it is known which tasks fill the disk
-	acted     struct {    // free space and time of followSpace's last action, and when it last resumed tasks
+	acted     struct {    // free space and time of followSpace's last action; when tasks were last resumed
 		free    int64
 		at      time.Time
 		braked  int64

@@ -34,7 +34,7 @@ var holding = []string{"/bin/sh", "-c", "exec sleep infinity"}
 // Runner runs tasks. It is safe for concurrent use.
 type Runner interface {
 	// Start starts a task and returns without waiting. It calls done exactly once, when the task has ended or could not
-	// be started, perhaps from another goroutine and before Start returns. done must return at once.
+	// be started. The call may come before Start returns, and from another goroutine. done must return at once.
 	Start(task Task, done func(agent.Finished)) Process
 	// Close kills the running tasks and returns after every done was called.
 	Close() error
@@ -93,9 +93,9 @@ type Lasting interface {
 	// Notify calls f now and after each change, one call at a time. The argument able is true if tasks can be started.
 	// Notify may be called only once.
 	Notify(f func(able bool))
-	// Follow makes a task wait for the slot of another task of its class. It starts when such a task ends that has no
-	// files. The runner then calls turned instead of the ended task's done, with the report of that end (empty if it
-	// was lost), and when the slot changed hands, in the time of package boottime. The task must have no files. Follow
+	// Follow makes a task without files wait for the slot of another task of its class. It starts when another task
+	// without files ends. The runner then calls turned instead of the ended task's done. The arguments are the report
+	// of that end (empty if it was lost), and when the slot changed hands, in the time of package boottime. Follow
 	// returns false if the runner cannot do this now.
 	Follow(task Task, done func(agent.Finished), turned func(ended agent.Finished, at time.Duration)) (Follower, bool)
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Files of ended tasks stay on the node's disk, and running tasks can still write to them: to a directory or a file
-// that an earlier task of the account left. So they are measured again while tasks of the account run, and their sum is
-// bounded. If the free space falls below the reserve, the account that keeps the most loses its oldest files first. If
-// that is not enough, the tasks that use the most space are ended.
+// Files of ended tasks stay on the node's disk, and later tasks of the account can still write to them. So they are
+// measured again while tasks of the account run, and their sum is bounded. If the free space falls below the reserve,
+// the account that keeps the most loses its oldest files first. If that is not enough, the tasks that use the most
+// space are ended.
 
 // The shortest pause between measurements of ended tasks' files, and between checks of the free space while no task
 // runs.
@@ -81,9 +81,9 @@ func hurry() {
 	}
 }
 
-// lookAtSpace reads the free space once. Below the reserve, it measures the tasks and starts to free space: at most
-// every actAgain, unless the free space has fallen by half of leastEnded since the last time. It returns the pause
-// before the next look. The result goOn is false if the runner is closed.
+// lookAtSpace reads the free space once. Below the reserve, it measures the tasks and starts to free space. It does
+// this at most every actAgain, unless the free space has fallen by half of leastEnded since the last time. It returns
+// the pause before the next look. The result goOn is false if the runner is closed.
 func (p *Processes) lookAtSpace() (wait time.Duration, goOn bool) {
 	p.following.Lock()
 	defer p.following.Unlock()

@@ -162,7 +162,7 @@ func TestNobodyWaitsForAnotherAccount(t *testing.T) {
 // within fails the test if do takes as long as a delay would.
 func within(t *testing.T, what string, do func()) {
 	t.Helper()
-	const soon = 5 * time.Second // enough on a busy machine; a lease waits for 45 s, a stopped process for ever
+	const soon = 5 * time.Second // enough on a busy machine; a lease delays for 45 s
 	done := make(chan struct{})
 	began := time.Now()
 	go func() { defer close(done); do() }()
@@ -244,14 +244,14 @@ func TestTasksIgnoreNoSignal(t *testing.T) {
 }
 
 // TestNobodysEndWaitsForAStart runs without control groups and rooms. Then this process must tell the orphans of tasks
-// from the children that it starts. A delayed start must neither delay the end of another account's task nor save an
+// from the children that it starts. A delayed start must not delay the end of another account's task, or save an
 // orphan.
 func TestNobodysEndWaitsForAStart(t *testing.T) {
 	const mark = "CANDOR_TEST_ADOPTS"
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
 	}
-	if os.Getenv(mark) == "" { // in a process of its own: this one would adopt the orphans of other tests
+	if os.Getenv(mark) == "" { // in another process: this one would adopt the orphans of other tests
 		again := exec.Command(os.Args[0], "-test.run", "^TestNobodysEndWaitsForAStart$")
 		again.Env = append(os.Environ(), mark+"=yes")
 		if said, err := again.CombinedOutput(); err != nil {

@@ -17,8 +17,8 @@ const (
 	mostKnown = 4096
 	// memory is the number of a job's last tasks over which their length is averaged.
 	memory = 16
-	// wideBehind is for jobs whose tasks take several slots. Such a job may stay behind by this number of tasks after a
-	// grant of fewer tasks than were drawn: the node may be collecting slots for one.
+	// wideBehind is for jobs whose tasks take several slots. After a grant of fewer tasks than were drawn, such a job
+	// may stay behind by this number of tasks: the node may be collecting slots for one.
 	wideBehind = 4
 	// shortest is the least length that a task is counted with, in seconds.
 	shortest = 1e-6
@@ -31,8 +31,8 @@ type Stride struct {
 	// Plain makes a Stride draw like a Sampler, for weights that are not shares of slot time.
 	Plain bool
 
-	known   []known          // sorted by number: all jobs with a weight, and others that are ahead or have tasks
-	virtual float64          // virtual time: slot seconds that all jobs with a weight received, for each unit of weight
+	known   []known          // sorted by number; also jobs without a weight that are ahead or have tasks
+	virtual float64          // virtual time: slot seconds of all jobs with a weight, for each unit of weight
 	behind  float64          // average pass of these jobs minus virtual, if that is negative; otherwise 0
 	usual   float64          // usual length of a task, in seconds; 0 means unknown
 	any     mean             // mean length over the tasks of all jobs
@@ -201,8 +201,8 @@ func (s *Stride) leastAhead() (least *known) {
 	return least
 }
 
-// Returns by how many slot seconds a job will be ahead of its share in the middle of its next task. With this point in
-// time, a job is on average not above its share. The argument sum is the sum of all weights.
+// Returns by how many slot seconds a job will be ahead of its share in the middle of its next task. At that time, a job
+// is on average not above its share. The argument sum is the sum of all weights.
 func (s *Stride) ahead(k *known, sum float64) float64 {
 	return k.weight*(k.pass-s.virtual-s.behind) + (s.expected(k)-s.usual)/2*(1-k.weight/sum)
 }
@@ -229,9 +229,9 @@ func (s *Stride) charge(k *known, seconds float64) {
 }
 
 // refresh charges the time that is due, and computes the average position of the jobs and the usual length of a task.
-// Virtual time is never below the average pass of the jobs: after jobs with less time have left, the remaining jobs
-// must not all count as ahead. The usual length is a harmonic mean, weighted by the jobs' weights: the mean length of
-// the drawn tasks if all jobs receive their shares.
+// Virtual time is never below the average pass of the jobs: after jobs with less time have left, the others must not
+// all count as ahead. The usual length is a harmonic mean, weighted by the jobs' weights: the mean length of the drawn
+// tasks if all jobs receive their shares.
 func (s *Stride) refresh() {
 	if !s.stale {
 		return

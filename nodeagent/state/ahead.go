@@ -34,8 +34,8 @@ type stock struct {
 }
 
 // Returns two numbers of waiting tasks of a class. The number all is how many should wait on the node: as many as its
-// slots use up during an exchange, and until the next one. A larger number would save exchanges, but all waiting tasks
-// must get a slot in time. When only low tasks are left, the agent must claim again.
+// slots use up during an exchange, and until the next one. With more of them, some would not get a slot in time. When
+// only low tasks are left, the agent must claim again.
 func (c *class) wanted(trip time.Duration) (all, low int) {
 	if c.run <= 0 || c.run > c.within {
 		return 0, 0

@@ -189,7 +189,7 @@ func TestStoppedAheadNeverStarts(t *testing.T) {
 }
 
 // TestGrantAheadTakesASlotThatIsFreeSince frees a slot before a grant in advance arrives. The task must start on it at
-// once, because the leader does not know of it, but not on a slot that the leader knows to be free.
+// once, because the leader does not know of it. It must not take a slot that the leader knows to be free.
 func TestGrantAheadTakesASlotThatIsFreeSince(t *testing.T) {
 	a := running(t, 2)
 	a.end(0, agentmsg.Exited)

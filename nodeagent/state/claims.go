@@ -13,7 +13,7 @@ const mostClaims = 1024
 
 // claims draws a job for every awake slot, and for the tasks that should wait on the node. A slot without work goes to
 // sleep. The argument ends is the number of ended tasks that the exchange reports. In a market that directs (see
-// directing), the agent also claims for each slot that they freed: only the leader knows which job is next.
+// directing), the agent also claims for each of their slots: only the leader knows which job is next.
 func (k *markets) claims(trip time.Duration, ends int) (claims []agent.Claim) {
 	for _, m := range k.all {
 		for at := range m.classes {
@@ -66,7 +66,7 @@ func (k *markets) directing(at int) (only *market) {
 }
 
 // Returns how many more tasks of a class the agent should claim without a slot, and how many it should hold in all.
-// Both are 0 unless idle slots leave work, and all markets of the class grant tasks in advance.
+// Both are 0 unless idle slots leave work and all markets of the class grant tasks in advance.
 func (k *markets) ahead(at int, trip time.Duration) (more, most int) {
 	c := &k.slots[at]
 	most, _ = c.wanted(trip)
@@ -227,7 +227,7 @@ func (k *markets) wake(at int, m *marketClass) {
 }
 
 // Wakes a slot that became free if the last vector has work left for it. In a market that gives directives it always
-// wakes the slot, because the vectors of such a market have work only for idle slots.
+// wakes the slot: such a vector has work only for idle slots.
 func (k *markets) freed(at int) {
 	c := &k.slots[at]
 	for _, m := range k.all {

@@ -140,9 +140,9 @@ func (s *State) Directive(now messages.Time, d *agent.Directive) {
 	s.serve(now, d.Markets)
 }
 
-// Adopt adds a task that an earlier run of the agent started, with its number of slots (width), and whether it is
-// suspended (held). Call Adopt before the first Act. It returns false if the node no longer has the slots. The leader's
-// first answer resumes a suspended task that it does not list.
+// Adopt adds a task that an earlier run of the agent started. The argument width is the number of its slots, and held
+// is true if it is suspended. Call Adopt before the first Act. It returns false if the node no longer has the slots.
+// The leader's first answer resumes a suspended task that it does not list.
 func (s *State) Adopt(a messages.Attempt, class messages.Name, width int, held bool) bool {
 	at := s.slots.index(class)
 	return at >= 0 && s.tasks.adopt(a, at, width, held)

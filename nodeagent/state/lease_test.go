@@ -69,7 +69,7 @@ func TestExpiredLeaseBringsNewSession(t *testing.T) {
 }
 
 // TestWhatIsToBeStoppedIsReportedAlsoIfItHasEnded: an agent registers after its task has ended, and the leader asks to
-// stop that attempt. The agent must report its end again, because the leader still counts its slot as taken.
+// stop that attempt. The agent must report its end again. Otherwise the leader would count its slot as taken for ever.
 func TestWhatIsToBeStoppedIsReportedAlsoIfItHasEnded(t *testing.T) {
 	a := running(t, 1)
 	a.expire()

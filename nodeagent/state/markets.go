@@ -61,7 +61,7 @@ func (k *markets) find(name messages.Name) *market {
 }
 
 // receive uses a vector that is newer than the present one, and then the changes that waited for it. If a vector in
-// between is missing, or the new one is wrong, receive plans a request for the complete vector. An error says what was
+// between is missing, or the new one is wrong, it plans a request for the complete vector. An error says what was
 // wrong.
 func (k *markets) receive(now messages.Time, m *market, v *agent.Vector) error {
 	if m == nil || !m.newer(v) {

@@ -24,7 +24,7 @@ type session struct {
 	request   *Request      // the current request, sent or waiting to be sent again; nil means none
 	seq       uint64        // number of the last exchange
 	firstSent messages.Time // when the present content of the request was first sent
-	waiting   bool          // true means wait for an answer; false means wait until retryAt
+	waiting   bool          // true: wait for an answer; false: wait until retryAt
 	retryAt   messages.Time // when to send the request again
 	failures  int           // failed requests since the last answer
 	trip      time.Duration // average time from the first sending of an exchange to its answer
@@ -36,7 +36,7 @@ type phase uint8
 const (
 	joining phase = iota // it registers, or will soon
 	joined               // it holds a lease
-	leaving              // it lost its lease, and waits until its tasks have ended; then it registers again
+	leaving              // the lease is lost: the agent registers again when its tasks have ended
 )
 
 // repeats bounds the pause before a request is repeated.

@@ -25,7 +25,7 @@ type tasks struct {
 	suspended []messages.Attempt // attempts that the leader suspends, sorted; some may not be granted yet
 	version   uint64             // version of the leader's list
 	finished  []agent.Finished   // reports of ended attempts that are in no exchange yet
-	gathers   messages.Time      // the reports in finished wait for more ends until this time; 0 means they do not wait
+	gathers   messages.Time      // until when the reports in finished wait for more ends; 0 means no wait
 	over      []*task            // ended tasks whose times are not recorded yet
 	turns     []*agent.Successor // successors whose times are not known yet
 	within    time.Duration      // how long a task may wait here for a slot
@@ -37,7 +37,7 @@ type task struct {
 	class     int
 	width     int    // number of slots that it has, or will have
 	start     *Start // what to start; nil after it has started
-	suspended bool   // it must not run until it is resumed; its slot is free for other tasks
+	suspended bool   // must not run until it is resumed, and has no slot
 	ended     bool
 	vacated   bool // it had a slot when it ended
 	stopped   bool // it was told to end
@@ -46,7 +46,7 @@ type task struct {
 	left      bool          // the runner has it, and starts it by itself
 	kept      bool          // the runner did not accept it: the agent must start it
 	withdrawn bool          // it was asked back from the runner
-	until     messages.Time // when its wait for a slot ends; for an ended task, when it ended, if known
+	until     messages.Time // when the wait for a slot ends, or when the task ended
 	since     messages.Time // when it started; 0 means not during this run of the agent
 	account   account
 }
@@ -135,13 +135,13 @@ func (k *tasks) halts(a messages.Attempt) bool {
 }
 
 // turn suspends a running task, which gives up its slot, or resumes a suspended one. A resumed task takes a slot, even
-// if there is none: the leader decides how many tasks run.
+// if none is free: the leader decides how many tasks run.
 func (k *tasks) turn(a messages.Attempt, t *task) {
 	t.suspended = !t.suspended
 	switch c := &k.slots[t.class]; {
 	case t.suspended:
 		c.tasks -= t.width
-		k.out.Suspend = append(k.out.Suspend, a) // it has started; a task that has not started simply does not start
+		k.out.Suspend = append(k.out.Suspend, a) // a task that has not started need not be suspended
 	case t.start != nil:
 		c.tasks += t.width
 		k.begin(t)
@@ -247,8 +247,8 @@ func sorted[V any](attempts map[messages.Attempt]V) []messages.Attempt {
 	return list
 }
 
-// The cost of an exchange hardly depends on its contents. So the agent collects the ends of tasks for a short time,
-// until they are a certain part of the running tasks.
+// The cost of an exchange hardly depends on its contents. So the agent collects ends of tasks for a short time, up to a
+// certain part of the running tasks.
 const (
 	gatherPart   = 4
 	gatherWithin = 6 * time.Millisecond

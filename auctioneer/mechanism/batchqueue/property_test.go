@@ -101,8 +101,8 @@ func TestMicrocreditsRefuse(t *testing.T) {
 	}
 }
 
-// payoff is the expected payoff of job i, over the others' types, if it announces report instead of its true type: what
-// the decision is worth to it, and the part of the payment that the report can change.
+// payoff is the expected payoff of job i, over the others' types, if it announces report instead of its true type. It
+// has what the decision is worth to the job, and the part of the payment that the report can change.
 func payoff(q *Queue, e *Expectation, i int, report Job, decide func(*Queue, []Job) bool) (sum float64) {
 	truth := q.Jobs[i]
 	fixed := func(l int) bool { return l == i }

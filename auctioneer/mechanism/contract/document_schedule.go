@@ -5,8 +5,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
 )
 
-// schedule says when the job would complete. It is a list with a time for each surrogate, a problem of package
-// deadlineaware with the job, or the deadlines of other jobs, served by the earliest deadline.
+// schedule says when the job would complete. It has one of three forms: a list with a time for each surrogate; a
+// problem of package deadlineaware with the job; or the deadlines of other jobs, served by the earliest deadline.
 type schedule struct {
 	Completion []float64 `json:"completion,omitempty"`
 

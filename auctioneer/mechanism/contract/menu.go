@@ -105,8 +105,8 @@ func (c *Contract) Settle(replica *valuation.Curve, completed float64, lateOnly 
 	return Adjust(c.Price, c.Value, received)
 }
 
-// Scheduler is the black box. It returns, for each type, when the job is expected to complete if it declares this type
-// and all other jobs stay unchanged, in seconds after submission.
+// Scheduler is the black box. For each type it returns when the job is expected to complete, in seconds after
+// submission, if it declares this type and all other jobs stay unchanged.
 type Scheduler func(types []job.Valuation) ([]float64, error)
 
 // Offer is a menu and all data from which it was made.

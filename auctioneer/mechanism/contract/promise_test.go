@@ -12,8 +12,8 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// A promise is kept if the job is late by at most a second or a hundredth of the time, or completes when completion is
-// still worth as much as promised. Extra time of its own tasks does not count as late. If the owner ended the job
+// A promise is kept if the job is late by at most a second or a hundredth of the time. It is also kept if completion is
+// still worth as much as promised. Extra time of the job's own tasks does not count as late. If the owner ended the job
 // before the promised time, nobody knows.
 func TestKept(t *testing.T) {
 	const arrived, promised = 1000 * second, 1400 * second

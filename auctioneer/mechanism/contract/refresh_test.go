@@ -7,8 +7,8 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// If all slots are planned to be taken, the waiting jobs must be ordered again after a tenth of the time until the next
-// slot is free, but not earlier than after ten seconds.
+// All slots are planned to be taken. Then the waiting jobs must be ordered again after a tenth of the time until the
+// next slot is free, but not before ten seconds.
 func TestWhoWaitsIsOrderedAnewWhenASlotIsNear(t *testing.T) {
 	for _, c := range []struct {
 		idle int

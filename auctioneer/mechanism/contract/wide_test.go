@@ -10,8 +10,8 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// A job of 2 tasks of 3 slots, an allocation of 2 nodes with 3 slots each, and a job of 6 tasks of one slot must have
-// the same menu, get the same slots, and owe the same for the same slot time.
+// Three jobs must have the same menu, get the same slots, and owe the same for the same slot time: a job of 2 tasks of
+// 3 slots, an allocation of 2 nodes with 3 slots each, and a job of 6 tasks of one slot.
 func TestATaskOfSeveralSlotsIsPlannedAsSoManyTasks(t *testing.T) {
 	wide, gang := bidOf(50, 990*second, 2), bidOf(50, 990*second, 2)
 	wide.Width, wide.Alone = 3, 3

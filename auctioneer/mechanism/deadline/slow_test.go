@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// slow runs the mechanism by its definition, in exact arithmetic: every unit ranks all tasks again. The task with the
-// index in loses, if any, reports the field value and loses ties.
+// slow runs the mechanism by its definition, in exact arithmetic: every unit ranks all tasks again. If the field loses
+// is the index of a task, that task reports the field value and loses ties.
 type slow struct {
 	p     *Problem
 	loses int
@@ -95,8 +95,8 @@ func completesSlow(p *Problem, i int, value *big.Rat) bool {
 	return len(runSlow(p, i, value)[i]) == p.Tasks[i].Length
 }
 
-// slowCritical returns the critical value of task i. It goes down from the task's report through all values at which
-// the task could tie with another one, and the middles between them, until the task is not completed.
+// slowCritical returns the critical value of task i. It goes down from the task's report until the task is not
+// completed. It tries all values at which the task could tie with another one, and the middles between them.
 func slowCritical(p *Problem, i int) *big.Rat {
 	ties := slowTies(p, i)
 	own := rat(p.Tasks[i].Value)

@@ -25,8 +25,8 @@ func closed(p *Problem) [][]Closing {
 	return shut
 }
 
-// opens returns the first time, from t on, at which a slot is open for at least the duration `while`, and for how long
-// it stays open then.
+// opens returns the first time, from t on, at which a slot is open for at least the duration `while`. The result stays
+// is for how long the slot stays open then.
 func (m *machine) opens(slot int32, t, while float64) (at, stays float64) {
 	for _, c := range m.shut[slot] {
 		if t < c.To && t+while <= c.From {

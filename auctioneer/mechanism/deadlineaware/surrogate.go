@@ -107,8 +107,8 @@ func (w *whatIf) othersOf(served []bool) *others {
 	return o
 }
 
-// after returns how many other jobs come after the job. It goes through the layers, which do not depend on its
-// valuation, from the last until the job is the better choice for the last place.
+// after returns how many other jobs come after the job. It goes through the layers, from the last, until the job is the
+// better choice for the last place. The layers do not depend on the job's valuation.
 func (w *whatIf) after(o *others, x *item) int {
 	for k, l := range o.layers {
 		if goesLast(x, &w.items[l.job], l.t, x.at(l.t), l.utility) {

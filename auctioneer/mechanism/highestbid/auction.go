@@ -129,8 +129,8 @@ func (a *auction) line(id int32) {
 	a.aside.keep(id, b.key, b.waiting > 0 && b.aside)
 }
 
-// set sets how many nodes a bidder has and waits for. The argument stuck is how many of those it waits for must be
-// specific nodes, which are in use.
+// set sets how many nodes a bidder has and waits for. The argument stuck is how many of the nodes that it waits for
+// must be specific ones, which are in use.
 func (a *auction) set(id int32, running, waiting, stuck int) {
 	b := &a.bidders[id]
 	b.stuck = int32(stuck)

@@ -81,8 +81,8 @@ func (a *absence) capacity() (n int) {
 	return n
 }
 
-// level returns the lowest bid that runs: 0 while a slot is idle, and above all bids without slots. The result first
-// reports whether the job me would go before this bidder with the same bid.
+// level returns the lowest bid that runs. It is 0 while a slot is idle, and above all bids if there are no slots. The
+// result first reports whether the job me would go before this bidder with the same bid.
 func (a *absence) level(me *contender) (level float64, first bool) {
 	n := a.capacity()
 	switch {

@@ -275,8 +275,8 @@ func (c *Mechanism) unplace(s *seat) {
 	clear(s.shares())
 }
 
-// moved returns an upper bound for the relative change of any share of an unchanged torn seat (one that bids on several
-// classes) since all torn seats were last computed.
+// moved returns an upper bound for the relative change of any share of an unchanged torn seat, since all torn seats
+// were last computed. A torn seat bids on several classes.
 func (c *Mechanism) moved() float64 {
 	most := 0.0
 	fields := c.market.solver.newton.fields

@@ -6,8 +6,8 @@ import "math"
 const mostSteps = 60
 
 // closeEnough is a relative error of the spending. Below it, the search makes a first-order correction instead of
-// another step, which leaves about the square of the error. While the fields are not exact, the larger newton.loose is
-// used.
+// another step. The correction leaves about the square of the error. While the fields are not exact, the larger
+// newton.loose is used.
 const closeEnough = 3e-7
 
 // answerHalfLinear computes the answer at alpha = 1/2 for a linear utility. The equations b = λ·w·s·(1−s) and s = √b/T

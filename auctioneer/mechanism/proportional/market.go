@@ -10,10 +10,11 @@ import (
 // into the gap. A Market is not safe for concurrent use.
 //
 // A field is the total that jobs face in a class. A Market remembers the fields T° of the last full solution, the sum
-// of all answers to T°, and the derivative of this sum. An arrival adds the new job's answer to T° and its derivative;
-// a departure subtracts them, exactly. One Newton step over the m classes then gives the new fields, with an error of
-// second order in their distance from T°. Rows are functions of the fields, computed on demand. So a change costs O(m³)
-// and a row O(m), for any n. When the estimated error exceeds the tolerance, a full solution is made, in O(n·m²).
+// of all answers to T°, and the derivative of this sum. An arrival adds the new job's answer to T° and the derivative
+// of this answer. A departure subtracts both, exactly. One Newton step over the m classes then gives the new fields,
+// with an error of second order in their distance from T°. Rows are functions of the fields, computed on demand. So a
+// change costs O(m³) and a row O(m), for any n. When the estimated error exceeds the tolerance, a full solution is
+// made, in O(n·m²).
 type Market struct {
 	tolerance float64
 	problem   Problem

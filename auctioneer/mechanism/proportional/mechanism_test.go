@@ -306,8 +306,8 @@ func TestTheAdviceIsTrue(t *testing.T) {
 	}
 }
 
-// A job waits while others have all slots. If its share is a whole slot, the next slots are its own, and a larger
-// budget must not be the advice. With a smaller share it must be one.
+// A job waits while others have all slots. If its share is a whole slot, the next slots are its own, and Explain must
+// not advise a larger budget. With a smaller share it must.
 func TestWhyNamesTheRunningTasks(t *testing.T) {
 	c, v := live(t, 0.5), view()
 	v.Jobs = append(v.Jobs, job(1, 12, 1, 1, 6, 0), job(2, 3, 1, 1, 6, 0))

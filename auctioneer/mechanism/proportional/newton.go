@@ -106,7 +106,7 @@ func (w *newton) fieldsFromBids() {
 }
 
 // iterate runs Newton's method, with a line search on the largest relative difference between the fields and the
-// answers to them. The argument loose is the first value of newton.loose. It reports success.
+// answers to them. It reports whether the fields are found. The argument loose is the first value of newton.loose.
 func (w *newton) iterate(loose float64) bool {
 	length, last := 1.0, math.Inf(1)
 	w.loose = loose

@@ -33,7 +33,7 @@ type precise struct {
 type entry struct{ p, pg, ph, b, bg, bh *big.Float }
 
 // solvePrecisely finds the fixed point. The rows of the auction a must have the fixed point at the exponent 1 − near,
-// where the search starts. If that is too far away, it goes through exponents in between.
+// where the search starts. If this start is too far away, the search goes through exponents in between.
 func solvePrecisely(a *auction, near float64) bool {
 	x := newPrecise(a)
 	goal := 1 - a.p.Alpha

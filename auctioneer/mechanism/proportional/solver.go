@@ -136,8 +136,8 @@ func (s *Solver) byRounds() bool {
 	return s.fromBids()
 }
 
-// fromBids finds the fixed point by Newton's method from the present bids. If these are too far away, it first solves
-// with smaller exponents. If float64 has too few digits, it uses more.
+// fromBids finds the fixed point by Newton's method from the present bids. If these bids are too far away, it first
+// solves with smaller exponents. If float64 has too few digits, it uses numbers with more digits.
 func (s *Solver) fromBids() bool {
 	a, w := &s.auction, &s.newton
 	clear(w.guess)
@@ -265,8 +265,8 @@ func (s *Solver) divide() {
 	}
 }
 
-// uncontested gives each class that only one job wants to this job. Its whole budget remains for its other classes.
-// Without others, its even split remains, which changes no share.
+// uncontested gives each class that only one job wants to this job. The job's whole budget remains for its other
+// classes. If it wants no other class, its even split remains, which changes no share.
 func (s *Solver) uncontested() {
 	a := &s.auction
 	if a.alpha == 0 || a.n == 1 || !slices.Contains(a.contenders, 1) {

@@ -192,8 +192,8 @@ func (p *Problem) whole() *Problem {
 	return out
 }
 
-// free returns how many slots can be sold from the instant begin on: slots that no job has and that were not sold, or
-// whose time is over by then.
+// free returns how many slots can be sold from the instant begin on. A slot that a job has, or that was sold, cannot be
+// sold, unless the time of that job or sale is over by then.
 func (c *Mechanism) free(view *mechanism.View, begin messages.Time) int {
 	free := view.Classes[0].Slots
 	for _, job := range view.Jobs {

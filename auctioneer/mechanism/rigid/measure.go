@@ -12,7 +12,7 @@ type Measures struct {
 	MeanBSD     float64   `json:"mean_bsd"`
 }
 
-// minute is the shortest run time in a bounded slowdown; a shorter one counts as this.
+// minute is the shortest run time in a bounded slowdown. A shorter run time counts as a minute.
 const minute = 60
 
 // Measure computes the measures of a schedule of the instance.

@@ -10,12 +10,12 @@ import (
 
 // Every instruction of a peer takes room in the log, even if it is refused. So a peer may send paceBurst instructions
 // at once, and then one in each paceEvery. An instruction that is refused, or moves almost nothing, counts as
-// paceOfIdle instructions. A repeated message, or one with a wrong signature, takes no room, but a tenth of a
-// millisecond to verify. It counts as one instruction.
+// paceOfIdle instructions. A repeated message, or one with a wrong signature, takes no room. It counts as one
+// instruction, because a signature takes a tenth of a millisecond to verify.
 const (
 	paceBurst  = clearing.MaxVisits + clearing.MaxOutstanding
 	paceEvery  = messages.Duration(5 * time.Millisecond)
-	paceOfPage = 20 // a page of the books, or a position, costs as much work as this many instructions
+	paceOfPage = 20 // a page of the books, or a position, counts as so many instructions
 	paceOfIdle = 20
 )
 

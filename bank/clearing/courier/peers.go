@@ -35,8 +35,8 @@ func (p *peers) ask(ctx context.Context, peer messages.Name, verb string, reques
 	return wire.UnmarshalReply(data, reply)
 }
 
-// collect asks all peers at the same time for their positions in a cycle. A wrong signature is a fault. A peer that
-// does not answer, or has not closed the cycle, is left out.
+// collect asks all peers at the same time for their positions in a cycle. A wrong signature is a fault. Peers that do
+// not answer, or have not closed the cycle, are left out.
 func (p *peers) collect(ctx context.Context, cycle uint64) (positions []clearingmsg.Position, faults []string) {
 	ctx, cancel := context.WithTimeout(ctx, p.config.Attempt.Std())
 	defer cancel()

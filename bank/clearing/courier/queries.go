@@ -9,8 +9,8 @@ import (
 	clearingmsg "github.com/candor-grid/candor/messages/clearing"
 )
 
-// net collects the positions of a cycle from the peers and nets all debts. The report omits peers that do not answer,
-// and sites that are not peers: this bank does not know their keys.
+// net collects the positions of a cycle from the peers and nets all debts. The report omits peers that do not answer.
+// It also omits sites that are not peers, because this bank does not know their keys.
 func (c *Courier) net(ctx context.Context, caller messages.Name, r clearingmsg.CycleRequest) (clearingmsg.NettingReport, error) {
 	if err := allow(caller, c.config.Operator, "see how cycles are settled"); err != nil {
 		return clearingmsg.NettingReport{}, err

@@ -73,10 +73,10 @@ func (s *sender) expire(ctx context.Context) {
 }
 
 // attend sends one peer the messages that it has not answered. After a failure attend waits, even for new messages: a
-// busy site must not overload a peer that is down. Each wait is random, between half of its maximum and the maximum.
+// peer that is down must not be overloaded. Each wait is random, between half of its maximum and the maximum.
 func (s *sender) attend(ctx context.Context, peer messages.Name) {
 	waits, failures := backoff.Backoff{First: s.config.FirstBackoff.Std(), Last: s.config.LastBackoff.Std()}, 0
-	var told uint64 // the peer was told that this site has the outcomes up to this number
+	var told uint64 // the peer knows that this site has the outcomes up to this number
 	for greeted := false; ctx.Err() == nil; {
 		news := s.proposer.next()
 		var m clearingmsg.Instructions

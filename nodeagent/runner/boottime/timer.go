@@ -27,7 +27,7 @@ type Timer struct {
 
 	mu      sync.Mutex
 	file    *os.File    // the kernel's timer; nil means that the kernel has none
-	fd      int         // the descriptor of file; File.Fd would put it into blocking mode
+	fd      int         // descriptor of file; File.Fd would make it block
 	instead *time.Timer // used where file is nil
 	closed  bool
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // Account is the control group above the cells of one account. It counts memory that outlives a task's cell, such as
-// shared memory and the kernel's buffers for connections. So that memory stays within the sum of the limits of the
-// account's tasks. The zero value bounds nothing.
+// shared memory and the kernel's buffers for connections. That memory then stays within the limits of the account's
+// tasks. The zero value bounds nothing.
 type Account struct {
 	sum  sum  // nil means that the machine cannot count for accounts
 	pool pool // cells that can bound a task
@@ -123,8 +123,8 @@ func (a *Account) Close() error {
 	return errors.Join(a.pool.empty(), a.sum.remove())
 }
 
-// account makes a group for an account in each controller that can count for accounts. In the other controllers the
-// cells of all accounts are next to each other, so all tasks have the same weight.
+// account makes a group for an account in each controller that can count for accounts. In the other controllers all
+// cells are next to each other, so all tasks have the same weight.
 func (g *v1) account(name string) (groups, sum, error) {
 	s := &v1Sum{dirs: map[string]string{}}
 	below := &v1{bases: map[string]string{}}

@@ -103,7 +103,7 @@ func TestEarlierRunEndsBesideALaterOne(t *testing.T) {
 
 func endsBeside(t *testing.T, l cell.Limits, later string) {
 	earlier := openAs(t, "test-shared")
-	if l == (cell.Limits{}) { // other cells may have a thread of this process inside: the later run would kill it
+	if l == (cell.Limits{}) { // other cells may have a thread of this process, which the later run would kill
 		earlier.Leave(take(t, earlier, l))
 	}
 	c := openAs(t, "test-shared")

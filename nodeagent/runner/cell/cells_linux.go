@@ -33,7 +33,7 @@ const DefaultPids = 4096
 // Cells has the cells of one node. It is safe for concurrent use.
 type Cells struct {
 	limited pool // cells that can bound a task
-	plain   pool // cells that bound nothing and cost less; if there are none, limited is used for all tasks
+	plain   pool // cells that bound nothing and cost less; without them, limited is for all tasks
 }
 
 // pool has the cells of one kind. If groups is nil, nothing holds the processes of a cell together.
@@ -71,8 +71,8 @@ type group interface {
 }
 
 // Open finds out what kind of cells this machine offers, and ends processes that an earlier run of the node left in
-// them. name identifies the node on this machine. The argument more can list the controllers [Set] and [Devices], with
-// which tasks can have processors or devices of their own.
+// them. name identifies the node on this machine. The argument more can list the controllers [Set] and [Devices]: tasks
+// can then have processors or devices of their own.
 func Open(name string, more ...string) *Cells {
 	cells := new(Cells)
 	beside := v2Mount + "/unified" // the groups of version 2 next to version 1
@@ -195,8 +195,8 @@ func (c *Cell) make(name string) (err error) {
 	return <-ready
 }
 
-// mostLeft is the largest amount of memory, in bytes, that may still be charged to a cell when its next task starts:
-// shared memory that a task left must not count for the next one.
+// mostLeft is the largest amount of memory, in bytes, that may still be charged to a cell when its next task starts.
+// Shared memory that a task left must not count for the next one.
 const mostLeft = 8 << 20
 
 // Clean reports whether the cell needs no clean-up, so that [Cells.Leave] takes no time. After a call of Clean, start

@@ -7,7 +7,7 @@ import (
 )
 
 // late has the groups that could not be removed when their task had ended, because a process in them waits, for example
-// for a device. Removal is tried again, less and less often, and by the next process that opens the cells.
+// for a device. Removal is tried again, less and less often.
 type late struct {
 	sweeping sync.Mutex // held while groups are removed; taken before mu
 

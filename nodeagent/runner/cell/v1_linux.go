@@ -434,8 +434,8 @@ func (g *v1Group) remove() (err error) {
 	return nil
 }
 
-// mkdir makes a group below the node's group. If the node's group is gone, mkdir calls again once to make it: an
-// earlier run of the node may have removed it at its end.
+// mkdir makes a group below the node's group. If the node's group is gone, mkdir calls the function again once to make
+// it: an earlier run of the node may have removed it.
 func mkdir(base, name string, again func() error) error {
 	dir := filepath.Join(base, name)
 	err := os.Mkdir(dir, 0o755)

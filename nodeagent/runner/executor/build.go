@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// inForce identifies the build and the configuration of an executor by two texts of digits, which its node has as
+// inForce identifies the build and the configuration of an executor by two texts of digits. Its node has both as
 // abilities. An agent replaces an executor whose digits differ from those of one that it would start now.
 type inForce struct{ build, tasks messages.Name }
 

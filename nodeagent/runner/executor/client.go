@@ -36,13 +36,13 @@ type Client struct {
 	programs  map[*agent.Program]uint64
 	follows   bool                      // a task can follow another on its slot
 	outdated  bool                      // the executor should be replaced once it has no tasks
-	untold    map[messages.Attempt]bool // attempts whose end the executor has reported and the caller has not confirmed
+	untold    map[messages.Attempt]bool // attempts whose reported end the caller has not confirmed
 	handing   bool                      // the executor was told to end
 	questions map[uint64]chan<- *frame
 	numbers   uint64
 	closing   bool
 	still     bool            // the executor does not answer, but has not ended
-	until     time.Duration   // when the executor must kill the tasks, in the time of package boottime; 0: not told yet
+	until     time.Duration   // when the executor must kill the tasks, by package boottime; 0: not told yet
 	notify    func(able bool) // the function given to Notify; nil means none
 }
 
@@ -54,7 +54,7 @@ type remote struct {
 	suspended bool
 	stopped   bool
 	grace     time.Duration                       // for a task that was stopped
-	turned    func(agent.Finished, time.Duration) // called when this task takes the slot of the task that it follows
+	turned    func(agent.Finished, time.Duration) // called when this task takes another one's slot
 	held      *runner.Task                        // the description, for a task that waits for the next executor
 }
 
@@ -117,7 +117,7 @@ func (k *Client) connect(ctx context.Context) (*conn, error) {
 		case has:
 			found[f.Attempt] = *f
 		case ready:
-			if !stop() { // after this the context does not close the connection: the caller may now use it
+			if !stop() { // from now on the context does not close the connection
 				c.finish()
 				return nil, errSearchEnded
 			}
@@ -304,7 +304,7 @@ func (k *Client) finish(f *frame) {
 	t := k.tasks[f.Finished.Attempt]
 	delete(k.tasks, f.Finished.Attempt)
 	k.untold[f.Finished.Attempt] = true
-	if earlier, waits := k.found[f.Finished.Attempt]; waits { // the task ended before it was adopted: Adopt reports the end
+	if earlier, waits := k.found[f.Finished.Attempt]; waits { // Adopt reports this end
 		earlier.Finished = f.Finished
 		k.found[f.Finished.Attempt] = earlier
 	}

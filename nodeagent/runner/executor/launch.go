@@ -193,8 +193,8 @@ func begin(c *Config, listener *net.UnixListener, lock *os.File) error {
 const slack = 1_000_000
 
 // beginAnew takes from this process, and all that it starts, the right to gain more privileges. It also sets the slack
-// of timers. Both are attributes of a thread that survive an exec, so the program sets them on a thread, and executes
-// itself again.
+// of timers. An exec keeps both attributes of a thread, so the program sets them on a thread, and executes itself
+// again.
 func beginAnew() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

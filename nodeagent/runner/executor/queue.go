@@ -60,8 +60,8 @@ func (s *server) withdraw(a messages.Attempt, t *task) {
 	s.agent.sendSoon(&frame{Kind: withdrawn, Attempt: a}) // there are often several such frames: send them together
 }
 
-// next returns the task that takes the slot of an ended task, or nil. A suspended task has no slot, and the files of a
-// task must be stored before its slot is free. The caller holds s.mu.
+// next returns the task that takes the slot of an ended task, or nil. A suspended task has no slot. The files of an
+// ended task must be stored before another one takes its slot. The caller holds s.mu.
 func (s *server) next(t *task) (*task, runner.Task) {
 	all := s.waits[t.class]
 	if len(all) == 0 || s.agent == nil || t.suspended || t.files {
@@ -73,7 +73,7 @@ func (s *server) next(t *task) (*task, runner.Task) {
 }
 
 // If many tasks wait for slots, ends are collected for a short time, up to a fraction of the number of waiting tasks.
-// The leader divides the time of a slot between tasks by these reports, so only ends of one job are collected.
+// Only ends of one job are collected, because the leader divides the time of a slot between tasks by these reports.
 const (
 	gatherPart   = 4
 	gatherWithin = 5 * time.Millisecond

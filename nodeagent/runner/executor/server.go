@@ -29,7 +29,7 @@ type server struct {
 	inForce           inForce
 	listener          net.Listener
 	ends              string      // path of the file for the ends that no agent has confirmed
-	home              os.FileInfo // the directory with the socket, where agents look for the executor; nil: unknown
+	home              os.FileInfo // the directory with the socket; nil: unknown
 	lonely, abandoned time.Duration
 
 	mu    sync.Mutex
@@ -297,7 +297,7 @@ func (s *server) start(agent *conn, f *frame, p *agentmsg.Program) {
 
 // launch starts a task that enter has added.
 func (s *server) launch(t *task, what runner.Task) {
-	process := s.run.Start(what, s.done) // the lock is not held, because Start may call done before it returns
+	process := s.run.Start(what, s.done) // without the lock: Start may call done before it returns
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t.begun(process)

@@ -16,8 +16,8 @@ import (
 // waits are how long a client waits for an executor that sends nothing.
 type waits struct {
 	found time.Duration // for the first message of an executor that was already there
-	begun time.Duration // for the first message of an executor that this client started: it first ends processes of an earlier one
-	ends  time.Duration // for an executor that has the lock but does not listen: it will soon listen or end
+	begun time.Duration // for the first message of a new executor: it first ends processes of an earlier one
+	ends  time.Duration // for an executor that has the lock but does not listen yet
 	tell  time.Duration // until a log line says that the client waits
 	beat  time.Duration // interval of checks of a connected executor
 	beats time.Duration // for the answer to a check
@@ -36,7 +36,7 @@ func (k *Client) watch() {
 		}
 		answered := make(chan struct{})
 		go func() {
-			_, _ = k.ask(k.life, &frame{Kind: logs}) // names no task: any answer shows that it lives
+			_, _ = k.ask(k.life, &frame{Kind: logs}) // about no task: any answer will do
 			close(answered)
 		}()
 		select {

@@ -33,7 +33,7 @@ const (
 	reply                 // Number, and Name, Logs or Error
 	end                   // kill everything and end
 	stream                // Number, Stream; the reply has Streamed
-	follow                // Attempt, Array, Position, Number: start it when a task of its class has ended
+	follow                // Attempt, Array, Position, Number: a task to start when one of its class has ended
 	withdraw              // Attempt: do not start it any more
 	withdrawn             // Attempt: it was not started, and will not be
 	say                   // Attempt, Name: the words of its last line, for a stop that follows

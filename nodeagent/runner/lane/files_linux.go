@@ -24,7 +24,7 @@ type Files struct {
 }
 
 // NewFiles returns the files of an attempt. The argument base is the common beginning of their paths with the attempt's
-// names; limit is how many bytes are kept of each output. If tail is true, only the end is kept.
+// names. The argument limit is how many bytes are kept of each output. If tail is true, only the end is kept.
 func NewFiles(base string, limit int64, tail bool) Files {
 	return Files{base: base, limit: limit, tail: tail}
 }

@@ -14,9 +14,8 @@ import (
 )
 
 // lane is two output files and a working directory. Tasks use it one after the other as long as they write nothing
-// there. What a task writes to gets the attempt's name, and the next task gets a new one. Making and removing the three
-// for every task would cost more than the process: ext4 checks each recently removed inode before it makes the next
-// one.
+// there. What a task writes to gets the attempt's name, and the next task gets a new one. New files for every task
+// would cost more than the process: ext4 checks each recently removed inode before it makes the next one.
 type lane struct {
 	of    *Lanes
 	base  string        // common beginning of its three paths
@@ -98,8 +97,8 @@ func (l *lane) open(i int) (fd int, err error) {
 	return l.files[i], err
 }
 
-// flags returns the flags for opening a file of the lane. Only a file that may be older than this process is truncated:
-// after a truncation, the kernel writes the content to the disk when the file is closed.
+// flags returns the flags for opening a file of the lane. Only a file that may be older than this process is truncated,
+// because the kernel writes a truncated file to the disk when it is closed.
 func (l *lane) flags() int {
 	if l.fresh { // the file may be from before a restart
 		return unix.O_CREAT | unix.O_TRUNC
@@ -136,8 +135,8 @@ func (l *lane) workingDir(as *syscall.Credential) (string, error) {
 	return dir, err
 }
 
-// keepDir gives the lane's directory the name of the attempt that used it, and reports true, unless the directory is
-// empty. The argument from is the time by [coarse] when the attempt began.
+// keepDir gives the lane's directory the name of the attempt that used it, and returns true. It leaves an empty
+// directory alone. The argument from is the time by [coarse] when the attempt began.
 func (l *lane) keepDir(base string, from unix.Timespec) (kept bool) {
 	if !l.dir {
 		return false
@@ -149,13 +148,13 @@ func (l *lane) keepDir(base string, from unix.Timespec) (kept bool) {
 		return false
 	}
 	if isEmpty(dir) {
-		if l.since = at; mode != access.PrivateDirs { // this task may have changed the permissions that the next one needs
+		if l.since = at; mode != access.PrivateDirs { // the task may have changed the permissions
 			l.dir = unix.Rmdir(dir) != nil
 		}
 		return false
 	}
 	l.dir = false
-	_ = tree.Remove(base + DirEnding) // it is from an earlier site whose jobs had the same numbers
+	_ = tree.Remove(base + DirEnding) // left by an earlier site whose jobs had the same numbers
 	return unix.Rename(dir, base+DirEnding) == nil
 }
 

@@ -35,7 +35,7 @@ var namespaceCalls = map[uint32]bool{
 }
 
 // refusedFamilies are kinds of sockets that tasks do not need. One reaches the hypervisor of a virtual machine, which
-// trusts every process of the machine; the other the kernel's ciphers, which had security holes.
+// trusts every process of the machine. The other reaches the kernel's ciphers, which had security holes.
 var refusedFamilies = []uint32{unix.AF_VSOCK, unix.AF_ALG}
 
 // Offsets of fields in the data of seccomp.
@@ -55,7 +55,7 @@ type Rules struct {
 
 // refusedSpaces returns the flags of clone and unshare that are refused.
 func (may Rules) refusedSpaces() uint32 {
-	if may.Namespaces { // nothing bounds the contents of these namespaces, or they reach large parts of the kernel
+	if may.Namespaces { // unbounded namespaces, or namespaces that reach large parts of the kernel
 		return unix.CLONE_NEWNET | unix.CLONE_NEWIPC
 	}
 	return unix.CLONE_NEWUSER

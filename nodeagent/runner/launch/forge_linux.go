@@ -10,18 +10,18 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
-// Forge starts tasks on confined threads: on the thread of the task's cell if the cell has one, and otherwise on one
-// thread for all tasks of a room. That thread waits in the kernel, because the Go runtime would wake it through other
-// threads. An account's processes can delay only its own starts: a thread that hangs is replaced.
+// Forge starts tasks on confined threads. A cell may have its own thread; otherwise one thread starts all tasks of a
+// room. That thread waits in the kernel, because the Go runtime would wake it through other threads. An account's
+// processes can delay only its own starts: a thread that hangs is replaced.
 type Forge struct {
-	may  Rules // refused calls that its thread needs to start tasks
+	may  Rules // refused calls that the thread needs to start tasks
 	bell int   // an event descriptor that wakes the thread: there is work, or the forge is closed
 
 	mu       sync.Mutex
 	work     []func(*anvil)
 	closed   bool
 	thread   int       // number of the thread that works now
-	since    time.Time // when it began its present work; zero means that it has none
+	since    time.Time // when the present work began; zero means none
 	watching bool
 }
 
@@ -129,8 +129,9 @@ func (f *Forge) post(do func(*anvil)) {
 	}
 }
 
-// Begin returns at once. start is then called on a confined thread, inside the cell and the namespaces of a room, or on
-// another thread with the error. The receiver is the forge of tasks without rooms.
+// Begin returns at once. start is then called on a confined thread, inside the cell and the namespaces of a room. If
+// that is impossible, start is called on another thread, with the error. The receiver is the forge of tasks without
+// rooms.
 func (f *Forge) Begin(c *cell.Cell, in Place, asRoot bool, start func(error)) {
 	if !c.Threaded() {
 		own, err := f, error(nil)

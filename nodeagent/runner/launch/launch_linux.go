@@ -14,8 +14,8 @@ import (
 )
 
 // Launch is one start of a program. Before the exec, other processes of the account can stop the child, and a lease on
-// the program's file can delay it. So a waiting start holds only its own thread, and no file or lock of this process;
-// package syscall would hold one for all starts. vfork reads the fields up to errno by their offsets.
+// the program's file can delay it. So a waiting start holds only its own thread, and no file or lock of this process.
+// Package syscall would hold one lock for all starts. vfork reads the fields up to errno by their offsets.
 type Launch struct {
 	call  [6]uintptr // the system call that makes the child, with its arguments
 	steps *step
@@ -197,7 +197,7 @@ func (l *Launch) newPlan(path string, argv, env []string, dir string, umask uint
 		return nil, syscall.EINVAL
 	}
 	p.own(files, sys)
-	if l.affinity != nil { // the control group may bound the processors too, but there may be none
+	if l.affinity != nil { // there may be no control group that bounds the processors
 		p.may(unix.SYS_SCHED_SETAFFINITY, 0, unsafe.Sizeof(*l.affinity), uintptr(unsafe.Pointer(l.affinity)))
 	}
 	p.may(unix.SYS_UMASK, uintptr(umask))

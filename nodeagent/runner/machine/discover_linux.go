@@ -216,7 +216,7 @@ func typeOf(name string) messages.Name {
 }
 
 // Processors returns the numbers of the processors that this process may use, sorted by memory node, package and core.
-// So neighbours in the list are close to one another in the machine.
+// Neighbours in the list are close to one another in the machine.
 func Processors() (list []int) {
 	var mask unix.CPUSet
 	if unix.SchedGetaffinity(0, &mask) != nil {

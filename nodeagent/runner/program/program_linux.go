@@ -29,7 +29,7 @@ type Config struct {
 	Memory     int64           // memory of the machine, in bytes
 	Proxy      proxy.Key
 	NoExec     bool   // scripts cannot be executed
-	Commands   string // directory with the commands that ask the site; "" means that the user's PATH may have them
+	Commands   string // directory with the commands that ask the site; "" means none
 }
 
 // Program has what all tasks of a stage share. It is computed once.

@@ -128,7 +128,7 @@ func (w *inside) setUp() error {
 
 // boundIPC bounds the objects in the room's IPC namespace that can outlive tasks. All segments of shared memory
 // together get the limit of the room's other shared memory, or half of the machine's memory. Queues get 16 MiB, and
-// semaphores 32,000. Settings that cannot be written keep the kernel's defaults.
+// semaphores 32,000. Where these cannot be set, the kernel's defaults apply.
 func (w *inside) boundIPC() {
 	most := w.Shared
 	if most == 0 {
@@ -146,9 +146,9 @@ func (w *inside) boundIPC() {
 	}
 }
 
-// enterCopy makes a copy of all mounts at a directory the root of this process. The kernel lets no process make a user
-// namespace if its root differs from the root of its mount namespace; if tasks may have some, the copy becomes the
-// latter, too.
+// enterCopy makes a copy of all mounts at a directory the root of this process. The kernel then lets no process make a
+// user namespace, because this root differs from the root of the mount namespace. If tasks may have user namespaces,
+// the copy becomes the root of the mount namespace too.
 func enterCopy(at string, namespaces bool) error {
 	fd, err := clone("/")
 	if err != nil {
@@ -201,9 +201,9 @@ func (w *inside) coverTemp() error {
 	return nil
 }
 
-// pin mounts a directory on the way to a hidden one on itself if tasks could move or replace it: a mount point cannot
-// be renamed or removed. Otherwise the next room would hide another directory, and show the state of the site under a
-// new name.
+// pin mounts a directory on itself if it is on the way to a hidden directory and tasks could move or replace it. A
+// mount point cannot be renamed or removed. Otherwise the next room would hide another directory, and show the state of
+// the site under a new name.
 func (w *inside) pin() error {
 	for _, hidden := range w.Hide {
 		for at := 1; at < len(hidden); at++ {
@@ -293,8 +293,8 @@ func cloneOpen(dir int) (int, error) {
 	return fd, os.NewSyscallError("open tree", err)
 }
 
-// show mounts fd, which [clone] returned, at a path where the user of the tasks can see it, and closes fd. It covers a
-// directory on the way that the user may not enter with an empty file system.
+// show mounts fd, which [clone] returned, at a path where the user of the tasks can see it, and closes fd. If the user
+// may not enter a directory on the way, show covers that directory with an empty file system.
 func show(path string, fd int, as *syscall.Credential) error {
 	defer unix.Close(fd)
 	if sameAs(path, fd, as) {

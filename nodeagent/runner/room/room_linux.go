@@ -24,9 +24,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// Room is a set of namespaces that the tasks of one account share or, if accounts have no users of their own, the tasks
-// of one job: for processes, IPC and mounts; if Private is set, also for the network. One process, the holder, keeps
-// them open. When it ends, the kernel ends every process inside.
+// Room is a set of namespaces that the tasks of one account share. If accounts have no users of their own, the tasks of
+// one job share it. The namespaces are for processes, IPC and mounts; if Private is set, also for the network. One
+// process, the holder, keeps them open. When it ends, the kernel ends every process inside.
 type Room struct {
 	key    string
 	as     *syscall.Credential // the user of its tasks; nil means this process's user
@@ -219,7 +219,7 @@ func (r *Rooms) Leave(left *Room) {
 	defer r.mu.Unlock()
 	left.users--
 	if left.users == 0 && r.loose && len(left.Orphans()) > 0 && r.open[left.key] == left {
-		delete(r.open, left.key) // the last task left something that only the room's end removes
+		delete(r.open, left.key) // only the room's end removes what the last task left
 	}
 	switch {
 	case left.users > 0:
@@ -335,7 +335,7 @@ func (r *Rooms) make(one *Room, show []string) (err error) {
 		return err
 	}
 	one.hold = hold
-	_, _ = hold.Write(plan) // not as an argument, because tasks could read it; if this fails, the holder reports why
+	_, _ = hold.Write(plan) // tasks could read an argument; if this fails, the holder reports why
 	answer, _ := io.ReadAll(io.LimitReader(ready, int64(len(roomReady))))
 	if string(answer) != roomReady {
 		err := errors.Join(hold.Close(), cmd.Wait())

@@ -17,7 +17,7 @@ import (
 // the sessions that are left.
 type Handles struct {
 	mu   sync.Mutex
-	data []byte // nil means that the file cannot be mapped, and nothing is recorded
+	data []byte // nil means that nothing is recorded, because the file cannot be mapped
 	free []int  // positions of unused records
 	next int    // position of the first record that was never used
 }
@@ -66,8 +66,8 @@ func OpenHandles(dir string, marks ...string) *Handles {
 }
 
 // endAll kills the recorded sessions that still exist, by the start time of their first process. If that process has
-// ended, a daemon's parent may have had the same number, begun its own session and ended too. In such a session, only
-// processes with a task's environment are killed.
+// ended, its number may since have been that of another session, as a daemon's. In such a session, only processes with
+// a task's environment are killed.
 func endAll(records []byte, marks []string) {
 	left := map[int]int64{}
 	for ; len(records) > 0; records = records[handleSize:] {

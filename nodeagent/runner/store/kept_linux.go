@@ -28,9 +28,9 @@ func (s *Store) Bound(limit int64) {
 	s.RemoveMoved()
 }
 
-// Free removes the oldest files of the account that keeps the most, until at least the given number of bytes is freed,
-// and returns the number of freed bytes. An account that keeps fewer bytes than least loses nothing: its logs would
-// free little space.
+// Free removes the oldest files of the account that keeps the most, until at least the given number of bytes is freed.
+// It returns the number of freed bytes. An account that keeps fewer bytes than least loses nothing: its logs would free
+// little space.
 func (s *Store) Free(bytes, least int64) (freed int64) {
 	for _, account := range s.accountsThatKeep(least) {
 		if freed = s.removeOldest(account, bytes); freed > 0 {
@@ -61,7 +61,7 @@ func (s *Store) measureAccount(account messages.Name) (sum int64) {
 }
 
 // removeOldest removes files of an account's ended tasks, the oldest first, until at least the given number of bytes is
-// freed, and returns that number. Jobs with running tasks, or with outputs that are not stored yet, come last.
+// freed. It returns that number. Jobs with running tasks, or with outputs that are not stored yet, come last.
 func (s *Store) removeOldest(account messages.Name, bytes int64) (removed int64) {
 	jobs := s.jobsOf(account)
 	for _, j := range jobs {

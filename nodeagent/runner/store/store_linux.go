@@ -137,7 +137,7 @@ func (s *Store) Acquire(id messages.JobID, account messages.Name) *Job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j := s.jobs[id]
-	if j != nil && j.account != account { // another account had the number in an earlier site; nobody owns its files now
+	if j != nil && j.account != account { // in an earlier site, another account had the number
 		s.drop(j)
 		j = nil
 	}
@@ -395,8 +395,8 @@ func (s *Store) Prompt(id messages.JobID, p *agent.Program) bool {
 	return made != nil && s.LanesFor(j, made).Ready()
 }
 
-// LanesFor returns the lanes of all jobs of the account, if no other account has its user, and no process of a task
-// survives the task: such a process could write to the next task's output. Otherwise it returns the lanes of the job.
+// LanesFor returns the lanes of all jobs of the account, if no other account has its user and no process survives its
+// task. Such a process could write to the next task's output. Otherwise it returns the lanes of the job.
 func (s *Store) LanesFor(j *Job, p *program.Program) *lane.Lanes {
 	if p == nil || p.As == nil || !s.shares {
 		return &j.lanes

@@ -174,8 +174,8 @@ func TestANumberOfAnotherAccount(t *testing.T) {
 	}
 }
 
-// TestBoundRemovesTheOldestFiles checks that an account that keeps more than its bound loses first its idle jobs, and
-// then the oldest attempts of others. Files of running attempts, or that are not stored yet, must stay.
+// TestBoundRemovesTheOldestFiles checks that an account above its bound loses first its idle jobs, and then the oldest
+// attempts. Files of running attempts, or that are not stored yet, must stay.
 func TestBoundRemovesTheOldestFiles(t *testing.T) {
 	all := []messages.Attempt{attempt(1, 0), attempt(1, 1), attempt(1, 2), attempt(2, 0), attempt(3, 0)}
 	without := func(gone ...messages.Attempt) []messages.Attempt {

@@ -13,9 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Every process can listen at a port of the machine's network. A connection for a task's owner must only reach a
-// listener of the task, although another account may take the port before the task does, or as soon as the task gives
-// it up.
+// Every process can listen at a port of the machine's network. Another account may take a port before the task does, or
+// as soon as the task gives it up. But a connection for a task's owner must only reach a listener of the task.
 
 // Listener is a socket in a table of /proc/net.
 type Listener struct {

@@ -21,12 +21,12 @@ import (
 )
 
 // Stream carries the input and output of one process, or of a connection, between the process and the requests of a
-// client. It buffers a limited part in each direction; then the faster side waits.
+// client. It buffers a limited part in each direction. When a buffer is full, its writer waits.
 type Stream struct {
 	what     jobmsg.Interactive
 	terminal *os.File          // the master of a terminal; nil if there is none
 	Send     func(name string) // sends a signal to the processes; nil if there are none
-	Stop     func()            // ends the command that the client began; nil means the task's own stream, which ends with the task
+	Stop     func()            // ends the client's command; nil for the task's own stream
 
 	mu        sync.Mutex
 	moved     chan struct{} // closed and replaced when a field below changes
@@ -315,8 +315,8 @@ func (s *Stream) leave() {
 }
 
 // Process opens the files of a process. theirs has the ends for the process, owned by the user as. ours has the ends to
-// close when the stream has finished. The argument inside calls a function in the room whose terminal the process gets;
-// nil means one of this process's terminals.
+// close when the stream has finished. The function inside calls another one in the room whose terminal the process
+// gets; nil means one of this process's terminals.
 func (s *Stream) Process(as *syscall.Credential, inside func(func() error) error) (theirs, ours []*os.File, err error) {
 	if s.what.Terminal {
 		theirs, ours, err = s.openTerminal(as, inside)

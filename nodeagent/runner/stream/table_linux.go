@@ -19,7 +19,7 @@ const (
 	maxStreams     = 512             // streams of a node, including ended ones that are still read
 	maxTaskStreams = 32              // streams that clients began next to one task
 	keepEnded      = 2 * time.Minute // how long an ended stream waits for its client
-	keepRead       = time.Hour       // how long a client with a slow reader may still read an ended stream
+	keepRead       = time.Hour       // how long a slow client may read an ended stream
 )
 
 // Streams are the streams of a node.
@@ -95,8 +95,8 @@ func (t *Streams) Drop(key Key) {
 	}
 }
 
-// Finish records the end of a stream's process. A client has the time keepEnded to read the rest or, if it keeps
-// asking, up to keepRead, because its own reader may be slow.
+// Finish records the end of a stream's process. A client has the time keepEnded to read the rest. If it keeps asking,
+// it has up to keepRead, because its own reader may be slow.
 func (t *Streams) Finish(key Key, s *Stream, code int, files ...*os.File) {
 	s.Finish(code, files...)
 	ended := time.Now()

@@ -11,8 +11,8 @@ import (
 // Usage is the result of a measurement.
 type Usage struct {
 	Bytes int64
-	// Unread is the first error at a file that could not be read, and that Bytes does not count: a directory that its
-	// owner, the measuring user, may not read, or that was moved meanwhile.
+	// Unread is the first error at a file that could not be read, and that Bytes does not count. Such a file is a
+	// directory that the measuring user owns and may not read, or that was moved meanwhile.
 	Unread error
 }
 

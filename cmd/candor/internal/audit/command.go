@@ -42,7 +42,6 @@ func (p *Pays) Error() string { return p.message }
 
 func (p *Pays) ExitCode() int { return 1 }
 
-// document is what --json prints.
 type document struct {
 	Made      string        `json:"made,omitempty"`    // time at which a kept report was made
 	Command   string        `json:"command,omitempty"` // command that made the kept report
@@ -226,7 +225,6 @@ func (o *options) audit(show *simulate.Progress, until <-chan struct{}) (*docume
 	return d, nil
 }
 
-// check refuses invalid flags before any file is read.
 func (o *options) check() error {
 	if o.kinds != nil && len(o.kinds) == 0 {
 		return messages.Errorf(messages.Invalid, "--lies: names no kind; the kinds are %s", strings.Join(audit.Kinds, ", "))

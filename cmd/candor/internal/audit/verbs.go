@@ -16,7 +16,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// verbsDocument is what --verbs --json prints.
 type verbsDocument struct {
 	Market *rules.Market `json:"market"`
 	Trace  string        `json:"trace"`

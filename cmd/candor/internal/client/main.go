@@ -45,7 +45,6 @@ func Main(argv []string, further func() []Group) int {
 	return cli.Run(ctx, a, args, tree)
 }
 
-// treeFor builds the commands that the arguments can mean.
 func treeFor(a *cli.App, args []string, further func() []Group) *cobra.Command {
 	if len(args) > 0 && args[0] != "" {
 		a.Only = args[0]
@@ -116,7 +115,6 @@ Start a site on this machine with "candor up", then submit to it.`
 	return root
 }
 
-// helpCommand returns the command help for commands and topics.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND]",

@@ -20,7 +20,6 @@ import (
 // These tests compute the known answers a second time, from the log's text and without the stages of the workload. The
 // result must equal the committed answers byte for byte.
 
-// logJob has the fields of a job line that the analyses use.
 type logJob struct {
 	number, submit, wait, run, procs, asked, user, program, queue int64
 }

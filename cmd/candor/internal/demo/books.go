@@ -26,8 +26,8 @@ type statement struct {
 	entries []money.Entry
 }
 
-// line sums up a statement. For an entry whose balance is not the previous balance plus the entry's change, it returns
-// an error.
+// line sums up a statement. Each balance must be the previous balance plus the entry's change; otherwise it returns an
+// error.
 func (s *statement) line() (AccountLine, error) {
 	line := AccountLine{Account: s.account}
 	var balance, reserved messages.Credits

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 )
 
-// findings returns sentences about a few results, which show the purpose of the work. The map results has the texts by
-// the name of their file. A missing result has no sentence.
+// findings returns sentences about a few results. They show the purpose of the work. The map results has the texts by
+// file name. A missing result has no sentence.
 func findings(results map[string]string) []string {
 	var out []string
 	for _, find := range []func(map[string]string) string{mostHours, busiestHour, waitsByWidth, predictions} {

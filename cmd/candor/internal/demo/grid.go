@@ -60,7 +60,6 @@ func ask[Reply any](ctx context.Context, g *grid, actor, verb string, request an
 	return cli.Call[Reply](ctx, g.operator, actor, verb, request)
 }
 
-// statements reads the whole history of every account.
 func (g *grid) statements(ctx context.Context) ([]statement, error) {
 	list, err := ask[money.AccountsReply](ctx, g, messages.Bank, messages.VerbAccounts, messages.Empty{})
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// goodReport returns the report of a run without any error.
 func goodReport() *Report {
 	at := func(seconds float64) messages.Time { return messages.Time(1e12 + seconds*1e6) }
 	h, bank, charged := twoUsers()

@@ -15,7 +15,6 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// run is one run of a workload on a grid.
 type run struct {
 	grid     *grid
 	workload *Workload
@@ -30,7 +29,6 @@ type run struct {
 // interval is the time between two requests for the state of the jobs.
 const interval = 200 * time.Millisecond
 
-// submitted is the result of one submission.
 type submitted struct {
 	index int
 	job   messages.JobID

@@ -10,7 +10,6 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// snapshot is the state of the workload at one moment.
 type snapshot struct {
 	elapsed time.Duration // time since the first submission
 	planned int           // number of jobs in the workload

@@ -79,7 +79,6 @@ func (s *Submission) load(example fs.FS) error {
 	return nil
 }
 
-// check returns an error for a workload that cannot be run.
 func (w *Workload) check() error {
 	need := map[messages.Name]messages.Credits{}
 	for i, s := range w.Submissions {

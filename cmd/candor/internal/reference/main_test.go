@@ -81,7 +81,7 @@ func TestSBOM(t *testing.T) {
 	}
 }
 
-// The committed pages of the reference must be those that make docs would write.
+// The committed pages of the reference must equal the pages that make docs would write.
 func TestPagesAreUpToDate(t *testing.T) {
 	all, err := pages("../../../..")
 	if err != nil {

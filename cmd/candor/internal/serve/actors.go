@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/dumps"
 )
 
-// single is a command that runs one actor, which connects to a separate NATS server.
+// single is a command that runs one actor. The actor connects to a separate NATS server.
 type single struct {
 	common
 	actor, server, creds, node string
@@ -76,7 +76,6 @@ credentials at its first start. The agent writes the credentials to the file of
 	return cmd
 }
 
-// replica returns the command that runs one replica of an actor.
 func (s *single) replica(short, long, example string) *cobra.Command {
 	cmd := s.command(short, long, example)
 	s.settings.keysFlag(cmd.Flags())

@@ -21,7 +21,7 @@ func interrupted(t *testing.T) context.Context {
 	return ctx
 }
 
-// All errors of closing a site are printed. The exit code must differ from that of an interrupt.
+// All errors of closing a site are printed. The exit code must differ from the exit code of an interrupt.
 func TestClosingThatFailsIsTold(t *testing.T) {
 	for _, closing := range []error{nil, errors.Join(errors.New("node1 does not end"), errors.New("the lock is gone"))} {
 		cmd := &cobra.Command{}

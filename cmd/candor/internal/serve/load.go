@@ -165,8 +165,8 @@ var since = map[string][]string{
 	"markets": {"nodes"}, "hosts": {"nodes"}, "profiles": {"markets"}, "accounts": {"operators"}, "default_account": {"accounts", "operators"},
 }
 
-// Keeps the problems of parts that were read completely. It drops those of an unreadable part, and of parts that name
-// it.
+// Keeps the problems of parts that were read completely. It drops the problems of unreadable parts, and of parts that
+// name them.
 func (d *document) readable(problems embedded.Problems) embedded.Problems {
 	unread := map[string]bool{}
 	for _, text := range d.Findings() {

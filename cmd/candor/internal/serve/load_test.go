@@ -99,8 +99,8 @@ func TestShowIsAFile(t *testing.T) {
 	}
 }
 
-// A script named nvidia-smi shows two GPUs. A site must sell each with half of the machine. With a file or with several
-// nodes, which would sell the same GPUs, it must sell none.
+// A script named nvidia-smi shows two GPUs. A site must sell each with half of the machine. With a file it must sell
+// none; nor with several nodes, because each would sell the same GPUs.
 func TestASiteWithoutAFileSellsTheGPUsThatItFinds(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))

@@ -11,7 +11,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// logging has the flags about the log.
 type logging struct{ level, format string }
 
 func (l *logging) flags(f *pflag.FlagSet) {

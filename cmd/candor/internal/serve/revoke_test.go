@@ -78,7 +78,7 @@ func TestRevokedWhenItReturns(t *testing.T) {
 	}
 }
 
-// The secrets of accounts, which a user who can read the site's secret can print, must all differ.
+// Only a user who can read the site's secret can print the secrets of accounts. The secrets must all differ.
 func TestSecretsOfAccounts(t *testing.T) {
 	dir := t.TempDir()
 	secret, config := filepath.Join(dir, "secret"), filepath.Join(dir, "site.yaml")
@@ -99,7 +99,7 @@ func TestSecretsOfAccounts(t *testing.T) {
 	refused(t, messages.PermissionDenied, "others can read", "user", "secret", "ada", "--config", config)
 }
 
-// An unknown name, which is usually misspelt, is revoked only with --force.
+// An unknown name is usually misspelt. It is revoked only with --force.
 func TestAnUnknownNameIsNotRevoked(t *testing.T) {
 	state := t.TempDir()
 	must(t, "site", "init", "--state", state)

@@ -42,7 +42,8 @@ func TestCertifyReplica(t *testing.T) {
 	}
 }
 
-// With a hub's name, a certificate of localhost stays valid for the addresses at which the site connects to itself.
+// A certificate of localhost can get the name of a hub. It must stay valid for the addresses at which the site connects
+// to itself.
 func TestCertifyLocalhost(t *testing.T) {
 	dir := t.TempDir() + "/west"
 	must(t, "site", "init", "west", "--dir", dir)

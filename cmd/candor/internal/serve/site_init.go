@@ -213,7 +213,6 @@ func reachedLocally(listen string) []string {
 	return names
 }
 
-// explain writes what the operator must do next.
 func (p *plan) explain(w io.Writer) error {
 	file := filepath.Join(p.Dir, siteFileName)
 	var text strings.Builder

@@ -306,8 +306,8 @@ func write(t *testing.T, text string) string {
 	return file
 }
 
-// The same letters must change nothing. A new invitation must have new credentials, and those in the old one can be
-// revoked.
+// The same letters must change nothing. A new invitation must have new credentials. The credentials in the old one can
+// be revoked.
 func TestLettersAgain(t *testing.T) {
 	west, east := joined(t)
 	dir := filepath.Dir(west)

@@ -20,10 +20,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// mostSlots is the largest number of slots of a node.
 const mostSlots = 1 << 16
 
-// options are the flags that other studies do not have.
 type options struct {
 	Source
 	actors   string
@@ -129,7 +127,6 @@ revenue at rest, who lies, and who gained. Each pass runs the market some 25
 times for each user: study a few days of a log. --worth names what users want.
 `
 
-// parameters lists the parameters that a market of each mechanism can have.
 func parameters() string {
 	var b strings.Builder
 	for _, name := range rules.Mechanisms() {
@@ -196,7 +193,6 @@ func (o *options) together(flags *pflag.FlagSet) (err error) {
 	return err
 }
 
-// check refuses invalid flags before any file is read.
 func (o *options) check() error {
 	if o.actors != "core" && o.actors != "all" {
 		return messages.Errorf(messages.Invalid, "--actors: must be core or all, is %.64q", o.actors)

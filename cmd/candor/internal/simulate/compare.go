@@ -23,7 +23,6 @@ const (
 	mostUsers = 10
 )
 
-// compareDocument is what --compare --json prints.
 type compareDocument struct {
 	Trace string `json:"trace"`
 	Nodes int    `json:"nodes"`
@@ -231,7 +230,6 @@ func writeWaits(out io.Writer, style terminal.Style, d *compareDocument, title s
 	}
 }
 
-// checkCompared refuses flags that are invalid in a comparison.
 func (o *options) checkCompared() error {
 	switch {
 	case o.Market != "":

@@ -81,7 +81,6 @@ func (s *Source) Study() (*core.Problem, error) {
 	return p, nil
 }
 
-// check refuses invalid flags before any file is read.
 func (s *Source) check() error {
 	switch {
 	case !(s.Load >= 1e-6 && s.Load <= 1e6):
@@ -96,7 +95,7 @@ func (s *Source) check() error {
 	return messages.Errorf(messages.Invalid, "--parallel: must be %s, %s, %s or %s, is %.64q", workload.Gang, workload.Split, workload.Leave, workload.Wide, s.Parallel)
 }
 
-// market reads the file of the market. Without such a file, the flag may name a mechanism, which gets its default
+// market reads the file of the market. Without such a file, the flag may name a mechanism. The market then has default
 // parameters.
 func (s *Source) market() (*rules.Market, error) {
 	text, err := document(s.Market, maxMarket)

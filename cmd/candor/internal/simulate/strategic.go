@@ -11,7 +11,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// strategicDocument is what --strategic --json prints.
 type strategicDocument struct {
 	Trace   string               `json:"trace"`
 	Nodes   int                  `json:"nodes"`
@@ -109,7 +108,6 @@ func mostMoved(users []audit.Player) []audit.Player {
 	return by
 }
 
-// checkStrategic refuses flags that are invalid with --strategic.
 func (o *options) checkStrategic() error {
 	switch {
 	case o.passes < 1 || o.passes > mostPasses:

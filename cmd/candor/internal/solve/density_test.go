@@ -11,7 +11,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// answer runs `candor solve` on a document and decodes its output.
 func answer[Out any](t *testing.T, name string, document any) Out {
 	t.Helper()
 	in, err := json.Marshal(document)

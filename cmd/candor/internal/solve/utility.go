@@ -97,7 +97,7 @@ func (j *utilityJob) average() ([]float64, error) {
 	return average, agree(j.Average, average)
 }
 
-// agree returns an error if the document's average differs from that of the segments.
+// agree returns an error if the document's average differs from the average of the segments.
 func agree(given, average []float64) error {
 	if len(given) != len(average) {
 		return casefile.Invalid("average", "must have %d shares, like the segments, has %d", len(average), len(given))

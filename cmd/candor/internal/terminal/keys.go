@@ -19,7 +19,6 @@ const (
 	Resize // no key: the size of the terminal has changed
 )
 
-// sequences are the known keys, by the bytes that follow Escape.
 var sequences = map[string]Key{
 	"[A": Up, "OA": Up, "[B": Down, "OB": Down, "[5~": PageUp, "[6~": PageDown,
 	"[H": Home, "OH": Home, "[1~": Home, "[7~": Home, "[F": End, "OF": End, "[4~": End, "[8~": End,

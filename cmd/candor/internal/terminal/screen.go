@@ -122,7 +122,7 @@ func (s *Screen) decode(pieces <-chan []byte) {
 	}
 }
 
-// Keys returns a channel with the typed keys, which is closed at the end of the input.
+// Keys returns a channel with the typed keys. The channel is closed at the end of the input.
 func (s *Screen) Keys() <-chan Key { return s.keys }
 
 // Size returns the columns and rows of the screen.

@@ -143,7 +143,8 @@ func (t *Table) writeNames(w io.Writer) {
 	}
 }
 
-// chosen returns the indices of the columns with these titles. Without titles, it returns those with text in some row.
+// chosen returns the indices of the columns with these titles. Without titles, it returns the columns with text in some
+// row.
 func (t *Table) chosen(titles []string) (shown []int) {
 	for _, title := range titles {
 		if i := t.find(title); i >= 0 {

@@ -88,8 +88,8 @@ func problem(n, classes int) *proportional.Problem {
 	return p
 }
 
-// shares measures the proportional mechanism until its fixed point, one round, and a loop with only a round's
-// arithmetic.
+// shares measures the proportional mechanism: until its fixed point, for one round, and for a round without anything
+// but arithmetic.
 func shares(r *auctionResult, _ string) error {
 	var s proportional.Solver
 	for _, size := range []struct{ jobs, runs int }{{128, 200}, {10_000, 10}, {1_000_000, 2}} {

@@ -96,7 +96,6 @@ func queues(r *auctionResult, _ string) error {
 	return nil
 }
 
-// reservations measures the computation of schedules with all their payments.
 func reservations(r *auctionResult, _ string) error {
 	for _, size := range []struct{ bids, horizon int }{{2000, 1440}, {10_000, 10_080}} {
 		p := bids(size.bids, size.horizon, 0)

@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// matchings measures optimal matchings with all prices, and scipy's matchings of the same weights, which have no
+// matchings measures optimal matchings with all prices. It also measures scipy's matchings of the same weights, without
 // prices. Then it measures the scheduler that computes completion times.
 func matchings(r *auctionResult, _ string) error {
 	var s contract.Solver

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// measurement is a measurement that `lab bench NAME` runs.
 type measurement struct {
 	name, short string
 	run         func(ctx context.Context, c *cobra.Command) (any, error)

@@ -22,7 +22,6 @@ type curve struct {
 	Points []point `json:"points"`
 }
 
-// point has the numbers of one measurement, by name.
 type point struct {
 	Size   int                `json:"size"`
 	Values map[string]float64 `json:"values"`

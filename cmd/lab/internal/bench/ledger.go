@@ -34,7 +34,6 @@ type ledgerResult struct {
 	Transfers  uint64   `json:"transfers"`
 }
 
-// These are the sizes of the load.
 const (
 	singleClients = 64
 	batchClients  = 8
@@ -193,7 +192,6 @@ func (b *bankBed) measure(ctx context.Context, name string, clients, batch int, 
 	return n / time.Since(began).Seconds(), float64((processorTime() - cpu).Microseconds()) / n, err
 }
 
-// send sends one request of transfers between drawn accounts.
 func (b *bankBed) send(ctx context.Context, id string, client, i, batch int) error {
 	r := money.TransferRequest{Transfers: make([]money.Transfer, batch)}
 	for j := range r.Transfers {

@@ -31,7 +31,6 @@ type memoryResult struct {
 	StartSeconds float64 `json:"start_seconds"`
 }
 
-// memoryUse is the memory of the process after a number of jobs have ended.
 type memoryUse struct {
 	Jobs     int    `json:"jobs"`
 	HeapMiB  uint64 `json:"heap_mib"` // after a garbage collection
@@ -44,8 +43,8 @@ func memoryFlags(c *cobra.Command) {
 	c.Flags().String("heapprofiles", "", "write a heap profile after each quarter to this directory")
 }
 
-// memory runs jobs of one task each. It measures the process's memory after each quarter of them, and a restart at the
-// end.
+// memory runs jobs of one task each. It measures the process's memory after each quarter of the jobs, and a restart at
+// the end.
 func memory(ctx context.Context, c *cobra.Command) (any, error) {
 	n, err := positive(c, "jobs")
 	if err != nil {

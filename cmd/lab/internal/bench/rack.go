@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// hall is a set of simulated nodes with one slot each, which use the protocol of agents. The nodes of a rack share a
+// hall is a set of simulated nodes with one slot each. They use the protocol of agents. The nodes of a rack share a
 // connection and a copy of the market's state.
 type hall struct {
 	site  messages.Name
@@ -71,7 +71,6 @@ type simulated struct {
 	finished  []agent.Finished // ends of tasks to report
 }
 
-// These are the limits of a rack.
 const (
 	rackWorkers = 16
 	rackRetry   = 100 * time.Millisecond
@@ -98,7 +97,6 @@ func openHall(ctx context.Context, site messages.Name, nodes, racks int, connect
 	return h, inParallel(ctx, racks, racks, func(number int) error { return h.racks[number-1].open(ctx) })
 }
 
-// open registers the nodes of a rack, and starts its workers.
 func (r *rack) open(ctx context.Context) error {
 	for name, n := range r.nodes {
 		if err := r.register(ctx, n); err != nil {
@@ -168,8 +166,8 @@ func (r *rack) beat() {
 	}
 }
 
-// hear handles a vector, which is the market's state that the auctioneer publishes. It wakes sleeping nodes: the more
-// tasks are pending, the more nodes.
+// hear handles a vector, the market's state that the auctioneer publishes. The more tasks are pending, the more
+// sleeping nodes it wakes.
 func (r *rack) hear(v *agent.Vector) {
 	if v.Term < r.term || v.Term == r.term && v.Seq <= r.seq {
 		return
@@ -301,7 +299,6 @@ func (r *rack) ask(n *simulated, x *agent.Exchange) (*agent.ExchangeReply, error
 	return reply, wire.Unmarshal(data, wire.Msgpack, reply)
 }
 
-// Handles the answer to a node's exchange.
 func (r *rack) answered(n *simulated, reply *agent.ExchangeReply, took time.Duration, err error) {
 	if err != nil {
 		if n.repeats = true; messages.KindOf(err) == messages.Fenced {
@@ -325,7 +322,6 @@ func (r *rack) answered(n *simulated, reply *agent.ExchangeReply, took time.Dura
 	r.sendOrSleep(n)
 }
 
-// obey ends and suspends the tasks that the leader's answer names.
 func (r *rack) obey(n *simulated, stop, suspended []messages.Attempt, version uint64) {
 	for _, a := range stop {
 		r.end(n, a, agent.Stopped)

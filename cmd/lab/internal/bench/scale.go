@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// scaleResult has the processor time of the site, and separately that of agents and clients, which run in another
-// process.
+// scaleResult has the processor time of the site. It also has the processor time of agents and clients, which run in
+// another process.
 type scaleResult struct {
 	Agents            int     `json:"agents"`
 	JobsWaiting       int     `json:"jobs_waiting"`
@@ -233,7 +233,6 @@ func (s *crowdedSite) dispatchAll(tasks int, span time.Duration, r *scaleResult)
 	return err
 }
 
-// spent has the duration of some work, and the site's processor time for it.
 type spent struct {
 	seconds float64
 	cpu     time.Duration
@@ -248,7 +247,6 @@ func (s spent) micros(things int) float64 {
 	return float64(s.cpu.Microseconds()) / float64(max(things, 1))
 }
 
-// spend sends an order to the load, and measures its execution.
 func (s *crowdedSite) spend(o order) (spent, error) {
 	before := processorTime()
 	r, err := s.load.do(o)

@@ -170,7 +170,6 @@ func pause(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// receive waits for a value, or for the end of a channel.
 func receive[T any](ctx context.Context, from <-chan T) (value T, err error) {
 	select {
 	case value = <-from:

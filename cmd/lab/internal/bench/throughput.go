@@ -135,8 +135,8 @@ func processes(ctx context.Context, c *cobra.Command) (any, error) {
 	return r, nil
 }
 
-// inParallel calls do with the numbers from 1 to n, until one call fails or ctx ends. At most the argument parallel of
-// them run at the same time.
+// inParallel calls do with the numbers from 1 to n, until one call fails or ctx ends. The argument parallel is the
+// largest number of calls at the same time.
 func inParallel(ctx context.Context, n, parallel int, do func(number int) error) error {
 	var next atomic.Int64
 	return repeat(ctx, parallel, func(_, _ int) (bool, error) {

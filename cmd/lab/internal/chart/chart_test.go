@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// wellFormed returns the text of a chart, which must be valid XML.
+// wellFormed returns the text of a chart. The text must be valid XML.
 func wellFormed(t *testing.T, c *Chart) string {
 	t.Helper()
 	text := string(c.SVG())

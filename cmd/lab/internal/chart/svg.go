@@ -58,7 +58,6 @@ func (d *canvas) place(x, y float64) (float64, float64) {
 	return left + d.x.at(x)*(right-left), bottom - d.y.at(y)*(bottom-top)
 }
 
-// axes draws the grid and its labels.
 func (d *canvas) axes() {
 	var grid strings.Builder
 	for _, v := range d.y.ticks() {

@@ -13,7 +13,6 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// slots is the number of slots of each node.
 const slots = 2
 
 // agent is a node agent. It connects the real state of an agent with the simulated network and clock. Tasks are only
@@ -34,7 +33,6 @@ type agent struct {
 	executor executor
 }
 
-// task is a virtual process.
 type task struct {
 	began    messages.Time     // in the agent's time
 	left     messages.Duration // run time that was left at since
@@ -55,7 +53,6 @@ func newAgent(s *site, i int) *agent {
 
 func (a *agent) clock() messages.Time { return a.now.Add(a.offset) }
 
-// start starts the agent, unless it already runs.
 func (a *agent) start() {
 	if !a.down {
 		return
@@ -72,7 +69,6 @@ func (a *agent) start() {
 	a.act()
 }
 
-// crash stops the agent with all its processes.
 func (a *agent) crash() { a.down = true }
 
 func (a *agent) shift(by messages.Duration) {
@@ -170,7 +166,7 @@ func (a *agent) alone(at messages.Attempt) {
 	}
 }
 
-// goOn starts or continues a task, which ends when its remaining time is over, unless it is interrupted.
+// goOn starts or continues a task. The task ends when its remaining time is over, unless it is interrupted.
 func (a *agent) goOn(at messages.Attempt, t *task) {
 	t.since = a.now
 	t.round++

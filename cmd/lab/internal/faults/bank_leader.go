@@ -86,7 +86,6 @@ func (o *bankLeader) allowed(m *clearingmsg.Instructions) bool {
 	return true
 }
 
-// instruct sends a message to another bank, and handles its receipt.
 func (o *bankLeader) instruct(p *correspondent, m clearingmsg.Instructions) {
 	signed, err := clearing.SignInstructions(sealer(o.name), m)
 	if err != nil {

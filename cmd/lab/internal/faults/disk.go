@@ -23,9 +23,10 @@ func (r *replica) lose() {
 	r.doubtful = r.Bug != ForgottenVote
 }
 
-// readmit handles the report of a doubtful replica, which has lost its disk. The report says up to which entry the
-// replica has the log again. First the leader and the third replica commit an entry. So no later leader was elected
-// with a vote that the doubtful replica has forgotten. It counts again when it has all committed entries.
+// readmit handles the report of a doubtful replica, one that has lost its disk. The report says up to which entry the
+// replica has the log again. First the leader and the third replica commit an entry. This proves that no later leader
+// was elected with a vote that the doubtful replica has forgotten. The replica counts again when it has all committed
+// entries.
 func (r *replica) readmit(p *replica, disk int, durable uint64) {
 	if r.disks[p.me] < disk {
 		r.disks[p.me], r.match[p.me], r.next[p.me] = disk, 0, durable+1

@@ -16,8 +16,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// leader is the auctioneer's leader without its decisions, which the desk makes. It carries out the desk's actions with
-// the log, the clocks and the network of this simulation, and reports the outcomes.
+// leader is the auctioneer's leader without its decisions. The desk makes the decisions. The leader carries them out
+// with the log, the clocks and the network of this simulation, and reports the outcomes.
 type leader struct {
 	*site
 	r       *replica

@@ -2,8 +2,8 @@ package faults
 
 import "testing"
 
-// The liar must get no more than its terms allow. It must get almost all of this at some site, and be in disputes,
-// which shows that the test is hard enough.
+// The liar must get no more than its terms allow. At some site it must get almost all of this, and it must be in
+// disputes. Otherwise the test would be too easy.
 func TestALiarHasItsTermsAndNoMore(t *testing.T) {
 	plan := controlPlan(map[string]float64{Lie: 6})
 	most, disputes := 0.0, 0

@@ -17,7 +17,6 @@ import (
 
 const second = messages.Duration(1e9)
 
-// These are the kinds of fault.
 const (
 	Loss      = "loss"       // a part of the messages is lost
 	Repeat    = "repeat"     // a part of the messages arrives twice

@@ -228,7 +228,7 @@ func (r *replica) serve() {
 	}
 }
 
-// applyAt applies an entry, and compares the result with those of other replicas.
+// applyAt applies an entry, and compares the result with the results of other replicas.
 func (r *replica) applyAt(i uint64, e entry) any {
 	g := r.group
 	result := r.state.apply(e.data)
@@ -266,7 +266,8 @@ func (r *replica) compare(i uint64) {
 	}
 }
 
-// At the end of a run, same compares the replicas' states with the reference state, which the checkers read.
+// At the end of a run, same compares the replicas' states with the reference state. The checkers read the reference
+// state.
 func (g *group) same() {
 	hash := g.reference.hash()
 	for _, r := range g.replicas {

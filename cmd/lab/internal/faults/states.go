@@ -24,7 +24,6 @@ type automaton interface {
 	at() (now messages.Time, leapt, carried bool) // latest time of its commands, and two flags of the last command
 }
 
-// bookState is a replica's book.
 type bookState struct {
 	*site
 	on *machine // nil means the reference state
@@ -81,7 +80,6 @@ func (b *bookState) capture() []byte {
 func (b *bookState) restore(image []byte) error { return b.Restore(bytes.NewReader(image)) }
 func (b *bookState) hash() [32]byte             { return b.Hash() }
 
-// bankState is a replica's ledger together with its clearing.
 type bankState struct {
 	*site
 	store    *history.Store
@@ -89,8 +87,8 @@ type bankState struct {
 	clearing *clearing.State
 }
 
-// newBankState returns the bank state of a machine. If m is nil, it returns the reference state that the checkers read,
-// whose files have no faults.
+// newBankState returns the bank state of a machine. If m is nil, it returns the reference state for the checkers. Its
+// files have no faults.
 func newBankState(s *site, m *machine) *bankState {
 	b := &bankState{site: s, store: history.New(newFiles(), segmentBytes, nil)}
 	if m != nil {

@@ -43,7 +43,7 @@ func (u *user) drop() {
 	u.word(&book.Command{CancelTasks: &book.CancelTasks{Job: u.job, By: u.name, Tasks: job.Array{{First: last, Last: last, Step: 1}}}}, func(any) {})
 }
 
-// beg gives some jobs that pay for each second a small budget, which is used up while they run.
+// beg gives a small budget to some jobs that pay for each second. The budget is used up while they run.
 func (u *user) beg() {
 	to := u.site
 	if u.peer != nil {

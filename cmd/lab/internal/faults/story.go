@@ -20,7 +20,6 @@ const (
 
 type story struct{ moments []moment }
 
-// moment is one event.
 type moment struct {
 	at       messages.Time
 	site     messages.Name   // site where it happened; "" means everywhere

@@ -36,7 +36,6 @@ func (w *World) relay() {
 	w.net = n
 }
 
-// strike plans one fault: its beginning and its end.
 func (w *World) strike(e Event) {
 	where, _, _ := strings.Cut(e.Target, ".")
 	if s := w.site(e.Target); s != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// wrongest ends the name of the machine whose clock is wrong by up to an hour. Others are wrong by at most half a
-// minute.
+// wrongest is the end of the name of the machine whose clock is wrong by up to an hour. The other clocks are wrong by
+// at most half a minute.
 const wrongest = ".m0"
 
 // mono returns the time of the monotonic clock, which nobody sets.
@@ -17,8 +17,7 @@ func (w *World) mono() messages.Duration { return w.now.Sub(epoch) + second }
 
 func (m *machine) wall() messages.Time { return m.site.now.Add(m.offset) }
 
-// keepTime starts a clock of the site's time, which tells the other machines its time. It continues with the stored
-// time, unless the machine was without power.
+// keepTime starts a clock of the site's time. It continues with the stored time, unless the machine was without power.
 func (m *machine) keepTime() {
 	m.time = siteclock.NewHost(len(m.site.machines), m.wall, m.site.mono)
 	if m.kept != nil {

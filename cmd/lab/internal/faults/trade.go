@@ -81,7 +81,7 @@ func (t *trade) accept(a clearingmsg.SignedAuthorisation) {
 	})
 }
 
-// charge makes the other site, which may be cut off, charge an authorisation.
+// charge makes the other site charge an authorisation. That site may be cut off.
 func (t *trade) charge(id string, amount messages.Credits) {
 	c := clearing.Command{Charge: &clearingmsg.ChargeRequest{Issuer: t.name, ID: id, Amount: amount}}
 	t.peer.bank(t.peer.clients, never, auctioneer, c, func(clearing.Result) {})

@@ -213,8 +213,8 @@ func (s *witness) job(j *book.Job) error {
 	return nil
 }
 
-// task checks that a task has at most one accepted attempt, which ended well. Such a task may run again only if its
-// gang was broken up.
+// task checks that a task has at most one accepted attempt, and that this attempt ended well. A task with an accepted
+// attempt may run again only if its gang was broken up.
 func (s *witness) task(j *book.Job, t *book.Task, r messages.TaskRef) error {
 	if t.Attempt < s.attempts[r] {
 		return fmt.Errorf("invariant 2: task %v was at attempt %d, and is at %d", r, s.attempts[r], t.Attempt)

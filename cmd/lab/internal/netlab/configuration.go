@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// configure writes the configurations of the racks and of the agents. They differ only in the list of hosts, which the
-// second one lacks.
+// configure writes the configurations of the racks and of the agents. They are equal, but the agents' one lacks the
+// list of hosts.
 func (s *Site) configure() error {
 	c := s.configuration()
 	c.Hosts = s.hosts()

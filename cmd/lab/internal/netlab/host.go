@@ -44,7 +44,7 @@ func (h *Host) Program() (string, error) {
 	return os.Readlink(fmt.Sprintf("/proc/%d/exe", h.process.command.Process.Pid))
 }
 
-// Runs reports whether the host's process was started, and not ended by Kill or Stop since.
+// Runs reports whether the host's process was started, and was not ended by Kill or Stop.
 func (h *Host) Runs() bool { return h.process != nil }
 
 // Start starts the host's process and does not wait for it to serve.

@@ -43,7 +43,6 @@ func newLab(t *testing.T, names ...messages.Name) *Lab {
 	return l
 }
 
-// Reads a configuration that a lab has written.
 func read(t *testing.T, s *Site, file string) (c embedded.Config) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.dir, file))

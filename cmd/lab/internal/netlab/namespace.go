@@ -21,8 +21,8 @@ type namespaces struct {
 	hosts   []string // names of the hosts; also the names of their veth and file
 }
 
-// Namespaces makes a network with a namespace for each host, whose files are in a directory. This process must have
-// been started by [Enter].
+// Namespaces makes a network with a namespace for each host. The files of the namespaces are in a directory. This
+// process must have been started by [Enter].
 func Namespaces(dir string) (Network, error) {
 	if !Inside() {
 		return nil, messages.Errorf(messages.Invalid, "network namespaces: are made only within the lab's own; enter those first")
@@ -85,7 +85,7 @@ func (n *namespaces) Add(site, host int) error {
 		"link set eth0 up")
 }
 
-// veth returns the name of the bridge's end of a host's veth pair.
+// veth returns the name of the end of a host's veth pair that is in the bridge.
 func veth(site, host int) string { return fmt.Sprintf("s%dh%d", site, host) }
 
 func (n *namespaces) Command(site, host int, path string, arguments ...string) *exec.Cmd {
@@ -100,7 +100,7 @@ func (n *namespaces) Heal(site, host int) error { return ip("link set " + veth(s
 // nobody is a link-layer address that no host has.
 const nobody = "02:00:00:00:00:01"
 
-// Mute gives a host a wrong link-layer address for another host, which then gets none of its messages.
+// Mute gives a host a wrong link-layer address for another host. The other host then gets none of its messages.
 func (n *namespaces) Mute(site, host, to int) error {
 	return n.neighbour(site, host, "replace "+n.Address(site, to)+" lladdr "+nobody+" dev eth0 nud permanent")
 }

@@ -19,7 +19,7 @@ func adopt() error {
 	return nil
 }
 
-// endOrphans kills the children of this process, except those in before, and the processes that these children leave.
+// endOrphans kills the children of this process and the processes that they leave. It spares the processes in before.
 func endOrphans(before []int) {
 	for {
 		left := slices.DeleteFunc(children(), func(pid int) bool { return slices.Contains(before, pid) })

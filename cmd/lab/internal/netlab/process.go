@@ -26,7 +26,6 @@ type process struct {
 	ended   chan struct{}
 }
 
-// begin starts a command whose output goes to a file.
 func begin(command *exec.Cmd, log string) (*process, error) {
 	p := &process{command: command, log: log, ready: make(chan struct{}), ended: make(chan struct{})}
 	output, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

@@ -42,7 +42,6 @@ type labelCosts struct {
 	More    bool             `json:"more"`    // the site has older entries, which are not counted
 }
 
-// labelCost is the cost of the jobs with one value of a label.
 type labelCost struct {
 	Value string           `json:"value"`
 	Jobs  int              `json:"jobs"`
@@ -98,7 +97,6 @@ func writeCosts(p *cli.Page, c labelCosts) {
 	writeOlder(p, c.More)
 }
 
-// writeLabelled writes the entries of the jobs with the given labels, and their sum.
 func writeLabelled(p *cli.Page, r money.StatementReply, labels []string, facts map[messages.JobID]jobFacts) {
 	p.Printf("%s  jobs with label %s\n", p.Bold("Account "+r.Account), terminal.Safe(strings.Join(labels, ", ")))
 	if !entries(p, r.Entries, facts) {

@@ -90,8 +90,8 @@ func bounds(entries []money.Entry) (low, high messages.JobID) {
 	return low, high
 }
 
-// inWords says why an entry exists, without the job's number, which the next column shows. The bank's text for a
-// payment without a reason ends in a colon. inWords removes the colon.
+// inWords says why an entry exists. It leaves out the job's number, because the next column shows the number. The
+// bank's text for a payment without a reason ends in a colon, which inWords removes.
 func inWords(e money.Entry, facts map[messages.JobID]jobFacts) string {
 	job := facts[e.Job].words()
 	if e.Kind == money.Hold && e.Reason != "" {

@@ -58,7 +58,6 @@ func plainMembers(r money.AccountReply) string {
 	return strings.Join(r.Members, ", ")
 }
 
-// writeExpiring lists the credits that return to the issuer, and when.
 func writeExpiring(p *cli.Page, list []money.Expiring) {
 	if len(list) == 0 {
 		return
@@ -103,7 +102,6 @@ func writeProjects(p *cli.Page, r money.AccountsReply) {
 	p.Table(t, "")
 }
 
-// writeMoved says how many credits were moved, and how many are left.
 func writeMoved(p *cli.Page, what string, c messages.Credits, where string, r money.AccountReply) {
 	p.Printf("%s %s %s; %s\n", what, cli.Credits(c), where, left(r))
 }

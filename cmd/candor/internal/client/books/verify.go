@@ -205,8 +205,8 @@ func proofRoot(a *cli.App, keys string) (*ledger.Root, error) {
 	return &ledger.Root{Site: t.Site, Account: key, Unread: true}, nil
 }
 
-// run checks the records and checkpoints of a journal. It compares the recomputed balances with those of a running
-// site.
+// run checks the records and checkpoints of a journal. For a running site, it also compares the recomputed balances
+// with the site's balances.
 func (v *verification) run(ctx context.Context, source journalSource) error {
 	err := source.each(ctx, func(_ uint64, record []byte) error {
 		if err := v.verifier.Add(record); err != nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// completionTimeout is how long a shell's completion waits for the site.
 const completionTimeout = time.Second
 
 // completion returns a function that completes words with the answers of the site, or with none.

@@ -22,7 +22,6 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// connection holds the flags about the connection to a site.
 type connection struct {
 	server, Site, account, creds, state, ca, at string
 	timeout                                     time.Duration

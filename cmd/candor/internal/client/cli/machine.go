@@ -19,7 +19,6 @@ import (
 // another file.
 const MachineFile = "/etc/candor/client.yaml"
 
-// machine is the content of MachineFile.
 type machine struct {
 	Door   string        `yaml:"door"`   // socket of candor door, which gives each user of the machine credentials
 	Server string        `yaml:"server"` // URL of the site's NATS server; "" means that the door names it
@@ -102,7 +101,6 @@ func (a *App) loanOf(door string) (Loan, *relay, error) {
 	return l, r, err
 }
 
-// doorWithin is the longest time to wait for a door's answer.
 const doorWithin = 15 * time.Second
 
 // borrow asks a door for the credentials of this process's user. The kernel tells the door who asks. The connection

@@ -137,8 +137,8 @@ func Submissions(s *Site) *[]jobmsg.SubmitRequest {
 	return taken
 }
 
-// Progressing makes the site report a job whose state changes. Each request gets the next one of states; the last one
-// is repeated.
+// Progressing makes the site report a job that changes its state. Each request gets the next state; the last state is
+// repeated.
 func Progressing(s *Site, states ...jobmsg.JobSummary) {
 	Answer(s, messages.Auctioneer, messages.VerbJob, func(r jobmsg.JobRequest) (jobmsg.JobDetail, error) {
 		now := states[0]

@@ -138,7 +138,6 @@ func peerOf(c *net.UnixConn) (uid uint32, err error) {
 	return uid, errors.Join(err, failed)
 }
 
-// answer gives a user credentials, and then carries the user's requests.
 func (d *door) answer(ctx context.Context, c *net.UnixConn, uid uint32) {
 	l, relays := d.greet(ctx, c, uid)
 	if relays {
@@ -244,7 +243,7 @@ func (d *door) userName(ctx context.Context, uid uint32) (string, error) {
 	return name, nil
 }
 
-// listen makes the socket, which every user may connect to. It replaces the socket of an ended door, but not a socket
+// listen makes the socket. Every user may connect to it. listen replaces the socket of an ended door, but not a socket
 // at which a door answers.
 func listen(path string) (*net.UnixListener, error) {
 	if c, err := net.DialTimeout("unix", path, time.Second); err == nil {

@@ -32,7 +32,6 @@ func TestMain(m *testing.M) {
 // nobody is the user number of the user nobody, which every machine has.
 const nobody = 65534
 
-// machine is a machine with a door, and a directory that everybody can read.
 type machine struct {
 	*testing.T
 	program, dir, socket string
@@ -154,7 +153,7 @@ func TestADoorGivesUsersTheirCredentials(t *testing.T) {
 	defer stop()
 	m.says(1, "daemon is an operator", "jobs")
 
-	// Connections of one user, also those that read nothing, must not keep other users out.
+	// One user's connections must not keep other users out, even if they read nothing.
 	holder := m.as(nobody, "-")
 	holder.Path, holder.Args = "/bin/sh", []string{"sh", "-c", fmt.Sprintf("for i in $(seq 12); do %s jobs >/dev/null 2>&1 & done; wait", m.program)}
 	if err := holder.Start(); err != nil {

@@ -93,7 +93,6 @@ func (l *lines) retire(n *line) {
 	}
 }
 
-// carry sends a request of a user to the site, and returns the answer.
 func (d *door) carry(ctx context.Context, loan cli.Loan, r *cli.Relayed) cli.RelayAnswer {
 	n := d.lines.take(loan)
 	if n == nil {

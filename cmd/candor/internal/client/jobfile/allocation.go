@@ -24,7 +24,6 @@ type allocation struct {
 	distribution          string
 }
 
-// allocationOptions declares the options of sbatch about ranks.
 func (o *Options) allocationOptions() {
 	o.hidden("ntasks", func(job *Job, text string) (err error) {
 		job.allocation.ranks, err = count1(text)
@@ -155,7 +154,6 @@ func (job *Job) ranksOfGPUs() error {
 	return nil
 }
 
-// divideGPUs divides the GPUs of the whole job equally among the nodes.
 func (job *Job) divideGPUs(nodes int) error {
 	s, all := &job.Spec.Stages[0], job.allocation.inAll
 	switch {
@@ -182,7 +180,6 @@ func (a *allocation) perNodeCounts() []int {
 	return counts
 }
 
-// allocationVariables returns the environment variables that describe the allocation to the script.
 func (job *Job) allocationVariables() [][2]string {
 	nodes := len(job.allocation.perNodeCounts())
 	list := `"$CANDOR_NODE"`
@@ -247,6 +244,5 @@ func (job *Job) freeThreads() string {
 // ThreadVariables tell programs how many threads to start. The site sets them to the number of processors of a task.
 var ThreadVariables = []string{"OMP_NUM_THREADS", "GOMAXPROCS"}
 
-// rankFlags maps the options of sbatch about ranks to our flags.
 var rankFlags = map[string]string{"ntasks": "ntasks", "ntasks-per-node": "ntasks-per-node", "tasks-per-node": "ntasks-per-node", "nodes": "nodes",
 	"ntasks-per-gpu": "ntasks-per-gpu"}

@@ -19,7 +19,6 @@ import (
 // larger.
 const MaxDocument = 4 << 20
 
-// document is a job as a YAML document writes it.
 type document struct {
 	Name    text     `yaml:"name"`
 	Project text     `yaml:"project"`
@@ -134,8 +133,8 @@ type Job struct {
 	Host string
 	// Path is the path of the script's file; "" means the script is not in a file.
 	Path string
-	// Commands is the directory in the user's PATH that has candor's srun, or "". A script whose own PATH has no srun
-	// uses it.
+	// Commands is the directory in the user's PATH that has candor's srun, or "". A script that finds no srun in its
+	// own PATH uses this directory.
 	Commands string
 	// Warnings are sentences about ignored options.
 	Warnings []string
@@ -250,7 +249,6 @@ func (d *document) single() *stage {
 	return &stage{Name: singleStage, Work: own}
 }
 
-// singleStage is the name of the only stage of a job that names no stage.
 const singleStage = "main"
 
 func (s *stage) spec() job.Stage {

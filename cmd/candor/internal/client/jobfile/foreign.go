@@ -62,12 +62,10 @@ func (o *Options) translate(system string, lines []directive, job *Job) error {
 
 func (j *Job) Foreign() bool { return j.system != "" }
 
-// markers are the beginnings of directive lines, by system.
 var markers = map[string]string{pbs: "#PBS", gridEngine: "#$"}
 
 func (f *foreign) say(option, value string) { f.said = append(f.said, "--"+option+"="+value) }
 
-// bareOptions are the options without a value, by system.
 var bareOptions = map[string][]string{
 	pbs:        {"-V", "-h", "-X", "-I", "-z", "-f", "-x"},
 	gridEngine: {"-V", "-h", "-cwd", "-notify", "-terse", "-clear", "-verify"},
@@ -110,7 +108,6 @@ func (f *foreign) option(words []string) ([]string, error) {
 	return words, f.sgeOption(name, value)
 }
 
-// common reads an option that both systems have.
 func (f *foreign) common(name, value string) (known bool, err error) {
 	switch long := sameOptions[name]; {
 	case long != "":
@@ -158,7 +155,6 @@ func (f *foreign) path(text string) string {
 		"$JOB_ID", "%A", "$TASK_ID", "%a", "$JOB_NAME", "%x", "$USER", "%u", "$HOME", f.home, "$HOSTNAME", "%N").Replace(text)
 }
 
-// resource reads one resource in the list of an option -l.
 func (f *foreign) resource(key, value string) (err error) {
 	switch {
 	case key == "walltime" || key == "h_rt" || key == "s_rt" && !slices.ContainsFunc(f.said, func(s string) bool { return strings.HasPrefix(s, "--time=") }):
@@ -265,7 +261,6 @@ func (f *foreign) files() (usual, within [2]string) {
 	return usual, within
 }
 
-// mails translates the letters of option -m to options of sbatch.
 func (f *foreign) mails(add func(string, any)) error {
 	types := map[rune]string{'b': "BEGIN", 'e': "END", 'a': "FAIL", 's': "NONE", 'n': "NONE", 'j': "NONE", 'f': "FAIL", 'p': "NONE"}
 	var all []string

@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// pbsOption reads an option that only PBS has.
 func (f *foreign) pbsOption(name, value string) error {
 	switch name {
 	case "-A":
@@ -52,7 +51,6 @@ func whole(key, value string) (int, error) {
 	return n, nil
 }
 
-// pbsResource reads one resource of a line "#PBS -l".
 func (f *foreign) pbsResource(key, value string) (err error) {
 	switch key {
 	case "nodes", "select":
@@ -136,7 +134,6 @@ func (f *foreign) chunks(key, value string) (err error) {
 	return nil
 }
 
-// sgeOption reads an option that only Grid Engine has.
 func (f *foreign) sgeOption(name, value string) error {
 	switch name {
 	case "-pe":

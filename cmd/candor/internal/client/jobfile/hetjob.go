@@ -23,7 +23,6 @@ func (o *Options) addComponent() *Options {
 	return next
 }
 
-// isHetjob reports whether a line of sbatch begins the next component.
 func isHetjob(words []string) bool {
 	return len(words) == 1 && (words[0] == "hetjob" || words[0] == "packjob")
 }
@@ -149,8 +148,8 @@ func (j *Job) hetVariables() (values [][2]string) {
 	return values
 }
 
-// nodesFrom returns a shell word for n of the job's nodes. The argument from is the position of the first of them; it
-// counts from 0.
+// nodesFrom returns a shell word for n of the job's nodes. The argument from is the position of the first one, counted
+// from 0.
 func nodesFrom(from, n int) string {
 	return fmt.Sprintf(`"$(echo "$CANDOR_NODES" | cut -d, -f%d-%d)"`, from+1, from+n)
 }

@@ -111,7 +111,6 @@ func (j *Job) toSite(site messages.Name, table job.Labels) error {
 	return nil
 }
 
-// toProject finds the account that pays for the job.
 func (j *Job) toProject(table job.Labels, payers func() ([]messages.Name, error)) error {
 	name := j.Names.Account
 	if name == "" {

@@ -91,7 +91,6 @@ func TestUnknownNamesOfSlurmAreRefused(t *testing.T) {
 	}
 }
 
-// TestOwnNamesWin checks that options of Candor override options of Slurm.
 func TestOwnNamesWin(t *testing.T) {
 	job := parse(t, "#!/bin/sh\n#SBATCH -p batch -A grp -M c1\n#CANDOR --market gpu --project climate --site east\ntrue\n")
 	if err := job.Options.Apply(job); err != nil || job.Names != (Names{}) || job.Spec.Market != "gpu" || job.Spec.Project != "climate" || job.Site != "east" {

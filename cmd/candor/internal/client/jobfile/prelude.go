@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// AddPrelude puts shell commands before a script, which set Slurm's variables and send the output to files. The
-// argument user is the submitting user.
+// AddPrelude puts shell commands before a script. They set Slurm's variables and send the output to files. The argument
+// user is the submitting user.
 func (j *Job) AddPrelude(user string) error {
 	slurm := j.Slurm || j.Ranks() > 1 // srun and mpirun need these variables to start the ranks
 	if !slurm && j.Stdin+j.Stdout+j.Stderr == "" {
@@ -81,8 +81,8 @@ func withoutPrelude(script string) string {
 	return first + strings.Join(lines[n-1:], "")
 }
 
-// loginEnvironment returns a shell command that reads the profiles of a login shell. They define commands such as
-// module. Like sbatch, it does so only if --export leaves out variables. Otherwise it returns "".
+// loginEnvironment returns a shell command that reads the profiles of a login shell, or "". The profiles define
+// commands such as module. Like sbatch, it is for jobs whose --export leaves out variables.
 func (j *Job) loginEnvironment() string {
 	if j.Options == nil || !j.Options.Flags.Changed("export") || slices.Contains(j.Options.Export, "ALL") {
 		return ""
@@ -109,7 +109,6 @@ func (j *Job) jobNumber() string {
 	return "$CANDOR_JOB"
 }
 
-// slurmVariables returns a shell command that sets the environment variables of Slurm.
 func (j *Job) slurmVariables(user string) string {
 	values := [][2]string{
 		{"SLURM_JOB_ID", `"` + j.jobNumber() + `"`}, {"SLURM_JOBID", `"` + j.jobNumber() + `"`}, {"SLURM_JOB_NAME", `"$CANDOR_JOB_NAME"`},
@@ -182,7 +181,8 @@ func (j *Job) shapeVariables() (values [][2]string) {
 	return values
 }
 
-// cannotCreate ends a task whose output file cannot be created, with the exit code of sysexits.h. Bash would continue.
+// cannotCreate ends a task if its output file cannot be created, with the exit code of sysexits.h. Bash itself would
+// continue.
 const cannotCreate = " || exit 73"
 
 // redirection returns a shell command that opens the job's files as output and input, or "".

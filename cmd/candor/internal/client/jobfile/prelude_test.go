@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// In every shell, a script whose output file cannot be created must fail before its first command.
+// If the output file cannot be created, the script must fail before its first command, in every shell.
 func TestOutputFileThatCannotBeMade(t *testing.T) {
 	for _, shell := range []string{"sh", "bash"} {
 		path, err := exec.LookPath(shell)
@@ -100,8 +100,8 @@ func TestAScriptWithoutTheUsersVariablesHasThoseOfALogin(t *testing.T) {
 	}
 }
 
-// If the kernel limits the script to its processors, no number of threads is set. Otherwise it is the number of all its
-// processors.
+// If the kernel limits the script to its processors, no number of threads is set. Otherwise the number is that of all
+// its processors.
 func TestAScriptOfSeveralRanksUsesAllItsProcessors(t *testing.T) {
 	count := exec.Command("nproc")
 	count.Env = []string{}

@@ -16,7 +16,6 @@ const (
 	harmless               // the option has no effect here; the user gets a note
 )
 
-// sbatchRule says how one option of sbatch is treated.
 type sbatchRule struct {
 	short byte // one letter; 0 means the option has no short name
 	manner
@@ -39,7 +38,6 @@ const (
 	bidsOrder = "the bid of a job decides when the job runs: use --budget, --rate or --value"
 )
 
-// sbatchOptions has all options of sbatch, by their long names.
 var sbatchOptions = map[string]sbatchRule{
 	"account":             {short: 'A', manner: mapped, text: "project"},
 	"array":               {short: 'a', manner: mapped, text: "array"},
@@ -176,8 +174,8 @@ func sbatchShort(short byte) string {
 	return ""
 }
 
-// sbatchLong returns the full name of an option whose long name is shortened, as sbatch allows. If none or several
-// options begin with name, it returns name.
+// sbatchLong returns the full name of a shortened option, as sbatch allows. If none or several options begin with name,
+// it returns name.
 func sbatchLong(name string) string {
 	if _, known := sbatchOptions[name]; known || name == "" {
 		return name
@@ -194,7 +192,6 @@ func sbatchLong(name string) string {
 	return max(found, name)
 }
 
-// refusal returns an error that says why an option is refused, or nil.
 func (opt *sbatchOption) refusal() error {
 	r, known := sbatchOptions[opt.name]
 	switch {

@@ -51,7 +51,7 @@ func (o *Options) sayShape(flag string, opt sbatchOption) error {
 	return nil
 }
 
-// sameGPUs combines the number and the type of GPUs with those of earlier options. It refuses a contradiction.
+// sameGPUs combines the number and type of GPUs with earlier options. It refuses a contradiction.
 func (o *Options) sameGPUs(written, value string) (string, error) {
 	if strings.Contains(value, ",") {
 		return "", fmt.Errorf("%s %q is not possible here: the GPUs of a task are of one type", written, value)

@@ -75,7 +75,6 @@ func scalar(n ast.Node) (string, bool) {
 	return "", false
 }
 
-// read parses the text of a scalar and stores the result in v.
 func read[T any](n ast.Node, v *T, parse func(string) (T, error)) error {
 	s, _ := scalar(n)
 	parsed, err := parse(s)
@@ -310,7 +309,8 @@ func (a *array) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
-// parseArray calls job.ParseArray. It removes the kind from the error, which becomes a part of another error.
+// parseArray calls job.ParseArray. It removes the kind from the error, because the error becomes a part of another
+// error.
 func parseArray(s string) (job.Array, int, error) {
 	ranges, most, err := job.ParseArray(s)
 	if e, ok := errors.AsType[*messages.Error](err); ok {

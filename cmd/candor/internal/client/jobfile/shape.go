@@ -66,7 +66,7 @@ func (o *Options) shapeOptions() {
 	})
 }
 
-// Declares an option of sbatch, which the help does not show.
+// Declares an option of sbatch that the help does not show.
 func (o *Options) hidden(name string, set rule) {
 	o.option(name, "", "", set)
 	_ = o.Flags.MarkHidden(name)
@@ -122,7 +122,7 @@ func (job *Job) finishShape() error {
 	return nil
 }
 
-// parseMemory reads a size, "all", or 0, which for sbatch also means all memory of a node.
+// parseMemory reads a size or "all". For sbatch, 0 also means all memory of a node.
 func parseMemory(text string) (bytes int64, err error) {
 	if strings.EqualFold(text, "all") {
 		return jobmsg.AllMemory, nil
@@ -144,7 +144,7 @@ func count1(text string) (int, error) {
 	return n, nil
 }
 
-// parseGPUs reads a number and a type of GPUs: 2, 2:a100, a100:2, or a100, which means one.
+// parseGPUs reads a number and a type of GPUs: 2, 2:a100, a100:2. A type alone (a100) means one GPU.
 func parseGPUs(text string) (n int, kind messages.Name, err error) {
 	first, second, both := strings.Cut(text, ":")
 	n, err = strconv.Atoi(first)
@@ -265,7 +265,7 @@ func PerNode(counts []int) string {
 	return strings.Join(parts, ",")
 }
 
-// expandNodes returns the nodes of one word, which has at most one list of numbers in brackets.
+// expandNodes returns the nodes of one word. The word has at most one list of numbers in brackets.
 func expandNodes(word string) (nodes []messages.Name, ok bool) {
 	before, rest, listed := strings.Cut(word, "[")
 	if !listed {

@@ -134,7 +134,6 @@ func agree(ctx context.Context, a *cli.App, found []job.JobSummary) error {
 // mostChosen is the largest number of selected jobs that are shown.
 const mostChosen = 20
 
-// writeChosen says how many jobs were selected, and lists the first of them.
 func writeChosen(p *cli.Page, found []job.JobSummary, what string) {
 	if len(found) == 0 {
 		p.Printf("No active job fits the flags. Nothing was cancelled.\n")

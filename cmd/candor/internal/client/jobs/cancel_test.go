@@ -64,7 +64,6 @@ func TestWhichJobsAreCancelled(t *testing.T) {
 	}
 }
 
-// TestTasksOfAJobAreCancelled cancels tasks by position, and by index of the array.
 func TestTasksOfAJobAreCancelled(t *testing.T) {
 	s := newSite(t)
 	var asked jobmsg.CancelRequest

@@ -64,7 +64,6 @@ of all jobs; the site logs each such access.`,
 	return cmd
 }
 
-// fetch lists the output files that the query selects, and copies them here.
 func fetch(ctx context.Context, a *cli.App, s *cli.Session, q fetchQuery) error {
 	r, err := newReader(ctx, a, s, q.logsQuery)
 	if err != nil {
@@ -129,7 +128,6 @@ func unlisted(r *logReader, all []job.TaskOutputs) error {
 		r.job.Job, want-len(all), terminal.Plural(want, "task"))
 }
 
-// nothingLeft returns an error that says why there are no files.
 func nothingLeft(r *logReader) error {
 	job := &r.job
 	for _, stage := range job.Spec.Stages {

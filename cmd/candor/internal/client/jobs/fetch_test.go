@@ -80,7 +80,6 @@ func TestFetch(t *testing.T) {
 	has(s, "theirs/main.1/out/n", "1")
 }
 
-// TestFetchOfLongNames fetches a file with the longest name that file systems allow.
 func TestFetchOfLongNames(t *testing.T) {
 	long := strings.Repeat("x", 255)
 	s := withOutputs(t, 1, long)

@@ -106,7 +106,6 @@ func newProgress(a *cli.App) progress {
 	return &plainProgress{out: a.Err}
 }
 
-// plainProgress writes a line for each change.
 type plainProgress struct {
 	out  io.Writer
 	last string
@@ -142,7 +141,6 @@ func (w *plainProgress) say(line string) {
 
 func (w *plainProgress) done() {}
 
-// drawnProgress redraws lines of a terminal.
 type drawnProgress struct {
 	app   *cli.App
 	block terminal.Block

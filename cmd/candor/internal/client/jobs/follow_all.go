@@ -29,7 +29,6 @@ func WaitAll(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.Job
 	return ended, a.Show(all, func(p *cli.Page) { writeAllEnded(p, all.Jobs) })
 }
 
-// writeAllEnded says how many jobs completed, and shows the first ones that did not.
 func writeAllEnded(p *cli.Page, all []job.JobSummary) {
 	others, charged := 0, messages.Credits(0)
 	for _, j := range all {

@@ -152,7 +152,7 @@ func TestJobsOfAndAtOtherSites(t *testing.T) {
 	s.Run("cancel", "17").Expect(t, cli.CodeOK, "will be cancelled when site east answers. The site does not answer now: the link is cut", "")
 }
 
-// An operator without jobs must learn that others have jobs. Users who may not see these jobs must not learn of them.
+// An operator without jobs must learn that others have jobs. Users who may not see the jobs must not learn this.
 func TestOperatorIsToldOfTheJobsOfOthers(t *testing.T) {
 	const none = "No jobs. Submit a job with candor submit.\n"
 	s := newSite(t)

@@ -18,7 +18,6 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// logsQuery has the flags of the command logs.
 type logsQuery struct {
 	job      messages.JobID
 	stage    string
@@ -189,7 +188,6 @@ func (r *logReader) selectTasks() error {
 	return nil
 }
 
-// namedStages is the largest number of stages that chosen names.
 const namedStages = 3
 
 // chosen returns words for the selected tasks, such as "task map.0" or "tasks map.0 to map.9, sort.0".
@@ -214,7 +212,7 @@ func (r *logReader) chosen() string {
 	return noun + strings.Join(parts, ", ")
 }
 
-// noneHas returns a sentence that none of the selected tasks has done something, such as "left files".
+// noneHas returns a sentence: none of the selected tasks has done something, such as "left files".
 func (r *logReader) noneHas(done string) string {
 	if r.selected == 1 {
 		return r.chosen() + " has not " + done
@@ -285,7 +283,6 @@ func (r *logReader) choose(attempts []jobmsg.TaskStatus) (jobmsg.TaskStatus, boo
 	return latest, known
 }
 
-// printAll prints the output that is there now, task after task.
 func (r *logReader) printAll(ctx context.Context) error {
 	found := false
 	err := r.eachTask(ctx, func(t jobmsg.TaskStatus) error {
@@ -439,7 +436,6 @@ func (r *logReader) ask(ctx context.Context, node messages.Name, q agent.LogsReq
 	return cli.CallAt[agent.LogsReply](ctx, r.session, messages.LogsSubject(r.session.Site, node, r.session.Account), q)
 }
 
-// unreadable reports that the output of a task cannot be read.
 func (r *logReader) unreadable(ctx context.Context, t jobmsg.TaskStatus, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

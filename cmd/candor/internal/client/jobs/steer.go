@@ -172,10 +172,8 @@ changes, cancel the job and submit it again.`,
 	return cmd
 }
 
-// conditions are the flags that say what a job waits for.
 var conditions = []string{"after", "after-ok", "after-failed", "after-start", "after-any", "start-delay"}
 
-// change reads the flags and sends the change.
 func change(ctx context.Context, a *cli.App, s *cli.Session, c *changes) (err error) {
 	waits := slices.ContainsFunc(conditions, c.changed)
 	switch {

@@ -154,8 +154,8 @@ func (c *Stream) Copy(ctx context.Context, from int64) (code int, err error) {
 	}
 }
 
-// stay sends requests while the client sends nothing else, because the node ends commands whose clients are silent for
-// too long.
+// stay sends requests while the client sends nothing else. Otherwise the node would end the command, because its client
+// is silent.
 func (c *Stream) stay(ctx context.Context) {
 	tick := time.NewTicker(streamStay)
 	defer tick.Stop()

@@ -80,7 +80,7 @@ func confirmed(ctx context.Context, a *cli.App, s *cli.Session, seen clearing.Re
 	})
 }
 
-// adoption has the peer's totals that this site took over, and the comparison of the books after that.
+// adoption has the peer's totals that this site took over, and the later comparison of the books.
 type adoption struct {
 	Adopted clearing.Adoption       `json:"adopted"`
 	After   clearing.ReconcileReply `json:"after"`
@@ -153,7 +153,6 @@ func writeAdoption(p *cli.Page, r *clearing.Adoption) {
 	p.Fields("For clearing--correction", p.Change(r.Correction), "Given back to users", cli.Amount(r.Returned), "Still to be charged, at most", cli.Amount(r.Authorised))
 }
 
-// writeLost says how many message numbers a bank lost.
 func writeLost(p *cli.Page, where string, n uint64) {
 	if n > 0 {
 		p.Printf("  %s\n", p.Red("Lost "+where+": "+terminal.Plural(int(n), "message number")))

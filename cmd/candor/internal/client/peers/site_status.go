@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// AddStatus adds the command "status", which asks a running site, to the command site. The argument usage is a help
+// AddStatus adds the command "status" to the command site. It asks a running site. The argument usage is a help
 // template with the flags of the connection.
 func AddStatus(a *cli.App, site *cobra.Command, usage string) {
 	status := siteStatusCommand(a)
@@ -23,7 +23,6 @@ func AddStatus(a *cli.App, site *cobra.Command, usage string) {
 	site.AddCommand(status)
 }
 
-// siteStatus is the state of a site's relations with its peers.
 type siteStatus struct {
 	Links clearing.LinksReply `json:"links"`
 	Bank  clearing.PeersReply `json:"bank"`
@@ -157,7 +156,6 @@ func way(links []clearing.Link) (string, string) {
 	return text, milliseconds(least)
 }
 
-// milliseconds writes a duration in milliseconds, or "" for 0.
 func milliseconds(d messages.Duration) string {
 	if d == 0 {
 		return ""

@@ -110,7 +110,6 @@ func partedDebt(r clearing.PeerReply) string {
 	return ""
 }
 
-// parting says what an agreed parting still waits for.
 func parting(r clearing.PeerReply) string {
 	switch {
 	case r.Owed != 0:
@@ -148,7 +147,6 @@ func unsettleable(r clearing.PeerReply) string {
 	return "no more of the peer's debt can be settled before the peer pays " + cli.Credits(r.Settled) + "; after the payment, grant this amount to clearing--" + r.Peer
 }
 
-// writeLeft says what is still owed after a cycle was closed, and why.
 func writeLeft(p *cli.Page, peers []clearing.PeerReply) {
 	peers = slices.DeleteFunc(slices.Clone(peers), func(r clearing.PeerReply) bool { return r.Owed == 0 })
 	if len(peers) > 0 {

@@ -57,7 +57,6 @@ accepts the pages only from the default address.`,
 	return cmd
 }
 
-// serveConsole serves the console of a site to browsers on this machine until ctx ends.
 func serveConsole(ctx context.Context, a *cli.App, listen string, c console.Config) error {
 	host, _, err := net.SplitHostPort(listen)
 	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {

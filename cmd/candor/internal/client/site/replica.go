@@ -11,7 +11,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// replicated are the actors that have replicas.
 var replicated = []string{messages.Auctioneer, messages.Bank}
 
 func replicaCommand(a *cli.App) *cobra.Command {

@@ -45,8 +45,8 @@ func TestTopOnATerminal(t *testing.T) {
 	}
 }
 
-// Arrow keys, which begin with the byte of Escape, must scroll. After a change of the terminal's size, the display must
-// change at once.
+// Arrow keys must scroll, although they begin with the byte of Escape. After a change of the terminal's size, the
+// display must change at once.
 func TestTopScrollsAndSorts(t *testing.T) {
 	s := clienttest.AnswerAll(newSite(t))
 	user, tty := clienttest.OpenTerminal(t)

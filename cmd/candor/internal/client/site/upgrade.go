@@ -91,7 +91,6 @@ type upgradeStep struct {
 	Check string `json:"check"`
 }
 
-// upgrade says how a site is upgraded to a release.
 type upgrade struct {
 	Release string        `json:"release"`
 	Level   int           `json:"level"`
@@ -152,7 +151,6 @@ func (u *upgrade) wayBack() string {
 	return "Install the earlier release again on the hosts that were upgraded, one host after the other, with the same checks; the hosts that lead come last"
 }
 
-// upgradeHost is a host with its replicas.
 type upgradeHost struct {
 	name   string
 	leads  []string // actors that it leads
@@ -193,8 +191,8 @@ func firstStart(all []*upgradeHost) (steps []upgradeStep) {
 	return steps
 }
 
-// oldAgents returns the step for nodes whose agents run a release of a lower level. Nodes of hosts are upgraded with
-// their hosts.
+// oldAgents returns the step for nodes whose agents run a release of a lower level. A node on a host of the site is
+// upgraded with the host.
 func oldAgents(nodes []market.NodeStatus, level int, withHosts bool) (step upgradeStep, needed bool) {
 	var old []string
 	for _, n := range nodes {

@@ -76,7 +76,6 @@ func abilityWords(abilities []messages.Name) (out []string) {
 	return out
 }
 
-// writeLicenses writes for each licence how many the site has, and how many its tasks use.
 func writeLicenses(p *cli.Page, licenses []job.LicenseStatus) {
 	if len(licenses) == 0 {
 		return

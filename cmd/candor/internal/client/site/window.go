@@ -98,7 +98,6 @@ func windowListCommand(a *cli.App) *cobra.Command {
 	}
 }
 
-// windowList is what "candor window list" shows.
 type windowList struct {
 	Windows []market.Window `json:"windows"`
 }

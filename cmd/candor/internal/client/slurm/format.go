@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// column is a column of output: a field of a row, and its width.
 type column struct {
 	title  string
 	width  int // 0 means as wide as its text
@@ -52,7 +51,7 @@ func (c *call) print(columns []column, rows []row, titles bool) error {
 	return err
 }
 
-// oneLine replaces control characters in another user's text, which could end the line or command the terminal.
+// oneLine replaces control characters in another user's text. They could end the line or send commands to the terminal.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == '\u202e' {

@@ -126,7 +126,7 @@ type run struct {
 	gpusOfRanks int      // GPUs that it takes on each node; −1 means it reserves none
 }
 
-// merge returns the step of all runs. Each run's ranks come after those of the run before it.
+// merge returns the step of all runs. The ranks of a run come after the ranks of the run before it.
 func merge(runs []*run) *step {
 	if len(runs) == 1 {
 		return runs[0].w

@@ -92,7 +92,8 @@ func TestNamesThatNothingIsKnownOf(t *testing.T) {
 	}
 }
 
-// As with sbatch, scripts with the line ends of Windows are refused. A shell would take them for parts of the commands.
+// Scripts with the line ends of Windows are refused, as by sbatch. A shell would read these line ends as parts of the
+// commands.
 func TestScriptsOfWindowsAreRefused(t *testing.T) {
 	s, submitted := namesSite(t)
 	for text, want := range map[string]string{

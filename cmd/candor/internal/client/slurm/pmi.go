@@ -24,7 +24,6 @@ type pmi struct {
 	waiting int // number of ranks that wait at the barrier
 }
 
-// pmiRank is the server's connection to one rank.
 type pmiRank struct {
 	io.ReadWriteCloser
 	began, finalized bool
@@ -32,7 +31,7 @@ type pmiRank struct {
 	fence            map[string]string // PMI-2: the request that is answered when the barrier ends
 }
 
-// These limits on the values of a rank are those of MPICH's own server.
+// These limits on the values of a rank are the limits of MPICH's own server.
 const (
 	pmiKey   = 64
 	pmiValue = 1024

@@ -15,7 +15,6 @@ type rank2 struct {
 	from *bufio.Reader
 }
 
-// ask sends a message, and returns the answer.
 func (r *rank2) ask(text string) map[string]string {
 	if _, err := fmt.Fprintf(r.conn, "%6d%s", len(text), text); err != nil {
 		r.t.Error(err)

@@ -18,7 +18,7 @@ import (
 // pmix is the value of --mpi for programs of Open MPI. srun does not speak their protocol: mpirun starts their ranks.
 const pmix = "pmix"
 
-// ofOpenMPI reports whether a program is linked to the library of Open MPI, whose ranks srun cannot start itself.
+// ofOpenMPI reports whether a program is linked to the library of Open MPI. srun cannot start ranks of Open MPI itself.
 func ofOpenMPI(path string) bool {
 	file, err := elf.Open(path)
 	if err != nil {
@@ -43,8 +43,8 @@ func launcher() string {
 	return ""
 }
 
-// byMPIRun replaces srun by mpirun, which starts the ranks. The list may has the nodes of the step; it runs on the
-// first ones, as many as the argument nodes says.
+// byMPIRun replaces srun by mpirun, which starts the ranks. The list may has the nodes that the step can use. The
+// argument nodes says on how many of them the step runs.
 func (c *run) byMPIRun(w *step, mpirun, path string, words []string, may []int, nodes int) error {
 	for _, one := range []struct {
 		option string

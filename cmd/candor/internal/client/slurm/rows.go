@@ -81,8 +81,8 @@ func (r *row) resources() string {
 	return text + fmt.Sprintf(",node=%d", r.nodes())
 }
 
-// memoryAndGPUs returns the row's memory in mebibytes and its number of GPUs, on all its nodes. A heterogeneous job has
-// those of all its components.
+// memoryAndGPUs returns the row's memory in mebibytes and its number of GPUs, on all its nodes. For a heterogeneous
+// job, it adds up all components.
 func (r *row) memoryAndGPUs() (mebibytes int64, gpus int) {
 	stages, nodes := r.detail.Spec.Stages[:1], r.nodes()
 	if r.detail.Spec.Together {
@@ -97,7 +97,6 @@ func (r *row) memoryAndGPUs() (mebibytes int64, gpus int) {
 	return mebibytes, gpus
 }
 
-// elapsed returns how long the row has run.
 func (r *row) elapsed(now messages.Time) messages.Duration {
 	switch {
 	case r.began == 0:
@@ -171,7 +170,6 @@ func indicesOf(text string) (all []int64, err error) {
 	return all, nil
 }
 
-// query says which jobs a command asks for.
 type query struct {
 	targets  []target
 	names    []string

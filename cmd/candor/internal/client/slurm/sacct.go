@@ -15,7 +15,6 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// recordField is a field of sacct.
 type recordField struct {
 	name  string
 	width int

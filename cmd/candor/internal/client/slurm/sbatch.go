@@ -210,7 +210,6 @@ func redirect(job *jobfile.Job) {
 	}
 }
 
-// warn writes warnings about a job that is submitted nevertheless.
 func (c *call) warn(sentences []string) {
 	for _, w := range sentences {
 		c.Tell(c.name + ": " + w)

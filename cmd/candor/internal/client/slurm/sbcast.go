@@ -18,7 +18,6 @@ import (
 const receive = `[ -z "$3" ] || [ ! -e "$1" ] || { echo "sbcast: error: $1 is there already: use --force" >&2; exit 1; }
 t=$1.sbcast.$$; cat >"$t" && chmod "$2" "$t" && mv -f "$t" "$1" || { rm -f "$t"; exit 1; }`
 
-// sbcast copies a file to all nodes of the job.
 func sbcast(ctx context.Context, c *call, args []string) error {
 	f := c.flags
 	force := f.BoolP("force", "f", false, "")

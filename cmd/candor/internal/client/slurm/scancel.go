@@ -138,7 +138,6 @@ func runningOf(ctx context.Context, s *cli.Session, t target) (all []jobmsg.Task
 	}
 }
 
-// positions returns the positions of the target's elements in their stage.
 func (t *target) positions(job *jobmsg.JobDetail) (jobmsg.Array, error) {
 	if len(job.Array) == 0 {
 		return nil, messages.Errorf(messages.Invalid, "job %v is no array", t.job)

@@ -68,7 +68,6 @@ func (p *partition) cpusOn(n *market.NodeStatus) (all, used int) {
 	return all, used
 }
 
-// infoFields returns the columns for the letters of sinfo's formats.
 func infoFields() map[byte]column {
 	of := func(title string, text func(*group) string) column {
 		return column{title: title, text: func(r *row) string { return text(r.group) }}
@@ -109,7 +108,6 @@ func infoFields() map[byte]column {
 	}
 }
 
-// nodeStates are Slurm's words for the states of nodes.
 var nodeStates = []string{"idle", "mixed", "allocated", "draining", "drained", "maint", "down", "all"}
 
 // inState reports whether a word, perhaps shortened as "alloc", names one of the states, or means all states.

@@ -23,7 +23,6 @@ import (
 // version is the version of Slurm whose output the commands imitate.
 const version = "slurm 23.11.4"
 
-// call is a Slurm command that is running.
 type call struct {
 	*cli.App
 	name  string
@@ -109,8 +108,8 @@ func (c *call) parse(args []string) (words []string, done bool, err error) {
 	return c.flags.Args(), *ask || *help, nil
 }
 
-// complete makes the command accept a shortened long option, as Slurm does. It does not change the words, because words
-// after srun's own options belong to another program.
+// complete makes the command accept a shortened long option, as Slurm does. The words stay unchanged: words after
+// srun's own options belong to another program.
 func (c *call) complete() {
 	var names []string
 	c.flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
@@ -131,7 +130,8 @@ func (c *call) complete() {
 	})
 }
 
-// ignore declares options that have no effect here. The options in the list values take a value; those in alone do not.
+// ignore declares options that have no effect here. The options in the list values take a value. The options in alone
+// take none.
 func (c *call) ignore(values []string, alone []string) {
 	for _, f := range values {
 		name, short := split(f)

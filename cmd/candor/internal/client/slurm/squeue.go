@@ -16,7 +16,6 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// queueFields returns the columns for the letters of squeue's formats.
 func (c *call) queueFields() map[byte]column {
 	now := messages.TimeOf(c.Now())
 	text := func(title string, of func(*row) string) column { return column{title: title, text: of} }
@@ -132,7 +131,6 @@ const (
 // recently is how long squeue shows ended jobs, if the user asks for their states: Slurm's usual MinJobAge.
 const recently = 5 * time.Minute
 
-// squeue lists the jobs that have not ended.
 func squeue(ctx context.Context, c *call, args []string) error {
 	f := c.flags
 	format := f.StringP("format", "o", "", "")
@@ -217,7 +215,6 @@ func squeue(ctx context.Context, c *call, args []string) error {
 	return c.print(columns, rows, !*bare)
 }
 
-// queueNames maps the names in squeue's option --Format to the letters of its formats.
 var queueNames = map[string]string{"jobid": "A", "jobarrayid": "i", "arrayjobid": "F", "arraytaskid": "K", "name": "j", "username": "u", "account": "a", "partition": "P",
 	"statecompact": "t", "state": "T", "timeused": "M", "timelimit": "l", "timeleft": "L", "reason": "r", "reasonlist": "R", "nodelist": "N", "batchhost": "B", "numnodes": "D",
 	"numcpus": "C", "prioritylong": "Q", "priority": "p", "qos": "q", "minmemory": "m", "mincpus": "c", "dependency": "E", "comment": "k", "workdir": "Z", "submittime": "V",

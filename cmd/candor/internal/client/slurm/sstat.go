@@ -33,7 +33,6 @@ done`
 // batch is the name of the step in which the script of a job runs.
 const batch = "batch"
 
-// used has the resources that the tasks of one step have used.
 type used struct {
 	cpu   map[string]time.Duration // by node and rank
 	rss   map[string]int64         // peak memory of the largest process, in bytes
@@ -278,7 +277,6 @@ func (c *call) stepsOf(ctx context.Context, s *cli.Session, id string) (steps ma
 	return steps, nil
 }
 
-// measureWithin is how long the measurement of a task may take.
 const measureWithin = 10 * time.Second
 
 func (c *call) measured(ctx context.Context, s *cli.Session, t *jobmsg.TaskStatus) (string, error) {

@@ -10,7 +10,6 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// state is a state of a job in Slurm's words.
 type state struct{ long, short string }
 
 var (

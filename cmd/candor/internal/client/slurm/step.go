@@ -112,7 +112,7 @@ func (c *call) number(name string) int {
 	return max(n, 0)
 }
 
-// nodesOfJob returns the nodes of the job: this node, or those of an allocation of several nodes.
+// nodesOfJob returns the nodes of the job: only this node, or all nodes of an allocation.
 func (c *call) nodesOfJob() []string {
 	if list := c.Getenv("CANDOR_NODES"); list != "" {
 		return strings.Split(list, ",")
@@ -272,7 +272,6 @@ func (r *run) prepare(words []string) (err error) {
 	return nil
 }
 
-// reserve decides how many GPUs of each node the run takes.
 func (r *run) reserve() (err error) {
 	if w := r.w; w.gpus == "" && w.mpi != "none" { // MPI launchers use "none"; their ranks need all GPUs
 		name := "SLURM_GPUS_PER_TASK"
@@ -454,7 +453,7 @@ func (c *call) open(pattern string, w *step, rank int) (*os.File, error) {
 	return os.OpenFile(name, flags, 0o666)
 }
 
-// Reports whether a step is a single process on this node, which can replace srun.
+// Reports whether a step is a single process on this node. Such a process can replace srun.
 func (w *step) alone(own int) bool {
 	return w.ranks == 1 && w.places[0].index == own && !w.label && w.limit == "" && (w.in == "" || w.in == "all" || w.in == "0")
 }

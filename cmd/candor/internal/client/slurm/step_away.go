@@ -152,7 +152,6 @@ func (q *frameQueue) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// ownAttempt returns the attempt that this process belongs to.
 func (c *call) ownAttempt() (a messages.Attempt, err error) {
 	lease := c.Getenv("CANDOR_LEASE")
 	if _, err := fmt.Sscanf(lease[strings.LastIndexByte(lease, ':')+1:], "%d.%d.%d.%d", &a.Task.Job, &a.Task.Stage, &a.Task.Index, &a.Number); err != nil {
@@ -240,7 +239,6 @@ func (s *ranks) startAway(ctx context.Context, p *place) error {
 // lingerAway is how long ranks on another node continue to run after srun has ended or cannot be reached.
 const lingerAway = messages.Duration(20 * time.Second)
 
-// follow passes bytes in both directions until the program on the other node has ended.
 func (s *ranks) follow(ctx context.Context, stream *jobs.Stream, to *io.PipeWriter, r *remote) {
 	defer close(r.over)
 	at, err := stream.Open(ctx)
@@ -439,7 +437,6 @@ func (a *awayRanks) run(in *json.Decoder) int {
 	return 0
 }
 
-// obey carries out the frames that srun sends.
 func (a *awayRanks) obey(in *json.Decoder) {
 	for {
 		var f frame

@@ -24,7 +24,6 @@ const graceOfStep = 2 * time.Second
 // pmiFD is the file descriptor over which an MPI rank talks to srun in PMI-1 (process management interface).
 const pmiFD = 13
 
-// ranks are the ranks of a step that srun has started.
 type ranks struct {
 	c    *call
 	w    *step // the whole step
@@ -103,7 +102,6 @@ func (w *step) command(p *place, rank int, path string, argv, env []string, envi
 	return cmd
 }
 
-// usePMI gives a rank its socket to the PMI server.
 func usePMI(cmd *exec.Cmd, theirs *os.File, rank, ranks int, name string) {
 	cmd.ExtraFiles = make([]*os.File, pmiFD-2)
 	cmd.ExtraFiles[pmiFD-3] = theirs
@@ -327,8 +325,8 @@ func (s *ranks) say(format string, args ...any) {
 	fmt.Fprintf(s.c.Err, "srun: "+format+"\n", args...)
 }
 
-// Records the end of a rank. If the rank was lost or did not finish PMI, it ends the others, which would wait for ever.
-// It also does so if the rank failed and the step has --kill-on-bad-exit.
+// Records the end of a rank. If the rank was lost or did not finish PMI, the other ranks would wait for ever, and are
+// ended. They are also ended if the rank failed and the step has --kill-on-bad-exit.
 func (s *ranks) ended(e rankEnd) (code int) {
 	node := s.w.placeOf(e.rank).node
 	switch {
@@ -371,7 +369,6 @@ func (s *ranks) signal(sig syscall.Signal) {
 	}
 }
 
-// killAll kills processes that the ranks have left behind.
 func (s *ranks) killAll() {
 	if s.kills != nil {
 		s.kills.Stop()

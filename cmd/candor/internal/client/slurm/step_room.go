@@ -34,7 +34,6 @@ const (
 // retryAfter is the pause before a step looks again for free processors and GPUs.
 const retryAfter = 50 * time.Millisecond
 
-// stepRoom holds the locks of a step on processors and GPUs.
 type stepRoom struct {
 	*os.File
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// asSrun is a variable that makes this test binary behave as srun. It runs as a separate process, which holds the
-// locks.
+// asSrun is a variable that makes this test binary behave as srun. Tests run srun as a separate process, because the
+// process holds locks.
 const asSrun = "CANDOR_TEST_AS_SRUN"
 
 func TestMain(m *testing.M) {

@@ -23,7 +23,6 @@ import (
 // maxTogether is the largest size of several jobs in one request, in bytes. NATS servers accept more by default.
 const maxTogether = 768 << 10
 
-// member is one of several submitted files.
 type member struct {
 	path    string
 	job     *jobfile.Job
@@ -262,8 +261,8 @@ func (m *member) refusal() error {
 	return refused(m.err, m.job, m.request.Key)
 }
 
-// finish waits for the jobs if the user asked for that. Its exit code is that of the first job that was refused or did
-// not complete.
+// finish waits for the jobs if the user asked for that. It returns the exit code of the first job that was refused or
+// did not complete.
 func (b *batch) finish(ctx context.Context) error {
 	var awaited []messages.JobID
 	for _, m := range b.members {

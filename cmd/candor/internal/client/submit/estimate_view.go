@@ -36,7 +36,6 @@ func writeEstimate(p *cli.Page, spec *job.JobSpec, r market.EstimateReply) {
 	writeCompletion(p, r)
 }
 
-// writeCompletion writes how long the job will wait and run.
 func writeCompletion(p *cli.Page, r market.EstimateReply) {
 	p.Title("Time from submission")
 	t := terminal.NewTable("TO|>LOW|>MEDIAN|>HIGH|>MEAN|>RUNS")

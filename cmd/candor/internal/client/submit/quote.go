@@ -117,7 +117,6 @@ func remark(c *market.QuotedContract) string {
 	return ""
 }
 
-// writeCurve draws the prices against the completion times.
 func writeCurve(p *cli.Page, menu []market.QuotedContract) {
 	const height, most = 8, 60
 	if len(menu) < 2 {

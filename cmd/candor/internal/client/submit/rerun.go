@@ -17,7 +17,6 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// again has the flags of the command rerun.
 type again struct {
 	budget string
 	key    string
@@ -195,7 +194,6 @@ func unfinished(ctx context.Context, s *cli.Session, job jobmsg.JobDetail, stage
 	return left, nil
 }
 
-// filesThere returns an error if the site no longer has the input files of a job.
 func filesThere(ctx context.Context, s *cli.Session, spec *jobmsg.JobSpec) error {
 	asked := map[string]bool{}
 	for i := range spec.Stages {

@@ -19,7 +19,6 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// interaction has the flags of the command run.
 type interaction struct {
 	*submission
 	terminal     bool
@@ -234,7 +233,6 @@ func runsStill(ctx context.Context, s *cli.Session, t *jobmsg.TaskStatus) bool {
 	return err == nil && len(tasks.Tasks) > 0 && tasks.Tasks[0].Attempt == t.Attempt && tasks.Tasks[0].State == "Running"
 }
 
-// beginsAgain reports whether a later attempt of the task has begun.
 func beginsAgain(ctx context.Context, s *cli.Session, t *jobmsg.TaskStatus) bool {
 	tasks, err := cli.Call[jobmsg.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, jobmsg.TasksRequest{Job: t.Task.Job})
 	return err == nil && len(tasks.Tasks) > 0 && tasks.Tasks[0].Attempt > t.Attempt
@@ -246,8 +244,8 @@ const cannotStart = 127
 // endWithin is how long to wait until the site has settled a job after its command.
 const endWithin = 15 * time.Second
 
-// Prints the cost of the job, and returns the command's exit code. It cancels a job that would start again, or whose
-// output nobody reads.
+// Prints the cost of the job, and returns the command's exit code. It cancels the job if it would start again, or if
+// nobody reads its output.
 func (i *interaction) end(ctx context.Context, a *cli.App, s *cli.Session, t *jobmsg.TaskStatus, code int, err error) error {
 	job := t.Task.Job
 	if messages.KindOf(err) == messages.Conflict { // another client uses the job now

@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// commandSite is a site that runs one command, which has written some output and has ended.
+// commandSite is a site that runs one command. The command has written some output and has ended.
 type commandSite struct {
 	*clienttest.Site
 	output  string
@@ -181,12 +181,11 @@ func TestRunWhoseReaderGoes(t *testing.T) {
 	}
 }
 
-// closedPipe is a writer whose reader has closed the pipe.
 type closedPipe struct{}
 
 func (closedPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }
 
-// A client whose output is blocked must still send requests, because the node ends commands of silent clients.
+// If its output is blocked, the client must still send requests. The node ends commands of silent clients.
 func TestRunStaysWhileItsReaderIsSlow(t *testing.T) {
 	s := newCommandSite(t)
 	out, errs := &slowReader{until: s.idle}, new(bytes.Buffer)

@@ -29,7 +29,6 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// submission has the flags of the command submit.
 type submission struct {
 	options *jobfile.Options
 	dryRun  bool
@@ -139,7 +138,6 @@ func Read(a *cli.App, options *jobfile.Options, source []byte, name string, argu
 	return job, finish(a, job, options, name)
 }
 
-// submit reads a job, submits it, and follows it if the user asks for that.
 func submit(ctx context.Context, a *cli.App, sub *submission, args []string) error {
 	job, err := readUnpaid(a, sub, args)
 	if err == nil {
@@ -498,7 +496,6 @@ func complete(a *cli.App, job *jobfile.Job, name string) error {
 	return nil
 }
 
-// jobName returns the name of a job that is read from a file.
 func jobName(file string) string {
 	if file == standardInput {
 		return "stdin"

@@ -68,8 +68,8 @@ Package faults defines the keys of --json.`,
 const (
 	mostSeeds   = 1_000_000
 	largestPlan = 1 << 20 // bytes
-	// mostShrunk is the largest number of failing seeds for which a short plan is searched, which needs many runs. For
-	// other seeds, the report has the plan with all events.
+	// mostShrunk is the largest number of failing seeds for which a short plan is searched. A search needs many runs.
+	// For other seeds, the report has the plan with all events.
 	mostShrunk = 3
 )
 

@@ -12,7 +12,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// planFile writes a plan and returns its name.
 func planFile(t *testing.T, text string) string {
 	name := filepath.Join(t.TempDir(), "plan.yaml")
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {

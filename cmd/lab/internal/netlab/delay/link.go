@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// dialTimeout is how long the other end may take to accept a connection.
 const dialTimeout = 5 * time.Second
 
 // Link is a running proxy. Its methods may be called concurrently.

@@ -107,7 +107,6 @@ func (l *Load) run(ctx context.Context, user messages.Name, b bus.Bus, after tim
 	}
 }
 
-// submit submits a client's n-th job and records the result.
 func (l *Load) submit(ctx context.Context, user messages.Name, b bus.Bus, n int) {
 	ctx, cancel := context.WithTimeout(ctx, l.config.Patience)
 	defer cancel()

@@ -34,7 +34,6 @@ const (
 	chaosStartWith     = 100 * messages.Credit
 )
 
-// chaosPlan returns a site of three racks with three agents.
 func chaosPlan(name messages.Name) netlab.Plan {
 	return netlab.Plan{Name: name, Racks: 3, Agents: 3, Slots: chaosSlots, Users: slices.Concat(slices.Concat(chaosAccounts()...), chaosUsers()),
 		Grant: chaosStartWith, Lease: 10 * time.Second, Disk: chaosDisk}
@@ -145,8 +144,8 @@ func (s *storm) possible() (list []fault) {
 	return list
 }
 
-// verifyAll verifies the books that the site reports, and those on the disk of each stopped replica. The second check
-// finds damage that nobody has noticed.
+// verifyAll verifies the books that the site reports, and the books on the disk of each stopped replica. The second
+// check finds damage that nobody has noticed.
 func (s *storm) verifyAll(ctx context.Context) error {
 	if err := s.verify(ctx); err != nil {
 		return err
@@ -201,7 +200,6 @@ func (s *storm) round(ctx context.Context, possible []fault, begun time.Time) er
 	return nil
 }
 
-// progress logs the progress of the trial, and its hosts' disks and memory.
 func (s *storm) progress(begun time.Time) {
 	t, took := s.trial, time.Since(begun)
 	c, _ := s.w.Counts()
@@ -219,7 +217,6 @@ func goal(n int) string {
 	return fmt.Sprintf(" of %d", n)
 }
 
-// disks returns the number of bytes on the racks' disks.
 func (s *storm) disks() (sum int64) {
 	for _, h := range s.Racks {
 		sum += h.Used()
@@ -321,7 +318,6 @@ func (s *storm) another(ctx context.Context, first *fault, possible []fault) err
 	return s.strike(ctx, &f, h, possible)
 }
 
-// Reports the faults and their effects.
 func (s *storm) report() {
 	t := s.trial
 	c, broken := s.w.Counts()

@@ -18,7 +18,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// fault is something that can happen to a host.
 type fault struct {
 	name string
 	// agents means that the fault can also happen to agents, not only to racks.
@@ -312,7 +311,6 @@ func change(file string, rng *rand.Rand) (string, error) {
 // written is the size in bytes of the part of a file that is damaged. The rest of a log segment is mostly empty.
 const written = 4 << 20
 
-// damage damages a file and returns a description.
 func damage(file string, rng *rand.Rand) (string, error) {
 	content, err := os.ReadFile(file)
 	if err != nil || len(content) == 0 {

@@ -63,7 +63,6 @@ func (m *member) awaitStatements(ctx context.Context) error {
 	return err
 }
 
-// statements is the sum of the statements of a site's users.
 type statements struct {
 	apart []string // differences from the jobs or from the accounts
 	lines int

@@ -13,7 +13,6 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// These are the sizes of the sites of a federation.
 const (
 	oneWay    = 30 * time.Millisecond // a round trip between two sites takes 60 ms
 	peerLimit = 10_000 * messages.Credit

@@ -30,8 +30,8 @@ const (
 	leastVisit = messages.Credit / 100 // smallest authorisation of a visiting job
 )
 
-// These are accounts at the victim. The honest users submit jobs. The trusting user sends a job to the liar, which pays
-// its accomplice.
+// These are accounts at the victim. The honest users submit jobs. The trusting user sends a job to the liar. The liar
+// pays its accomplice.
 var (
 	honest                             = users[:2]
 	trusting, accomplice messages.Name = "dave", "erin"
@@ -50,7 +50,6 @@ func liarPlan(name messages.Name) netlab.Plan {
 	return p
 }
 
-// liar is a site that sends its peer anything that it can sign.
 type liar struct {
 	*netlab.Impostor
 	*trial

@@ -13,7 +13,6 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// member is a site in a trial, with its operator and its users.
 type member struct {
 	*netlab.Site
 	trial    *trial
@@ -46,7 +45,6 @@ func everyone(all []*member, do func(*member) error) error {
 	})
 }
 
-// ask sends a request to an actor of the site as its operator.
 func ask[Reply any](ctx context.Context, m *member, actor, verb string, request any) (Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -57,7 +55,6 @@ func (m *member) jobs(ctx context.Context) (map[messages.JobID]job.JobSummary, e
 	return load.Jobs(ctx, m.operator, m.Name, netlab.Operator)
 }
 
-// begin starts a load of the site's users.
 func (m *member) begin(ctx context.Context, c load.Config) (err error) {
 	c.Site, c.Connect, c.Patience = m.Name, m.Connect, patience
 	m.load, err = load.Start(ctx, c)

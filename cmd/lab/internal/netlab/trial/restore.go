@@ -92,7 +92,6 @@ func (t *trial) phase(ctx context.Context, all []*member, name string, meanwhile
 	return t.agree(ctx, all)
 }
 
-// damageOneBank damages files of one replica of a site's bank while the site is cut off.
 func (t *trial) damageOneBank(ctx context.Context, m *member) error {
 	s := newStorm(m)
 	h := m.Racks[1]

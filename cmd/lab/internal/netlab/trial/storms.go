@@ -71,7 +71,6 @@ func (t *trial) weather(ctx context.Context, of []*storm) (cuts int, err error) 
 	return cuts, err
 }
 
-// checkAfterStorms checks that everything that waited is done, and that all records agree.
 func (t *trial) checkAfterStorms(ctx context.Context, all []*member) error {
 	healed := time.Now()
 	if err := everyone(all, func(m *member) error { return m.settle(ctx) }); err != nil {

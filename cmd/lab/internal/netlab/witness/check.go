@@ -113,7 +113,8 @@ func (w *Witness) wrong(by messages.Credits, format string, arguments ...any) {
 	w.breaks(format, arguments...)
 }
 
-// checkBalance compares an account's balance with the record, which then continues with the real balance.
+// checkBalance compares an account's balance with the record. After a difference, the record continues with the real
+// balance.
 func (w *Witness) checkBalance(ctx context.Context, name messages.Name) error {
 	account, err := w.account(ctx, name)
 	if err != nil {

@@ -97,7 +97,6 @@ func (w *Witness) givenUp(kind string, err error, o outcome) {
 	}
 }
 
-// Records an acknowledged payment.
 func (w *Witness) paid(ctx context.Context, p payment) {
 	noted := []payment{p}
 	if w.plants(PlantLost) {

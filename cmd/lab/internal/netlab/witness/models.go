@@ -13,7 +13,6 @@ import (
 // groupSize is the number of accounts in a group that pay each other.
 const groupSize = 3
 
-// These are requests about accounts, and their answers.
 type (
 	moneyAsk struct {
 		kind     string // "pay", "grant" or "balance"
@@ -54,7 +53,6 @@ func moneyModel(opening purses) porcupine.Model {
 	}
 }
 
-// These are requests about a job, and their answers.
 type (
 	jobAsk  struct{ key, kind string } // "submit", "cancel" or "show"
 	jobTold struct {

@@ -47,7 +47,6 @@ func (c *Counts) Sound() bool {
 	return c.Lost == 0 && c.Doubled == 0 && c.Wrong == 0 && c.Disordered == 0 && c.GivenUp == 0
 }
 
-// record has the requests and answers of a round.
 type record struct {
 	began time.Time
 
@@ -109,7 +108,6 @@ func (r *record) Silence() time.Duration {
 	return longest
 }
 
-// breaks records a broken promise.
 func (r *record) breaks(format string, arguments ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

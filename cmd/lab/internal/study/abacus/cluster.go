@@ -10,7 +10,6 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// The classes of slots.
 const (
 	mapClass = iota
 	reduceClass
@@ -124,7 +123,7 @@ type served struct {
 	away     float64
 }
 
-// run serves the jobs, which it changes, until all have ended. All events of the same time happen before slots are
+// run serves the jobs until all have ended. It changes the jobs. All events of the same time happen before slots are
 // given out.
 func (c *cluster) run(jobs []*mapReduce) (*served, error) {
 	r := &course{cluster: c, free: c.slots, idle: c.nodes(), sums: make([]float64, len(c.users)), counts: make([]int, len(c.users))}

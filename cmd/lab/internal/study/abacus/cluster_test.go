@@ -32,7 +32,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// Only then can the points of an axis be compared.
+// The points of an axis can be compared only if a user's jobs do not depend on the other users.
 func TestUsersJobsDoNotDependOnOthers(t *testing.T) {
 	of := func(jobs []*mapReduce) (sum float64, n int) {
 		for _, j := range jobs {
@@ -54,7 +54,7 @@ func TestEfficiencyBearsThePaperOut(t *testing.T) {
 }
 
 // With more users, the total time must never be shorter. The auction must be faster than first in, first out only with
-// short jobs whose data is on some nodes, because its scheduler prefers these nodes.
+// short jobs whose data is on some nodes: its scheduler prefers these nodes.
 func TestTotalTime(t *testing.T) {
 	r := studytest.Quick(t, Time, 1)
 	n := r.Numbers.(map[string]both)

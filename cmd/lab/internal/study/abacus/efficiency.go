@@ -29,7 +29,6 @@ var efficiencyAxes = []axis{
 	{"12b", "map over reduce weight that user 3 reports (truly 4)", []float64{0.25, 1, 2, 4, 8}, func(x float64) *cluster { return third(public(10, 15), reporting(x)) }},
 }
 
-// shownUsers is the number of users in the tables and figures.
 const shownUsers = 3
 
 // both has the results along an axis, with the auction and with first in, first out.

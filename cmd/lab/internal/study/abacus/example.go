@@ -43,7 +43,6 @@ type exampleNumbers struct {
 	Repeated   []float64   `json:"first_step_repeated"`
 }
 
-// shownRounds is the number of rounds in the figure.
 const shownRounds = 8
 
 func example(study.Options) (*study.Report, error) {
@@ -74,7 +73,7 @@ func example(study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: n, Page: examplePage(&n), Figures: []*study.Figure{p}}, nil
 }
 
-// rows copies a matrix of the example, which the solver changes later, and returns its rows.
+// rows copies a matrix of the example and returns its rows. The solver changes the matrix later.
 func rows(v []float64) [][]float64 {
 	return slices.Collect(slices.Chunk(slices.Clone(v), running.Classes))
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study"
 )
 
-// figures draws the profits for each distribution of deadlines.
 func (n sloNumbers) figures() (out []*study.Figure) {
 	for k, d := range settings {
 		p := study.NewFigure(fmt.Sprintf("%s-%d", sloName, k+1), "workload over capacity", "profit over all budgets")

@@ -40,7 +40,6 @@ type estimator struct {
 	Variance [2]float64 `json:"variance"` // variance of the weight of map and of the weight of reduce
 }
 
-// recovery has the quality of the estimates from a number of jobs.
 type recovery struct {
 	Jobs     int       `json:"jobs"`
 	Plain    estimator `json:"least_squares"`
@@ -49,8 +48,8 @@ type recovery struct {
 	Slowest  float64   `json:"slowest_ms"`
 }
 
-// utilitiesNumbers has the points of the scatter plot, which are the weights [map, reduce] by least squares, and the
-// results by the number of jobs.
+// utilitiesNumbers has the points of the scatter plot (the weights [map, reduce] by least squares), and the results by
+// the number of jobs.
 type utilitiesNumbers struct {
 	Points [][]float64 `json:"points"`
 	ByJobs []recovery  `json:"by_jobs"`

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study"
 )
 
-// variation changes the clusters of figures 10 and 13, to be more like those that the paper may have used.
+// variation changes the clusters of figures 10 and 13. They become more like the clusters that the paper may have used.
 type variation struct {
 	key, name string
 	hadoop
@@ -35,7 +35,7 @@ var variations = []variation{
 // fewer divides the number of repetitions of variations.
 const fewer = 2
 
-// axes returns the axes about which the paper makes claims, with the changed clusters.
+// axes returns the axes for the paper's claims, with the changed clusters.
 func (v *variation) axes() []axis {
 	var out []axis
 	for _, a := range timeAxes {

@@ -10,7 +10,6 @@ import (
 // Rule says what happens to free slots that no job needs in order to meet its deadline.
 type Rule uint8
 
-// The rules.
 const (
 	Least Rule = iota // they stay idle
 	Spare             // they are given out in the order of deadlines

@@ -107,7 +107,7 @@ func (s *state) end(e event) {
 	}
 }
 
-// assign gives the free slots to jobs: first those that jobs need, then the others according to the rule.
+// assign gives the free slots to jobs: first the slots that jobs need, then the other slots according to the rule.
 func (s *state) assign() {
 	late, _ := slices.BinarySearchFunc(s.active, s.now, func(p *progress, now float64) int {
 		return cmp.Compare(p.Deadline, now)
@@ -138,7 +138,8 @@ func (s *state) need(job *progress) int {
 	return s.fewest[0]
 }
 
-// start starts tasks of a job's current phase, until the number most of them runs, or no task or free slot is left.
+// start starts tasks of a job's current phase until most tasks run. It stops earlier if no task or no free slot is
+// left.
 func (s *state) start(job *progress, most int) {
 	p := &job.rest[0]
 	for job.running < min(most, p.Tasks) && s.free[p.Class] > 0 {

@@ -102,7 +102,7 @@ func (s size) repeat(t *training, load float64, seed uint64) (*distribution, err
 	return d, nil
 }
 
-// jobsOf draws the jobs of a repetition, which do not depend on the training set.
+// jobsOf draws the jobs of a repetition. They do not depend on the training set.
 func (s size) jobsOf(class contract.Sampler, part, load float64, seed, repetition uint64) ([]*job, error) {
 	r := rand.New(rand.NewPCG(seed, repetition<<1))
 	draw := contract.Valid(normal(1))

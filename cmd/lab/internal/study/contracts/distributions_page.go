@@ -7,7 +7,6 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study"
 )
 
-// drawnPoints are how many points of a distribution the figure has.
 const drawnPoints = 200
 
 func (n *loaded) figure() *study.Figure {

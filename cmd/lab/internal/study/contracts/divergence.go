@@ -56,7 +56,6 @@ func divergence(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: n, Page: n.page(times, each), Figures: n.figures()}, nil
 }
 
-// figures draws the mean and the variance of the divergence.
 func (n divergenceNumbers) figures() []*study.Figure {
 	mean := study.NewFigure(divergenceName+"-mean", "samples", "mean divergence, nats")
 	variance := study.NewFigure(divergenceName+"-variance", "samples", "variance of the divergence")

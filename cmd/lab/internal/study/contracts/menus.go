@@ -17,7 +17,6 @@ var Menus = study.Study{
 	Run:   menus,
 }
 
-// shownJobs is the number of jobs that get a menu.
 const shownJobs = 4
 
 // workSeconds is the mean work of the other jobs, in seconds. The paper gives no work. With few other jobs, all work is
@@ -26,7 +25,6 @@ const workSeconds = 130
 
 var crowds = []int{15, 30}
 
-// offered is a contract, with its utility for the user who gets the menu.
 type offered struct {
 	Completion float64 `json:"completion"` // seconds
 	Price      float64 `json:"price"`
@@ -62,7 +60,7 @@ func menus(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: numbers, Page: menusPage(numbers), Figures: figures}, nil
 }
 
-// compete draws the four jobs with menus and the other jobs, on whose number the four do not depend.
+// compete draws the four jobs with menus and the other jobs. The four jobs do not depend on the number of other jobs.
 func compete(others int, seed uint64) (*competition, error) {
 	r := rand.New(rand.NewPCG(seed, 4))
 	class, err := trainings[0].train(r)

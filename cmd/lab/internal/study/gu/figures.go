@@ -41,7 +41,6 @@ type point struct {
 	Grouped  outcome `json:"monotone_five"` // λ = 0.6, in five groups
 }
 
-// outcome is the result of one rule for the tasks.
 type outcome struct {
 	Value    float64 `json:"value"`
 	Tasks    int     `json:"tasks"`

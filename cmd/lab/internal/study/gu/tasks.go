@@ -10,7 +10,7 @@ import (
 
 const riccFile = "RICC-2010-2.swf.gz"
 
-// window says which records of the log, numbered from 1, compete, and which of them count.
+// window says which records of the log compete, and which count. Records are numbered from 1.
 type window struct{ from, to, last int }
 
 var (

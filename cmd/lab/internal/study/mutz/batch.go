@@ -53,7 +53,6 @@ var (
 	queued           = participant{4, batchqueue.Job{Delay: 48.9, Length: 0.5}, func(job *batchqueue.Job, x float64) { job.Delay = x }}
 )
 
-// batchNumbers are the results, with one field for each figure.
 type batchNumbers struct {
 	Front        *sweep       `json:"front"` // ours; figure 4.1
 	FrontThesis  *sweep       `json:"front_thesis"`

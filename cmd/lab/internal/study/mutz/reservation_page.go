@@ -18,7 +18,6 @@ func (n *reservationNumbers) figures() (out []*study.Figure) {
 		timePlot(reservationName+"-granule", "granule, seconds", true, n.ByGranule[:]...))
 }
 
-// reservationAxes are the labels of figures of payoffs.
 var reservationAxes = map[string]string{"v": "value", "l": "length", "d": "deadline", "n": "nodes"}
 
 func (n *reservationNumbers) page() *study.Page {

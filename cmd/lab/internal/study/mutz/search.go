@@ -49,7 +49,6 @@ const (
 // searched is the bid of the participant in the thesis. Only the length is our choice.
 var searched = reservation.Bid{Length: 30, Deadline: 82, Value: 470, Width: 6}
 
-// searchNumbers are the results.
 type searchNumbers struct {
 	Thesis []*sweep   `json:"thesis"` // figures 7.1 to 7.4
 	Ours   []*sweep   `json:"ours"`

@@ -81,7 +81,7 @@ func (n *searchNumbers) worths(bids int, seed uint64, best bool) *worths {
 	return w
 }
 
-// values returns the values that the thesis' searches find, by depth, and at the end that of our search.
+// values returns the values that the thesis' searches find, by depth, and at the end the value of our search.
 func (n *searchNumbers) values(p *reservation.Problem, seed uint64) (out []float64) {
 	for _, depth := range n.size.depths {
 		out = append(out, randomOrders(p, len(p.Bids), depth, rand.New(rand.NewPCG(seed, uint64(depth)))).value)

@@ -13,7 +13,6 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study"
 )
 
-// series has the processor time of some work for different sizes.
 type series struct {
 	Name   string    `json:"name"`
 	At     []float64 `json:"at"`

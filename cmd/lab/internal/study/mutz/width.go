@@ -31,8 +31,8 @@ var (
 // near the thesis' value of 42.5.
 var widthCrowd = crowd{jobs: 16, nodes: 16, scale: scale{value: 100, delay: 1}, length: 15}
 
-// These are the participants of figures 6.3 to 6.6. Value, length and nodes are from the thesis, which does not say
-// whose they are. The cost of delay in figure 6.6 is ours, in the middle of the queue.
+// These are the participants of figures 6.3 to 6.6. Value, length and nodes are from the thesis, but it does not say
+// which participant has which. The cost of delay in figure 6.6 is ours, in the middle of the queue.
 var (
 	wideFront  = batchqueue.Job{Value: 42.5, Length: 7.18, Width: 8}
 	wideQueued = batchqueue.Job{Delay: 0.6, Length: 7.18, Width: 8}
@@ -60,7 +60,6 @@ func widthDeclarations() []declaration {
 	}
 }
 
-// widthNumbers are the results.
 type widthNumbers struct {
 	Priority  []*sweep     `json:"priority"` // figures 6.3 to 6.6, by the mode of expectations
 	Full      []*sweep     `json:"full"`

@@ -6,7 +6,6 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study"
 )
 
-// axes are the labels of figures 6.3 to 6.6.
 var axes = map[string]string{"v": "value", "r": "length", "n": "nodes", "d": "cost of delay", "l": "length"}
 
 func (n *widthNumbers) figures() (out []*study.Figure) {

@@ -10,7 +10,6 @@ import (
 
 const hour = 3600
 
-// page writes a table of the markets for each kind of sample.
 func page(numbers map[string][]*outcome) *study.Page {
 	p := study.NewPage("Tasks with processors and memory in markets, on the log of RICC")
 	for _, k := range kinds {

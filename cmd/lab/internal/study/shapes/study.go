@@ -16,7 +16,7 @@ var Study = study.Study{
 	Run:   run,
 }
 
-// beside names the market with whose waiting times the others' are compared.
+// beside names a market. The waiting times of the other markets are compared with the waiting times of this one.
 const beside = rules.Backfill
 
 var mechanisms = []string{beside, rules.Proportional, rules.HighestBid, rules.FIFO, rules.FairShare}
@@ -30,7 +30,6 @@ var kinds = []struct {
 	{"jobs that fit on one node", []sample{{week: 3, one: 8, small: true}, {week: 6, one: 8, small: true}}},
 }
 
-// outcome has the numbers of one sample.
 type outcome struct {
 	Week    int                `json:"week"`
 	Jobs    int                `json:"jobs"`

@@ -103,7 +103,6 @@ func curvesVerdict(p *study.Page, of map[run]*crowdTally) {
 	}
 }
 
-// claims are the paper's sentences about its figures.
 type claims []claim
 
 func claimsOf(of map[run]*crowdTally) claims {

@@ -23,7 +23,6 @@ var others = []machine{
 	{file: "NASA-iPSC-1993-3.1-cln.swf.gz", nodes: 96},
 }
 
-// priceNames are the names of the prices on the pages.
 var priceNames = [...]string{"first", "k-th"}
 
 func (m machine) name() string { name, _, _ := strings.Cut(m.file, "-cln"); return name }

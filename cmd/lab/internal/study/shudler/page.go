@@ -7,7 +7,6 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study"
 )
 
-// page writes our tables next to the paper's.
 func (r *results) page(name string) *study.Page {
 	p := study.NewPage("Payoffs in a market on the LPC log (Shudler et al., tables II and III)")
 	p.Text("%d serial jobs on %d nodes, %d seeds. Each cell: the designer's payoff, the payoff of the aggressive users of group C; "+

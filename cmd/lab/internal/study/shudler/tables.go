@@ -41,7 +41,6 @@ const (
 // estimates has a payoff for every cell, over the seeds.
 type estimates [2][3][7]study.Estimate
 
-// results are the estimates of a whole study.
 type results struct {
 	jobs, seeds int
 	designer    estimates
@@ -133,7 +132,6 @@ func estimate(games []*game, of func(*game) *matrix) (out estimates) {
 	return out
 }
 
-// payoffs is a row of a table for JSON.
 type payoffs struct {
 	Designer []float64 `json:"designer"`
 	Users    []float64 `json:"user"`
@@ -156,8 +154,8 @@ func (r *results) numbers() map[string]map[string]payoffs {
 // over 5 to 20 times as much.
 const near = 0.01
 
-// compare counts the cells whose confidence interval contains the paper's number (within), and those at most near from
-// it (same). It also returns the largest difference.
+// compare counts the cells whose confidence interval contains the paper's number (within), and the cells that differ
+// from it by at most near (same). It also returns the largest difference.
 func (e *estimates) compare(paper *matrix) (within, same int, worst float64) {
 	eachCell(func(s, a, b int) {
 		x, theirs := e[s][a][b], paper[s][a][b]
