@@ -131,7 +131,8 @@ func fetch(ctx context.Context, c *Config, subject string, first uint64) (file [
 	}
 }
 
-// filesSubject returns the subject on which any replica of the bank sends files of its journal to other replicas.
+// filesSubject returns the subject on which a replica of the bank, leading or not, sends files of its journal to other
+// replicas.
 func filesSubject(site messages.Name, replica string) string {
 	return messages.Subject(site, messages.Bank, money.VerbSegment+"-"+replica, messages.ServiceIdentity(messages.Bank))
 }
@@ -184,7 +185,8 @@ func (a *archive) mend(ctx context.Context) {
 	}
 }
 
-// part returns a part of a segment's file for another replica. Before the first part it checks the whole file.
+// part returns a part of a segment's file for another replica. Before the first part it checks the whole file, because
+// it never learns whether the right bytes arrived.
 func (a *archive) part(r money.SegmentRequest) (reply money.SegmentReply, err error) {
 	h := read(a.machine, (*ledger.Ledger).History)
 	for _, s := range h.Segments() {

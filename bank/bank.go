@@ -142,8 +142,8 @@ func (b *Bank) unregister() {
 // Status describes the group as this replica sees it.
 func (b *Bank) Status() mailbox.Status { return b.group.box.Status() }
 
-// Hash returns the digest of the replica's ledger and clearing, which is equal on all replicas. It costs as much as
-// writing an image.
+// Hash returns the digest of the replica's ledger and clearing, which is equal on replicas that applied the same
+// commands. It costs as much as writing an image.
 func (b *Bank) Hash() [sha256.Size]byte {
 	return b.machine.hash()
 }

@@ -121,7 +121,7 @@ func (ac *acceptor) timely(p *peer, a *clearing.Authorisation) *Rejected {
 	return nil
 }
 
-// Returns the answer to a request that was accepted before.
+// Returns the answer to a repeated request to accept the authorisation.
 func (k *accepted) again(purpose string, a *clearing.Authorisation) (*clearing.ClearingReply, *Rejected) {
 	switch {
 	case k.Closed == revoked:

@@ -101,7 +101,7 @@ func (s *State) Idle(m *clearing.Instructions, least messages.Credits) (idle []b
 func end(m *clearing.Instructions) uint64 { return m.First + uint64(len(m.List)) }
 
 // agrees returns a refusal if the sender has outcomes that this book lacks, or if its running total differs from this
-// book's.
+// book's at the same number.
 func (p *peer) agrees(m *clearing.Instructions) *Rejected {
 	if m.Known.Number > p.In.Total.Number {
 		return p.disputes(reject(Lost, messages.Conflict, "bank %q has our outcome of number %d, and this book ends at %d: this bank lost what it had answered; restore it from a replica or a snapshot that has it",

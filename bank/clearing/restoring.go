@@ -71,8 +71,8 @@ func (p *peer) renewed(m *clearing.Instructions) *Rejected {
 	return nil
 }
 
-// Totals returns this bank's totals of its trade with a peer: the totals that an operator confirmed, if no instruction
-// followed since.
+// Totals returns this bank's totals of its trade with a peer. Totals that an operator confirmed stay until an
+// instruction follows.
 func (s *State) Totals(name messages.Name) (clearing.Totals, error) {
 	p, err := s.peers.find(name)
 	if err != nil {

@@ -83,8 +83,8 @@ func (s *sealed) Record(place int) ([]byte, error) {
 func (s *sealed) record(place int) ([]byte, error) {
 	var record []byte
 	err := s.store.with(s.name, func(f File) error {
-		// The row of the previous record ends where this record begins. Directly before the first row, the table has
-		// the head after the segment.
+		// The row of the previous record has the end of that record, where this record begins. Directly before the
+		// first row, the table has the head after the segment.
 		var rows [2 * ledger.TableRow]byte
 		if err := readFull(f, rows[:], s.rowAt(place-1)); err != nil {
 			return err

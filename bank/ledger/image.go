@@ -65,8 +65,8 @@ func (img *Image) each(f func(*account) bool) {
 // Hash returns the digest of the ledger's image; see [Image.Hash].
 func (l *Ledger) Hash() [sha256.Size]byte { return l.Capture().Hash() }
 
-// Hash returns the image's digest, which is equal on all replicas. Its cost does not depend on the number of records,
-// because the journal's head stands for them.
+// Hash returns the image's digest, which is equal on replicas that applied the same commands. Its cost does not depend
+// on the number of records, because the journal's head stands for them.
 func (img *Image) Hash() [sha256.Size]byte {
 	h := sha256.New()
 	var w codec

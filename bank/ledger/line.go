@@ -15,7 +15,7 @@ type Line struct {
 	At     messages.Time
 	By     messages.Name // who asked; "" means the bank itself
 
-	// Asked is the transfer of a line about one. For a lapsed hold, only Kind and Pending are set.
+	// Asked is the transfer that the line is about. For a lapsed hold, only Kind and Pending are set.
 	Asked money.Transfer
 	// The effect of the transfer: Amount moved from Debit to Credit, and the reserve of Debit changed by Held.
 	Debit, Credit           messages.Name

@@ -23,7 +23,8 @@ func newRecords(s Store) *records {
 	return &records{journal: newJournal(s), known: newIndex()}
 }
 
-// write appends a record and returns its number. It becomes an entry in the statements of debit and credit, if not nil.
+// write appends a record and returns its number. It becomes an entry in the statements of debit and credit, if they are
+// not nil.
 func (rs *records) write(r *record, debit, credit *account) uint64 {
 	if debit != nil {
 		r.debitLink = debit.trail.extend(rs.journal.count + 1)

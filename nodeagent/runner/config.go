@@ -70,8 +70,8 @@ type Config struct {
 	Private bool
 	Hide    []string
 	Inside  []string
-	// Namespaces lets tasks make user namespaces, and in them namespaces of mounts, processes and host names, as
-	// programs that run containers need. In its own namespaces a task has capabilities.
+	// Namespaces lets tasks make user namespaces, and in them namespaces of mounts, processes and host names, but not
+	// of networks and IPC. Programs that run containers need this. In its own namespaces a task has capabilities.
 	Namespaces bool
 	// Mapped is the user namespace of the process that runs the tasks of an unprivileged node, where it has the rights
 	// to separate them. "self" has only this user, "range" its subordinate users too. Empty means no namespace.

@@ -75,8 +75,7 @@ func which(r *agent.LogsRequest) int {
 	return lane.Output
 }
 
-// readLog reads the present output. The returned task is nil if it no longer ran before the read: then this was the
-// last output.
+// readLog reads the present output. The returned task is nil if it ended before the read; then the output is complete.
 func (p *Processes) readLog(r *agent.LogsRequest) (reply agent.LogsReply, task *process, err error) {
 	var file *os.File
 	if task = p.lookup(r.Attempt); task != nil {

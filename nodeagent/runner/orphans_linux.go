@@ -11,8 +11,8 @@ import (
 )
 
 // Without control groups, nothing lists a task's processes that have left its session. But when a parent ends, its
-// children become children of the room's holder, or of this process. The end of a task finds them there by their
-// environment. Orphans that hide their environment are ended when no task runs that could have started them.
+// children become children of the room's holder, or of this process. When the task ends, its orphans are found there by
+// their environment. Orphans that hide their environment are ended when no task runs that could have started them.
 
 func (p *Processes) endOrphansOf(t *process) {
 	if !p.loose {

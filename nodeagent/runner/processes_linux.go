@@ -180,8 +180,8 @@ func NoExec(dir string) bool {
 	return unix.Statfs(dir, &at) == nil && at.Flags&unix.MS_NOEXEC != 0
 }
 
-// letThrough allows the users of tasks to pass through the directories above their own: without namespaces, there is no
-// other way to them.
+// letThrough allows the users of tasks to pass through the directories above their own, but not to list them. Without
+// namespaces, there is no other way to them.
 func (c *Config) letThrough() error {
 	for _, dir := range c.Hide {
 		info, err := os.Stat(dir)

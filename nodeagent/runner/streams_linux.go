@@ -225,8 +225,8 @@ func (w taskStream) exec(b *agent.StreamBegin) error {
 	return nil
 }
 
-// join keeps the task's cell and room while the launch l starts a process in them. If the task ends meanwhile, it kills
-// that process.
+// join keeps the task's cell and room while the launch l starts a process in them. If the task ends meanwhile, its end
+// kills that process and waits for it.
 func (t *process) join(l *launch.Launch) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

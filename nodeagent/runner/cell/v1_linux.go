@@ -312,7 +312,7 @@ func (g *v1Group) limitDevices(devices string) error {
 	return nil
 }
 
-// freeze suspends the processes inside. Only then are they moved into the freezer's group, because few tasks are ever
+// freeze suspends the processes inside. It moves them into the freezer's group only now, because few tasks are ever
 // suspended.
 func (g *v1Group) freeze(frozen bool) error {
 	dir := g.dirs[freezer]

@@ -11,7 +11,7 @@ import (
 )
 
 // Forks are the children that this process makes for tasks, from before the kernel makes them until they are reaped.
-// All other children came from the kernel. No method waits for a start, which may take long.
+// The kernel gave this process all its other children. No method waits for a start, which may take long.
 type Forks struct {
 	mu    sync.Mutex
 	all   map[*Launch]bool

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A task starts with the limits and priorities of a systemd service, and its rank for the kernel's memory killer. How
-// the site was started does not matter: from a shell with `ulimit`, `chrt` or `ionice`, or by a unit with Nice and
-// OOMScoreAdjust. Hard limits stay as the node has them, except for priorities: with high ones a task could stop the
-// node from running. The set of processors stays too: an operator may give a node a part of a machine.
+// A task starts with the limits, the priorities and the memory killer's rank of a systemd service. How the site was
+// started does not matter: from a shell with `ulimit`, `chrt` or `ionice`, or by a unit with Nice and OOMScoreAdjust.
+// Hard limits stay as the node has them, except for priorities: with high ones a task could stop the node from running.
+// The set of processors stays too: an operator may give a node a part of a machine.
 
 // limited is a limit for tasks that differs from this process's limit.
 type limited struct {

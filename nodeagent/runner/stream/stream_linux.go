@@ -204,7 +204,8 @@ func (s *Stream) control(r *agent.StreamRequest) {
 	}
 }
 
-// take takes as much input as there is room for, and reports whether that was all. The caller holds s.mu.
+// take takes as much input as there is room for, and reports whether the request can be answered, or must wait for
+// room. The caller holds s.mu.
 func (s *Stream) take(r *agent.StreamRequest) bool {
 	end := r.InputAt + int64(len(r.Input))
 	if r.InputAt > s.next || s.ended { // bytes before these are missing, or the input has ended
