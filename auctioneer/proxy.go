@@ -35,6 +35,11 @@ func (p proxies) ask(ctx context.Context, node messages.Name, r agent.ProxyReque
 	case p.operates(reply.Account):
 		return agent.ProxyReply{}, messages.Errorf(messages.PermissionDenied, "account %s operates the site: its tasks cannot ask in its name", reply.Account)
 	}
+	leave, err := p.proxied.enter(reply.Account, mostProxiedOf)
+	if err != nil {
+		return agent.ProxyReply{}, err
+	}
+	defer leave()
 	reply.Reply, err = handle(ctx, bus.Request{Subject: messages.Subject(p.Site, messages.Auctioneer, r.Verb, reply.Account), Caller: reply.Account,
 		Payload: r.Request, Format: wire.Detect(r.Request, "")})
 	if err != nil {

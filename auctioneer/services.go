@@ -47,9 +47,13 @@ func services(l *term, inputs *inbox) []bus.Service {
 			at(messages.VerbExchange, bus.Handle("exchange", nodes.exchange)),
 			at(messages.VerbVector, bus.Handle("vector", nodes.vector)),
 			at(messages.VerbKept, bus.Handle("kept", reader.kept)),
-			at(messages.VerbStep, bus.Handle("step", reader.step)),
 			at(messages.VerbArchive, bus.Handle("archive", reader.archived)),
 			at(market.VerbPast, bus.Handle("past", reader.past)),
+		}},
+		{Name: "candor-auctioneer-steps", Version: "1.0.0", Concurrency: mostSteps, Endpoints: []bus.Endpoint{
+			at(messages.VerbStep, bus.Handle("step", reader.step)),
+		}},
+		{Name: "candor-auctioneer-proxy", Version: "1.0.0", Concurrency: mostProxied, Endpoints: []bus.Endpoint{
 			at(agent.VerbProxy, bus.Handle("proxy", proxied.ask)),
 		}},
 		{Name: "candor-auctioneer-job", Version: "1.0.0", Concurrency: 64 + mostWaits, Endpoints: []bus.Endpoint{

@@ -24,6 +24,8 @@ type site struct {
 	pastFile  pastFile
 	questions questions
 	endings   endings
+	steps     underway
+	proxied   underway
 	// leadingDesk gives access to the desk while this replica leads, or is nil.
 	leadingDesk atomic.Pointer[func(func(*desk.Desk))]
 }

@@ -48,6 +48,11 @@ func (l *queries) step(ctx context.Context, node messages.Name, r agent.StepRequ
 	if err != nil || r.Stream == nil {
 		return reply, err
 	}
+	leave, err := l.steps.enter(owner, mostStepsOf)
+	if err != nil {
+		return reply, err
+	}
+	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, peerWithin)
 	defer cancel()
 	answer, err := bus.Call[agent.StreamReply](ctx, l.Bus, agent.StreamSubject(l.Site, node, owner), r.Stream)

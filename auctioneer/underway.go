@@ -1,0 +1,43 @@
+package auctioneer
+
+import (
+	"sync"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Tasks send requests through the agents of their nodes. Such a request can wait, so each kind has a service of its
+// own: it takes no place from the exchanges of agents, with which nodes renew their leases. These are the numbers of
+// requests that are answered at the same time.
+const (
+	mostSteps     = 4096 // streams of steps, for the whole site
+	mostStepsOf   = 512  // for one account
+	mostProxied   = 1024 // other requests of tasks
+	mostProxiedOf = 64
+)
+
+// underway counts the requests of each account's tasks that are being answered.
+type underway struct {
+	mu sync.Mutex
+	of map[messages.Name]int
+}
+
+// enter counts a request, and refuses it if the account has too many. The caller calls leave after the answer.
+func (u *underway) enter(account messages.Name, most int) (leave func(), err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.of[account] >= most {
+		return nil, messages.Errorf(messages.Unavailable, "tasks of account %s have %d requests at the same time, which is the limit; ask again later", account, most)
+	}
+	if u.of == nil {
+		u.of = map[messages.Name]int{}
+	}
+	u.of[account]++
+	return func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		if u.of[account]--; u.of[account] == 0 {
+			delete(u.of, account)
+		}
+	}, nil
+}

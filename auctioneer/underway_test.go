@@ -1,0 +1,69 @@
+package auctioneer
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// TestStepsDelayNoNode lets a task send more requests for streams than the auctioneer answers at the same time, to a
+// node that answers none. The exchanges of nodes, with which they renew their leases, must be answered all the same.
+// Requests above the bound of the account must be refused.
+func TestStepsDelayNoNode(t *testing.T) {
+	f := start(t)
+	f.register("n1", 1)
+	f.register("n2", 1)
+	spec := oneStage(2)
+	spec.Stages[0].Gang, spec.Stages[0].Allocation = true, true
+	id := f.submit("alice", "k1", spec).Job
+	f.claim("n1", 1, id, 1)
+	f.claim("n2", 1, id, 1)
+	here := messages.Attempt{Task: messages.TaskRef{Job: id}, Number: 1}
+	members := must[agent.StepReply](f, "n1", messages.VerbStep, agent.StepRequest{Attempt: here}).Members
+	if len(members) != 2 {
+		t.Fatal(members)
+	}
+	var waiting atomic.Int64
+	release := make(chan struct{})
+	service, err := f.net.Connect("n2").Serve(bus.Service{Name: "silent", Version: "1.0.0", Concurrency: 2 * mostSteps, Endpoints: []bus.Endpoint{{
+		Name: messages.VerbStream, Subject: agent.StreamSubject("west", "n2", "*"),
+		Handle: func(context.Context, bus.Request) ([]byte, error) {
+			waiting.Add(1)
+			<-release
+			return nil, messages.Errorf(messages.Ended, "released")
+		}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer service.Stop()
+	defer close(release)
+	var refused atomic.Int64
+	for range mostStepsOf + 100 {
+		go func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+			defer cancel()
+			node := f.net.Connect("n1")
+			_, err := bus.Call[agent.StepReply](ctx, node, messages.Subject("west", messages.Auctioneer, messages.VerbStep, "n1"),
+				agent.StepRequest{Attempt: here, Stream: &agent.StreamRequest{Attempt: members[1].Attempt, Client: "c", Poll: true, Wait: messages.Duration(time.Second)}})
+			if messages.KindOf(err) == messages.Unavailable {
+				refused.Add(1)
+			}
+		}()
+	}
+	await.Until(t, "the bound of the account is used up", func() bool { return waiting.Load() >= mostStepsOf })
+	for node, seq := range map[string]uint64{"n1": 2, "n2": 2} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		_, err := bus.Call[agent.ExchangeReply](ctx, f.net.Connect(node), messages.Subject("west", messages.Auctioneer, messages.VerbExchange, node), agent.Exchange{Session: 7, Seq: seq})
+		cancel()
+		if err != nil {
+			t.Errorf("%s: the lease is not renewed: %v", node, err)
+		}
+	}
+	await.Until(t, "the requests above the bound are refused", func() bool { return refused.Load() >= 100 })
+}
