@@ -215,7 +215,7 @@ func (a *Agent) leave() {
 }
 
 func (a *Agent) release() (err error) {
-	_ = a.steps.close() // its connections are short
+	a.steps.close()
 	for _, s := range slices.AppendSeq(a.subscriptions, maps.Values(a.markets)) {
 		err = errors.Join(err, s.Stop())
 	}

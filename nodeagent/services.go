@@ -46,7 +46,7 @@ func (a *Agent) listen() error {
 	if a.c.Tasks.Proxy == nil {
 		return nil
 	}
-	proxies, err := proxy.Serve(a.c.Tasks.Proxy, a.proxy)
+	proxies, err := proxy.Serve(a.c.Tasks.Proxy, a.c.Log, a.proxy)
 	if err != nil { // without it, tasks run but cannot send requests
 		a.c.Log.Warn("tasks cannot ask the site", zap.Error(err))
 		return nil

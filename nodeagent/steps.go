@@ -20,17 +20,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/durable"
+	"github.com/candor-grid/candor/nodeagent/proxy"
 )
 
 // steps lets a task of an allocation reach the other tasks of its allocation. It listens on a socket whose name is
 // always the same for one state directory, so tasks that outlive an agent find the next one. A task proves with a token
 // which attempt it is. The token is a keyed hash of the attempt; only the node has the key.
 type steps struct {
-	agent    *Agent
-	key      []byte
-	name     string
-	listener net.Listener
-	turns    chan struct{} // holds one token for each request under way
+	agent *Agent
+	key   []byte
+	name  string
+	stop  func()
 }
 
 const (
@@ -55,13 +55,12 @@ func (a *Agent) openSteps() error {
 		return err
 	}
 	sum := sha256.Sum256(key)
-	s := &steps{agent: a, key: key, name: "candor-steps-" + hex.EncodeToString(sum[:8]), turns: make(chan struct{}, stepsAtOnce)}
-	if s.listener, err = net.Listen("unix", "@"+s.name); err != nil { // another process may have the name
+	s := &steps{agent: a, key: key, name: "candor-steps-" + hex.EncodeToString(sum[:8])}
+	if s.stop, err = proxy.Listen("@"+s.name, stepsAtOnce, a.c.Log, s.serve); err != nil {
 		a.c.Log.Warn("tasks of allocations cannot start processes on other nodes", zap.Error(err))
 		return nil
 	}
 	a.steps = s
-	go s.accept()
 	return nil
 }
 
@@ -79,31 +78,13 @@ func (s *steps) token(a messages.Attempt) string {
 	return hex.EncodeToString(code.Sum(nil)[:16])
 }
 
-func (s *steps) close() error {
-	if s == nil {
-		return nil
-	}
-	return s.listener.Close()
-}
-
-func (s *steps) accept() {
-	for {
-		conn, err := s.listener.Accept()
-		if err != nil {
-			return
-		}
-		select {
-		case s.turns <- struct{}{}:
-			go s.serve(conn)
-		default: // too many requests of tasks: refuse it without waiting
-			_ = conn.Close()
-		}
+func (s *steps) close() {
+	if s != nil {
+		s.stop()
 	}
 }
 
-func (s *steps) serve(conn net.Conn) {
-	defer func() { <-s.turns }()
-	defer conn.Close()
+func (s *steps) serve(ctx context.Context, conn net.Conn) {
 	_ = conn.SetDeadline(time.Now().Add(stepsWithin))
 	line, err := bufio.NewReaderSize(io.LimitReader(conn, stepsRequest), 64<<10).ReadBytes('\n')
 	if err != nil {
@@ -114,7 +95,7 @@ func (s *steps) serve(conn net.Conn) {
 	if err = json.Unmarshal(line, &r); err != nil {
 		err = messages.Errorf(messages.Invalid, "a step's request cannot be read: %v", err)
 	} else {
-		answer.StepReply, err = s.ask(&r)
+		answer.StepReply, err = s.ask(ctx, &r)
 	}
 	if err != nil {
 		answer.Kind, answer.Error = messages.KindOf(err), messages.Detail(err)
@@ -124,11 +105,11 @@ func (s *steps) serve(conn net.Conn) {
 	}
 }
 
-func (s *steps) ask(r *agent.StepCall) (reply agent.StepReply, err error) {
+func (s *steps) ask(ctx context.Context, r *agent.StepCall) (reply agent.StepReply, err error) {
 	if !hmac.Equal([]byte(r.Token), []byte(s.token(r.Attempt))) {
 		return reply, messages.Errorf(messages.PermissionDenied, "the token does not belong to attempt %d of task %v", r.Attempt.Number, r.Attempt.Task)
 	}
-	ctx, cancel := context.WithTimeout(s.agent.life, stepsWithin)
+	ctx, cancel := context.WithTimeout(ctx, stepsWithin)
 	defer cancel()
 	answer, err := ask[agent.StepReply](ctx, s.agent, messages.VerbStep, r.StepRequest)
 	if err != nil {

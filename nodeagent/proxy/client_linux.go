@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"strconv"
@@ -25,7 +26,7 @@ func Request(ctx context.Context, value, verb string, request []byte) ([]byte, e
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	if uid, err := userOf(conn.(*net.UnixConn)); err != nil || uid != parts[1] && uid != overflow {
+	if uid, err := userOf(conn); err != nil || uid != parts[1] && uid != overflow {
 		return nil, messages.Errorf(messages.PermissionDenied, "another user's process answers in the place of the node's agent")
 	}
 	c := call{Attempt: parts[3], Token: parts[4], Verb: verb, Request: request}
@@ -45,20 +46,22 @@ func Request(ctx context.Context, value, verb string, request []byte) ([]byte, e
 // overflow is the number that the kernel shows for a user who has no number in the task's user namespace.
 const overflow = "65534"
 
-func userOf(conn *net.UnixConn) (uid string, err error) {
-	raw, err := conn.SyscallConn()
+// userOf returns the number of the user at the other end of a connection.
+func userOf(conn net.Conn) (uid string, err error) {
+	peer, err := peerOf(conn)
 	if err != nil {
 		return "", err
 	}
-	var failed error
-	err = raw.Control(func(fd uintptr) {
-		var c *unix.Ucred
-		if c, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); failed == nil {
-			uid = strconv.FormatUint(uint64(c.Uid), 10)
-		}
-	})
-	if err == nil {
-		err = failed
+	return strconv.FormatUint(uint64(peer.Uid), 10), nil
+}
+
+// peerOf asks the kernel which process made the other end of a connection.
+func peerOf(conn net.Conn) (peer *unix.Ucred, err error) {
+	raw, err := conn.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return nil, err
 	}
-	return uid, err
+	var failed error
+	err = raw.Control(func(fd uintptr) { peer, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	return peer, errors.Join(err, failed)
 }

@@ -48,7 +48,7 @@ func (k Key) hash(text string) string {
 	return hex.EncodeToString(h.Sum(nil))[:32]
 }
 
-// socket returns the name of the node's socket. Only tasks of the node know it.
+// socket returns the name of the node's socket. Every process of the machine can see it.
 func (k Key) socket() string { return "@candor-" + k.hash("socket") }
 
 // Value returns the value of [Variable] for an attempt of an account: the socket, the user of the agent, the account,

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -37,7 +39,7 @@ func TestATokenOpensOneAttempt(t *testing.T) {
 		t.Fatalf("%v, %v", info, err)
 	}
 	asked := make(chan messages.Attempt, 1)
-	s, err := Serve(key, func(_ context.Context, of messages.Attempt, verb string, request []byte) ([]byte, error) {
+	s, err := Serve(key, zap.NewNop(), func(_ context.Context, of messages.Attempt, verb string, request []byte) ([]byte, error) {
 		if verb == "fail" {
 			return nil, messages.Errorf(messages.Fenced, "it has ended")
 		}
@@ -63,7 +65,7 @@ func TestATokenOpensOneAttempt(t *testing.T) {
 		t.Errorf("an error of the site is told as %v", err)
 	}
 	other, _ := Open(t.TempDir())
-	stranger, err := Serve(other, func(context.Context, messages.Attempt, string, []byte) ([]byte, error) {
+	stranger, err := Serve(other, zap.NewNop(), func(context.Context, messages.Attempt, string, []byte) ([]byte, error) {
 		return nil, errors.New("a stranger was let in")
 	})
 	if err != nil {
@@ -127,7 +129,7 @@ func TestAnotherUserGetsNoToken(t *testing.T) {
 func TestStopEndsCalls(t *testing.T) {
 	key, _ := Open(t.TempDir())
 	began := make(chan struct{})
-	s, err := Serve(key, func(ctx context.Context, _ messages.Attempt, _ string, _ []byte) ([]byte, error) {
+	s, err := Serve(key, zap.NewNop(), func(ctx context.Context, _ messages.Attempt, _ string, _ []byte) ([]byte, error) {
 		close(began)
 		<-ctx.Done()
 		return nil, ctx.Err()

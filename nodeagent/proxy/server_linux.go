@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 	"io"
 	"net"
-	"sync"
 	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -40,66 +41,31 @@ type Ask func(ctx context.Context, of messages.Attempt, verb string, request []b
 type Server struct {
 	key  Key
 	ask  Ask
-	l    net.Listener
-	life context.Context
-	die  func()
-	busy chan struct{}
-	done sync.WaitGroup
+	stop func()
 }
 
 // Serve answers at the node's socket until the server is stopped.
-func Serve(key Key, ask Ask) (*Server, error) {
-	l, err := net.Listen("unix", key.socket())
-	if err != nil {
-		return nil, err
-	}
-	s := &Server{key: key, ask: ask, l: l, busy: make(chan struct{}, mostCalls)}
-	s.life, s.die = context.WithCancel(context.Background())
-	s.done.Go(s.accept)
-	return s, nil
+func Serve(key Key, log *zap.Logger, ask Ask) (*Server, error) {
+	s := &Server{key: key, ask: ask}
+	var err error
+	s.stop, err = Listen(key.socket(), mostCalls, log, s.serve)
+	return s, err
 }
 
 // Stop ends the server and the calls under way.
 func (s *Server) Stop() error {
-	s.die()
-	err := s.l.Close()
-	s.done.Wait()
-	return err
+	s.stop()
+	return nil
 }
 
-func (s *Server) accept() {
-	for {
-		conn, err := s.l.Accept()
-		if err != nil {
-			if s.life.Err() != nil {
-				return
-			}
-			time.Sleep(100 * time.Millisecond) // too many files are open
-			continue
-		}
-		select {
-		case s.busy <- struct{}{}:
-			s.done.Go(func() {
-				defer func() { <-s.busy }()
-				s.serve(conn)
-			})
-		default:
-			conn.Close()
-		}
-	}
-}
-
-func (s *Server) serve(conn net.Conn) {
-	ended := context.AfterFunc(s.life, func() { conn.Close() })
-	defer ended()
-	defer conn.Close()
+func (s *Server) serve(ctx context.Context, conn net.Conn) {
 	_ = conn.SetDeadline(time.Now().Add(callWithin))
 	var c call
 	if err := json.NewDecoder(io.LimitReader(conn, mostBytes)).Decode(&c); err != nil {
 		return
 	}
 	_ = conn.SetDeadline(time.Time{})
-	ctx, cancel := context.WithTimeout(s.life, askWithin)
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
 	var a answer
 	of := s.key.attempt(c.Attempt, c.Token)

@@ -1,0 +1,107 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"sync"
+)
+
+// Places are the connections of tasks that a socket of the node serves at the same time. Every process of the machine
+// can connect, and can then be silent. So if no place is free, a new connection takes a place from the user who has the
+// most, unless the new one's user would then have as many. However many connections a user opens, another user finds a
+// place.
+type Places struct {
+	most int
+
+	mu  sync.Mutex
+	all int
+	of  map[string][]*place // by user, in the order of arrival
+}
+
+// place is a connection that is served. The function end makes its server stop.
+type place struct{ end func() }
+
+// NewPlaces returns the given number of places.
+func NewPlaces(most int) *Places { return &Places{most: most, of: map[string][]*place{}} }
+
+// Take takes a place for a connection. The caller serves the connection until ctx ends, and then calls leave. Take
+// returns false if the connection gets no place. When its place is lost or left, the connection is closed.
+func (p *Places) Take(life context.Context, conn net.Conn) (ctx context.Context, leave func(), ok bool) {
+	user, err := roomOf(conn)
+	ctx, cancel := context.WithCancel(life)
+	context.AfterFunc(ctx, func() { _ = conn.Close() })
+	var mine *place
+	if err == nil {
+		mine = p.take(user, cancel)
+	}
+	if mine == nil {
+		cancel()
+		return nil, nil, false
+	}
+	return ctx, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.remove(user, mine)
+		cancel()
+	}, true
+}
+
+// take takes a place for a user; it returns nil if the user gets none. It calls end when the user loses the place.
+func (p *Places) take(user string, end func()) *place {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.all >= p.most && !p.free(user) {
+		return nil
+	}
+	mine := &place{end}
+	p.of[user] = append(p.of[user], mine)
+	p.all++
+	return mine
+}
+
+// free takes the latest place from the user with the most. The caller holds p.mu.
+func (p *Places) free(newcomer string) bool {
+	most := newcomer
+	for user, places := range p.of {
+		if len(places) > len(p.of[most]) {
+			most = user
+		}
+	}
+	if len(p.of[most]) <= len(p.of[newcomer])+1 {
+		return false
+	}
+	last := p.of[most][len(p.of[most])-1]
+	p.remove(most, last)
+	last.end()
+	return true
+}
+
+// remove makes a place free, unless it is free already. The caller holds p.mu.
+func (p *Places) remove(user string, one *place) {
+	i := slices.Index(p.of[user], one)
+	if i < 0 {
+		return
+	}
+	p.all--
+	if p.of[user] = slices.Delete(p.of[user], i, i+1); len(p.of[user]) == 0 {
+		delete(p.of, user)
+	}
+}
+
+// roomOf returns who is at the other end of a connection: the user and, if the node's tasks run as the same user as the
+// agent, also the namespace of processes, which tells the rooms of accounts apart.
+func roomOf(conn net.Conn) (string, error) {
+	peer, err := peerOf(conn)
+	if err != nil {
+		return "", err
+	}
+	room := fmt.Sprint(peer.Uid)
+	if int(peer.Uid) == os.Geteuid() {
+		inside, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", peer.Pid))
+		room += " " + inside
+	}
+	return room, nil
+}
