@@ -72,9 +72,9 @@ func (a agents) exchange(ctx context.Context, node messages.Name, x agent.Exchan
 }
 
 // proposal builds the command of an exchange. If all tasks for the node are reserved, the command may wait for the next
-// log entry, which usually has the end of a reserved task. It also waits while a market is about to decide about these
-// claims. Otherwise the node would learn the decision only from the market's next vector, and vectors are rare on a
-// site with many nodes.
+// log entry, which usually has the end of a reserved task. It also waits while a market is about to decide about the
+// claims in the exchange. Without this wait, the node would learn the decision only from the market's next vector, and
+// on a site with many nodes vectors are rare.
 func (a agents) proposal(ctx context.Context, node messages.Name, x *agent.Exchange) (p desk.Proposal) {
 	var late <-chan time.Time
 	for over := false; ; {

@@ -122,14 +122,14 @@ func (a *site) examineOnce(pause func() bool) {
 	}
 }
 
-// lacking reports whether this replica lacks records, and when the last of these jobs ended. Records whose retention is
-// over, or that the leader lacks too, do not count.
+// lacking reports whether this replica lacks records of ended jobs, and when the last of these jobs ended. A record
+// does not count if its retention is over, or if the leader lacks it too.
 func (a *site) lacking() (lacks bool, ended messages.Time) {
 	a.replica.read(func(b *book.Book) { lacks, ended = a.replica.lacking(b) })
 	return lacks || a.replica.damaged.Load(), ended
 }
 
-// copyArchive copies the records that only the leader's archive has.
+// copyArchive copies the records that the leader's archive has and this replica's archive lacks.
 func (a *site) copyArchive(ctx context.Context) error {
 	subject := messages.Subject(a.Site, messages.Auctioneer, messages.VerbArchive, messages.ServiceIdentity(messages.Auctioneer))
 	before := a.Archive.About().Records

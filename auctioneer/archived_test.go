@@ -202,8 +202,8 @@ func TestOldRecordsAreNotMissed(t *testing.T) {
 	}
 }
 
-// A replica restarts, so its log is applied again. No record may be written twice. Damage while it was stopped must be
-// reported.
+// A replica that restarts applies its log again. No record may be in the archive twice after that. If the archive was
+// damaged while the replica was stopped, the damage must be reported.
 func TestAStartGoesOnWithTheArchive(t *testing.T) {
 	const jobs = book.RetainWhole + 50
 	dir := t.TempDir()
@@ -244,8 +244,8 @@ func TestAStartGoesOnWithTheArchive(t *testing.T) {
 	}
 }
 
-// A leader hands over if its archive lacks records, because its lists would be incomplete. Records are missing after an
-// image, or after a disk without room.
+// A leader must hand over its leadership if its archive lacks records of ended jobs, because its lists of jobs would be
+// incomplete. An archive lacks records if the replica started from an image, or if its disk was full.
 func TestAReplicaThatLacksRecordsLetsOthersLead(t *testing.T) {
 	const jobs = book.RetainWhole + 50
 	bare := func(dir string) *replica {
@@ -287,8 +287,8 @@ func TestAReplicaThatLacksRecordsLetsOthersLead(t *testing.T) {
 	}
 }
 
-// A job can name an earlier job that it repeats. It must belong to the same account, and may be in the archive. For a
-// job of another account, the error is the same as for a missing job.
+// A job can name an earlier job that it repeats. The earlier job must belong to the same account, and may be in the
+// archive. For a job of another account, the error is the same as for a missing job.
 func TestRerunIsOfAJobOfOnesOwn(t *testing.T) {
 	const jobs = book.RetainEnded + 1500
 	f := withPast(t, t.TempDir(), jobs)

@@ -109,7 +109,8 @@ func startOn(t *testing.T, wrap func(bus.Bus) bus.Bus) *fixture {
 	return startWith(t, func(c *Config) { c.Bus = wrap(c.Bus) })
 }
 
-// behind makes an auctioneer commit through a mailbox that wraps the ordinary one.
+// behind changes the auctioneer's configuration. The auctioneer then commits through a mailbox that the function stand
+// makes from the ordinary mailbox.
 func behind(stand func(ordinary mailbox.Mailbox) mailbox.Mailbox) func(*Config) {
 	return func(c *Config) {
 		open := c.Open

@@ -38,8 +38,9 @@ func TestCheapestHour(t *testing.T) {
 	ago := func(at messages.Time, hours messages.Duration) bool {
 		return at >= epoch.Add(-hours*hour) && at < epoch.Add(-(hours-1)*hour)
 	}
-	// The price is 8 a slot-second, with four exceptions. It is 2 in an hour whose second half only operators may see,
-	// 3 in another hour, 2.5 for half an hour, and 1 in the hour before the last week.
+	// A slot-second costs 8 credits, except in four periods. It costs 2 credits in one hour, of which only operators
+	// may see the second half. It costs 3 credits in another hour, and 2.5 credits in one half hour. It costs 1 credit
+	// in an hour that ended a week ago.
 	prices := func(at messages.Time) (int64, bool) {
 		switch {
 		case ago(at, 50):

@@ -32,8 +32,9 @@
 // site runs for a peer, is an ordinary job. Its owner has a name that no user here can have, such as "alice@west".
 // Other jobs have a hold; a visiting job has an authorisation of its home site's bank instead.
 //
-// A site lets a peer decide only what the peer itself pays for. The job limits the numbers that a peer can report.
-// Requests that wait for a peer have their own few places, so that other requests do not wait behind them.
+// A site lets a peer decide only what the peer itself pays for. What a peer can report about a job, such as its cost,
+// is limited by what the job declares. Requests that wait for a peer have their own few places, so that other requests
+// do not wait behind them.
 //
 // # Markets that change
 //

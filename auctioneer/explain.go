@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// reason returns why a job is in its state, as far as the book says it.
+// reason returns why a job is in its state, if the book contains the reason.
 func reason(j *book.Job) string {
 	_, running, _ := j.Count()
 	switch {

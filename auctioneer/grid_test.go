@@ -31,7 +31,7 @@ type grid struct {
 	slots int
 }
 
-// node is an agent that claims tasks and obeys directives only when the test calls look.
+// node is an agent that acts only when the test calls look: it then claims tasks and obeys directives.
 type node struct {
 	name    messages.Name
 	slots   int
@@ -92,7 +92,8 @@ func (g *grid) pass(d messages.Duration) {
 	g.replica.wake()
 }
 
-// look lets a node claim what it can, and obey its directives.
+// look sends an exchange of a node to the leader. The node claims all its free slots, and then obeys the directives in
+// the answer.
 func (g *grid) look(n *node) {
 	g.t.Helper()
 	free := n.slots - (len(n.running) - len(n.held))

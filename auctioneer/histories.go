@@ -28,8 +28,8 @@ const (
 	aSecond = messages.Duration(time.Second)
 	// sampleEvery is the time between two samples of the leader.
 	sampleEvery = 2 * time.Second
-	// Histories are kept for at most mostNodes nodes, and for mostAccounts accounts of each market. A new one may
-	// replace the one whose last sample is oldest.
+	// The leader keeps the histories of at most 1000 nodes, and of at most 64 accounts in each market. If there is no
+	// room for a new history, it may replace the history whose last sample is the oldest.
 	mostNodes, mostAccounts = 1000, 64
 )
 

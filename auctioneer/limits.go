@@ -21,8 +21,8 @@ type gate struct {
 	quotes   map[messages.Name]chan struct{}  // by other site: quotes that are being made
 }
 
-// All users of another site share a limit on requests: a burst, and a number each second. A quote takes as much work as
-// dozens of other requests, and a job as much as several.
+// All users of another site share these limits on requests: a number of requests each second, and a burst. A quote
+// takes as much work as dozens of other requests, and a job as much as several.
 var (
 	quotePace  = quota.Rules{PerSecond: 25, Burst: 25}
 	submitPace = quota.Rules{PerSecond: 50, Burst: 500}

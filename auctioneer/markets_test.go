@@ -64,7 +64,7 @@ func TestSpotSuspendsResumesAndChargesTheIntegral(t *testing.T) {
 	}
 }
 
-// The same with tasks that begin again instead of being suspended.
+// In this market, a task that loses its slot begins again later. It is not suspended.
 func TestSpotRequeues(t *testing.T) {
 	g := newGrid(t, 1, spot(func(m *market.Market) { m.Preemption = market.PreemptRequeue }))
 	alice := g.enter("alice", "a", 1, rate(2))
@@ -242,7 +242,8 @@ func TestDeadlineThatHasPassedIsRefused(t *testing.T) {
 	}
 }
 
-// A job waits for other jobs, and ends if one that had to complete did not.
+// A job waits until other jobs have ended. If it waits for the completion of another job, and this job does not
+// complete, then the waiting job ends too.
 func TestDependencies(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	first := g.enter("alice", "a", 1, rate(2))
@@ -494,8 +495,9 @@ func TestWhyNamesClosedNodes(t *testing.T) {
 	}
 }
 
-// A job with a budget of 100 runs for 1 a second. Its task must get its early signal once, 30 s before the budget ends.
-// With a larger budget, it must get the signal again before that ends.
+// A job has a budget of 100 credits and pays 1 credit per second. Its task must get the early signal once, 30 s before
+// the budget is used up. Then the budget is raised. The task must get the signal again, before the larger budget is
+// used up.
 func TestABudgetThatEndsIsToldInTime(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	var mu sync.Mutex
@@ -556,8 +558,8 @@ func TestABudgetThatEndsIsToldInTime(t *testing.T) {
 	}
 }
 
-// An owner has used up a bound, and many jobs wait. After the end of a task, only some of them compete for its slot.
-// The explanation of the others must say that they wait for their turn.
+// The running tasks of an owner reach a bound, and many jobs of this owner wait. After the end of a task, only some of
+// the jobs compete for its slot. The explanation of the other jobs must say that they wait for their turn.
 func TestAJobWaitsForItsTurnAtABound(t *testing.T) {
 	g := newGrid(t, 2, market.Market{Name: "main", Mechanism: market.FIFO, Classes: []messages.Name{"cpu"}, AtOnce: market.AtOnce{Account: market.Bound{Slots: 1}}})
 	first := g.enter("alice", "a", 1, func(*job.JobSpec) {})
@@ -697,7 +699,8 @@ func TestMarketsAppliedOnce(t *testing.T) {
 	is(4, 0)
 }
 
-// One market is added and another changed. The jobs must stay and run. A market with jobs cannot be removed.
+// One market is added and another is changed. The jobs of the changed market must stay and run. A market with jobs
+// cannot be removed.
 func TestMarketsAreAppliedToARunningSite(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	id := g.enter("alice", "a", 1, rate(2))

@@ -98,8 +98,8 @@ func (m *metrics) setContracts(kept, broken uint64) {
 	m.contracts.WithLabelValues("broken").Set(float64(broken))
 }
 
-// countQuarantined updates the number of nodes in quarantine, and of classes that only such nodes offer. Nodes that are
-// down do not count.
+// countQuarantined updates two metrics: the number of nodes in quarantine, and the number of classes that are offered
+// only by nodes in quarantine. Nodes that are down do not count.
 func (m *metrics) countQuarantined(b *book.Book) {
 	in, healthy := map[messages.Name]bool{}, map[messages.Name]bool{}
 	nodes, classes := 0, 0

@@ -15,9 +15,9 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// The file of the histories has a first line, and then frames. A frame has the length of its body, the CRC-32C of the
-// body, and the body: a [market.PastReply]. New frames are appended. When they are longer than the complete history at
-// the beginning, the file is written again.
+// The file with the histories has a first line, and then frames. A frame has the length of its body, the CRC-32C of the
+// body, and the body: a [market.PastReply]. The first frames are the complete history; new frames are appended. When
+// the new frames are longer than the complete history, the whole file is written again.
 const (
 	pastMagic   = "candor-past-1\n"
 	pastHeader  = 8

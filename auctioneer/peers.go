@@ -15,7 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// Limits on how long and how many requests wait for peers.
+// These limits are for requests to peers: how long an answer may take, how many users may wait, and how old the list of
+// peers may be.
 const (
 	peerWithin   = 5 * time.Second        // for an answer that no user waits for
 	lookWithin   = 2 * time.Second        // for an answer that a user waits for

@@ -164,8 +164,8 @@ func (l *queries) keeps(j *book.Job) bool {
 	return m != nil && registry.Of(m).Keeps && !j.State.Final()
 }
 
-// kept tells a node whether the market keeps back the output of a job. The output of a job that has left the book can
-// be read.
+// kept tells a node whether the market still holds back the output of a job from its owner. If the job has left the
+// book, its output can be read.
 func (l *queries) kept(ctx context.Context, _ messages.Name, r job.JobRequest) (reply job.KeptReply, err error) {
 	err = l.look(ctx, func(b *book.Book) error {
 		j := b.Job(r.Job)

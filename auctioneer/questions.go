@@ -19,7 +19,8 @@ type questions struct {
 // askedRules allows bursts, because a user who moves a slider in the console asks several times in a short time.
 var askedRules = quota.Rules{PerSecond: 4, Burst: 16}
 
-// enter waits until no other question is being computed.
+// enter waits until no other question is being computed. It returns an error if the account asks too often. The caller
+// calls leave when its question has been computed.
 func (q *questions) enter(ctx context.Context, now messages.Time, account messages.Name) (leave func(), err error) {
 	q.mu.Lock()
 	ok, again := q.buckets.Take(&askedRules, now, account)

@@ -20,8 +20,8 @@ import (
 // answerWithin is how long a submission waits for the peer's answer. The job is sent to the peer in any case.
 const answerWithin = 3 * time.Second / 2
 
-// remote submits remote jobs, and answers their users. A question to the peer waits only for a limited time; after that
-// the answer is the peer's last report.
+// remote submits jobs to other sites, and answers users' requests about these jobs. It asks the other site, but waits
+// for the answer only for a limited time. Then it answers with the latest report of the other site.
 type remote struct {
 	site      *site
 	peers     *peers
@@ -133,8 +133,8 @@ func (r *remote) stay(ctx context.Context, c *book.EnterRemote, q *job.SubmitReq
 	return reply, err
 }
 
-// departure returns the command that enters a submission for another site. Its site is empty if it is still to be
-// chosen.
+// departure returns the command that enters a submission for another site. If the submission leaves the choice of the
+// site open, the command's Peer is empty.
 func departure(account messages.Name, r *job.SubmitRequest) (*book.EnterRemote, error) {
 	digest, err := intake.DigestOf(r)
 	if err != nil {
@@ -278,7 +278,7 @@ func silent(j *book.RemoteJob, err error) error {
 	return messages.Errorf(messages.Unavailable, "site %s, which runs job %d, does not answer: %s", j.Peer, j.ID, messages.Detail(err))
 }
 
-// output returns the output of a task at a peer, or the name of its stream.
+// output returns the output of a task at a peer. If the output is a stream, it returns the name of this stream.
 func (r *remote) output(ctx context.Context, caller messages.Name, q clearing.OutputRequest) (reply agent.LogsReply, err error) {
 	if err := q.Validate(); err != nil {
 		return reply, err

@@ -81,8 +81,8 @@ func (r *replica) Capture() mailbox.Image {
 }
 
 // synced is an image that first makes the archive durable. After an image is written, old commands are removed from the
-// log. Some of these moved records to the archive, which alone has them from then on. If the archive cannot be made
-// durable, the image is written anyway: a lost record is copied from another replica.
+// log. If such a command moved a record to the archive, only the archive has the record from then on. If the archive
+// cannot be made durable, the image is written anyway: a lost record is copied from another replica.
 type synced struct {
 	*book.Image
 	replica *replica

@@ -18,7 +18,7 @@ import (
 // secrets has the secret words of a bid, and the first digits of its secret numbers.
 type secrets struct{ words, numbers []string }
 
-// in returns the secrets that a reply contains. Of a number, only the first four digits are searched.
+// in returns the secrets that a reply contains. It searches only the first four digits of a secret number.
 func (s secrets) in(reply any, err error) (found []string) {
 	data, _ := json.Marshal(reply)
 	text := string(data)
@@ -85,8 +85,8 @@ func sealedMarkets() map[messages.Name]struct {
 	}
 }
 
-// Alice bids, and Eve, who has no job, asks everything that a user can ask. No reply may have Alice's name, the name of
-// her job, or a number of her bid.
+// Alice bids. Eve, who has no job, sends every request that a user can send. No reply may contain Alice's name, the
+// name of her job, or a number from her bid.
 func TestSealedBids(t *testing.T) {
 	for mechanism, bid := range sealedMarkets() {
 		t.Run(mechanism, func(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// step answers the node of an allocation's task. It names the other tasks, or passes a request to the node of one of
-// them, in the name of the job's owner. Only a node with a current attempt gets an answer, and only about its own
-// allocation.
+// step answers a request of a node that runs a task of an allocation. The answer names all tasks of the allocation. A
+// request for a stream is passed to the node of another of these tasks, in the name of the job's owner. The node gets
+// an answer only if its attempt is current, and only about this allocation.
 func (l *queries) step(ctx context.Context, node messages.Name, r agent.StepRequest) (reply agent.StepReply, err error) {
 	if r.Stream != nil {
 		if err := r.Stream.Validate(); err != nil {

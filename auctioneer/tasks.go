@@ -176,7 +176,8 @@ func (s *taskSearch) state(r messages.TaskRef, t *book.Task) string {
 	return "Running"
 }
 
-// explain adds how an attempt ended. An attempt without a process, or without a report of its end, has no exit code.
+// explain adds to a task's status how its attempt ended. If the attempt never had a process, or nobody reported its
+// end, the status gets no exit code.
 func (s *taskSearch) explain(t *job.TaskStatus, why job.EndReason, exit int32, detail string) {
 	t.Reason = why.String()
 	t.Message = job.Ending{Reason: why, ExitCode: int(exit), Detail: detail, Node: t.Node}.String()

@@ -36,8 +36,8 @@ type term struct {
 	reconfigured chan struct{} // closed when other markets come into force
 }
 
-// verify confirms that this replica has the agreed state, and that the term has not ended. Otherwise a replica that
-// leads again could answer with the desk of its earlier term, which does not know what another leader did in between.
+// verify confirms that this replica has the agreed state, and that this term has not ended. The replica may have lost
+// the leadership and won it again. Then the desk of the ended term does not know what the other leader did in between.
 func (l *term) verify(ctx context.Context) error {
 	if err := l.site.verify(ctx); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (l *term) takeIntoForce(m *desk.Markets, faults []error) {
 	l.reconfigured = make(chan struct{})
 }
 
-// nextMarkets returns a channel that is closed when other markets come into force.
+// nextMarkets returns a channel that is closed when the set of markets in force changes next.
 func (l *term) nextMarkets() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()

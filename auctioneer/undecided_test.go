@@ -123,8 +123,8 @@ func TestNothingIsRefusedWhileTheBankIsAsked(t *testing.T) {
 	}
 }
 
-// A change is repeated under stricter rules, when it is in the book and when it is on its way in the log. It must not
-// be refused.
+// A request for a change is repeated after the rules have become stricter. The first request may already be in the
+// book, or only on its way in the log. In both cases the repetition must not be refused.
 func TestAChangeIsKnownUnderOtherRules(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k", oneStage(3)).Job
@@ -143,8 +143,8 @@ func TestAChangeIsKnownUnderOtherRules(t *testing.T) {
 	}
 }
 
-// A job of another site is on its way in the log. It must not be refused, its authorisation must not be given back, and
-// it can be cancelled.
+// A job from another site has been proposed, and is not committed yet. In this state the job must not be refused, and
+// its authorisation must not be given back. It must be possible to cancel it.
 func TestAVisitorOnItsWayIsNotGivenUp(t *testing.T) {
 	for name, then := range map[string]func(*fixture, clearing.PeerSubmitRequest) (messages.JobID, error){
 		"sent again": func(f *fixture, visit clearing.PeerSubmitRequest) (messages.JobID, error) {

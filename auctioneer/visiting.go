@@ -123,7 +123,7 @@ func digestOf(r *clearing.PeerSubmitRequest) ([]byte, error) {
 	return intake.DigestOf(&s)
 }
 
-// known returns the answer for a visiting job that was accepted before, even under other rules.
+// known returns the answer for a visiting job that was accepted before. The rules may have changed since then.
 func (v *visiting) known(home messages.Name, r *clearing.PeerSubmitRequest, digest []byte) (known *job.JobSummary, err error) {
 	v.site.replica.read(func(b *book.Book) {
 		var j *book.Job
@@ -187,7 +187,7 @@ func (v *visiting) jobs(ctx context.Context, home messages.Name, r clearing.Peer
 	return reply, err
 }
 
-// visitor returns the finding for the visiting job with this number at its home site.
+// visitor returns a finding about the job that has the number id at the site home, and that runs at this site.
 func visitor(home messages.Name, id messages.JobID) finding {
 	in := func(b *book.Book) (*book.Job, error) {
 		if j := b.Visitor(job.Visit{Home: home, Job: id}); j != nil {

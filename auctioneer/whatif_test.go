@@ -18,7 +18,7 @@ import (
 // same reports whether two numbers differ only by rounding.
 func same(x, y float64) bool { return math.Abs(x-y) <= 1e-6*max(1, math.Abs(x)) }
 
-// asks returns the answer to the question what another bid for a job would change.
+// asks asks the auctioneer what would change if a job had another bid.
 func (g *grid) asks(who messages.Name, id messages.JobID, bid messages.Credits) marketmsg.WhatIfReply {
 	g.t.Helper()
 	return must[marketmsg.WhatIfReply](g.fixture, who, marketmsg.VerbWhatIf, marketmsg.WhatIfRequest{Job: id, Bid: bid})

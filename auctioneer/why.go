@@ -50,7 +50,7 @@ func (l *queries) paused(b *book.Book, j *book.Job) (text string, all bool) {
 	return joined(stuck...), all
 }
 
-// soonSpent is how long before the end of a budget an explanation mentions it.
+// If a job will have spent its budget within soonSpent, the explanation of the job says so.
 const soonSpent = messages.Duration(10 * time.Minute)
 
 // spent returns when a job will have spent its budget at present prices, or 0 if it costs nothing now.

@@ -16,8 +16,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// alarm compares the latest checkpoint of each replica with the leader's books. After a contradiction, no credits move
-// until an operator has decided: records were lost or altered.
+// alarm compares the latest checkpoint of each replica with the leader's books. If both contradict each other, records
+// were lost or altered. Then no credits move until an operator has decided.
 type alarm struct {
 	config  *Config
 	group   *group

@@ -130,7 +130,7 @@ func TestCheckpointThatTheBooksDoNotBearOut(t *testing.T) {
 	}
 }
 
-// silent is a bus on which requests for the leader's checkpoints get no answer.
+// silent is a bus that answers no request for the leader's checkpoints.
 type silent struct {
 	bus.Bus
 	asked   chan struct{} // a request is open

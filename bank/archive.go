@@ -185,8 +185,8 @@ func (a *archive) mend(ctx context.Context) {
 	}
 }
 
-// part returns a part of a segment's file for another replica. Before the first part it checks the whole file, because
-// it never learns whether the right bytes arrived.
+// part returns a part of a segment's file for another replica. Before it returns the first part, it checks the whole
+// file. A later check would not help: this replica is not told whether the other replica got the right bytes.
 func (a *archive) part(r money.SegmentRequest) (reply money.SegmentReply, err error) {
 	h := read(a.machine, (*ledger.Ledger).History)
 	for _, s := range h.Segments() {

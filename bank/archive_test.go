@@ -82,7 +82,7 @@ func (g *cluster) agree() {
 	}
 }
 
-// work makes n holds and charges them.
+// work makes n holds on ada's account, and charges each of them.
 func (g *cluster) work(name string, n int) {
 	g.Helper()
 	for i := range n {
@@ -363,7 +363,7 @@ func TestJournalIsNotForEverybody(t *testing.T) {
 
 var errDisk = errors.New("the disk failed")
 
-// failing is a set of files whose writes fail after the test has set it to fail.
+// failing is a set of files. After the test has set failed, writes to these files fail.
 type failing struct {
 	history.Files
 	failed atomic.Bool

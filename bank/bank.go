@@ -39,7 +39,7 @@ type Bank struct {
 	examining sync.WaitGroup
 	giving    bus.Subscription // serves files of the journal to other replicas; nil if the journal is in memory
 
-	// Only the goroutine that runs the method follow uses these fields.
+	// Only the goroutine of the method [Bank.follow] uses these fields.
 	leads       bool
 	serving     []bus.Subscription
 	stopCourier func() // stops the courier and waits for it

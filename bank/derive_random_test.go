@@ -23,7 +23,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// A past is a bank with random, correctly signed requests of all kinds of callers.
+// past is a bank with a history of random requests. The requests are correctly signed, and come from all kinds of
+// callers.
 type past struct {
 	*rand.Rand
 	b    *bed

@@ -155,7 +155,7 @@ func forged(t *testing.T, commands ...ledger.Command) [][]byte {
 }
 
 // TestAPaymentFromAnothersAccountIsFound: bob signs a payment from alice's account, and it is recorded as an operator's
-// request. The books add up and each signature is valid.
+// request. The books add up, and each signature is valid. A check of the journal must still fail.
 func TestAPaymentFromAnothersAccountIsFound(t *testing.T) {
 	b, k := tradingBed(t)
 	l := b.copied()
@@ -205,7 +205,8 @@ func TestRecordsFromNothingAreFound(t *testing.T) {
 		"a return of no grant":              {last(returned)},
 		"a hold without expiry that lapses": {last(lapsed)},
 	}
-	// The added records add up: a ledger without proofs wrote them after the correct records.
+	// The sums in the added records are right, because a ledger that checks no proofs wrote these records after the
+	// correct ones.
 	own := func(c ledger.Command) [][]byte {
 		l := b.copied()
 		c.At, c.Within = at, true

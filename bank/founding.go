@@ -11,8 +11,9 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// founding has the accounts that a new site opens by itself. Until such an account is open, requests about it must
-// wait. Otherwise the bank would remember "there is no such account" as their answer.
+// founding has the accounts that a new site opens by itself. Until such an account is open, the bank does not accept
+// requests about it: the caller must ask again later. Otherwise the bank would answer "there is no such account",
+// remember this answer, and give it again to a repeated request.
 type founding struct {
 	accounts []messages.Name
 	machine  *machine

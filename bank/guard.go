@@ -9,9 +9,9 @@ import (
 	clearingmsg "github.com/candor-grid/candor/messages/clearing"
 )
 
-// guard refuses commands that would change the clearing's accounts or transfers, because the peer's books would not
-// have the same change. Grants to and withdrawals from the settlement accounts are allowed. The ledger itself checks
-// transfers.
+// guard refuses commands of operators and users that would change accounts or transfers of the clearing: the books of
+// the peer would then disagree. Grants to the settlement accounts, and withdrawals from them, are allowed. For
+// transfers the ledger itself has such a check.
 func guard(c *ledger.Command) *messages.Error {
 	names := []messages.Name{c.By}
 	switch c.Verb {

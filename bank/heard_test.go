@@ -25,8 +25,8 @@ func audited(t *testing.T, k *siteKeys, records [][]byte) (ledger.ProofReport, e
 	return v.Proofs(), v.End()
 }
 
-// TestAnAuditorChecksWhatPeersSigned checks that each movement to or from a peer's account follows once from a message
-// that the peer's bank signed. The auditor has only the journal.
+// TestAnAuditorChecksWhatPeersSigned checks each movement to or from a peer's account. There must be a message that the
+// peer's bank signed for this movement, and for no other movement. The auditor has only the journal.
 func TestAnAuditorChecksWhatPeersSigned(t *testing.T) {
 	b, k := provenBed(t)
 	b.as(k.issue("operator", "ops"), "ops").grant("1", "ada", 10*c)

@@ -22,7 +22,7 @@ import (
 // lost, and some replicas wrongly believe that they lead. porcupine then checks whether one ledger could have given all
 // the answers.
 
-// The operations on an account, in the form for porcupine.
+// These are the operations on an account and their answers, in the form that porcupine needs.
 type (
 	asked struct {
 		account messages.Name

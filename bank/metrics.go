@@ -83,7 +83,8 @@ func (m *metrics) watch(machine *machine) {
 	gauge("journal_records", "Records of the ledger's journal.", func(t ledger.Totals) float64 { return float64(t.Records) })
 }
 
-// told collects the credits of the accounts that were granted the most, when a monitor asks.
+// told is a collector of metrics. When a monitor asks, it reports the credits of those accounts that were granted the
+// most credits.
 type told struct {
 	machine *machine
 	most    int

@@ -76,7 +76,7 @@ func TestAGrantIsProvenFromItsOperatorToTheBooks(t *testing.T) {
 	}
 }
 
-// TestABankAheadOfTheClocksIsProvenTo: the clocks of a site were a day ahead and were corrected, so the bank's time
+// TestABankAheadOfTheClocksIsProvenTo sets the clocks of a site a day ahead, and then corrects them. The bank's time
 // stays ahead for days. Requests signed with the bank's time must succeed.
 func TestABankAheadOfTheClocksIsProvenTo(t *testing.T) {
 	b, k := provenBed(t)
@@ -374,8 +374,8 @@ func TestAnImageHasWhatIsTrusted(t *testing.T) {
 	}
 }
 
-// TestAForgedClearingCommandMovesNothing checks that a leader cannot propose a command of the clearing in a name
-// without that name's signature.
+// TestAForgedClearingCommandMovesNothing checks that a leader cannot propose a command of the clearing for a user or an
+// operator who has not signed the request.
 func TestAForgedClearingCommandMovesNothing(t *testing.T) {
 	b, k := provenBed(t)
 	ops := b.as(k.issue("operator", "ops"), "ops")

@@ -100,8 +100,8 @@ type image struct {
 	archive  *archive
 }
 
-// WriteTo writes the clearing's image and then the ledger's. The archive also keeps the image, because this replica has
-// checked all of its records.
+// WriteTo writes the image of the clearing, and then the image of the ledger. The archive keeps a copy of both, because
+// this replica has checked all of their records.
 func (i *image) WriteTo(w io.Writer) (int64, error) {
 	var whole bytes.Buffer
 	if i.archive.checked != nil {

@@ -32,7 +32,7 @@ type disked struct {
 	ops  *bed
 }
 
-// onDisk returns a bank whose journal fills some files.
+// onDisk returns a bank whose journal fills several files on disk.
 func onDisk(t *testing.T) *disked {
 	d := &disked{dir: t.TempDir()}
 	d.bed, d.keys = provenBed(t, func(c *Config) { c.History, c.SegmentBytes = opened(t, d.dir), 4000 })

@@ -286,7 +286,8 @@ var runnerRooms = map[string]struct {
 	"stream":  {[]string{"runner/launch"}, 29},
 }
 
-// No package in runnerRooms may depend on the whole runner, or export more names than it may.
+// Each package in runnerRooms may import only the listed packages of the node agent, and may export at most the given
+// number of names.
 func TestRunnerRooms(t *testing.T) {
 	for room, bound := range runnerRooms {
 		for _, p := range list(t, "./nodeagent/runner/"+room) {
@@ -356,7 +357,8 @@ func TestBinaryWithoutLaboratory(t *testing.T) {
 	}
 }
 
-// Otherwise each command of the client would initialise the server at its start.
+// The client must not link packages of the server. Otherwise each command of the client would initialise these packages
+// at its start.
 func TestClientLinksNoServer(t *testing.T) {
 	heavy := regexp.MustCompile(`^(github\.com/(nats-io/nats-server|prometheus|hashicorp|containerd|klauspost/compress/s2)|gonum\.org|google\.golang\.org/protobuf)(/|$)`)
 	found := false

@@ -18,8 +18,8 @@ import (
 	"testing"
 )
 
-// The files of some packages must have an order in which each file uses only earlier ones. So no two files may use each
-// other, not even through others.
+// The files of some packages must have an order in which each file uses only earlier files. So no circle of files may
+// use one another.
 func TestFilesStandOnFloors(t *testing.T) {
 	for _, directory := range []string{"../auctioneer", "../auctioneer/book", "../auctioneer/desk"} {
 		uses := fileUses(t, directory)

@@ -23,7 +23,7 @@ type Estimator struct {
 	cancel  context.CancelFunc
 	done    chan struct{}
 
-	// doubt gets a signal when the stream is not the one that was read before.
+	// doubt gets a signal if the stream may not be the same stream that this estimator has read before.
 	doubt chan struct{}
 
 	mu       sync.Mutex
@@ -194,8 +194,9 @@ func (e *Estimator) observe(seq uint64, _ string, payload []byte) {
 	}
 }
 
-// advance records how far the stream was read. The first message after a snapshot must be the snapshot's last one, or a
-// later one if the stream has lost that. Otherwise it is another stream.
+// advance records that the stream was read up to the message seq. The first message after a restart from a snapshot
+// must be the snapshot's last message. If the stream no longer has that message, it must be a later one. Any other
+// message shows that this is not the stream of the snapshot.
 func (e *Estimator) advance(seq uint64, fresh bool) {
 	if e.resuming {
 		e.resuming = false

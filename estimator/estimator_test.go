@@ -114,7 +114,8 @@ func (b *bed) read(kept, repeated, malformed float64) {
 	b.await(func() bool { return got() == want }, func() string { return fmt.Sprintf("kept, repeated, malformed are %s, want %s", got(), want) })
 }
 
-// await waits until the function so returns true. After patience, the test fails with the text of the function instead.
+// await calls the function so until it returns true. If this takes longer than patience, the test fails with the text
+// that the function instead returns.
 func (b *bed) await(so func() bool, instead func() string) {
 	b.Helper()
 	deadline := time.After(patience)

@@ -99,7 +99,8 @@ func encode(to io.Writer, c *Config, sequence uint64, records []memory.Record) e
 	return err
 }
 
-// load continues from the snapshot, if there is one that fits. Otherwise the stream has all recent observations.
+// load continues from the snapshot, if there is one that can be used. If there is none, the estimator reads all recent
+// observations from the stream.
 func (e *Estimator) load() {
 	if e.config.Dir == "" {
 		return

@@ -111,7 +111,8 @@ type RenewReply struct {
 // LendRequest asks for the credentials of a user, for an hour.
 type LendRequest struct {
 	Account Name `json:"account"`
-	// Box is a public key of the door, of kind X in nkeys. The seed in the reply is encrypted for this key.
+	// Box is a public key of the door that asks. It is a key for encryption, the kind X in nkeys. The seed in the reply
+	// is encrypted for this key.
 	Box string `json:"box"`
 }
 

@@ -61,8 +61,8 @@ func (k *Kind) UnmarshalText(b []byte) error {
 // Retriable reports whether the same request, with the same key, may get a different answer.
 func (k Kind) Retriable() bool { return k == NotLeader || k == Unavailable || k == Unknown }
 
-// Passing reports whether an error is temporary, so that no decision may be based on it. For example, an actor may not
-// know a rotated key yet.
+// Passing reports whether an error is temporary. No decision may be based on a temporary error. For example, an actor
+// may not know a rotated key yet.
 func Passing(err error) bool {
 	kind := KindOf(err)
 	return err != nil && (kind.Retriable() || kind == Unproven)

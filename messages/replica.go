@@ -2,7 +2,7 @@ package messages
 
 import "strings"
 
-// Verbs of operators, to the auctioneer or the bank, about their replicas.
+// An operator sends these verbs to the auctioneer or the bank, to see or change its replicas.
 const (
 	VerbReplicas = "replicas" // Empty → ReplicasReply
 	VerbReplica  = "replica"  // ReplicaRequest → ReplicasReply
@@ -21,8 +21,8 @@ type ReplicaRequest struct {
 	// Force removes a replica even if the group can then lose fewer replicas than before. It never leaves a group
 	// without a majority.
 	Force bool `json:"force,omitempty"`
-	// Raise makes the replicas agree at once on the highest level that all can work with, instead of a day later. The
-	// release before can then no longer be started.
+	// Raise makes the replicas agree at once on the highest level that all can work with, instead of a day later. After
+	// that, the previous release can no longer be started.
 	Raise bool `json:"raise,omitempty"`
 }
 
@@ -54,7 +54,7 @@ func (r *ReplicaRequest) Validate() error {
 type ReplicasReply struct {
 	Actor    string         `json:"actor"`
 	Replicas []ReplicaState `json:"replicas"` // by identifier
-	// Spare is how many more replicas the group can lose and still work.
+	// Spare is the number of further replicas that the group can lose without stopping its work.
 	Spare int `json:"spare"`
 	// Applied is the position of the leader's state in the log. The state includes every command that was answered
 	// before this request.
@@ -71,8 +71,8 @@ type ReplicaState struct {
 	Behind  uint64 `json:"behind"`  // number of log entries that it lacks, as far as the leader knows
 	Address string `json:"address"` // address that was given when it was added; empty: the configuration has it
 	Weak    string `json:"weak"`    // why it should not lead, for example a disk without room; empty means that it may
-	// Level and Release are of the program that the replica runs, by its last report. They are 0 and empty before the
-	// first report.
+	// Level and Release describe the program that the replica runs, as the replica last reported. Before the first
+	// report, they are 0 and empty.
 	Level   int    `json:"level,omitempty"`
 	Release string `json:"release,omitempty"`
 }

@@ -127,8 +127,8 @@ func TestFilesAreFetchedOnceAndDelivered(t *testing.T) {
 	}
 }
 
-// TestFilesThatAreRefused: the outputs of one task are refused, and an input of another is missing. Both ends must say
-// why.
+// TestFilesThatAreRefused: the outputs of a task are refused, or one of its inputs is missing. The report of the task's
+// end must name the cause.
 func TestFilesThatAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		what    string

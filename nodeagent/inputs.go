@@ -26,7 +26,8 @@ type inputs struct {
 	turn  uint64
 }
 
-// input is one file. inputs.mu guards its users and last use. err does not change once ready is closed.
+// input is one input file that the agent keeps. The fields users and last are guarded by the mu of inputs. The field
+// err does not change any more once ready is closed.
 type input struct {
 	digest string
 	size   int64
@@ -57,8 +58,8 @@ func openInputs(dir string) *inputs {
 	return in
 }
 
-// acquire returns a file when it is on the node. The first caller fetches it. If that fails, perhaps because its task
-// was stopped, the waiting callers try one after another.
+// acquire returns a file when it is on the node. The first caller fetches the file. If the fetch fails, perhaps because
+// the caller's task was stopped, the waiting callers try to fetch the file one after another.
 func (in *inputs) acquire(ctx context.Context, f job.File, fetch func(*os.File) error) (*input, error) {
 	for {
 		k, mine := in.enter(f)
@@ -101,8 +102,8 @@ func (in *inputs) enter(f job.File) (k *input, mine bool) {
 	return k, mine
 }
 
-// Reports whether a known file is missing or damaged. The runner removes files that it finds damaged. A file that was
-// cut while no agent ran has a wrong size. The caller holds in.mu.
+// Reports whether a known file is missing or has a wrong size, and then forgets the file. The runner removes damaged
+// files, so they are missing. A file that was cut while no agent ran has a wrong size. The caller holds in.mu.
 func (in *inputs) gone(k *input, wanted int64) bool {
 	select {
 	case <-k.ready:

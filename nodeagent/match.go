@@ -62,7 +62,8 @@ func (s *search) match(dir string, elements []string) error {
 	return nil
 }
 
-// Calls match with the rest of the pattern for every entry of dir that matches element, a pattern without slashes.
+// each calls match for every entry of dir that matches element, with the rest of the pattern. The argument element is a
+// part of the pattern between two slashes.
 func (s *search) each(dir, element string, rest []string) error {
 	const atOnce = 256
 	const flags = os.O_RDONLY | syscall.O_DIRECTORY | syscall.O_NONBLOCK

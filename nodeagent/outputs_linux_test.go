@@ -20,7 +20,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/store"
 )
 
-// TestHalfAManifestIsNone interrupts the writing of a manifest. It must keep its earlier content, and the next agent
+// TestHalfAManifestIsNone interrupts the writing of a manifest. The manifest must keep its old content. The next agent
 // must remove the temporary file.
 func TestHalfAManifestIsNone(t *testing.T) {
 	m := &manifests{state: t.TempDir(), log: zap.NewNop(), life: t.Context(), users: map[string]int{}}

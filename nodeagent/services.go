@@ -188,8 +188,8 @@ const (
 	keptWithin   = 2 * time.Second
 )
 
-// check asks the leader whether a job's output is withheld. If nobody answers, it can be read: the data of a node are
-// available without the leader.
+// check asks the leader whether a job's output is withheld. If nobody answers, the output can be read: the data of a
+// node must be available without the leader.
 func (r *readable) check(ctx context.Context, a *Agent, job messages.JobID) error {
 	r.mu.Lock()
 	known := r.jobs[job]

@@ -173,7 +173,8 @@ func (a *Archive) close() {
 	a.save()
 }
 
-// abandon closes a file after a failed write, and cuts off the incomplete record.
+// abandon closes the current file after a write has failed. It first cuts the incomplete record off; if the file then
+// has no records, it removes the file.
 func (a *Archive) abandon() error {
 	err := a.file.Truncate(a.open.Bytes)
 	if a.open.Records > 0 {
@@ -274,7 +275,7 @@ func (a *Archive) Close() error {
 // Ends reports whether the retention of a job that ended at the given time is over.
 func (a *Archive) Ends(ended messages.Time) bool { return ended < a.Clock().Add(-a.Retention) }
 
-// About says since when the archive is complete, and whether it is new.
+// About says since when the archive has all jobs, and whether its directory is new.
 type About struct {
 	Records int
 	Bytes   int64
@@ -305,8 +306,8 @@ func (a *Archive) Begins(ended messages.Time) {
 	a.save()
 }
 
-// Completed notes that this archive has all jobs of another replica's archive, which is complete since the argument
-// since.
+// Completed records that this archive now has all jobs of another replica's archive. The other archive has all jobs
+// that ended after the time since, so this archive has them too.
 func (a *Archive) Completed(since messages.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

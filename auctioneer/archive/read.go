@@ -35,7 +35,7 @@ type Extent struct {
 	Ended          messages.Time // when the last of its jobs ended
 }
 
-// view is a copy of what is known about a file, to read the file without the lock.
+// view is a copy of what the archive knows about one of its files. With the view, the file is read without the lock.
 type view struct {
 	Extent
 	number uint64
@@ -146,7 +146,8 @@ func (a *Archive) look(v *view) (p places, err error) {
 	return p, err
 }
 
-// unreadable logs a record that cannot be read, and removes it from the archive, so that a copy is accepted.
+// unreadable handles a record that cannot be read. It logs the error, and removes the record from the archive. The
+// archive then accepts a copy of the record from another replica.
 func (a *Archive) unreadable(v *view, id messages.JobID, why error) error {
 	if errors.Is(why, fs.ErrNotExist) && !a.Has(id) {
 		return messages.Errorf(messages.NotFound, "there is no job %d", id) // the file's retention is over
@@ -208,7 +209,8 @@ func (a *Archive) Examine(pause func() bool) (lost bool) {
 	return lost
 }
 
-// examine reads one file, and removes jobs with missing records from its list.
+// examine reads one file of the archive. The archive lists the jobs of each file. If the file has no record of a listed
+// job, examine removes the job from the list.
 func (a *Archive) examine(v *view) (lost bool) {
 	file, err := v.read()
 	there, damage := &segment{}, []int{0}

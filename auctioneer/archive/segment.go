@@ -117,8 +117,8 @@ type segment struct {
 	Records int
 	// Spans are the numbers of the file's jobs, as intervals [first, last].
 	Spans [][2]messages.JobID
-	// Submitted is when the first of its jobs was submitted. Ended is when the first of its jobs ended, and Last is
-	// when the last one ended.
+	// Submitted is the earliest time at which a job of the file was submitted. Ended is the earliest and Last is the
+	// latest time at which one ended.
 	Submitted, Ended, Last messages.Time
 	Damage                 int // number of known positions without a record
 }

@@ -122,7 +122,8 @@ func TestOneAllocationGathersAtATime(t *testing.T) {
 	}
 }
 
-// hetjob submits a heterogeneous job: one task of four slots of map, and two tasks of a slot of another class.
+// hetjob submits a heterogeneous job: one task that takes four slots of the class map, and two tasks that each take one
+// slot of another class.
 func (s *site) hetjob(key string) messages.JobID {
 	wide, other := allocationStage(1, 4), allocationStage(2, 1)
 	other.Name, other.Class = "other", "reduce"

@@ -34,7 +34,8 @@ type Kept struct {
 // Attempts are the kept attempts of a job, in the order in which they ended.
 type Attempts []Kept
 
-// add keeps an attempt, unless `most` attempts of its stage are already kept.
+// add keeps an attempt, if fewer than `most` attempts of its stage are kept. If all texts together would be too long,
+// it keeps the attempt without its text.
 func (a *Attempts) add(k Kept, most int) {
 	of, bytes := 0, len(k.Detail)
 	for i := range *a {

@@ -197,7 +197,8 @@ func licensed(b *Book) error {
 	return nil
 }
 
-// bounded returns an error if the counts that bounds limit differ from the claims of the owners.
+// bounded checks the numbers of claimed tasks and slots by which the book applies bounds. It returns an error if an
+// owner's numbers differ from the owner's claims.
 func bounded(b *Book) error {
 	used := map[Owner]market.Bound{}
 	gangs := map[messages.TaskRef]bool{}
@@ -228,7 +229,8 @@ func bounded(b *Book) error {
 	return nil
 }
 
-// tallied returns an error if a stage counts its claims wrong, or if a gang that was not broken runs in part.
+// tallied returns an error in two cases: a stage counts its claims wrong, or only a part of a gang runs although the
+// gang was not broken.
 func tallied(b *Book, j *Job, stage int) error {
 	s, going := &j.Stages[stage], 0
 	var seen Stage

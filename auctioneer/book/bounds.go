@@ -38,7 +38,8 @@ func (b *bounds) list() (out []MarketBounds) {
 	return out
 }
 
-// Needs returns how much one task of a stage adds to the use that a bound limits. A gang counts as one task.
+// Needs returns how many slots, GPUs and tasks one task of a stage uses. For a gang, it returns what all tasks of the
+// gang use.
 func Needs(spec *job.JobSpec, stage int) (all market.Bound) {
 	for i := range spec.Stages {
 		s, n := &spec.Stages[i], 1

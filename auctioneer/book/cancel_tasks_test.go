@@ -22,8 +22,8 @@ func (s *site) cancelTasks(id messages.JobID, tasks string) any {
 	return s.apply(Command{CancelTasks: &CancelTasks{Job: id, Tasks: array, By: "alice", Window: 1e9}})
 }
 
-// Of five tasks, one is done, one runs, and two never began. These four are cancelled. The job must run the fifth task
-// and end as cancelled.
+// Of five tasks, one is done, one runs, and three have not begun. The first four tasks are cancelled: the done one,
+// the running one and two others. The job must run the fifth task and end as cancelled.
 func TestTasksAreCancelledAlone(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("k", mapStage(5))

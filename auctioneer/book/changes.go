@@ -65,7 +65,8 @@ func (j *Job) raisable(budget messages.Credits) error {
 	return nil
 }
 
-// describe copies the fields that may change into a new description. Images and readers may still use the old one.
+// describe makes a new description of the job, with those fields of the argument to that may change. The old
+// description stays unchanged, because images and readers may still use it.
 func (j *Job) describe(to *job.JobSpec) {
 	spec := *j.Spec
 	spec.Name, spec.Comment, spec.Rate, spec.Stages = to.Name, to.Comment, to.Rate, slices.Clone(spec.Stages)

@@ -67,7 +67,7 @@ func (c *claims) turn(node uint32, r messages.TaskRef, to NodeClaim) {
 	c.watch.touchNode(node)
 }
 
-// begin gives a slot to a claim that was made ahead. The task has its slot since the time at.
+// begin gives a slot to a task that the agent claimed in advance. The task has had its slot since the time at.
 func (c *claims) begin(n *Node, r messages.TaskRef, at messages.Time) NodeClaim {
 	h := n.Claims[r]
 	c.uncount(r, h)
@@ -129,7 +129,7 @@ func (c *claims) runs(j *Job, r messages.TaskRef) bool {
 	return ok && !h.Leaving && h.Halt != Ahead
 }
 
-// runs returns how many tasks of the job have a claim that got a slot and was not told to end.
+// runs returns how many tasks of the job have a claim with a slot and were not told to end.
 func (j *Job) runs() (n int) {
 	for i := range j.Stages {
 		s := &j.Stages[i]
@@ -182,7 +182,7 @@ func (c *claims) owes(r messages.TaskRef, h NodeClaim) messages.Duration {
 	return c.had(r, h)
 }
 
-// The method had computes the slot time of a claim up to now.
+// This method returns the slot time that a claim has used until now.
 func (c *claims) had(r messages.TaskRef, h NodeClaim) messages.Duration {
 	if h.Halt == Ahead {
 		return 0
@@ -233,7 +233,8 @@ func (c *claims) attemptEnded(r messages.TaskRef, h NodeClaim, why job.EndReason
 	}
 }
 
-// complete records that a task is complete for prices. It does nothing if the job ended earlier.
+// complete records that a task has ended once. From then on, the task is complete for prices, and a later run of it is
+// a repetition. complete does nothing if the job ended earlier.
 func (c *claims) complete(r messages.TaskRef, h NodeClaim, by Ender) {
 	j := c.jobs.own(r.Job)
 	s := &j.Stages[r.Stage]
@@ -245,7 +246,8 @@ func (c *claims) complete(r messages.TaskRef, h NodeClaim, by Ender) {
 	}
 }
 
-// completeAll completes the running tasks of a job for prices, when the owner or the program ends the job.
+// completeAll records the running tasks of a job as complete when the owner or the program ends the job. The prices use
+// this.
 func (c *claims) completeAll(j *Job) {
 	for i := range j.Stages {
 		if j.Stages[i].Running == 0 {

@@ -109,12 +109,12 @@ type Submit struct {
 	// MarketsVersion is 1 + the number of times that markets had been applied when the job was checked. If markets were
 	// applied since, the job is refused. 0 means unknown.
 	MarketsVersion uint64
-	// Deposit is the part of Held that is not budget. Most limits the account's pending jobs, including this one; 0
-	// means no limit.
+	// Deposit is the deposit: Held is the sum of the budget and the deposit. Most is the largest number of pending jobs
+	// that the account may have, with this job; 0 means no limit.
 	Deposit messages.Credits
 	Most    int
-	// Seen is 1 + the number of the latest effect when the auctioneer asked the bank for the hold. If it is 0
-	// (unknown), a refused submission does not free the hold.
+	// Seen tells which effects the auctioneer knew when it asked the bank for the hold: it is 1 + the number of the
+	// latest effect. If Seen is 0, this is unknown; then the hold is not freed if the submission is refused.
 	Seen uint64
 }
 
@@ -125,8 +125,8 @@ type ApplyMarkets struct {
 	// MarketsVersion is 1 + the number of times that markets had been applied when this command was checked. If markets
 	// were applied since then, nothing changes. 0 means unknown.
 	MarketsVersion uint64
-	// Applied is the answer to a request with a key, for repeated requests. Without Markets, the command only stores
-	// this answer.
+	// Applied is the answer to a request that has a key. It is stored for repetitions of the request. Without Markets,
+	// the command only stores this answer.
 	Applied *Applied
 }
 
@@ -242,8 +242,8 @@ type Disband struct {
 	Since messages.Time
 }
 
-// Park stops a job from getting tasks; with Release, the job gets tasks again. Only an operator can release a job that
-// an operator parked. Result: Parking.
+// Park stops the market from giving slots to a job. With Release set, the job gets slots again. If an operator parked
+// the job, only an operator can release it. Result: Parking.
 type Park struct {
 	Job      messages.JobID
 	By       messages.Name
@@ -266,8 +266,9 @@ type Parking struct {
 	Changed bool // false means that the job was already in this state
 }
 
-// Drain stops a node from getting work, and ends its remaining tasks at Until. With [ToTheirEnd], its tasks run to
-// their end. With 0, the node gets work again, even if it was in quarantine. Result: int, the number of its tasks.
+// Drain stops a node from getting new work. At the time Until, the tasks that still run there are ended. If Until is
+// [ToTheirEnd], they may run to their end. If Until is 0, the drain is cancelled: the node gets work again, even if it
+// was in quarantine. Result: int, the number of tasks on the node.
 type Drain struct {
 	Node  messages.Name
 	Until messages.Time
@@ -353,8 +354,8 @@ func (c *Command) Encode() ([]byte, error) { return wire.Marshal(c, wire.Msgpack
 type Change struct {
 	Job messages.JobID
 	Key string // a repeat of the last change with its key changes nothing
-	// To is the new description without the budget; nil means no change. It may change only the job's name, comment and
-	// rate, the conditions of its start, and the time limits and bounds of its stages.
+	// To is the new description without the budget; nil means no change. It may change only the job's name, comment,
+	// rate and start conditions, and the time limits and bounds of its stages.
 	To *job.JobSpec
 	// Budget is the new budget; 0 means no change. The old budget applies until the bank has set the difference aside.
 	Budget messages.Credits

@@ -5,19 +5,19 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Prices depend on what the site delivered. A task is complete for prices when its program has ended an attempt, with
-// any exit code, or when its owner has cancelled or requeued it. An attempt that the site ended completes nothing, and
-// its time is not counted.
+// The price of a job depends on what the site delivered. For prices, a task is complete when its program has ended an
+// attempt, with any exit code, or when its owner has cancelled or requeued it. If the site ends an attempt, the task is
+// not complete, and the time of this attempt does not count.
 
-// Completion is the part of a job that the site delivered, as prices count it.
+// Completion says how much of a job the site has completed. The price of the job is computed from it.
 type Completion struct {
 	At        messages.Time     // when the job was complete; 0 means that the site ended the job first
 	Tasks     int               // tasks that were complete
 	Delivered messages.Duration // slot time of these tasks, each until it was complete
 }
 
-// Completion returns what the site has delivered of a job. A job is complete when its last task is, or when its owner
-// or its program ends it.
+// Completion returns how much of a job the site has completed, and when. A job is complete when its last task is
+// complete, or when its owner or its program ends the job.
 func (j *Job) Completion() (c Completion) {
 	total, last := 0, messages.Time(0)
 	for i := range j.Stages {

@@ -44,7 +44,8 @@ func (w waiters) take(id messages.JobID) *Numbers {
 	return n
 }
 
-// awaited returns two lists: the jobs whose end a job still waits for, and the jobs whose start it still waits for.
+// awaited returns the jobs that a job still waits for, in two lists. It waits for the end of those in ends, and for the
+// start of those in starts.
 func (d *dependencies) awaited(j *Job) (ends, starts []messages.JobID) {
 	if j.Met {
 		return nil, nil
@@ -94,7 +95,8 @@ func (d *dependencies) happened(s *job.JobSpec, id messages.JobID) bool {
 	return p != nil && !never(s, id, p.Outcome) || o != nil && o.Started != 0 && slices.Contains(s.AfterStart, id)
 }
 
-// await sets Blocked to the number of jobs that a job waits for. A begin time in the future counts as one more.
+// await sets Blocked to the number of jobs for which the job still waits. If the job's begin time is in the future,
+// Blocked is one larger.
 func (d *dependencies) await(j *Job) {
 	ends, starts := d.awaited(j)
 	for _, id := range ends {
@@ -170,7 +172,8 @@ func (j *Job) begin(at messages.Time) {
 	}
 }
 
-// The method met lowers the number of jobs that a job waits for. It returns the job, or nil if the job has ended.
+// met records that one of the jobs for which a job waits is no longer awaited. It returns the waiting job, or nil if
+// the waiting job has ended.
 func (d *dependencies) met(id messages.JobID) *Job {
 	j := d.jobs.own(id)
 	if j == nil || !j.Active() {
@@ -188,7 +191,7 @@ func (d *dependencies) freed(j *Job) {
 	d.watch.touch(j.ID)
 }
 
-// suffices stops the waiting of a job with AfterAny: one event is enough for it.
+// suffices ends the waiting of a job that has AfterAny set, because for such a job one event is enough.
 func (d *dependencies) suffices(j *Job) {
 	if !j.Spec.AfterAny {
 		return
@@ -272,7 +275,8 @@ func (d *dependencies) nextBegin() messages.Time {
 // Stage.Again has the tasks that can be claimed. A waiting task has the phase Paired if a task with a higher index can
 // be claimed; otherwise it is not in Stage.Tasks yet.
 
-// paired tells the paired jobs that a task of an array has completed.
+// A job can be paired with an array: one of its tasks can be claimed when its counterpart in the array has completed.
+// paired tells the jobs that are paired with the array id that the task at an index has completed.
 func (d *dependencies) paired(id messages.JobID, index uint32) {
 	for waiter := range d.pairs[id].All() {
 		if j := d.jobs.own(waiter); j != nil && j.Active() {

@@ -78,7 +78,8 @@ func (j *Job) StageStatuses() []job.StageStatus {
 	return out
 }
 
-// PastShares returns the shares from which the job's charge was computed, or nil if there are none yet.
+// PastShares returns the shares of each class from which the job's charge was computed. It returns nil if no charge has
+// been computed.
 func (j *Job) PastShares() []job.ClassShare {
 	var out []job.ClassShare
 	for _, s := range j.Shares {

@@ -11,7 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// turns is a book with one node whose slots go from task to task. It also counts the real slot time of each task.
+// turns is a book with one node, on whose slots tasks run one after another. It also counts the slot time that the
+// tasks of each job really had.
 type turns struct {
 	*site
 	rng   *rand.Rand

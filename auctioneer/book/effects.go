@@ -136,8 +136,9 @@ func (s *effects) round(of *Job, legs []Leg) {
 	s.moves(of, slices.DeleteFunc(slices.Clone(legs), func(l Leg) bool { return l.Later && l.From == 0 || s.jobs.visits(l.From) }))
 }
 
-// due returns the payments of a round. A payment that the site would keep for its payee (Leg.Later) is made at once if
-// the market has considered the payee. It is left out if the payee ended before that.
+// due returns the payments of a round. The site keeps some payments for their payees (Leg.Later). Such a payment is
+// made at once if the market has considered the payee. It is left out if the payee ended before the market considered
+// it.
 func (s *effects) due(legs []Leg) []Leg {
 	var out []Leg
 	for _, l := range legs {
@@ -150,7 +151,8 @@ func (s *effects) due(legs []Leg) []Leg {
 	return out
 }
 
-// considered reports whether the job's market has decided about the job: to start it, or not to run it.
+// considered reports whether the job's market has decided about the job: either that the job starts, or that it does
+// not run.
 func (j *Job) considered() bool { return j.Order != nil || j.Outcome == job.Discarded }
 
 func (s *effects) moves(of *Job, legs []Leg) {
@@ -212,7 +214,7 @@ func (s *effects) payable(legs []Leg) bool {
 	return true
 }
 
-// reserved returns the amount that a job owes the site in any case.
+// reserved returns the amount that the job owes the site, if it was decided in advance, and otherwise 0.
 func (j *Job) reserved() messages.Credits {
 	if j.Fixed == nil {
 		return 0

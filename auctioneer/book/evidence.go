@@ -19,8 +19,8 @@ import (
 const (
 	// QuickEnd is the longest run time of a task that counts as failed at once.
 	QuickEnd = messages.Duration(5e9)
-	// leastBetween and mostBetween bound the time between two probes of a node outside quarantine. Each probe that ends
-	// well doubles the time, until a task ends well.
+	// leastBetween and mostBetween limit the time between two probes of a node that is not in quarantine. Each
+	// successful probe doubles this time. When a task ends well, the time is the least again.
 	leastBetween = messages.Duration(1e9)
 	mostBetween  = messages.Duration(60e9)
 	ProbeWithin  = messages.Duration(30e9)
@@ -50,8 +50,8 @@ type Health struct {
 	Probed   messages.Time
 	Cleared  messages.Time // when a probe last ended well
 	Passed   int           // probes that ended well since a task last ended well
-	// Quarantined is the time since which the node takes no work, or 0. Reason says why the node is in quarantine, or
-	// why it is not in spite of the evidence.
+	// Quarantined is the time since which the node is in quarantine and takes no work, or 0. Reason says why the node
+	// is in quarantine, or why it is not although tasks failed there.
 	Quarantined messages.Time
 	Reason      string
 	Retry       messages.Time // time of the next probe of a node in quarantine

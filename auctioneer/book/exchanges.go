@@ -120,9 +120,9 @@ func (x *exchanges) worked(j *Job, r messages.TaskRef, f *agent.Finished, h Node
 }
 
 // passOn gives the slot of an ended attempt to the next attempt in this slot, which was claimed ahead. It returns the
-// time until which the first attempt had the slot. Only the agent knows this time. It is not before the first attempt's
-// start, and not before the agent's last exchange. It counts only for a claim that runs. Together the two attempts pay
-// for the whole time of the slot.
+// time until which the ended attempt had the slot. Only the agent knows this time. passOn bounds it: it is not before
+// the start of the ended attempt, and not before the agent's last exchange. If the ended attempt's claim did not run,
+// passOn returns the present time. Together the two attempts pay for the whole time of the slot.
 func (x *exchanges) passOn(n *Node, f *agent.Finished, sent messages.Time) (until messages.Time) {
 	until = x.clock.now
 	if f.Next == nil {
@@ -497,8 +497,8 @@ func (x *exchanges) giveBack(r messages.TaskRef, h NodeClaim, why job.EndReason)
 	x.conclude(j, int(r.Stage))
 }
 
-// putBack undoes a claim that was made ahead and has no slot yet. This is not a failed attempt. Its attempt number is
-// not used again.
+// putBack undoes a claim that was made ahead and has no slot yet. The claim does not count as a failed attempt. Its
+// attempt number is not used again.
 func (x *exchanges) putBack(n *Node, r messages.TaskRef, h NodeClaim) {
 	x.claims.uncount(r, h)
 	n.drop(r)

@@ -18,7 +18,7 @@ import (
 // at the tariffs of the start. If the node gives up, the job pays nothing.
 
 const (
-	// GatherFor is how long a task gathers at most.
+	// GatherFor is the longest time for which a node gathers slots for one task.
 	GatherFor = messages.Duration(time.Hour)
 	// firstRest is how long a node rests after the first failed gathering. The rest doubles at most mostDoublings
 	// times. With the longest rest, a node gathers for less than a sixth of the time.
@@ -26,7 +26,8 @@ const (
 	mostDoublings = 5
 )
 
-// holdOn adds the time until now in which gatherings kept slots idle. Call it before more slots become free.
+// holdOn adds to each gathering of the node the slot time that it has kept idle since the last call. The caller must
+// call it before more slots become free.
 func (n *Node) holdOn(now messages.Time) {
 	for i := range n.Gatherings {
 		g := &n.Gatherings[i]
@@ -124,7 +125,7 @@ func (x *exchanges) mayGather(on *Node, node uint32, j *Job, stage int) bool {
 	return true
 }
 
-// recount records which allocations gather slots, after the book was restored.
+// recount is called after the book was restored. It records which allocations of the job gather slots.
 func (x *exchanges) recount(j *Job) {
 	for i := range j.Stages {
 		if of := &j.Spec.Stages[i]; of.Allocation && j.Active() && j.assembles(i) {
@@ -147,7 +148,8 @@ func (x *exchanges) gatherSlots(n *Node, node uint32, j *Job, stage int) {
 	x.watch.touchNode(node)
 }
 
-// holds returns how many slots of a class a heterogeneous job has on a node while its other tasks wait for slots.
+// holds returns how many slots of a class on a node are kept for a heterogeneous job. The job's tasks there have their
+// slots, and wait until its other tasks have slots too.
 func (j *Job) holds(class messages.Name, node uint32) (slots int) {
 	for i := 0; j.Spec.Together && i < len(j.Stages); i++ {
 		for k := range j.Stages[i].Tasks {
@@ -194,7 +196,8 @@ func (x *exchanges) gathered(n *Node, node uint32, grants []agent.Grant) []agent
 	return grants
 }
 
-// release removes a gathering from the counts of its stage, and returns the job, or nil if the job has ended.
+// release removes a gathering, a task for which a node gathers slots, from the counts of the task's stage. It returns
+// the task's job, or nil if the job has ended.
 func (x *exchanges) release(g Gathering) *Job {
 	j := x.jobs.own(g.Job)
 	if j == nil {

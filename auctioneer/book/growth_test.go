@@ -29,8 +29,8 @@ func growth(t *testing.T, n int, of measured) (times float64) {
 	return times
 }
 
-// The constant most is the accepted growth for ten times as many elements. A scan takes ten times longer. Data that no
-// longer fit in the processor's cache took 3.6 times longer.
+// Each measurement is repeated with ten times as many elements. It may then take at most 5 times longer. A scan of all
+// elements would take 10 times longer. Data that no longer fit in the processor's cache took 3.6 times longer.
 const most = 5
 
 // In earlier versions, these commands scanned a list.

@@ -155,12 +155,12 @@ func quick(f *agent.Finished) bool {
 	return false
 }
 
-// suspect records that a task failed at once on a node, and reports whether the attempt is spared. A spared attempt
-// does not count against the task's limit of attempts, and the job does not pay for it. A task has at most mostSpared
-// of them.
+// suspect records that a task failed on a node as soon as it started, and reports whether the attempt is spared. A
+// spared attempt does not count against the task's limit of attempts, and the job does not pay for it. A task can have
+// at most mostSpared spared attempts.
 //
-// An attempt is spared if another node can run the task, and either the program never started or the node takes no new
-// work because of its health.
+// An attempt is spared under two conditions. First, another node can run the task. Second, the program never started,
+// or the node takes no new work because of its health.
 func (s *health) suspect(j *Job, r messages.TaskRef, i uint32, f *agent.Finished, had messages.Duration) (spared bool) {
 	if !quick(f) || !j.Active() {
 		return false

@@ -252,8 +252,8 @@ func TestBadJobQuarantinesNobody(t *testing.T) {
 	}
 }
 
-// Neither a user whose tasks fail only on one node, nor many such users while tasks of others end well there, may put
-// the node into quarantine.
+// Two cases must not put a node into quarantine. In the first, the tasks of one user fail only on this node. In the
+// second, many such users do this, while tasks of other users end well on the node.
 func TestUserCannotQuarantineANode(t *testing.T) {
 	w := newWard(t, 2)
 	w.bad = func(account messages.Name, node string) bool { return account == "mallory" && node == "n1" }
@@ -451,7 +451,7 @@ func TestHealthIsKeptInAnImage(t *testing.T) {
 	}
 }
 
-// doubts returns the number of tasks that failed at once, as the jobs remember them.
+// doubts returns for how many tasks the jobs have noted that the task failed at once on a node.
 func doubts(b *Book) (n int) {
 	for j := range b.Jobs {
 		n += len(j.Doubts)

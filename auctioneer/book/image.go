@@ -94,7 +94,7 @@ type taskImage struct {
 	Again []uint32
 }
 
-// doubtImage is one Doubt of the last job.
+// doubtImage is a doubt about one task of the job that comes before it in the image.
 type doubtImage struct {
 	Task  messages.TaskRef
 	Doubt Doubt

@@ -70,7 +70,7 @@ func (x *index) remove(account messages.Name, key string, id messages.JobID) {
 
 func (x *index) drop(account messages.Name, key string) { delete(x.keys, owned(account, key)) }
 
-// recall enters the key of a job without adding the job to the lists.
+// recall enters only the key of a job. The job itself is not added to the lists.
 func (x *index) recall(account messages.Name, key string, id messages.JobID) {
 	x.keys[owned(account, key)] = id
 }

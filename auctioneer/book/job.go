@@ -37,7 +37,7 @@ type Job struct {
 	Refused string // why the bank refused the charge
 	Shares  []Share
 
-	// The following fields are for markets that order and charge by decisions.
+	// The following fields are for markets that decide in which order jobs start and what they pay.
 
 	Contract *job.Contract    // the contract that it accepted; nil means none
 	Blocked  int              // number of jobs that it waits for; a begin time in the future counts as one more
@@ -71,7 +71,7 @@ type Job struct {
 	Omitted int
 	// Cause is a sentence that says what ended the job, or "".
 	Cause string
-	// Promised are payments to the job that the site keeps until the market has considered the job.
+	// Promised are payments to the job. The site keeps them until the market has considered the job.
 	Promised []Leg
 	Warned   messages.Credits `json:",omitempty"` // the budget for which the last Warn was carried out
 
@@ -84,7 +84,8 @@ type Deposit struct {
 	Kept   bool // kept by the site: the owner cancelled too soon
 }
 
-// Order says that a job may start tasks of a class, on up to a number of slots at the same time.
+// Order lets a job start tasks of a class, as long as the job's tasks use at most the given number of slots at the same
+// time.
 type Order struct {
 	Class messages.Name
 	Slots int
@@ -144,7 +145,8 @@ func (j *Job) gang(stage int) (first, end int) {
 	return stage, stage + 1
 }
 
-// Finishing reports whether the command of an allocation has ended well, so that its other tasks end.
+// Finishing reports whether an allocation is about to end because its command ended without an error. Its other tasks
+// are then ended too.
 func (j *Job) Finishing(stage int) bool {
 	first, _ := j.gang(stage)
 	return j.Spec.Stages[stage].Allocation && j.Active() && len(j.Stages[first].Tasks) > 0 && j.Stages[first].Tasks[0].Phase == Done
@@ -250,7 +252,8 @@ func (j *Job) HoldID() string {
 	return j.Hold
 }
 
-// RestID returns the name of the hold that keeps the rest of a paying job's credits after a round.
+// RestID returns the name of the hold that a paying job has after a round. This hold keeps the credits that the job did
+// not pay in the round.
 func (j *Job) RestID(round uint64) string { return fmt.Sprintf("%s/rest/%d", j.Hold, round) }
 
 // Cost returns what a job has paid, minus what it received from other jobs and the site.
@@ -270,7 +273,7 @@ func (j *Job) SlotsOf(class messages.Name) int {
 	return n
 }
 
-// Doubt records on which nodes a task failed at once.
+// Doubt records the nodes on which a task failed as soon as it started.
 type Doubt struct {
 	Nodes  []uint32 // nodes on which it failed, ascending, without repeats
 	Spared int      // attempts that were not counted
@@ -285,8 +288,8 @@ type Visit struct {
 	Until         messages.Time // when it can no longer be charged
 }
 
-// Parked says that no tasks of a job may be claimed, and which account asked for that. Users call this "on hold"; in
-// the book, a hold is a sum of credits.
+// Parked says that no tasks of a job may be claimed, and which account asked for that. Users say that such a job is "on
+// hold". The book does not use this word here, because in the book a hold is a sum of credits.
 type Parked struct {
 	By       messages.Name
 	Operator bool // an operator who is not the owner put it on hold: only an operator releases it

@@ -17,9 +17,10 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// crowd is a book with n of everything that can be numerous: n accounts with six jobs each, nodes, removed nodes,
-// tokens, quotes, notices and effects. The six jobs wait, wait for a time, wait for another job, run, have ended, and
-// are at another site. One more job has n tasks that were given back, n that run and n that were cancelled.
+// crowd is a book that has many of everything: n accounts, n nodes, n removed nodes, n tokens, n quotes, n notices and
+// n effects. Each account has six jobs in different states: one waits for slots, one waits for a time, one waits for
+// another job, one runs, one has ended, and one is at another site. There is one more job with n tasks that were given
+// back, n tasks that run, and n tasks that were cancelled.
 type crowd struct {
 	*Book
 	t       *testing.T
@@ -139,8 +140,8 @@ func crowded(t *testing.T, n int) *crowd {
 	return w
 }
 
-// kinds returns, for each kind of command, the i-th command. It prepares what the command needs before the command is
-// timed.
+// kinds has a function for each kind of command. The function returns the i-th command of this kind. It also prepares
+// the state that the command needs, so that the preparation is not timed.
 var kinds = map[string]func(w *crowd, i int) *Command{
 	"submit": func(w *crowd, i int) *Command { return w.submission(nil) },
 	"submit, to begin": func(w *crowd, i int) *Command {
@@ -348,7 +349,8 @@ func TestEachKindOfCommandCostsNoMoreAmongMore(t *testing.T) {
 	}
 }
 
-// cost returns the median time of several commands of a kind. A pause of the machine does not change a median.
+// cost measures several commands of one kind, and returns their median time. Unlike a mean, the median does not change
+// if the machine pauses once.
 func (w *crowd) cost(kind string, at int, tried map[string]bool) float64 {
 	const each = 15
 	var all [each]float64

@@ -92,7 +92,8 @@ func (l *licenses) permits(j *Job, stage int) int {
 // claimable returns how many tasks of a stage could be claimed now, with the free licences and bounds.
 func (l *licenses) claimable(j *Job, stage int) int { return l.bounded(j, stage, j.Claimable(stage)) }
 
-// startable also counts the tasks for which nodes gather slots, because they may start at once on another node.
+// startable returns how many tasks of a stage may start now. Unlike claimable, it also counts the tasks for which nodes
+// gather slots, because such a task may start at once on another node.
 func (l *licenses) startable(j *Job, stage int) int {
 	return l.bounded(j, stage, j.claimable(stage, 0))
 }

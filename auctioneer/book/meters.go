@@ -53,7 +53,7 @@ func (m *meters) enlist(j *Job) {
 	jobs[j.ID] = true
 }
 
-// read adds to sum the slot time from sum.Since until now.
+// read adds to the meter the slot time from the meter's Since until now.
 func (m *meters) read(j *Job, stage int, now messages.Time, sum *Meter) {
 	going := j.going(stage)
 	if j.metered != 0 {
@@ -83,8 +83,8 @@ func (m *meters) known(market messages.Name) messages.Time {
 	return 0
 }
 
-// forgive subtracts the slot time of an attempt that the site ended, and a proportional part of the cost. The meter
-// must be up to date.
+// forgive subtracts the slot time of an attempt that the site ended from the stage's meter. From the cost, it subtracts
+// the same proportion. The meter must be up to date.
 func (m *meters) forgive(j *Job, stage int, had messages.Duration) {
 	if j.Active() {
 		j.Stages[stage].Meter.forgive(had)
@@ -130,11 +130,12 @@ func (m *meters) catchUpAll(market messages.Name) {
 	delete(m.unread, market)
 }
 
-// used returns the cost of a job's slots until now, and their total time. The cost is rounded half to even to the
-// microcredit. It is never more than the bid for the slot time, unless the market scales prices by length.
+// used returns the cost of a job's slots until now, and the total time of these slots. The cost is rounded half to
+// even, to a microcredit. It is never more than the job's bid multiplied by the slot time, unless the market scales
+// prices by length.
 //
-// This bound is needed because an attempt that the site ended is subtracted at the stage's mean cost. The rest can then
-// cost more than the bid; see TestNoJobPaysMoreThanItBid.
+// Without this bound the cost could be larger. When the site ends an attempt, the attempt's time is subtracted at the
+// stage's mean cost, which may be lower than the attempt's own cost. See TestNoJobPaysMoreThanItBid.
 func (m *meters) used(j *Job, now messages.Time) (cost messages.Credits, slotTime messages.Duration) {
 	var sum Meter
 	for i := range j.Stages {

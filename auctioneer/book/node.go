@@ -42,7 +42,7 @@ type Node struct {
 	// Removed means that an operator removed the node. It keeps its position, because tasks refer to it. A registration
 	// brings it back.
 	Removed bool
-	// Ahead is the number of claims without a slot, by position in Slots: see [Ahead].
+	// Ahead is how many claims were made ahead and have no slot yet, by position in Slots: see the constant [Ahead].
 	Ahead []int
 	// Resources are the resources of the whole node, or nil if unknown. Stages use the Labels to choose nodes.
 	Resources *job.Resources
@@ -109,7 +109,8 @@ func (n *Node) Idle(class messages.Name) int {
 	return n.freeSlotsBeside(class, n.Gatherings)
 }
 
-// ahead returns how many more tasks of a class may wait on the node. Its agent wants at most `wanted`.
+// ahead returns how many more tasks of a class may wait on the node without a slot. The node's agent asks for at most
+// `wanted`.
 func (n *Node) ahead(class messages.Name, wanted int) int {
 	i := n.class(class)
 	if wanted <= 0 || n.barred() || !n.Up || i < 0 || n.Drain != 0 || n.Gathers(class) {
@@ -213,8 +214,8 @@ func (n *Node) forgetStops(finished []agent.Finished) {
 	n.Stop = slices.DeleteFunc(n.Stop, func(a messages.Attempt) bool { return over[a] })
 }
 
-// leave adds the session to the replaced sessions. So of two agents with the same name, the one that registers last
-// stops the other one.
+// leave adds the node's present session to its replaced sessions, if the next session is another one. So if two agents
+// have the same name, the one that registers last stops the other one.
 func (n *Node) leave(next uint64) {
 	if n.Session == 0 || n.Session == next {
 		return
@@ -267,7 +268,8 @@ func (n *Node) drop(r messages.TaskRef) {
 	n.list(r, was, NodeClaim{})
 }
 
-// halts reports whether a claim must not run now. Its agent may already run it.
+// halts reports whether the task of a claim must not run now, because it waits for its gang or is suspended. An agent
+// may not yet know this, and still run the task.
 func (h *NodeClaim) halts() bool { return h.Halt == Gathers || h.Halt == Suspended }
 
 // list updates the list of halted attempts. A gang is halted and released in order. So attempts are added at the end of
@@ -431,8 +433,8 @@ func (n *Node) lift(now messages.Time) {
 	h.Probed, h.Passed = 0, 0
 }
 
-// resetHealth allows a probe of the node at once. The node may have been repaired before its agent registered again.
-// The result of a running probe is ignored.
+// resetHealth makes the next probe of the node due at once, because the node may have been repaired before its agent
+// registered again. If a probe is running, its result will be ignored.
 func (n *Node) resetHealth(now messages.Time) {
 	h := &n.Health
 	h.Probe, h.Probed = Probe{}, 0

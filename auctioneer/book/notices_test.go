@@ -61,8 +61,8 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-// A job is warned twice for each of its budgets. It must get one notice for each, and keep room for the notices of its
-// end.
+// A job is warned twice for each of several budgets. It must get one notice for each budget. Enough room must remain
+// for the notices of its end.
 func TestABudgetIsToldOnce(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("a", mapStage(1))

@@ -242,8 +242,9 @@ func TestNoNodeIsOversold(t *testing.T) {
 	}
 }
 
-// Tasks may never have more licences than the site has. If the operator lowers the number, tasks keep their licences;
-// then no step may raise the number in use.
+// Tasks may never have more licences than the site has, with one exception. If the operator lowers the site's number,
+// running tasks keep their licences. While more licences are in use than the site has, no step may raise the number in
+// use.
 func TestLicencesAreNeverOversold(t *testing.T) {
 	first, end := seeds(t, 10)
 	all, waited, over := 0, 0, 0

@@ -146,7 +146,8 @@ func TestOneOfSeveralJobsIsEnough(t *testing.T) {
 	}
 }
 
-// The time must count from the start of the other job, even if that was before the submission of the waiting job.
+// The delay must count from the start of the other job. This must be so even if the other job started before the
+// waiting job was submitted.
 func TestAJobStartsSomeTimeAfterAStart(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 1, 9)

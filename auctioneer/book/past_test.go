@@ -10,13 +10,13 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// whole makes books keep the records of at most n ended jobs of each kind, for one test.
+// In one test, whole sets the number of ended jobs of each kind whose full records books keep. The number is n.
 func whole(t *testing.T, n int) {
 	retainWhole = n
 	t.Cleanup(func() { retainWhole = RetainWhole })
 }
 
-// ended enters a job, ends it, and confirms its effects as the bank and the estimator would.
+// ended enters a job and ends it. Then it confirms the job's effects, in place of the bank and the estimator.
 func (s *site) ended(key string) messages.JobID {
 	s.t.Helper()
 	id := s.submit(key, mapStage(2))

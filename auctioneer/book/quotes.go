@@ -95,8 +95,8 @@ func (s *quotes) find(id uint64, now messages.Time) *Quote {
 	return nil
 }
 
-// accepted returns the quote whose contract a submission accepts, or nil if it names none. It returns an error if
-// another job has accepted a contract of this quote.
+// accepted returns the quote whose contract a submission accepts. It returns nil if the submission accepts no contract,
+// and an error if another job has accepted a contract of the same quote.
 func (s *quotes) accepted(account messages.Name, id uint64, now messages.Time) (*Quote, error) {
 	if id == 0 {
 		return nil, nil

@@ -225,8 +225,8 @@ func (b *Book) Tokens() []messages.TokenState { return slices.Clone(b.tokens.iss
 // Tariffs returns the present tariffs of a market. The caller must not change them.
 func (b *Book) Tariffs(market messages.Name) []Tariff { return b.meters.tariffs[market] }
 
-// Used returns the cost of a job's slots until now, and their total time. The cost uses the tariffs of each time, and
-// is rounded half to even to the microcredit.
+// Used returns the cost of a job's slots until now, and the total time of these slots. For each moment, the cost uses
+// the tariff of that moment. The cost is rounded half to even to the microcredit.
 func (b *Book) Used(j *Job, now messages.Time) (cost messages.Credits, slotTime messages.Duration) {
 	return b.meters.used(j, now)
 }

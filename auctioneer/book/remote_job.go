@@ -35,9 +35,9 @@ type RemoteJob struct {
 // RemotePhase is the phase of a job that goes to another site.
 type RemotePhase uint8
 
-// Each phase ends with an answer. Authorising ends with an answer of the bank, and Sending with an answer of the other
-// site. There ends with a report that the job has ended. Releasing ends when the bank has freed the authorisation of a
-// job that will not run.
+// Each phase ends with an answer. The phase Authorising ends with an answer of the bank, and the phase Sending with an
+// answer of the other site. The phase There ends with a report that the job has ended. The phase Releasing ends when
+// the bank has freed the authorisation of a job that will not run.
 const (
 	Authorising RemotePhase = iota
 	Sending

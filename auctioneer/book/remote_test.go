@@ -223,7 +223,8 @@ func TestRoamsAreForgotten(t *testing.T) {
 	}
 }
 
-// A site that is gone must not keep jobs for ever: they end with their authorisations.
+// If the site of a peer is gone for ever, its jobs must not stay here for ever: each ends when its authorisation frees
+// the credits.
 func TestUnreachableRemoteJobsEnd(t *testing.T) {
 	b := New()
 	enter := func(key string, steps ...Step) *RemoteJob {
@@ -257,7 +258,8 @@ func TestUnreachableRemoteJobsEnd(t *testing.T) {
 	}
 }
 
-// After a restore, jobs get numbers that no job had before. A repeated command must not skip numbers again.
+// After a restore from a backup, new jobs get numbers above all numbers that jobs may have had before. If the command
+// for this is repeated, it must not skip further numbers.
 func TestARestorationLeavesNumbersOut(t *testing.T) {
 	b := New()
 	enter := func(key string) messages.JobID {

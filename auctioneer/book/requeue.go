@@ -151,7 +151,8 @@ func (c *claims) halt(j *Job, r messages.TaskRef, halt Halt) {
 	c.turn(node, r, h)
 }
 
-// disband makes the tasks of a gang pending again, if the gang has gathered since d.Since.
+// disband makes the tasks of a gang pending again. It does so only if the gang still waits for slots, and has waited
+// since d.Since. Otherwise the command is late, and disband changes nothing.
 func (c *claims) disband(d *Disband) error {
 	j := c.jobs.own(d.Job)
 	if j == nil || int(d.Stage) >= len(j.Stages) {

@@ -23,7 +23,7 @@ type Stage struct {
 	CPU      messages.Duration // processor time of accepted attempts
 	MaxRSS   int64             // largest memory of a process of accepted attempts, in bytes
 
-	// The next counts are parts of Running:
+	// The next three counts are of attempts that Running also counts.
 	Suspended int // have no slot until they are resumed
 	Gathering int // have their slots, and wait for the rest of their gang
 	Leaving   int // must end and be claimed again; not in the two counts above
@@ -38,8 +38,8 @@ type Stage struct {
 	Requeued int
 	Lost     int64 // bytes of output of ended attempts that were not kept
 	Cut      int   // number of attempts with lost output
-	// Complete is how many tasks are complete for prices, and CompleteAt is when the last one was. Delivered is the sum
-	// of their slot times, each until its completion.
+	// Complete is how many tasks are complete in the sense of the prices, and CompleteAt is when the last one was
+	// complete. Delivered is the sum of their slot times, each until the task was complete.
 	Complete   int
 	CompleteAt messages.Time
 	Delivered  messages.Duration
@@ -50,7 +50,7 @@ type Stage struct {
 	// Ahead is how many of the claims in Running wait for a slot. It includes claims that must end.
 	Ahead int
 
-	// Nodes is how many nodes gather slots for a task of the stage, which is not claimed yet.
+	// Nodes is how many nodes gather slots for a task of the stage. None of these tasks is claimed yet.
 	Nodes int
 
 	gone int // number of cancelled tasks in Again: at most half of it
@@ -162,8 +162,8 @@ func (s *Stage) divide(tasks job.Array) (begun []uint32, rest []int64, err error
 	return begun, rest, nil
 }
 
-// with joins the skipped tasks and the tasks at positions. The result may have more ranges than needed. The cost
-// depends on the number of ranges and positions, not of tasks.
+// with returns the set of the skipped tasks and of the tasks at the given positions. The result may have more ranges
+// than needed. The cost grows with the number of ranges and positions, not with the number of tasks.
 func (s *Stage) with(positions []int64) (all job.Array) {
 	slices.Sort(positions)
 	positions = slices.Compact(positions)
@@ -227,8 +227,8 @@ func (s *Stage) cancelled(t *Task, now messages.Time) {
 	s.Cancelled++
 }
 
-// reopen makes a task incomplete for prices again, because the site caused the failure of its attempt. The argument had
-// is the slot time of that attempt.
+// reopen undoes the completion of a task, as far as it counts for prices, because the site caused the failure of the
+// task's attempt. The argument had is the slot time of that attempt.
 func (s *Stage) reopen(t *Task, had messages.Duration) {
 	if t.Ender != NoEnder {
 		t.Ender = NoEnder

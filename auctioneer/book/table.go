@@ -17,8 +17,9 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// A site can have a million waiting jobs, and an image captures all of them while commands wait. So the table keeps a
-// job that has not begun as bytes. An image shares jobs with the table; they are copied before they change.
+// A site can have a million waiting jobs. An image captures all of them while commands change the book. So the table
+// keeps a job that has not begun as bytes. The image and the table share the jobs. Before a shared job changes, it is
+// copied.
 
 const (
 	chunkJobs  = 256
@@ -73,7 +74,8 @@ func (t *table) get(id messages.JobID) *Job {
 	return j
 }
 
-// Spare is memory for jobs that are read one after another. Its zero value is ready to use.
+// Spare is memory for jobs that are read one after another: each job takes the place of the last one. Its zero value is
+// ready to use.
 type Spare struct {
 	job     Job
 	record  []byte
@@ -104,8 +106,8 @@ func (s *slot) live() *Job {
 	return s.job
 }
 
-// own returns a job that the caller may change, or nil. A pointer to the same job from an earlier command may be out of
-// date.
+// own returns a job that the caller may change, or nil if there is no such job. It may first copy the job. So a pointer
+// to this job from an earlier command may point to an old copy.
 func (t *table) own(id messages.JobID) *Job {
 	if t.look(id) == nil {
 		return nil
@@ -123,7 +125,8 @@ func (t *table) own(id messages.JobID) *Job {
 	return s.job
 }
 
-// mine returns the chunk of a job number, as a copy if an image shares the chunk.
+// mine returns the chunk that contains a job number. If an image shares the chunk, mine returns a copy that may be
+// changed.
 func (t *table) mine(id messages.JobID) *chunk {
 	k := id / chunkJobs
 	c, era := t.chunks[k], t.era.Load()
@@ -198,7 +201,8 @@ func (t *table) capture() []*chunk {
 	return out
 }
 
-// plain has the encoding of a job with one task. The encodings of most waiting jobs end with the same bytes.
+// plain has the encoding of a job with one task. The encodings of most waiting jobs end with the same bytes as this
+// one.
 var plain = sync.OnceValue(func() []byte {
 	data, err := wire.Marshal(&Job{Stages: []Stage{{Total: 1}}}, wire.Msgpack)
 	if err != nil {
@@ -215,7 +219,8 @@ const (
 	recordFrom = cutAt + 2
 )
 
-// pack returns a job as bytes, or "" if the job has begun, or cannot be packed.
+// pack returns the bytes of a job that waits and has never begun. For any other job it returns "", and for a job that
+// is too large or too unusual for the packed form.
 func (j *Job) pack() string {
 	if j.State != job.Waiting || j.Started != 0 || j.Visit != nil || j.Order != nil || j.Paired || j.Doubts != nil || slices.ContainsFunc(j.Stages, Stage.begun) {
 		return ""

@@ -19,8 +19,8 @@ type Tariff struct {
 	OwnBid bool
 	Length messages.Duration
 	Capped bool // no job pays more than its own bid
-	// Contention means that Price is the part of a slot-second in which other accounts competed for the slot, in
-	// millionths.
+	// With Contention, Price is not an amount of credits. It is the part of a slot-second in which other accounts
+	// competed for the slot, in millionths.
 	Contention bool
 }
 
@@ -84,7 +84,8 @@ type change struct {
 	uneven int // number of periods that are not in the sums
 }
 
-// follow adds this period to the sums of the change before.
+// follow sets the sums of this change. They are the sums of the previous change plus the tariffs of the period between
+// the two changes.
 func (c *change) follow(before *change) {
 	c.sums, c.uneven = slices.Clone(before.sums), before.uneven
 	if slices.ContainsFunc(c.Tariffs, func(t Tariff) bool { return t.Capped || t.Length > 0 && !t.OwnBid }) {
@@ -124,7 +125,8 @@ type sum struct {
 	own   uint64 // microseconds in which each job pays its own bid
 }
 
-// unread has, for each market, the latest changes of tariffs, because some jobs may not be metered for them yet.
+// unread has the latest changes of tariffs for each market. They are kept because the costs of some jobs do not contain
+// these changes yet.
 type unread map[messages.Name][]change
 
 // Meter adds up the slot time of a stage and its cost.
@@ -136,7 +138,7 @@ type Meter struct {
 	Scaled bool // for some of the time, the price may have been more than the bid
 }
 
-// upTo adds the time from Since to now, at the prices of tariffs.
+// upTo adds the slot time from m.Since to now to the meter, at the prices of the tariffs.
 func (m *Meter) upTo(now messages.Time, going int, tariffs []Tariff, spec *job.JobSpec, stage int) {
 	if micros := now - m.Since; going > 0 && micros > 0 {
 		m.count(uint64(going)*uint64(micros), tariffs, spec, stage)
@@ -188,8 +190,8 @@ func (m *Meter) plus(o *Meter) {
 	m.Scaled = m.Scaled || o.Scaled
 }
 
-// minus subtracts a meter that is part of this one. The result is 0 if the subtracted cost is more: that can be so
-// after an attempt was forgiven.
+// minus subtracts the meter o, which is a part of the meter m. If the cost of o is larger than the cost of m, the cost
+// becomes 0. This can happen after the time of an attempt was forgiven.
 func (m *Meter) minus(o *Meter) {
 	var less uint64
 	m.Micros -= min(o.Micros, m.Micros)

@@ -11,8 +11,8 @@ type visitors struct {
 	guests  map[messages.Name]VisitingCount
 }
 
-// VisitingCount has the number of another site's jobs that have not ended, and of all its remembered jobs. The limits
-// apply to a site as a whole, because a site can invent any number of users.
+// VisitingCount has the number of another site's jobs that have not ended, and the number of that site's jobs that are
+// remembered. The limits apply to a site as a whole, because a site can invent any number of users.
 type VisitingCount struct{ Pending, Remembered int }
 
 // check returns an error if a visiting job is already here, or its site has too many jobs.

@@ -12,11 +12,11 @@ type Changes struct {
 	Licenses bool
 	// Bounds means that the bounds of markets have changed.
 	Bounds bool
-	// Owners are the owners with bounds whose tasks use more or less than before.
+	// Owners are the owners for whom bounds exist, and whose tasks now use more or less than before.
 	Owners []Owner
 }
 
-// watch collects changes for the local observer. It is not part of the state.
+// watch collects changes for an observer in the same process. It is not part of the book's state.
 type watch struct {
 	watched bool
 	changed Changes

@@ -153,8 +153,8 @@ func (s *windows) leave(n *Node) {
 	s.schedule()
 }
 
-// FreeUntil returns when the next window of the node begins, or [ToTheirEnd]. A time in the past means that a window
-// has begun.
+// FreeUntil returns when the next maintenance window of the node begins, or [ToTheirEnd] if the node has none. A time
+// in the past means that a window has begun.
 func (n *Node) FreeUntil(now messages.Time) messages.Time {
 	until := ToTheirEnd
 	for _, w := range n.windows {

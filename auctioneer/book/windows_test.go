@@ -33,7 +33,7 @@ func (s *site) window(from, to messages.Duration, nodes ...messages.Name) market
 	return w
 }
 
-// again restores the book from its image.
+// again writes the book's image, and restores the book from this image.
 func (s *site) again() {
 	s.t.Helper()
 	var image bytes.Buffer

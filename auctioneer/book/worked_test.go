@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// The end of a task is reported late, because its site had no connection. Slot time, cost and run time are as the agent
-// says, from 0 to the time since the claim.
+// The end of a task is reported late, because its site had no connection. Slot time, cost and run time must be those
+// that the agent reports. They cannot be negative, and not longer than the time since the claim.
 func TestAnAttemptHadWhatItsAgentSays(t *testing.T) {
 	const second = 1_000_000
 	for name, c := range map[string]struct {
@@ -63,8 +63,8 @@ func TestAnAttemptHadWhatItsAgentSays(t *testing.T) {
 	}
 }
 
-// The tariffs have changed too often since an attempt ended. The book must subtract the mean cost for the time from the
-// end to its report.
+// Since an attempt ended, the tariffs have changed so often that the book no longer has all of them. For the time from
+// the end of the attempt to its report, the book must subtract the mean cost.
 func TestAnAttemptThatEndedLongAgo(t *testing.T) {
 	const second = 1_000_000
 	w := &timed{site: newSite(t), session: 7}
@@ -90,7 +90,7 @@ func TestAnAttemptThatEndedLongAgo(t *testing.T) {
 	}
 }
 
-// The time in which a gang gathers does not count as run time.
+// While a gang waits until all its tasks have slots, the time must not count as run time.
 func TestAGangRanFromWhenItWasThere(t *testing.T) {
 	const second = 1_000_000
 	w := &timed{site: newSite(t), session: 7}

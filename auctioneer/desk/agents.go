@@ -84,8 +84,9 @@ func MustCommit(b *book.Book, now messages.Time, node messages.Name, x *agent.Ex
 // two steps.
 const DecidingWithin = messages.Duration(500e6)
 
-// AwaitsDecision reports whether an exchange without finished tasks should wait for the next step. It should if a
-// claim's market directs claims, is about to decide, and now allows fewer tasks than the claim asks for.
+// AwaitsDecision reports whether the answer to an exchange without finished tasks should wait for the next step of the
+// desk. This is so if three things hold for a market that directs its claims: the exchange claims from it, a decision
+// of the market is about to come, and until then it allows fewer tasks than the claim asks for.
 func (d *Desk) AwaitsDecision(x *agent.Exchange) (wait bool) {
 	if len(x.Finished) > 0 {
 		return false // the market needs these reports before it decides

@@ -105,8 +105,8 @@ func with(ids, more []messages.JobID) []messages.JobID {
 	return slices.Compact(all)
 }
 
-// opens reports whether a node starts or stops taking tasks, or may have new labels and slots. Then the jobs that name
-// nodes are followed again.
+// opens reports whether a node starts or stops taking tasks, or may have new labels and slots. If it does, the desk
+// checks the jobs that name nodes again.
 func (d *Desk) opens(i uint32, n *book.Node) bool {
 	is := taking{n.Session, n.FreeUntil(d.now.Wall)}
 	if !n.Up || n.Drain != 0 || n.Health.Quarantined != 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Tasks may run on only one node. They must compete for slots only while that node takes tasks. Otherwise other jobs
-// must pay on a site with free slots.
+// The tasks of a job may run on only one node. They must compete for slots only while that node takes tasks. If they
+// competed while it is closed, other jobs would have to pay although slots are free.
 func TestAJobForAClosedNodeBidsForNoSlot(t *testing.T) {
 	s := newSite(t, func(*Config) {})
 	for session, node := range []messages.Name{"n1", "n2"} {

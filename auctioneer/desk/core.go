@@ -60,7 +60,8 @@ func (c *core) propose(command *book.Command, then func(result any, err error)) 
 	c.proposeWithin(0, command, then)
 }
 
-// proposeWithin is propose for a command that may wait for others, at most for the time `patience`.
+// proposeWithin proposes a command, as the method propose does. But the command may wait for others to share a log
+// entry, at most for the time `patience`.
 func (c *core) proposeWithin(patience messages.Duration, command *book.Command, then func(result any, err error)) {
 	c.out.Propose = append(c.out.Propose, Proposal{c.await(then), command, patience})
 }
@@ -131,7 +132,7 @@ func (c *core) ended() {
 	}
 }
 
-// patience returns how long the command after the end of a job may wait for others.
+// patience returns how long the command about an ended job may wait for other commands, to share a log entry with them.
 func (c *core) patience() messages.Duration {
 	if c.stream {
 		return SharedWithin

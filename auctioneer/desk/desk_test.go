@@ -109,7 +109,7 @@ func (s *site) step(in ...Input) {
 	s.Fatal("the desk is never done")
 }
 
-// pass lets time pass, and makes a step whenever the desk wants one.
+// pass moves the clocks forward by d, and makes a step whenever the desk wants one.
 func (s *site) pass(d messages.Duration) {
 	s.Helper()
 	for d > 0 {
@@ -235,8 +235,8 @@ func TestSilentNodesLoseTheirClaims(t *testing.T) {
 	}
 }
 
-// A repeated registration must renew the lease, for a node that is up and for a lost one. The desk may read the book
-// before or after it answers.
+// A node that repeats its registration must get a new lease, if it is up and also if it was lost. This must work even
+// if the desk reads the book before the desk has answered the registration.
 func TestARegistrationThatComesAgainIsHeard(t *testing.T) {
 	s := newSite(t, usual)
 	s.register("n1", 7)
@@ -510,8 +510,8 @@ func TestAClockThatIsSetDelaysNoDuty(t *testing.T) {
 	}
 }
 
-// The clock is set ahead by a day while a job runs with a budget for an hour. The job must continue and pay only for
-// the time that passed. A real day must end it.
+// While a job with a budget for one hour runs, the clock is set ahead by a day. The job must continue, and must pay
+// only for the time that it really ran. When a day has really passed, the job must have ended.
 func TestNobodyPaysForALeapOfTheClock(t *testing.T) {
 	const day = 24 * 3600 * second
 	s := newSite(t, func(c *Config) {
@@ -570,8 +570,8 @@ func TestEndsInAStreamWaitForOthers(t *testing.T) {
 	}
 }
 
-// A lost settlement must be proposed again with the same content, because the market returns the shares of a job only
-// once.
+// If the command that settles a job is lost, the desk must propose it again with the same content. It must keep the
+// content, because the market returns the shares of a job only once.
 func TestSettlementIsProposedUntilItIsInTheBook(t *testing.T) {
 	s := newSite(t, usual)
 	id := s.submit("k", 1)
@@ -888,7 +888,8 @@ func (m *meddled) Read(f func(*book.Book)) {
 	f(m.Book)
 }
 
-// A job ends before a new leader has read its part of the jobs. Only the other jobs must be in the market.
+// A new leader reads the jobs in several parts. One job ends before its part is read. Afterwards the market must have
+// all jobs except this one.
 func TestANewLeaderReadsInParts(t *testing.T) {
 	s := newSite(t, func(*Config) {})
 	last := messages.JobID(0)
@@ -1013,7 +1014,8 @@ func (s *site) submitted(key string) messages.JobID {
 	return id
 }
 
-// Reservations end for jobs that a claim did not reach, and for jobs whose tasks did not fit in the answer.
+// Slots are reserved for jobs that a claim names. The reservation of a job must end if the claim did not reach the job,
+// or if the job's task did not fit in the answer.
 func TestUngranted(t *testing.T) {
 	x := &book.Exchange{Claims: []book.Claim{{Jobs: []messages.JobID{1, 2, 3}}, {Jobs: []messages.JobID{4}}, {Jobs: []messages.JobID{5, 2}}}}
 	grant := func(id messages.JobID) agent.Grant {

@@ -41,7 +41,8 @@ func (e *errands) step() {
 	e.wakeIn(e.look - e.now.Mono)
 }
 
-// run sends the next request about a remote job, and proposes the steps that follow from the answer.
+// run sends the next request about a remote job. When the answer comes, it proposes the command that follows from the
+// answer.
 func (e *errands) run(q federation.Request) {
 	to := messages.Auctioneer
 	if q.Peer == "" {

@@ -8,9 +8,10 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// holds extends the holds of jobs that have not ended, so that the bank does not free them. In each quarter of HoldFor,
-// it extends the holds that are older than a quarter of HoldFor. It begins at once, because the last leader may have
-// been late. It also begins at once if the clock was set ahead. If the bank does not answer, it is asked again soon.
+// holds extends the holds of jobs that have not ended; otherwise the bank would free them. It works in passes, one in
+// each quarter of HoldFor. A pass extends the holds that are older than a quarter of HoldFor. A new leader begins a
+// pass at once, because the last leader may have been late. A pass also begins at once if the clock was set ahead. If
+// the bank does not answer, the request is soon repeated.
 type holds struct {
 	*core
 	next   messages.Duration
@@ -59,7 +60,8 @@ func (h *holds) extendSome() {
 	})
 }
 
-// some returns the extensions for the next holds that are old enough. Job numbers are in the order of submission.
+// some returns extensions for the next holds that are old enough to be extended. It stops at the first job that is too
+// young, because all jobs with larger numbers were submitted later.
 func (h *holds) some() (list []money.Transfer) {
 	h.book.Read(func(b *book.Book) {
 		for h.last = range b.Listed("").Above(h.last) {

@@ -10,7 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// No job waits for the estimator. Until it answers, markets use the numbers of jobs or of the operator.
+// No job waits for the estimator. Until the estimator answers, markets use the numbers that the jobs or the operator
+// gave.
 const (
 	learnEvery  = messages.Duration(60e9)
 	learnAtOnce = 32 // number of jobs of a market in one pass
@@ -20,7 +21,7 @@ const (
 	DrawnTypes = 1000
 )
 
-// lessons asks the estimator for the run times of tasks similar to a job's tasks, and passes the answers to the
+// lessons asks the estimator for run times of tasks that are similar to a job's tasks. It passes the answers to the
 // markets.
 type lessons struct {
 	*core
@@ -79,9 +80,9 @@ func RuntimesOf(account messages.Name, spec *job.JobSpec) market.RuntimeRequest 
 	return r
 }
 
-// Together combines the estimates of a job's stages: the mean over tasks at each quantile. This assumes that a slow job
-// is slow in all stages. The number of runs and the error are those of the worst stage. Together returns nil if an
-// estimate is not known.
+// Together combines the estimates of the stages of a job. For each quantile, the result is the mean over all tasks of
+// the job. This assumes that a job that is slow in one stage is slow in all stages. The number of runs is the smallest
+// of a stage, and the error is the largest of a stage. Together returns nil if an estimate is missing.
 func Together(shapes []job.StageShape, stages []market.RuntimeEstimate) *mechanism.Runtimes {
 	if len(stages) != len(shapes) {
 		return nil

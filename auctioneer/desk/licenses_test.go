@@ -10,7 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// A market counts the tasks of a job only while licences are free, so that other jobs get the slots meanwhile.
+// While the licences are in use, a market must not count the tasks of the job that waits for them. So other jobs get
+// the slots.
 func TestAJobThatWaitsForLicencesBidsForNoSlot(t *testing.T) {
 	s := newSite(t, func(*Config) {})
 	s.must(&book.Command{SetLicenses: &book.SetLicenses{Totals: job.Licenses{{Name: "matlab", Count: 1}}}})
@@ -46,7 +47,8 @@ func TestAJobThatWaitsForLicencesBidsForNoSlot(t *testing.T) {
 	}
 }
 
-// A market counts only as many tasks of a job as the bound allows, also after the bound has changed.
+// If an owner's bound allows no more tasks, the further tasks of the owner's jobs must not count in the market. This
+// must also hold after the bound has changed.
 func TestAJobWhoseOwnerHasAllOfItsBoundBidsForNoSlot(t *testing.T) {
 	s := newSite(t, func(*Config) {})
 	bound := func(slots int) {

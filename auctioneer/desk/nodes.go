@@ -59,7 +59,8 @@ func (n *nodes) registered(node messages.Name, session uint64, at messages.Durat
 	n.hear(node, at)
 }
 
-// changed sends a directive to a node that has changed in the book. A registration counts as a message of the node.
+// changed handles a change of a node in the book, and sends the node a directive if needed. A new registration of the
+// node counts as a message from it.
 func (n *nodes) changed(b *book.Book, i uint32, node *book.Node) {
 	if !node.Up {
 		delete(n.sessions, node.Name)
@@ -137,7 +138,8 @@ func (n *nodes) awaitDrain(node *book.Node) {
 	}
 }
 
-// evict ends the remaining tasks of nodes whose drain is over. A proposal that is not committed is repeated.
+// evict ends the remaining tasks of nodes whose drain is over. If its proposal to end them is not committed, it
+// proposes this again.
 func (n *nodes) evict() {
 	n.drains = 0
 	n.book.Read(func(b *book.Book) {
@@ -187,7 +189,7 @@ func lastWords(b *book.Book, n *book.Node, stop []messages.Attempt) (all []strin
 	return all
 }
 
-// wordsOf returns the last line for a task of a stage that must end for this reason.
+// wordsOf returns the last line of the output of a task that must end. The line tells the user the reason.
 func wordsOf(j *book.Job, stage int, why job.EndReason) string {
 	switch {
 	case j.Outcome == job.Failed && j.Reason == job.EndTimeLimit.String(): // another task of the job reached its limit before

@@ -115,8 +115,8 @@ func work(j *book.Job) []job.StageWork {
 	return out
 }
 
-// runtimes returns the run times of a stage's accepted attempts, ascending. If there are too many, it is an evenly
-// spaced selection.
+// runtimes returns the run times of a stage's accepted attempts in ascending order. If there are too many, it returns
+// an evenly spaced selection of them.
 func runtimes(s *book.Stage) []messages.Duration {
 	var all []messages.Duration
 	for k := range s.Tasks {

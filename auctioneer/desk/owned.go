@@ -2,13 +2,14 @@ package desk
 
 import "github.com/candor-grid/candor/messages"
 
-// shutAtOnce is how many shut jobs of an owner compete after each change of the owner's use. A job is shut if licences
-// or bounds allowed none of its tasks when it was last followed.
+// shutAtOnce is how many shut jobs of an owner compete after each change of the owner's use. A job is shut if, at its
+// last check, licences or bounds allowed none of its tasks.
 const shutAtOnce = 64
 
-// owned has the jobs of one owner that licences or bounds limit. Example: an account runs 8 tasks, its limit, and
-// 10,000 more jobs wait. If all of them competed for each free slot, each end of a task would cost the leader 0.2 s. So
-// only the first shutAtOnce compete, in turns: a job that does not fit goes to the back.
+// owned has those jobs of one owner that compete for licences, or for a limited number of running tasks. Example: an
+// account runs 8 tasks, its limit, and 10,000 more jobs wait. If all of them competed for each free slot, each end of a
+// task would cost the leader 0.2 s. So only the first shutAtOnce compete, in turns: a job that does not fit goes to the
+// back.
 type owned struct {
 	open   map[messages.JobID]bool // jobs whose tasks could be claimed when they were followed last
 	shut   []messages.JobID        // the other jobs, in the order of their turns
@@ -27,7 +28,7 @@ func (o *owned) set(id messages.JobID, open bool) {
 	}
 }
 
-// look calls add for all open jobs, and for the next shut ones. It drops jobs that have ended.
+// look calls add for all open jobs, and for some of the shut jobs, in turn. It drops jobs that have ended.
 func (o *owned) look(limited map[messages.JobID]int, add func(messages.JobID)) {
 	for id := range o.open {
 		if _, is := limited[id]; is {

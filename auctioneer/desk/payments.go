@@ -32,8 +32,9 @@ type payments struct {
 	retry   messages.Duration // time of the next try; 0 if nothing waits
 }
 
-// batch is a set of effects that are carried out together: one round of payments between jobs, or the charges before
-// the next round. So a charge comes after the rounds that used its hold.
+// batch is a set of effects that are carried out together. A batch has either one round of payments between jobs, or
+// the charges that come before the next round. In this way a charge is made only after the earlier rounds, which pay
+// from the same hold.
 type batch struct {
 	ids       []uint64 // effects of the transfers
 	transfers []money.Transfer
@@ -122,7 +123,7 @@ func (p *payments) nextBatch(b *book.Book) *batch {
 	return w
 }
 
-// until returns the end of a hold that is made now, or 0 if it never ends.
+// until returns the time at which a hold that is made now expires. It returns 0 if holds never expire.
 func (c *core) until() messages.Time {
 	if c.HoldFor == 0 {
 		return 0
@@ -176,8 +177,8 @@ func (p *payments) begin(w *batch) {
 	})
 }
 
-// charged stores the answers to the transfers of a batch. Linked transfers have one outcome. It is the last refusal,
-// because that usually belongs to the transfer that the bank could not do.
+// charged stores the answers to the transfers of a batch. Linked transfers are carried out together or not at all. If
+// any was refused, each of them gets the last refusal: this usually belongs to the transfer that the bank could not do.
 func (p *payments) charged(w *batch, results []money.TransferResult) {
 	for i, effect := range w.ids {
 		r, c := results[i], book.Confirmation{Effect: effect}
@@ -233,7 +234,7 @@ func (c *core) confirm(done *book.Confirm, patience messages.Duration, failed er
 	c.proposeWithin(patience, &book.Command{Confirm: done}, func(_ any, err error) { then(cmp.Or(failed, err)) })
 }
 
-// end ends a batch, and plans the next try if a part must wait.
+// end ends the present batch. If a part of the batch was not done, end sets the time of the next try.
 func (p *payments) end(err error) {
 	p.current = nil
 	switch {
@@ -264,8 +265,8 @@ func (c *core) transfer(list []money.Transfer, then func([]money.TransferResult,
 	})
 }
 
-// transferEach is transfer, but if the bank refuses the request as a whole, each transfer is sent alone. Linked
-// transfers stay together.
+// transferEach does what transfer does, with one difference: if the bank refuses the whole request, transferEach sends
+// each transfer alone. Linked transfers are never sent alone.
 func (c *core) transferEach(list []money.Transfer, linked bool, then func([]money.TransferResult, error)) {
 	c.transfer(list, func(results []money.TransferResult, err error) {
 		switch {

@@ -26,7 +26,8 @@ type unsettled struct {
 	at     messages.Duration
 }
 
-// withAgain adds the jobs whose settlement must begin again to an ascending list.
+// withAgain returns a list of jobs with those jobs added whose settlement must begin again. The list is in ascending
+// order, before and after.
 func (s *settlements) withAgain(jobs []messages.JobID) []messages.JobID {
 	if len(s.again) == 0 {
 		return jobs
@@ -52,7 +53,8 @@ func (s *settlements) begin(b *book.Book, j *book.Job, m *traded) bool {
 	return true
 }
 
-// step settles the ended jobs whose price is known, and repeats proposals that were not committed.
+// step proposes the settlement of each ended job whose price is known. It proposes again the settlements that were not
+// committed.
 func (s *settlements) step() {
 	for _, settle := range s.dues.Due(s.now.Wall) {
 		s.commit(unsettled{settle: settle})

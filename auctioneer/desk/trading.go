@@ -97,7 +97,7 @@ func (t *trading) step() {
 	t.disband()
 }
 
-// decide lets a market decide, and proposes the durable part of the decision.
+// decide asks a market for a decision. It proposes the part of the decision that must be in the log.
 func (t *trading) decide(m *traded) {
 	decision := m.Decide(t.now.Wall, t.book.Read)
 	t.tell(Decided{m.Config.Name})

@@ -19,7 +19,8 @@ type warnings struct {
 	asked map[messages.JobID]bool // jobs for which a warning is being committed
 }
 
-// A budget is checked again after half of the time until its warning, because prices can rise.
+// The time until a job's warning is estimated from the present price. Prices can rise, so the budget is checked again
+// after half of this time.
 const (
 	soonestLook = messages.Duration(time.Second)
 	latestLook  = messages.Duration(30 * time.Second)

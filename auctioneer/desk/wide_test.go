@@ -38,7 +38,7 @@ func newNarrowAndWide(t *testing.T, width int, limit time.Duration) *narrowAndWi
 	return s
 }
 
-// submit submits a job of single tasks with a time limit, or without one for 0.
+// submit submits a job of single tasks. The tasks have a time limit, unless the limit is 0.
 func (s *narrowAndWide) submit(limit time.Duration) messages.JobID {
 	s.Helper()
 	spec := job.JobSpec{Market: "main", Budget: 10, Utility: &job.Utility{Weights: job.Weights{{Class: "cpu", Weight: 1}}},
@@ -106,9 +106,9 @@ func TestANodeGathersOnlyIfItHasRoomSoon(t *testing.T) {
 	}
 }
 
-// Tasks that have run for 20 minutes have three slots of a node, and the fourth is gathered for a wide task. The node
-// expects its slots 20 minutes later. Until then, short tasks may use the fourth slot, and the wide job does not pay
-// for it.
+// Tasks use three of a node's four slots, and have run for 20 minutes. The node keeps its fourth slot for a wide task:
+// it gathers slots. It expects the other three slots to be free in 20 minutes. Until then, short tasks may use the
+// fourth slot, and the wide job does not pay for it.
 func TestShortTasksUseGatheredSlots(t *testing.T) {
 	const minute = time.Minute
 	for _, c := range []struct {

@@ -62,12 +62,12 @@ func (a *Arrival) Accept() *clearing.AcceptRequest {
 	return &clearing.AcceptRequest{Purpose: a.Visit.Visit.String(), Authorisation: a.authorisation, Firm: true}
 }
 
-// Accepted takes the bank's answer.
+// Accepted records the bank's answer to the request that Accept returned.
 func (a *Arrival) Accepted(err error) { a.refused = err != nil && !messages.Passing(err) }
 
 // Decline returns the charge that gives back the authorisation of a refused job. The bank may have accepted the
-// authorisation in an earlier try. Decline returns false if the bank refused it: a late charge could give back the
-// authorisation of a later try.
+// authorisation in an earlier try. Decline returns false if the bank refused the authorisation: a charge that arrives
+// late could give back the authorisation of a later try.
 func (a *Arrival) Decline(b *book.Book, why error) (*clearing.ChargeRequest, bool) {
 	if messages.Passing(why) || a.refused || b.Visitor(a.Visit.Visit) != nil {
 		return nil, false

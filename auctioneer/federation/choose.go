@@ -12,8 +12,8 @@ import (
 )
 
 // Choose returns the position of the best offer for a job that is submitted now, and a clause that says why. The
-// position is −1 if the job can take none. Choose also sets, in each offer, the worth of completion at its time. Among
-// equally good offers, it chooses the first.
+// position is −1 if the job can take none. In each offer, Choose also sets what it is worth to complete the job at the
+// offered time. Among equally good offers, it chooses the first.
 func Choose(spec *job.JobSpec, now messages.Time, offers []clearing.Offer) (best int, why string) {
 	worth, valued := worthOf(spec)
 	if valued {

@@ -15,10 +15,12 @@
 //
 //	Authorising  the bank sets the budget aside for the peer      → Sending
 //	Sending      the peer takes the job                           → There
-//	There the peer is told to end it, if it was cancelled; the peer reports its state, and at last its end → Over
-//	Over         the bank is told so, and frees what the peer does not charge within a day
-//	Releasing    the peer is told to end it, if it was sent and arrived there after all; the
-//	             bank takes back what it set aside for a job that does not run → Over
+//	There        the peer reports the job's state, and at last its end; if the user
+//	             cancelled the job, the peer is told to end it → Over
+//	Over         the bank is told that the job has ended, and frees what the peer does
+//	             not charge within a day
+//	Releasing    the job is given up before it runs: the peer is told to end it, in case
+//	             it arrived there; the bank takes back what it set aside → Over
 //
 // [Errands] sends the errands of all remote jobs. Each destination gets rounds of limited size, one round at a time, so
 // a silent peer does not delay requests to other peers. After a failure, a destination gets no requests for a time that
@@ -34,10 +36,10 @@
 //
 // # Visiting jobs
 //
-// [Visits] records which visiting jobs changed and when, for the peers that follow them. It lets only one request at a
-// time enter a job. [Arrival] is a visiting job that is not in the book yet. This site accepts its authorisation for
-// this job only. It charges the authorisation once, at the end, so the job must end some time before the authorisation
-// ends.
+// [Visits] records which visiting jobs changed and when, for the peers that follow them. While one request enters a
+// visiting job into the book, other requests for this job are refused. [Arrival] is a visiting job that is not in the
+// book yet. This site accepts its authorisation for this job only. It charges the authorisation once, at the end, so
+// the job must end some time before the authorisation ends.
 //
 // # Offers
 //

@@ -53,8 +53,8 @@ type Errands struct {
 	looking       bool                    // the bank is being asked for these peers
 	look          messages.Duration       // when to ask the bank again
 
-	// signed has authorisations that the bank signed again, because the peer refused the first one. With a nil entry,
-	// the bank must still be asked.
+	// signed has authorisations that the bank signed again, because the peer refused the first one. A nil entry means
+	// that the bank has not been asked yet.
 	signed map[messages.JobID]*clearing.SignedAuthorisation
 }
 
@@ -97,7 +97,8 @@ func (e *Errands) destination(name messages.Name) *destination {
 	return e.destinations[name]
 }
 
-// Changed takes the numbers of jobs of any kind that changed in the book, ascending.
+// Changed says which jobs have changed in the book: their numbers in ascending order. Local, remote and visiting jobs
+// may be among them.
 func (e *Errands) Changed(b *book.Book, ids []messages.JobID) {
 	for _, id := range ids {
 		if r := b.Remote(id); r != nil {
@@ -110,7 +111,8 @@ func (e *Errands) Changed(b *book.Book, ids []messages.JobID) {
 	}
 }
 
-// note updates the index for a remote job, unless the book forgot it (nil).
+// note updates the index after a change of a remote job. The argument r is nil if the book has forgotten the job; then
+// note does nothing.
 func (e *Errands) note(r *book.RemoteJob) {
 	if r == nil {
 		return
@@ -139,8 +141,9 @@ func (e *Errands) note(r *book.RemoteJob) {
 	}
 }
 
-// next returns the errand of [Next], or, if the job needs it, inquire or a second request for the authorisation. It
-// returns false if there is no errand.
+// next returns the next errand for a job, or false if there is none. This is the errand of [Next], with two additions.
+// A job may need its authorisation a second time, and a peer must be asked about a job that is missing from the peer's
+// list.
 func (e *Errands) next(r *book.RemoteJob) (Errand, bool) {
 	if errand, is := Next(r); is {
 		if again, refused := e.signed[r.ID]; errand == Send && refused && again == nil {
@@ -212,8 +215,8 @@ func (e *Errands) ask(errand Errand, q Request) Request {
 	return q
 }
 
-// Wake returns when the next request is due, or false if none will be. The request that asks about ended business does
-// not count.
+// Wake returns when the next request is due, or false if no request will be due. It ignores the request that asks the
+// bank for peers with which business has ended.
 func (e *Errands) Wake() (at messages.Duration, known bool) {
 	sooner := func(t messages.Duration) {
 		if !known || t < at {
@@ -321,7 +324,8 @@ func (e *Errands) signAgain(r *book.RemoteJob, a *asked, reply any, err error) (
 	return false
 }
 
-// done ends a request whose answer was committed, or failed.
+// done ends a request of an errand. The step for the request's answer has been committed, or the request has failed
+// with err.
 func (e *Errands) done(now messages.Duration, b *book.Book, id uint64, err error) {
 	a := e.asked[id]
 	if a == nil {
@@ -371,8 +375,8 @@ func (e *Errands) Open() bool {
 	return len(e.queued)+len(e.underWay)+len(e.visiting) > 0
 }
 
-// Ending returns commands that end jobs. It ends visiting jobs whose authorisations end soon, visiting jobs of sites
-// with which business has ended, and remote jobs about which the peer can no longer be asked.
+// Ending returns commands that end three kinds of job: visiting jobs whose authorisations end soon, visiting jobs of
+// sites that no longer trade with this site, and remote jobs whose site can no longer be asked about them.
 func (e *Errands) Ending(now messages.Time, b *book.Book) (out []*book.Command) {
 	late := map[messages.Name]*book.Decide{}
 	for _, id := range slices.Sorted(maps.Keys(e.visiting)) {

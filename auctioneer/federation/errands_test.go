@@ -121,7 +121,8 @@ var (
 	forbid = messages.Errorf(messages.Invalid, "no")
 )
 
-// A job goes from phase to phase with its errands. The peer's reports must be in the book.
+// The test answers each errand of a remote job, and the job enters the next phase. The book must have what the peer
+// reports about the job.
 func TestAJobGoesAndEnds(t *testing.T) {
 	tr := newTrip(t)
 	id := tr.sends("east")
@@ -384,8 +385,8 @@ func TestAStrangeAnswerDecidesNothing(t *testing.T) {
 	}
 }
 
-// Jobs end at once when business with their peer ends, whether the peer took them or not. A job that was already
-// cancelled must end as cancelled.
+// When business with a peer ends, the jobs at this peer must end at once, whether or not the peer has accepted them. A
+// job that was already cancelled must end as cancelled.
 func TestJobsAtALostPeerEnd(t *testing.T) {
 	tr := newTrip(t)
 	there, sent, cancelled, other := tr.arrived("east"), tr.sends("east"), tr.arrived("east"), tr.arrived("north")

@@ -31,8 +31,8 @@ func (e *Errands) changes(b *book.Book, a *asked, reply any, err error) (steps [
 	return steps, nil
 }
 
-// followed continues after a page of changes was committed. After all jobs, it asks one by one for those that the peer
-// did not return.
+// followed continues after a page of changed jobs was committed. After the last page, it asks for each job that the
+// peer did not return, one by one.
 func (e *Errands) followed(now messages.Duration, b *book.Book, d *destination, page *clearing.PeerJobsReply, err error) {
 	d.follows = false
 	d.news.after(now, err, e.rng)
@@ -86,8 +86,9 @@ const (
 	maxOffers    = 256 // maximum number of offers from one peer
 )
 
-// Screened returns the possible offers of a peer, with the site's name in the names of contracts. It drops an offer if
-// the job would complete in the past (with a margin for different clocks), or after its authorisation could end.
+// Screened returns the offers of a peer that are possible, and puts the site's name before the names of contracts. It
+// drops an offer in two cases: the offered completion time is in the past (by more than the largest difference of
+// clocks), or it is after the last time at which an authorisation can be charged.
 func Screened(site messages.Name, offers []clearing.Offer, now messages.Time) []clearing.Offer {
 	offers = slices.DeleteFunc(offers[:min(len(offers), maxOffers)], func(o clearing.Offer) bool {
 		never := o.Completion != 0 && (o.Completion < now.Add(-clearing.MaxClockSkew) || o.Completion > now.Add(clearing.MaxInterval))

@@ -16,8 +16,9 @@ const (
 	largest     = 1e15
 )
 
-// Tame limits the values in the peer's answer to which reply points, so that terminals, JSON and browsers can show it.
-// Texts become printable and short, numbers finite, and times lie between 1970 and 9999. Bytes do not change.
+// Tame changes the values in a peer's answer, so that terminals, JSON and browsers can show them. Texts become
+// printable and short. Numbers become finite. Times are put between 1970 and 9999. Bytes stay unchanged. The argument
+// reply is a pointer to the answer.
 func Tame(reply any) { tame(reflect.ValueOf(reply)) }
 
 func tame(v reflect.Value) {

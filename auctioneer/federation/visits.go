@@ -97,8 +97,8 @@ func (v *Visits) Polled(home messages.Name) {
 }
 
 // Since prepares the answer to a peer that asks for news of its jobs here. It returns the jobs that changed after the
-// peer's cursor, in the order of their changes, and the new cursor. Without changes, the answer should wait, unless the
-// cursor is from another epoch.
+// peer's cursor, in the order of their changes, and the new cursor. The result ready is false if the answer should wait
+// for a change: there is none yet, and the cursor is from the present epoch.
 func (v *Visits) Since(home messages.Name, r clearing.PeerJobsRequest) (ids []messages.JobID, reply clearing.PeerJobsReply, ready bool) {
 	reply.Epoch, reply.Whole = v.epoch, r.Epoch != v.epoch
 	if reply.Whole {
@@ -121,8 +121,9 @@ func (v *Visits) Since(home messages.Name, r clearing.PeerJobsRequest) (ids []me
 	return ids, reply, len(ids) > 0 || reply.Whole
 }
 
-// LastCall returns when a visiting job must end. The argument came is when the job arrived, and until is when its
-// authorisation ends. The rest is for charging the job: a tenth of that time, at most ten minutes.
+// LastCall returns when a visiting job must end. The job arrived at the time came, and its authorisation ends at the
+// time until. The job must end some time before its authorisation does, because the site must still charge it. This
+// time is a tenth of the time from came to until, at most ten minutes.
 func LastCall(came, until messages.Time) messages.Time {
 	return until.Add(-min(max(0, until.Sub(came))/10, messages.Duration(10*time.Minute)))
 }

@@ -141,7 +141,8 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// Only one request at a time can enter a job, and no peer can use all places for such requests.
+// For each visiting job, only one request at a time may enter the job here. The number of such requests at one time is
+// limited, and one peer may not use all of them.
 func TestTake(t *testing.T) {
 	v := NewVisits(7)
 	for i := range messages.JobID(maxEntering) {

@@ -18,15 +18,15 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// The program must end within 5 s. An error is kept for a moment, for a client that asks again before it has heard of
-// it.
+// The program must end within 5 s. If it fails, its error is kept for a second: a client that has not yet heard of the
+// error may ask again, and then gets the same error.
 const (
 	mostAtOnce = 8
 	mostAsked  = 64
 	kept       = time.Second
 )
 
-// Filter is the site's program.
+// Filter runs the site's filter program, which can change or refuse submissions.
 type Filter struct {
 	program string
 	site    messages.Name
@@ -53,9 +53,9 @@ func New(site messages.Name, program string) *Filter {
 	return &Filter{program: program, site: site, asked: make(chan struct{}, mostAsked), running: make(chan struct{}, mostAtOnce), within: 5 * time.Second, open: map[string]*answer{}}
 }
 
-// Ask asks the program about a job of an account. It returns the job that the site takes, and the changes, such as
-// "market: main → gpu". Clients repeat a submission without an answer. All repetitions have the same id, and get the
-// answer of one program.
+// Ask asks the site's filter program about a job of an account. It returns the job that the site takes, and the
+// changes, such as "market: main → gpu". A client that gets no answer repeats its submission with the same id. The
+// program runs once for all repetitions.
 func (f *Filter) Ask(ctx context.Context, account messages.Name, id string, spec *jobmsg.JobSpec) (*jobmsg.JobSpec, []string, error) {
 	job, err := wire.Marshal(spec, wire.JSON)
 	if err != nil {
@@ -91,7 +91,8 @@ func (f *Filter) Ask(ctx context.Context, account messages.Name, id string, spec
 	return changed, differences(job, after), nil
 }
 
-// shared returns what the program writes about a submission. Repetitions of a submission wait for the same answer.
+// shared returns what the program writes about a submission. If the submission is repeated before the program has
+// answered, the repetition waits for the same answer.
 func (f *Filter) shared(ctx context.Context, account messages.Name, id string, job []byte) ([]byte, error) {
 	id = account + " " + id
 	f.mu.Lock()

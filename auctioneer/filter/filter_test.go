@@ -96,8 +96,9 @@ func TestAHangingProgramEnds(t *testing.T) {
 	}
 }
 
-// A submission is repeated while the program runs, as clients do. All repetitions must get the answer of one program,
-// each with a job of its own. After a failure, a late repetition must get the error at once.
+// Clients repeat a submission while the filter program runs. The program must run only once, and each repetition must
+// get its answer, with a separate copy of the job. If the program fails, a repetition that comes later must get the
+// error at once.
 func TestARepeatedSubmissionIsAskedAboutOnce(t *testing.T) {
 	dir := t.TempDir()
 	f := writes(t, "#!/bin/sh\necho run >> "+dir+"/runs\nwhile [ ! -e "+dir+"/go ]; do sleep 0.01; done\nsed 's/sort/other/'\n", 0o755)

@@ -42,8 +42,8 @@ func (r *Rules) noClass(account messages.Name, spec *job.JobSpec, m *market.Mark
 		func(o *market.Market) bool { return slices.Contains(o.Classes, class) })
 }
 
-// elsewhere adds to an error that another market has what the job needs. If that market does not take the job, the
-// error is PermissionDenied.
+// elsewhere adds to an error that another market has what the job needs. If such a market exists, but none takes the
+// job, the error is PermissionDenied.
 func (r *Rules) elsewhere(account messages.Name, spec *job.JobSpec, err error, has func(*market.Market) bool) error {
 	var shut messages.Name
 	for k := range r.Configs {

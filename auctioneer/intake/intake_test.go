@@ -50,8 +50,8 @@ func entered(t *testing.T, b *book.Book, s *intake.Submission) book.Receipt {
 	return receipt
 }
 
-// While replicas may run the release before, jobs on several nodes are refused in markets where that release does not
-// know them.
+// While some replicas may still run the earlier release, jobs on several nodes are refused in each market in which that
+// release does not support such jobs.
 func TestAllocationsWaitForTheUpgrade(t *testing.T) {
 	for _, c := range []struct {
 		market  messages.Name
@@ -139,7 +139,8 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// If other markets were applied after a submission was prepared, the answer must ask to try again instead of refusing.
+// A submission is refused by the rules of the site's markets. If other markets were applied after the check, the answer
+// must ask to try again instead.
 func TestJudged(t *testing.T) {
 	b, r := book.New(), rules()
 	r.Version = b.MarketsVersion()
@@ -153,7 +154,8 @@ func TestJudged(t *testing.T) {
 	}
 }
 
-// A submission is not accepted on the hold of an earlier try if that hold has expired.
+// A repeated submission uses the hold of the earlier try. If that hold has expired, the submission must not be
+// accepted.
 func TestHoldFindsOutWhetherAnEarlierOneHasLapsed(t *testing.T) {
 	s := prepared(t, "alice", request("k"))
 	list := s.Hold(epoch)
@@ -295,8 +297,9 @@ func TestALimitOnMemoryThatNobodyEnforcesIsSaid(t *testing.T) {
 	}
 }
 
-// The default budget of a market must be multiplied by the number of tasks. A repeated request must count as the same.
-// Without a default, the budget pays for the slots of each task for an hour.
+// If a job names no budget, it must get the market's default budget multiplied by the number of its tasks. If the
+// request is repeated after the default has changed, it must still count as the same request. If the market has no
+// default, the budget must pay for the slots of each task for an hour.
 func TestAJobWithoutABidHasThatOfItsMarket(t *testing.T) {
 	r := rules()
 	r.Configs[0].DefaultBudget = 2 * messages.Credit

@@ -24,8 +24,8 @@ type Rules struct {
 	MostMemory map[messages.Name]int64 // maximum memory of a task in bytes, by class; a class without an entry has no limit
 	Deposit    messages.Credits        // credits that are held in addition to the budget
 	Pending    int                     // maximum number of an account's jobs that have not ended; 0 means no limit
-	// Earlier is true while replicas may run the release of level 1. Where a market directs claims, such a replica
-	// would start the tasks of an allocation one by one.
+	// Earlier is true while some replicas may still run the release of level 1. In a market that directs claims, such a
+	// replica would start the tasks of an allocation one by one instead of together.
 	Earlier bool
 	// Notify returns an error for notifications that the site does not send. If it is nil, the site sends none.
 	Notify func([]job.Notify) error
@@ -34,8 +34,8 @@ type Rules struct {
 	Filter func(*Submission) (said []string, err error)
 }
 
-// Prepare makes all checks of a request that need no state, and fills in defaults. A refused submission still has the
-// account, key and digest for [book.Book.Known], because earlier rules may have accepted it.
+// Prepare makes all checks of a request that need no state, and fills in defaults. If the rules refuse a submission, it
+// still has the account, key and digest for [book.Book.Known]: the book may have the job already, under earlier rules.
 func (r *Rules) Prepare(account messages.Name, q *job.SubmitRequest) (*Submission, error) {
 	digest, err := DigestOf(q)
 	if err != nil {
@@ -121,7 +121,7 @@ func (r *Rules) Complete(account messages.Name, spec *job.JobSpec) error {
 	return r.complete(account, spec, m)
 }
 
-// complete is Complete for a market that takes the job.
+// complete does the work of Complete for one market, which takes the job.
 func (r *Rules) complete(account messages.Name, spec *job.JobSpec, m *market.Market) error {
 	if err := checkLimits(spec, m); err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Limits on one request.
+// These are limits on one request to list jobs.
 const (
 	maxPattern = 128 // bytes in the pattern of a name
 	maxLabels  = job.MaxLabels
@@ -96,7 +96,8 @@ func matches(pattern, name string) bool {
 	return ends(name, last)
 }
 
-// begins returns how many bytes at the beginning of a name match a part without *, or −1 if they do not match.
+// begins compares the beginning of a name with a part of a pattern that has no *. It returns the number of bytes of the
+// name that match, or −1 if the beginning does not match.
 func begins(name, part string) int {
 	rest := name
 	for _, want := range part {

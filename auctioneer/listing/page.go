@@ -81,7 +81,8 @@ func (p *Page) enter(at place) {
 	}
 }
 
-// AddArchived adds a job of the archive, in any order. Such jobs come after all others.
+// AddArchived adds a job of the archive. The jobs of the archive may be added in any order, but only after all other
+// jobs.
 func (p *Page) AddArchived(j *job.JobSummary) {
 	if !p.fits(j) {
 		return
@@ -117,7 +118,8 @@ func (p *Page) Names(id messages.JobID) bool { return p.jobs == nil || p.jobs[id
 // Lists reports whether the answer can have jobs in a state.
 func (p *Page) Lists(s job.State) bool { return p.states == nil || slices.Contains(p.states, s) }
 
-// newestFirst reports whether Add gets the jobs in the order of the answer.
+// newestFirst reports whether the caller calls Add with the newest job first, which is then also the order of the
+// answer.
 func (p *Page) newestFirst() bool { return p.by == "job" && p.reverse }
 
 // cut removes jobs that cannot be in the page. It keeps one more job, which shows that there is a next page. A job that

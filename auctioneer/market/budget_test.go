@@ -12,7 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// The mechanism sees the rest of a budget after payments to other jobs, even if nothing is left.
+// The mechanism must see what is left of a budget after the payments to other jobs. If nothing is left, the mechanism
+// must see 0.
 func TestAUsedUpBudgetIsNothing(t *testing.T) {
 	m := New(mechanism.Manner{}, market.Market{Name: "main", Classes: []messages.Name{"cpu"}}, nil)
 	j := &book.Job{ID: 1, Held: 100, Spec: &job.JobSpec{Market: "main", Budget: 100, Stages: []job.Stage{{Name: "s", Class: "cpu"}}}, Stages: make([]book.Stage, 1)}

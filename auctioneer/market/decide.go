@@ -48,8 +48,8 @@ func (m *Market) retariff(read func(func(*book.Book))) (d *book.Decide) {
 	return d
 }
 
-// asOf returns the time for which a market decides: now, or the time wake at which it asked to be woken, if that has
-// just passed.
+// asOf returns the time for which a market decides. This is the time wake at which the market asked to be woken, if
+// wake is at most 100 ms ago. Otherwise it is the time now.
 func asOf(now, wake messages.Time) messages.Time {
 	const lateness = messages.Duration(100 * time.Millisecond)
 	if wake != 0 && wake <= now && now.Sub(wake) <= lateness {
@@ -78,7 +78,7 @@ func (m *Market) settleOn(b *book.Book, now messages.Time) *book.Decide {
 	return p.decide()
 }
 
-// decide returns the command of a plan, or nil if there is nothing to commit.
+// decide returns the command that carries out the plan. It returns nil if there is nothing to commit.
 func (p *plan) decide() *book.Decide {
 	m := p.market
 	d := &book.Decide{Market: m.Config.Name, Suspend: copied(p.suspend), Resume: copied(p.resume), Requeue: copied(p.requeue)}

@@ -20,8 +20,8 @@ type directives struct {
 	roster  *roster
 }
 
-// permit computes how many tasks of the jobs may be claimed. It returns the next time when one of these numbers changes
-// by itself, or the argument wake if that is earlier.
+// permit computes for each job how many of its tasks may be claimed now. Some of these numbers change as time passes.
+// permit returns the next time of such a change, or wake if wake is earlier.
 func (s *directives) permit(now, wake messages.Time, jobs []*entry) messages.Time {
 	s.named = s.named[:0]
 	for _, d := range s.orders.Directives {
@@ -58,7 +58,7 @@ func (s *directives) permit(now, wake messages.Time, jobs []*entry) messages.Tim
 	return wake
 }
 
-// direct changes the numbers of allowed claims according to the directives.
+// direct applies the directives of the last allocation: it changes how many tasks of each job may be claimed.
 func (s *directives) direct(now messages.Time) {
 	for i, d := range s.orders.Directives {
 		e := s.named[i]

@@ -51,8 +51,8 @@ func (s Seen) Prices() []market.ClassPrice {
 	return out
 }
 
-// sealed reports whether the price or the demand of a class would reveal the bid of one other account. The waiting jobs
-// determine the price. If each job pays its own bid, the running jobs do.
+// sealed reports whether the price or the demand of a class would reveal the bid of one other account. The bids of the
+// waiting jobs determine the price. If each job pays its own bid, the bids of the running jobs also determine it.
 func (s Seen) sealed(k int) bool {
 	if s.all || s.tells == mechanism.Queue {
 		return false
@@ -62,8 +62,8 @@ func (s Seen) sealed(k int) bool {
 	return s.tells == mechanism.Secret || waiting == 1 || ownBid && running == 1
 }
 
-// Told reports whether everybody may see the price and the demand of a class, even the accounts that have jobs in it.
-// All users of another site count as one account.
+// Told reports whether every account may see the price and the demand of a class. If the result is false, even an
+// account with jobs in the class may not see them. All users of another site count as one account.
 func (m *Market) Told(k int) bool {
 	switch registry.Of(&m.Config).Tells {
 	case mechanism.Queue:
@@ -85,7 +85,8 @@ func (m *Market) Told(k int) bool {
 			note(&runs, messages.Participant(e.job.Account))
 		}
 	}
-	// One account's bid is the price. Of two accounts, each could compute the bid of the other.
+	// If only one account bids, its bid is the price, so the price would disclose the bid. If two accounts bid, each
+	// could compute the bid of the other from the price.
 	few := func(accounts []messages.Name) bool { return len(accounts) == 1 || len(accounts) == 2 }
 	ownBid := k < len(m.orders.Tariffs) && m.orders.Tariffs[k].Basis == mechanism.OwnBid
 	return !few(waits) && !(ownBid && few(runs))

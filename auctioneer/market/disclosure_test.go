@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// A history discloses the price of a class to everybody only if the market would show it to an account without a job,
-// and to each account with a bid.
+// The history of a class's price may be shown to everybody only on two conditions: the market would show the price to
+// an account without a job, and to each account with a bid.
 func TestToldToEverybody(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	accounts := []messages.Name{"alice", "bob", "carol", "dave", "erin@west", "frank@west", "grace@west"}

@@ -10,9 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Jobs are drawn in advance: at least drawnAhead jobs, or one for each drawnOf jobs of the market. So the cost of a
-// draw hardly depends on the number of waiting jobs. If more than MostJobs jobs bid, the draws are used for the time
-// drawnFor. With fewer jobs, each decision discards them.
+// Jobs are drawn in advance, so the cost of a draw hardly depends on the number of waiting jobs. A class draws one job
+// for each drawnOf jobs of the market, but at least drawnAhead jobs. If more than MostJobs jobs bid, the draws are used
+// for the time drawnFor. With fewer jobs, each decision discards the draws.
 const (
 	drawnAhead = 256
 	drawnOf    = 256
@@ -38,7 +38,7 @@ func newDraws(s *roster) draws {
 	return d
 }
 
-// free returns how many tasks of a job could be claimed and are not reserved.
+// free returns how many tasks of a job can be claimed and are not reserved yet for another claim.
 func (d *draws) free(id messages.JobID, k int) int {
 	return max(0, d.roster.Pending(id, k)-d.reserved[k][id])
 }
@@ -79,8 +79,8 @@ func (d *draws) Unreserve(id messages.JobID) {
 // its tasks are reserved for other claims.
 //
 // If a decision chose a node for a task of several slots, only that node can claim the task, and the task comes first.
-// If lent is not 0, the slots are gathered for another task, and only tasks that end within this time get them; see
-// [Lent].
+// If lent is not 0, the slots are being gathered for another task. They are lent only to tasks that end within this
+// time; see [Lent].
 func (m *Market) ReserveClaim(b *book.Book, node messages.Name, c *agentmsg.Claim, lent messages.Duration, rng *rand.Rand) book.Claim {
 	const mostSubstitutes = 16
 	k := m.Class(c.Class)
@@ -120,7 +120,8 @@ func (m *Market) ReserveClaim(b *book.Book, node messages.Name, c *agentmsg.Clai
 	return claim
 }
 
-// admits reports whether a task of a job that starts on a node now ends before the node's next window.
+// admits reports whether a node can start a task of the job now, so that the task ends before the node's next
+// maintenance window.
 func (m *Market) admits(b *book.Book, n *book.Node, id messages.JobID, k int) bool {
 	if len(n.Windows()) == 0 {
 		return true

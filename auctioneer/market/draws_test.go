@@ -32,8 +32,9 @@ func places(bidders []*entry, k, n int, u float64) (out []messages.JobID) {
 	return out
 }
 
-// Both must have the same number of places, in the order of the jobs. Because of rounding, the numbers of places of a
-// job may differ by one.
+// The method systematic passes over parts of the list of jobs; the function places goes through the whole list. Both
+// must return the same number of places, in the order of the jobs. Because of rounding, the number of places of one job
+// may differ by one.
 func TestPlacesPassOverParts(t *testing.T) {
 	for _, name := range []messages.Name{market.Proportional, market.HighestBid} {
 		m, err := Open(market.Market{Name: "main", Mechanism: name, Classes: []messages.Name{"cpu", "gpu"}})

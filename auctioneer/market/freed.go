@@ -7,9 +7,9 @@ import (
 	agentmsg "github.com/candor-grid/candor/messages/agent"
 )
 
-// ReserveFreedSlots gives the slots of ended tasks to the job that the next decision would choose, in the log entry
-// that reports the ends. It returns false if only a decision can tell which job is next: after ends that change the
-// chances of other jobs, or if a suspended task of the node comes first.
+// ReserveFreedSlots gives the slots of ended tasks to the job that the next decision would choose. It does this in the
+// log entry that reports the ends. It returns false if only a decision can tell which job is next. This is the case
+// after ends that change the chances of other jobs, and if a suspended task of the node comes first.
 func (m *Market) ReserveFreedSlots(b *book.Book, node uint32, ended []agentmsg.Finished, c *agentmsg.Claim) (claim book.Claim, ok bool) {
 	line, lined := m.mech.(mechanism.Lining)
 	k := m.Class(c.Class)

@@ -69,8 +69,8 @@ func TestTheNextInLineIsWhomADecisionChooses(t *testing.T) {
 	}
 }
 
-// No job may be next in three cases: after the failure of a task that may run again; after the end of a task in a stage
-// that others wait for; when all tasks of the next job are reserved.
+// In three cases, no job may get the freed slot before the next decision: after the failure of a task that may run
+// again; after the end of a task in a stage that other stages wait for; when all tasks of the next job are reserved.
 func TestNobodyIsNextWhereOnlyADecisionKnows(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newFloor(rt, market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}}, 1, 2)

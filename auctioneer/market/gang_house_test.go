@@ -64,7 +64,8 @@ func (f *floor) lose(node messages.Name) {
 	f.seq[node] = 0
 }
 
-// checkGangs checks the allocations at rest, and counts the states in which it sees them.
+// checkGangs checks the gangs' allocations when no decision is open. For each state of a gang, seen counts how often
+// checkGangs has found it.
 func (f *floor) checkGangs(rt *rapid.T, seen map[string]int) {
 	for _, n := range f.book.Nodes() {
 		if len(n.Gatherings) > 0 || n.Up && n.Used[0] > n.Slots[0].Slots {
@@ -121,7 +122,8 @@ func (f *floor) nodesWithRoom(rate messages.Credits, width int) (can int) {
 	return can
 }
 
-// asked is a job of a world that can be played again: its bid for a slot-second, and its tasks.
+// asked is a job of a random world, stored so that the world can be played again. It has the bid for a slot-second and
+// the tasks.
 type asked struct {
 	rate, tasks, width int
 	gang               bool

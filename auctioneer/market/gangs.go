@@ -21,8 +21,8 @@ type gang struct {
 // gathering says when a gang began to gather, and how long it may gather.
 type gathering struct{ since, until messages.Time }
 
-// Gangs has the gangs that gather: some of their tasks are claimed, and the others must be before a deadline. Its zero
-// value is ready to use.
+// Gangs has the gangs that gather slots. Some tasks of such a gang are claimed, and its other tasks must be claimed
+// before a deadline. The zero value of Gangs is ready to use.
 type Gangs struct{ gather map[gang]gathering }
 
 // Put updates which gangs of a job gather now.
@@ -60,7 +60,7 @@ func (g *Gangs) Late(now messages.Time) (out []*book.Disband) {
 	return out
 }
 
-// Again makes Late return a command again at the given time.
+// Again postpones a command that Late returned: Late returns the command again at the given time.
 func (g *Gangs) Again(d *book.Disband, at messages.Time) {
 	k := gang{d.Job, d.Stage}
 	if n, gathers := g.gather[k]; gathers && n.since == d.Since {

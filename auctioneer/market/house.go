@@ -38,7 +38,7 @@ type tenant struct {
 	job *entry
 }
 
-// lodging has numbers about one class on one node, for placing tasks of several slots.
+// lodging says how much room one node has for a class. It is used to place tasks of several slots.
 type lodging struct {
 	room    int      // slots that are free, or that the plan takes away from tenants
 	leaving int      // slots of tasks that are about to end
@@ -173,8 +173,8 @@ func (p *plan) rehouse(d mechanism.Directive, e *entry) {
 	}
 }
 
-// inTheWay returns how many of the worst tenants of its node must lose their slots for a suspended claim, or −1 if it
-// cannot resume.
+// inTheWay returns how many tenants of the claim's node must lose their slots so that a suspended claim can resume. The
+// tenants with the worst bids lose their slots first. It returns −1 if the claim cannot resume.
 func (p *plan) inTheWay(e *entry, c *claim, class int) int {
 	if !p.waits(c) || !p.market.opens(p.book.Nodes()[c.node]) {
 		return -1
@@ -242,9 +242,10 @@ func (l *lodging) displaced(m *Market, e *entry, room, width int) int {
 	}
 }
 
-// better reports whether node x, which would lose its j worst tenants, is a better choice than node y, which would lose
-// k. A node that loses no tenant is better. If both lose none, the node with fewer slots left over is better. If both
-// lose some, the node whose best displaced tenant is worse is better.
+// better compares two nodes for a new task. Node x would lose its j worst tenants, and node y its k worst. A node that
+// loses no tenant is better than a node that loses some. If neither loses a tenant, the node with fewer slots left is
+// better. If both lose tenants, compare the best tenant that each node loses: the node whose best lost tenant ranks
+// lower is better.
 func (p *plan) better(x *lodging, j int, y *lodging, k, width int) bool {
 	switch {
 	case j == 0 || k == 0:
@@ -321,8 +322,8 @@ func (m *Market) least(e *entry, class, slots int) {
 	m.count(e)
 }
 
-// nowhere is called when only `housed` slots of a job's pending tasks have room. If the job may run on any node, there
-// is no room either for later jobs whose tasks are at least as wide.
+// nowhere is called when the nodes have room for only `housed` slots of a job's pending tasks. If the job may run on
+// any node, then later jobs whose tasks are at least as wide have no room either.
 func (m *Market) nowhere(e *entry, of *job.Stage, class, housed int) {
 	m.stray(e, class, housed)
 	if of.NamesNodes() || e.job.Gang() {
@@ -335,7 +336,7 @@ func (m *Market) nowhere(e *entry, of *job.Stage, class, housed int) {
 	}
 }
 
-// stray is called when only `housed` slots of a job's pending tasks have room.
+// stray records that the nodes have room for only `housed` of the slots that a job's pending tasks need.
 func (m *Market) stray(e *entry, class, housed int) {
 	if e.job.Nowhere == nil {
 		e.job.Nowhere = make([]int, len(m.classes))
@@ -345,8 +346,9 @@ func (m *Market) stray(e *entry, class, housed int) {
 	m.change(e)
 }
 
-// bar marks the jobs whose tasks no node can start now, because they need more slots than the node has, or would run
-// into a window. Other jobs then do not wait behind them. This is for markets without preemption.
+// bar marks the jobs whose tasks no node can start now. Either they need more slots than the node has, or they would
+// not end before the node's next maintenance window. Other jobs then do not wait behind them. This is for markets
+// without preemption.
 func (p *plan) bar() {
 	for _, e := range p.market.wides {
 		for k := range p.market.classes {

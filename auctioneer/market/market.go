@@ -218,7 +218,8 @@ func (m *Market) Allocate(now messages.Time) {
 	m.draws.clear(now)
 }
 
-// look sets the time of the view. For an incremental mechanism, the view may still have jobs that are gone.
+// look sets the time of the view. If the mechanism is incremental, the view may still have jobs that have left the
+// market.
 func (m *Market) look(now messages.Time) {
 	_, told := m.mech.(mechanism.Incremental)
 	m.tidy(told)

@@ -80,7 +80,8 @@ func (a *agent) take(t interface{ Fatalf(string, ...any) }, v agentmsg.Vector) {
 	}
 }
 
-// An agent applies the published changes. Its weights must have the proportions of the shares, within the threshold.
+// An agent applies the published changes. The ratios between its weights must be those between the shares. The relative
+// error may be as large as the threshold below which a change is not published.
 func TestChangesAddUpToTheWhole(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m, rng := newMarket(), rand.New(rand.NewPCG(1, 2))
@@ -217,8 +218,9 @@ func TestAllocatesOnlyWhenBiddersOrSlotsChange(t *testing.T) {
 }
 
 // More jobs wait than a vector can have. The expected weight of each job must be its share. The test draws 500 samples
-// of 2,000 jobs in 4 groups of budgets. A chi-squared test would be too weak for a systematic sample. So each job's
-// mean is checked against ⌊ns⌋ and ⌈ns⌉, and each group's mean against its share.
+// of 2,000 jobs in 4 groups of budgets. A chi-squared test would be too weak for a systematic sample. A job with share
+// s in a vector of n places gets ⌊ns⌋ or ⌈ns⌉ places. Each job's mean must be within five standard deviations of such a
+// draw, and each group's mean must be its share.
 func TestSampleMatchesShares(t *testing.T) {
 	m := newMarket()
 	const jobs, draws = 2000, 500

@@ -45,7 +45,7 @@ func (f *floor) decide(lost, relieved bool) {
 	f.t = live
 }
 
-// Two jobs of two units compete for one slot, and must end within three units. Leaders are lost at all possible times.
+// Two jobs of two units compete for one slot, and must end within three units. The leader is lost at random moments.
 // The winner must always pay the bid of the other job.
 func TestLeaderLostWithItsNotes(t *testing.T) {
 	gaps := 0

@@ -112,8 +112,8 @@ func (p *plan) disband(directives []mechanism.Directive) {
 	}
 }
 
-// free chooses the tasks that lose their slots, the worst jobs first. If tasks of several slots have already taken
-// slots from others, the jobs that the mechanism wants to suspend lose that many fewer.
+// free chooses the tasks that lose their slots, the worst jobs first. The mechanism says how many slots to take from
+// jobs. If wide tasks have already taken slots from others in this plan, free takes that many slots fewer.
 func (p *plan) free(directives []mechanism.Directive, jobs []*entry) {
 	var order []int
 	owed := -p.shifted
@@ -217,7 +217,8 @@ func (p *plan) stood(j *book.Job, c *claim) bool {
 	return same
 }
 
-// look appends the running claims of a stage, without tasks that the function stood has marked.
+// look appends the running claims of a stage to a list. It leaves out the tasks that are marked in p.stands: their
+// claims have not changed.
 func (p *plan) look(j *book.Job, stage int, list []claim) []claim {
 	s, nodes, stands := &j.Stages[stage], p.book.Nodes(), p.stands[p.stages[stage]:]
 	goes := s.Suspended+s.Gathering+s.Leaving+s.Ahead == 0 // if there are no such claims, the node is not needed

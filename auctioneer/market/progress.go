@@ -19,8 +19,8 @@ type Progress struct {
 	Done      int               // number of tasks that have ended in any way
 	Complete  bool              // all tasks are complete for prices
 	Budget    *messages.Credits // the rest of the budget; nil means the declared budget
-	// Ordered is how many slots a final order gives the job from OrderedAt on, or nil. The mechanism treats these slots
-	// as taken.
+	// Ordered has the number of slots of each class that a final order gives the job from OrderedAt on. It is nil if
+	// there is no such order. The mechanism treats these slots as taken.
 	Ordered   []int
 	OrderedAt messages.Time
 	Changes   int // number of changes of the job's description
@@ -107,9 +107,9 @@ func (m *Market) opens(n *book.Node) bool {
 	return n.Up && n.Drain == 0 && n.Health.Quarantined == 0 && (len(m.Config.Nodes) == 0 || slices.Contains(m.Config.Nodes, n.Name))
 }
 
-// freeFor returns the time until which some node may run tasks of a stage: the latest beginning of a next maintenance
-// window. It looks at single nodes only if the stage names nodes. It is [book.ToTheirEnd] if a node has no window, and
-// 0 if no node takes such tasks.
+// freeFor returns the time until which some node may run tasks of a stage. Each node is free until its next maintenance
+// window begins; the result is the latest of these times. The result is [book.ToTheirEnd] if some node has no window,
+// and 0 if no node takes such tasks. Only for a stage that names nodes does freeFor look at each node.
 func (m *Market) freeFor(b *book.Book, of *job.Stage, class int, now messages.Time) messages.Time {
 	switch {
 	case of.NamesNodes():
@@ -120,7 +120,8 @@ func (m *Market) freeFor(b *book.Book, of *job.Stage, class int, now messages.Ti
 	return m.freeUntil[class]
 }
 
-// freeOn does the same as freeFor, for the nodes on which a task of the stage fits.
+// freeOn returns the time until which some node may run tasks of the stage. It considers only nodes on which such a
+// task fits.
 func (m *Market) freeOn(b *book.Book, of *job.Stage, now messages.Time) (free messages.Time) {
 	for _, n := range b.Nodes() {
 		if m.opens(n) && slices.ContainsFunc(n.Slots, func(s job.ClassSlots) bool { return s.Class == of.Class && s.Slots >= of.Slots() }) && n.Suits(of) {

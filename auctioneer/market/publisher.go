@@ -12,8 +12,8 @@ import (
 
 const (
 	// MostJobs is the maximum number of jobs of one class in a vector. It bounds the memory of an agent and the cost of
-	// publishing. If more jobs wait, the vector has a systematic sample: the expected weight of each job equals its
-	// share. A new sample is drawn every ResampleAfter.
+	// publishing. If more jobs wait, the vector has only a part of them, a systematic sample: on average over many
+	// samples, the weight of each job equals its share. A new sample is drawn every ResampleAfter.
 	MostJobs      = 1024
 	ResampleAfter = messages.Duration(1e9)
 	// changeThreshold is the smallest relative change of a weight that is published.
@@ -136,13 +136,15 @@ func (s *roster) sample(k int, rng *rand.Rand) []agentmsg.JobWeight {
 	return out
 }
 
-// weight returns a share as a published weight, which is positive even for a share of 0.
+// weight converts a share to the weight that is published. A share of 0 becomes a very small positive weight, because a
+// job with the weight 0 gets nothing.
 func weight(share float64) float32 {
 	return float32(max(share, math.SmallestNonzeroFloat32*(1<<24)))
 }
 
-// rescale scales the new weights so that the jobs in both lists have the same sum as before. So when jobs leave, the
-// weights of the others do not change, and agents keep the jobs that they have drawn. Both lists are ordered by job.
+// rescale scales the new weights. Afterwards, the jobs that are in both lists have the same sum of weights as before.
+// So when jobs leave, the weights of the other jobs do not change, and agents keep the jobs that they have drawn. Both
+// lists are ordered by job.
 func rescale(is, was []agentmsg.JobWeight) {
 	now, before := 0.0, 0.0
 	for _, j := range is {
@@ -199,7 +201,8 @@ func differs(was, is float32) bool {
 	return math.Abs(float64(is-was)) > changeThreshold*float64(was)
 }
 
-// merged returns what agents know after they apply changes. A weight that changed too little stays the same.
+// merged returns what the agents know after they have applied the changes. If a weight has changed so little that it is
+// not in the changes, agents keep the old weight.
 func merged(held, next published, changes []agentmsg.JobWeight) published {
 	out := make([]agentmsg.JobWeight, 0, len(next.jobs))
 	was := held.jobs
@@ -231,7 +234,7 @@ func (p *Publisher) Due(m *Market, now messages.Time, nodes int, rng *rand.Rand)
 	return v, ok
 }
 
-// Reallocated makes the next Due compare the weights.
+// Reallocated says that the weights may have changed: the next call of Due compares them with the published ones.
 func (p *Publisher) Reallocated() { p.pace.reallocated = true }
 
 // Wake returns when to call Due again even if nothing changes, or 0 for never.
@@ -258,8 +261,9 @@ const (
 	fanOutCost  = 50 * time.Microsecond // estimated time to send a vector to one node
 )
 
-// due returns two answers. The result announce says whether to publish even if no weight changed. The result due says
-// whether to publish at all. The argument pending is the number of pending tasks in classes with idle slots.
+// due returns two answers. The result announce says whether to publish the market's vector even if no weight changed.
+// The result due says whether to publish it at all. The argument pending is the number of pending tasks in classes with
+// idle slots.
 func (p *pace) due(now messages.Time, pending int) (announce, due bool) {
 	if pending == 0 {
 		p.pending, p.next = 0, 0
@@ -268,7 +272,8 @@ func (p *pace) due(now messages.Time, pending int) (announce, due bool) {
 	return announce, now >= p.notBefore && (announce || p.reallocated)
 }
 
-// sent plans the next reminder and the earliest time of the next vector.
+// sent is called after the market has published a vector, or found that it need not. If a vector was published, sent
+// sets the time of the next reminder and the earliest time of the next vector.
 func (p *pace) sent(now messages.Time, pending, nodes int, published bool) {
 	p.reallocated = false
 	if !published {

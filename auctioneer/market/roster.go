@@ -45,7 +45,8 @@ type entry struct {
 	*rest         // may be shared with other jobs: call own before a change
 }
 
-// rest has the fields that a waiting job needs only in a market that directs claims or plans with run times.
+// rest has further fields of a waiting job. The job needs them only in a market whose mechanism directs claims or plans
+// with run times.
 type rest struct {
 	Ahead, Suspended, Ordered []int // the fields of [Progress]
 	Pending, Running          []int // the same, for a job with Ordered
@@ -221,7 +222,7 @@ func (s *roster) remove(now messages.Time, e *entry) {
 	}
 }
 
-// The list has more than fewJobs jobs: then up to one in mostLeft may have left the market already.
+// If the list has more than fewJobs jobs, up to one in mostLeft of them may be jobs that have left the market.
 const (
 	fewJobs  = 4096
 	mostLeft = 64

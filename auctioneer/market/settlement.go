@@ -90,7 +90,7 @@ func (s *Settlement) Settle() *book.Settle {
 	return s.settle
 }
 
-// Dues are the settlements that wait until their mechanism can compute them.
+// Dues are the settlements whose mechanism can compute them only at a later time.
 type Dues struct{ waiting []*Settlement }
 
 // Settle settles a job whose price is known. It returns nil if the settlement must wait.

@@ -13,8 +13,8 @@ import (
 
 const second = messages.Duration(1e9)
 
-// A gang gathers too long. The command that disbands it must come, and again in case it was lost, but never for a
-// complete gang.
+// A gang gathers for too long. The command that disbands it must come, and must come again later, in case it was lost.
+// No such command may come for a gang that is complete.
 func TestGangsAreLateInTurn(t *testing.T) {
 	m := New(mechanism.Manner{}, market.Market{Name: "main", Classes: []messages.Name{"cpu"}, GangTimeout: 5 * second}, new(byBudget))
 	spec := &job.JobSpec{Stages: []job.Stage{{Gang: true}, {}, {Gang: true}}}

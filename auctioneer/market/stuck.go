@@ -33,7 +33,8 @@ type lot struct {
 // Visit tells the market that something has changed on the node at this position in the book.
 func (m *Market) Visit(b *book.Book, node uint32) { m.visit(b, node, false) }
 
-// visit is [Market.Visit]. If anew is true, the jobs of the node's suspended tasks may also have changed.
+// visit does the work of [Market.Visit]. If anew is true, the jobs of the node's suspended tasks may also have
+// changed.
 func (m *Market) visit(b *book.Book, node uint32, anew bool) {
 	n := b.Nodes()[node]
 	if !m.manner.Directs || n.Version == 0 { // no task was ever suspended there

@@ -14,7 +14,7 @@ import (
 // run again from their beginning. So the slots and prices are as decided, and the least work is lost. The owner has
 // paid for the lost work. (In a market with deadlines, such a job is usually late and owes nothing.)
 
-// bound requeues suspended tasks on nodes that would have more than their bound.
+// bound requeues suspended tasks on each node that would have more suspended tasks than it may have.
 func (p *plan) bound() {
 	gone := func(a messages.Attempt) bool { return p.book.Job(a.Task.Job) == nil } // the job ended, and the market does not know it yet
 	p.suspend, p.resume = slices.DeleteFunc(p.suspend, gone), slices.DeleteFunc(p.resume, gone)

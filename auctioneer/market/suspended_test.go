@@ -62,9 +62,9 @@ func (f *floor) checkSuspended(rt *rapid.T) {
 	}
 }
 
-// Random bids come and random tasks end. At rest, no slot may be free while a task waits that could use it, and no task
-// may be suspended where a lower bid runs. In an earlier version, a decision gave up after four rounds and left slots
-// idle.
+// Random bids come and random tasks end. When no more decisions follow, no slot may be free if a waiting task could use
+// it. No task may be suspended on a node where a task with a lower bid runs. An earlier version stopped a decision
+// after four rounds, and left slots idle.
 func TestNoSlotIsIdleForSuspendedTasks(t *testing.T) {
 	full := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -115,8 +115,8 @@ func (f *floor) checkIdle(rt *rapid.T) (wait int) {
 	return wait
 }
 
-// If a node would exceed its bound, the tasks that have run least begin again, whether they were suspended before or
-// now.
+// A decision may suspend more tasks than a node can keep suspended. Then the tasks that have run least must begin
+// again, whether they were suspended before or in this decision.
 func TestWhatRanLeastBeginsAgain(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newFloor(rt, market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}}, 1, 1)

@@ -191,7 +191,7 @@ func claims(b *book.Book, j *book.Job, halt book.Halt) (out []claim) {
 	return out
 }
 
-// read compares the claims that the market keeps with the claims in the book.
+// read checks that the claims that the market keeps are the claims in the book.
 func (f *floor) read() {
 	p := &f.t.plan
 	p.begin(f.t, f.book, f.now)

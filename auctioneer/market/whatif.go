@@ -34,8 +34,8 @@ func Bids(m *market.Market) (term, why string) {
 	}
 }
 
-// Fork copies the market, and raises one job's bid in the copy. If the result may not be disclosed, it returns nil and
-// the reason.
+// Fork copies the market, and raises the bid of one job by more in the copy. If the result may not be disclosed, it
+// returns nil and the reason.
 func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) (*Fork, string) {
 	term, why := Bids(&s.Config)
 	e := s.number.get(id)
@@ -58,8 +58,8 @@ func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) 
 	for k := range s.view.Classes {
 		f.view.Classes[k].Closings = s.view.Classes[k].Closings
 	}
-	// All bids are allocated at once, because the leader waits. The fork shares the lists of a Progress, which do not
-	// change.
+	// One allocation of memory has all bids: that is quick, and the leader waits meanwhile. The copy and the market
+	// share the lists of a Progress, because these lists do not change.
 	bids := make([]mechanism.Bid, len(s.jobs))
 	f.jobs, f.view.Jobs = make([]*entry, 0, len(s.jobs)), make([]*mechanism.Job, 0, len(s.jobs))
 	for i, o := range s.jobs {

@@ -22,9 +22,9 @@ func (m *Market) Widest(c *book.Claim) int {
 	return width
 }
 
-// ordered reports whether a node may claim a task of a job. If the market directs claims, an allocation needs a
-// decision that gave it the slots. The book does not check this, because an allocation may use more slots than a claim
-// says.
+// ordered reports whether a node may claim a task of a job. If the market directs claims, an allocation may be claimed
+// only after a decision has given it the slots. The market checks this, and not the book: the book sees the number of
+// slots in a claim, but the allocation may use more.
 func (m *Market) ordered(b *book.Book, id messages.JobID, k int) bool {
 	e, j := m.number.get(id), b.Job(id)
 	if !m.manner.Directs || e == nil || j == nil || !e.job.Gang() {
@@ -34,8 +34,8 @@ func (m *Market) ordered(b *book.Book, id messages.JobID, k int) bool {
 	return slices.ContainsFunc(j.Spec.Stages, func(s job.Stage) bool { return s.Class == m.classes[k] && s.Slots() <= left })
 }
 
-// Brief reports whether the tasks of a claim's first job are known to end within [book.GatherFor], by their time limits
-// or by tasks that have ended.
+// Brief reports whether the tasks of a claim's first job are known to end within [book.GatherFor]. This is known from
+// their time limits, or from the tasks of the job that have ended.
 func Brief(b *book.Book, c *book.Claim) bool {
 	if len(c.Jobs) == 0 || b.Job(c.Jobs[0]) == nil {
 		return true

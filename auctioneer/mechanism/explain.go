@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Reasons that several mechanisms give in explanations.
+// These reasons occur in the explanations of several mechanisms.
 const (
 	Running         = "Running"         // some of the job's tasks run
 	WaitingForStage = "WaitingForStage" // no task can be claimed before an earlier stage is done
@@ -46,8 +46,9 @@ func ExplainBudget(job *Job) Explanation {
 	return Explain(BudgetSpent, fmt.Sprintf("its slots have cost %s, and its budget is %s", job.Accrued.Words(), job.Budget.Words()), "a larger budget")
 }
 
-// Rivals counts the rivals of the account in the field Of. All accounts of another site are one rival, because it could
-// give its users any number of names. If Of is such an account, accounts of its site count only without other rivals.
+// Rivals counts the rivals of the account in the field Of. All accounts of another site count as one rival, because
+// that site could give its users any number of names. If the account Of itself is of another site, other accounts of
+// that site are no rivals, unless there is no other rival.
 type Rivals struct {
 	Of    messages.Name
 	first messages.Name

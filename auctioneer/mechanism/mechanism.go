@@ -40,7 +40,8 @@ type Bid struct {
 	Weights    []float64 // by class; never negative, NaN or infinite
 	MinUtility float64   // 0 if the job declares none
 
-	// The fields below are for mechanisms that assign slots. 0 means not declared.
+	// The fields below are for mechanisms that assign slots to jobs. The value 0 means that the job does not declare
+	// the field.
 
 	Rate     messages.Credits  // bid for a slot-second
 	Value    messages.Credits  // worth of the whole job
@@ -60,7 +61,8 @@ type Bid struct {
 	Runtimes  *Runtimes      // observed run times of similar tasks, or nil
 }
 
-// Gang reports whether tasks of the job start together. Width is then the number of slots of all of them.
+// Gang reports whether the tasks of the job start together. If they do, Width is the number of slots of all of them
+// together.
 func (b *Bid) Gang() bool { return b.Width > 1 && b.Alone == 0 }
 
 // Job is a bid, and how far its work has come.
@@ -85,8 +87,9 @@ type Job struct {
 	Lacked messages.Duration
 	// Done is the number of tasks that are over, or 0 if the auctioneer does not give it.
 	Done int
-	// Complete is true if every task has ended once: the job is complete for prices, and a task that still runs is a
-	// repetition. Whole has the amounts that the job had used when it became complete, or nil if they are not known.
+	// Complete is true if every task has ended at least once. Then the job is complete in the sense of the prices, and
+	// a task that still runs is a repetition. Whole has the amounts that the job had used when it became complete, or
+	// nil if they are not known.
 	Complete bool
 	Whole    *Used
 }
@@ -145,7 +148,7 @@ type Allocation struct {
 	Prices  []float64
 	// Wake is when the mechanism must decide again even without a change, or 0 for never.
 	Wake messages.Time
-	// Directives are orders for single jobs, by mechanisms that assign slots.
+	// Directives are orders about single jobs. Only mechanisms that assign slots give them.
 	Directives []Directive
 	// Tariffs are the prices of slot time from now on, by class, by mechanisms that charge by time. A changed tariff
 	// must be committed.
@@ -201,12 +204,12 @@ type End struct {
 	Done   int     // number of tasks that are complete for prices
 	Began  int     // number of tasks that had a slot, without tasks that failed by the site's fault
 	Shares []Share // by class
-	// At is when the job ended, which may be long before its settlement. 0 means view.Now.
+	// At is when the job ended. The settlement may come long after this time. 0 means view.Now.
 	At messages.Time
-	// Completed is when the job became complete for prices, or 0 if the site ended it first. A job is complete when
-	// each task had an attempt that its program or its owner ended, with any exit code. A job that had slots is also
-	// complete when its owner or its program ends the job. Later attempts change nothing. Delivered is the slot time
-	// until then.
+	// Completed is when the job was complete in the sense of the prices, or 0 if the site ended the job before. A job
+	// is complete when each task has had an attempt that its program or its owner ended, with any exit code. A job that
+	// had slots is also complete when its owner or its program ends the job. Later attempts do not change this time.
+	// Delivered is the slot time that the job had until it was complete.
 	Completed messages.Time
 	Delivered messages.Duration
 }
@@ -245,8 +248,9 @@ type Deferred interface {
 type Incremental interface {
 	Mechanism
 	// Update decides as Allocate does. The argument changed has the jobs of the view that arrived, or whose counts of
-	// tasks changed, since the last call of either method; gone has the jobs that left. The list view.Jobs may still
-	// contain these, here and in Admit and Settle. The accrued amounts of unchanged jobs are as of their last Read.
+	// tasks changed, since the last call of Update or Allocate. The argument gone has the jobs that left. The list
+	// view.Jobs may still contain jobs that left, in Update, Admit and Settle. The accrued amounts of unchanged jobs
+	// are as of their last Read.
 	Update(view *View, changed []*Job, gone []messages.JobID) *Change
 }
 

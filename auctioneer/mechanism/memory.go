@@ -26,7 +26,7 @@ type Remembering interface {
 	Recall(notes []Note, jobs []messages.JobID, past func(messages.JobID) Past)
 }
 
-// Note is a part of the memory: about a job, or with Job 0 about the market.
+// Note is a part of what a mechanism remembers. It is about one job, or about the market if Job is 0.
 type Note struct {
 	Job     messages.JobID
 	Numbers []int64 // only the mechanism knows what they mean
@@ -40,6 +40,6 @@ type Past struct {
 	At       messages.Time
 	State    job.State
 	Received messages.Duration
-	// Completed is as in [End].
+	// Completed has the same meaning as in [End].
 	Completed messages.Time
 }

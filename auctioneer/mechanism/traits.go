@@ -33,10 +33,11 @@ type Traits struct {
 	// what another bid would change. Unasked says why they may not. If both are "", the field Tells decides.
 	Decides, Unasked string
 
-	// Owes and Rule say in an offer how much a job will pay: Owes as an amount, Rule in words.
+	// Owes and Rule tell, in an offer, how much a job will pay. Owes tells it as an amount, and Rule tells it in words.
 	Owes Owes
 	Rule string
-	// Hourly is true if the price of a class is what a second on one slot costs any job, and follows the demand.
+	// Hourly is true if the price of a class follows the demand, and every job pays this price for each second on a
+	// slot.
 	Hourly bool
 	// Capped is true if, with the basis AtLevel, no job pays more than its own bid.
 	Capped bool
@@ -69,8 +70,8 @@ type Disclosure uint8
 const (
 	// Secret means that users see nothing else: they can bid well without knowing other bids.
 	Secret Disclosure = iota
-	// Prices means that users also see the price and the number of waiting tasks, unless these come from a single other
-	// account.
+	// Prices means that users also see the price and the number of waiting tasks. If all these tasks are from a single
+	// other account, they see neither.
 	Prices
 	// Queue means that users also see which jobs wait and run, with their tasks and shares, and which job is next. No
 	// bid decides these.
@@ -86,7 +87,8 @@ type Manner struct {
 	Shares bool
 	// Directs is true if tasks may be claimed only when a directive orders this.
 	Directs bool
-	// Commits is true if the decision that a job starts or will not run is final, and settles its price at once.
+	// Commits is true if the mechanism decides only once whether a job starts or will never run. This decision settles
+	// the job's price at once.
 	Commits bool
 	// Gangs is true if the mechanism keeps the tasks of a gang together.
 	Gangs bool
@@ -97,8 +99,8 @@ type Manner struct {
 	Assembles bool
 	// Even is true if all tasks of a job must take the same number of slots of a class.
 	Even bool
-	// Displaces is true if a job takes slots from jobs that come later in Order. Then the market chooses the node of a
-	// task of several slots.
+	// Displaces is true if a job takes slots from jobs that come later in Order. If it is true, the market chooses the
+	// node for each task that takes several slots.
 	Displaces bool
 	// Spans is true if a job has its slots for exactly its declared length.
 	Spans bool
@@ -108,8 +110,8 @@ type Manner struct {
 	Raises Terms
 	// Plans is true if the mechanism plans with the likely run times of tasks.
 	Plans bool
-	// Order compares two jobs: the job that gets a slot first comes first. It is set for mechanisms whose order never
-	// changes and that read [Job].Stuck, and is nil for others.
+	// Order compares two jobs: the job that gets a slot first is the smaller one. A mechanism has it if its order never
+	// changes, and if it reads [Job].Stuck. For all other mechanisms it is nil.
 	Order func(x, y *Job) int
 }
 

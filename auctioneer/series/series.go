@@ -31,7 +31,7 @@ type Series struct {
 	rings []ring
 }
 
-// ring has the steps of one length. A new bucket overwrites the oldest.
+// ring has the latest steps of one length. When it is full, a new step overwrites the oldest step.
 type ring struct {
 	Step
 	buckets []market.PastStep
@@ -50,8 +50,8 @@ func New(width int, steps ...Step) *Series {
 // Width returns the number of values in a sample.
 func (s *Series) Width() int { return s.width }
 
-// Add adds a sample. If the clock was set back, a sample can be earlier than the last step; it is then added to that
-// step.
+// Add adds a sample. If the clock was set back, the sample may belong before the last step. Then it is added to the
+// last step.
 func (s *Series) Add(at messages.Time, values []int64) {
 	for i := range s.rings {
 		s.rings[i].add(at, values[:s.width])
@@ -96,7 +96,7 @@ func (r *ring) push() *market.PastStep {
 	return b
 }
 
-// Row has the mean of each value in the step that begins at an instant.
+// Row has the mean of each value during one step of time. At is the beginning of the step.
 type Row struct {
 	At     messages.Time
 	Values []int64
@@ -148,8 +148,9 @@ func (s *Series) Part(from messages.Time) []market.PastSteps {
 	return part
 }
 
-// Merge adds a part of the same series from another replica: the later steps, and the last step itself if the part has
-// more samples of it. It returns false if the part has another form.
+// Merge adds steps that another replica recorded for the same series. It adds the steps after the last one. If the
+// other replica has more samples of the last step, it also replaces the last step. If the steps do not fit this series,
+// it returns false and changes nothing.
 func (s *Series) Merge(part []market.PastSteps) bool {
 	if len(part) != len(s.rings) {
 		return false

@@ -78,8 +78,8 @@ func (ac *acceptor) accept(r *clearing.AcceptRequest) (*clearing.ClearingReply, 
 	return &clearing.ClearingReply{}, nil
 }
 
-// hosts returns a refusal if the issuer has too many authorisations that are open or have an unanswered charge. Each
-// accepted authorisation must have room for its charge.
+// hosts returns a refusal if this site already has too many authorisations of the issuer that are open, or whose charge
+// is not yet answered. Both count, because each open authorisation may become a charge.
 func (ac *acceptor) hosts(p *peer) *Rejected {
 	if p.open+p.charges < MaxVisits {
 		return nil
@@ -87,8 +87,8 @@ func (ac *acceptor) hosts(p *peer) *Rejected {
 	return reject(Flood, messages.Exhausted, "%d authorisations of site %q are open, and %d charges wait for its bank to answer, together the most there may be: try again when some have ended", p.open, p.Name, p.charges)
 }
 
-// remembers returns a refusal if the issuer has too many authorisations in the register. Each peer has its own part of
-// it.
+// remembers returns a refusal if the register has too many authorisations of the issuer. Each peer may fill only its
+// own part of the register.
 func (ac *acceptor) remembers(p *peer) *Rejected {
 	if most := maxRegistered / max(8, len(ac.peers.byName)); p.remembered >= most {
 		return reject(Flood, messages.Exhausted, "%d authorisations of site %q are remembered, the most there may be: try again when some have ended", p.remembered, p.Name)
@@ -212,8 +212,8 @@ func (p *peer) chargeID(r *clearing.ChargeRequest) string {
 
 func (p *peer) chargeOf(id string) uint64 { return p.numbers[chargeKey(id)] }
 
-// expire removes an authorisation that ended. It releases an uncharged one, so that its home bank need not wait for the
-// end of the margin.
+// expire removes an authorisation that ended. If the authorisation was not charged, expire tells its home bank.
+// Otherwise the home bank would wait for the margin after the end before it frees the credits.
 func (ac *acceptor) expire(a *accepted) {
 	p := ac.peers.byName[a.Issuer]
 	if a.Closed == open {

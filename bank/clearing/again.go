@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// Verbs of journal records that no request caused, but a peer's receipt, the time, or something that the leader found
-// itself.
+// Verbs of journal records that no request caused. The cause of such a record is a peer's receipt, or that time passed,
+// or something that the leader itself found.
 const (
 	verbReceipt = "receipt"
 	verbPass    = "pass"

@@ -10,7 +10,7 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// Limits for each peer and direction.
+// These limits hold for each peer, and in each direction.
 const (
 	// MaxOutstanding is the maximum number of instructions that may wait for an answer.
 	MaxOutstanding = 4096

@@ -200,8 +200,8 @@ func (s *side) restored(t *testing.T) {
 	}
 }
 
-// TestMarginCoversClocksApart: a charge that was made in time must be paid, although the peer's clock is an hour
-// behind.
+// TestMarginCoversClocksApart sets the clock of a peer an hour back. A charge that is in time by the peer's clock must
+// be paid.
 func TestMarginCoversClocksApart(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)

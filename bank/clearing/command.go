@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// Mark is the first byte of every command of the clearing, and of no command of the ledger. The second byte is the
-// format of the rest; a command in another format is refused.
+// Mark is the first byte of every command of the clearing. No command of the ledger begins with it. The second byte is
+// the format of the bytes after it. A command in another format is refused.
 const (
 	Mark = 'c'
 	form = 1

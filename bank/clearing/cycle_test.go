@@ -72,8 +72,9 @@ func TestNetSettlementOfACircle(t *testing.T) {
 	north.has(SettlementAccount, 30, 0)
 	west.has(SettledAccount("north"), -30, 0)
 	west.has(SettlementAccount, 40, 0)
-	// A payment outside the ledgers moves from one issuer to the other. Amounts that cancel are withdrawn and granted
-	// at the same site.
+	// Now the net payments are made outside the ledgers. Each payment moves credits from one issuer to another: one
+	// site withdraws the amount, and the other site grants it. Amounts that cancel are withdrawn and granted at the
+	// same site.
 	for i, s := range sides {
 		paid, debtor := []messages.Credits{30, 30, 40}[i], []*side{west, east, north}[i]
 		received := []messages.Credits{40, 30, 30}[i]

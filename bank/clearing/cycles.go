@@ -71,8 +71,9 @@ func (cs *cycles) close(r *clearing.CloseRequest) (*clearing.Position, *Rejected
 	return cs.position(number)
 }
 
-// closable refuses to skip a cycle, because closing a cycle also ends every cycle before it. The next cycle is that of
-// this site or of a peer, whichever is later. The first cycle may have any number.
+// closable returns a refusal if closing a cycle would skip another one, because closing a cycle also ends every cycle
+// before it. A cycle may have at most the number after the latest cycle of this site and of its peers. The first cycle
+// of a site may have any number.
 func (cs *cycles) closable(number uint64) *Rejected {
 	next := cs.latest + 1
 	for _, p := range cs.peers.byName {
@@ -132,7 +133,8 @@ func (p *peer) reopen(number uint64) {
 	p.Cycles = kept
 }
 
-// offer reserves the amount that this site owes a peer by its own book, and offers it.
+// offer computes from this site's own book how much this site owes a peer. It sets this amount aside, and offers it to
+// the peer.
 func (cs *cycles) offer(p *peer, number uint64) {
 	if p.Leaving || p.Standing == clearing.PeerParted {
 		return // this site owes nothing

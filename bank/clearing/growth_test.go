@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// queue is a site, east, with n charges that wait for an answer of another site. Payments come before them and are
-// answered first.
+// queue is a site named east, with n charges that wait for an answer of another site. If there are payments, they stand
+// before the charges in the queue, and are answered first.
 type queue struct {
 	east, west *side
 	visits     []clearing.SignedAuthorisation // authorisations of west that east accepted

@@ -14,8 +14,8 @@ import (
 // Magic begins every image. It changes when the format changes.
 const Magic = "candor-clearing-4\n"
 
-// Image is a clearing at one moment, without the ledger: capture both together. Later changes do not alter it, and any
-// goroutine may use it.
+// Image is the state of the clearing at one moment. It does not contain the ledger, so the caller must capture the
+// ledger at the same moment. Later changes do not alter the image, and any goroutine may use it.
 type Image struct {
 	head     imageHead
 	peers    []relation

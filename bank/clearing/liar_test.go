@@ -95,7 +95,7 @@ func (v *victim) says(ahead int, known clearing.RunningTotal, list ...clearing.I
 	v.tell(clearing.Instructions{From: "west", To: "east", First: uint64(first), List: list, Known: known, At: v.time})
 }
 
-// answers lets west sign a receipt for everything that waits for it.
+// answers lets west sign a receipt for all instructions that wait for its answer.
 func (v *victim) answers(outcome func(*clearing.Instruction) moneymsg.TransferResult, twist func(*clearing.RunningTotal)) {
 	p := v.west()
 	r := clearing.Receipt{From: "west", To: "east", First: p.Out.Total.Number + 1, Outcomes: []moneymsg.TransferResult{}, Total: p.Out.Total, At: v.time}
@@ -173,8 +173,8 @@ func twice(i *clearing.Instruction) moneymsg.TransferResult {
 func straight(*clearing.RunningTotal)  {}
 func twisted(t *clearing.RunningTotal) { t.Owed++ }
 
-// core has the moves that can give west credit. The other moves are lies about these, or anything else that can be
-// signed.
+// core has the moves that can give west credit. The other moves are false variants of these moves, or anything else
+// that can be signed.
 var core = []move{
 	{"pay 3", saying(0, right, pays(3))},
 	{"settle the next cycle", func(v *victim) {
@@ -246,7 +246,8 @@ var lies = []move{
 	}},
 }
 
-// exposed returns what west owes, plus the open authorisations for it.
+// exposed returns what west could cost the victim: what west owes, plus the authorisations that are still open for
+// west.
 func (v *victim) exposed() messages.Credits {
 	owing, _ := v.ledger.Account(PeerAccount("west"))
 	settled, _ := v.ledger.Account(SettledAccount("west"))
@@ -280,8 +281,8 @@ func (v *victim) honest() error {
 	return nil
 }
 
-// try makes moves from the beginning; its error names them. If the bank requires signatures, try also derives the books
-// at the end.
+// try makes the moves, in order. Its error names all moves up to the one that failed. If the bank requires signatures,
+// try also derives the books after the last move.
 func try(v *victim, moves []move) error {
 	for i, m := range moves {
 		err := v.step(m)
@@ -302,7 +303,8 @@ func try(v *victim, moves []move) error {
 	return nil
 }
 
-// exhaust tries every sequence of depth moves that begins with the moves in so and goes on with moves of the list from.
+// exhaust tries every sequence of moves with the length depth. Each sequence begins with the moves in the argument so,
+// and goes on with moves of the list from.
 func exhaust(careless bool, from []move, depth int, so []move) error {
 	if len(so) == depth {
 		return try(newVictim(careless, false), so)

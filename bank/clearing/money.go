@@ -10,7 +10,8 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// Accounts of the clearing in the ledger. A site's name begins with a letter, so these are not accounts of peers.
+// These are the accounts of the clearing in the ledger. They are not accounts of peers: the name of a site begins with
+// a letter, and these names do not.
 //
 // SettlementAccount stands for all other sites together. Its balance is what this site owed its peers and what they
 // accepted as settled.

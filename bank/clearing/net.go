@@ -49,7 +49,7 @@ func (n *netting) fault(format string, args ...any) {
 	n.r.Faults = append(n.r.Faults, fmt.Sprintf(format, args...))
 }
 
-// enter checks one position, without comparing it with others.
+// enter checks the position of one site. It does not compare the position with those of other sites.
 func (n *netting) enter(p *clearing.Position) {
 	var net messages.Credits
 	fits := true

@@ -71,8 +71,8 @@ func (out *outgoing) remit(by messages.Name, rank ledger.Rank, r *clearing.Remit
 	return &clearing.ClearingReply{Number: number}, nil
 }
 
-// learn processes the outcomes of this site's instructions, in order and each once, if they lead to the peer's running
-// total.
+// learn processes the outcomes in a peer's receipt, in order and each only once. It does so only if these outcomes lead
+// to the running total in the receipt.
 func (out *outgoing) learn(signed *clearing.SignedReceipt) *Rejected {
 	p := out.peers.byName[signed.Receipt.From]
 	outcomes, err := out.news(p, &signed.Receipt)

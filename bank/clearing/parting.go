@@ -83,7 +83,7 @@ func (pt *partings) proceed() {
 	}
 }
 
-// next returns a peer whose parting can advance, or nil if there is none.
+// next returns a peer that is parting from the site and can take the next step, or nil if there is none.
 func (pt *partings) next() *peer {
 	for _, name := range pt.peers.order {
 		p := pt.peers.byName[name]

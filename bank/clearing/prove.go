@@ -30,8 +30,8 @@ func (s *State) prove(c *Command) (ledger.Rank, *Rejected) {
 	return rank, nil
 }
 
-// request returns the request of a caller of this site that a command carries out, and its verb, or "" if there is
-// none.
+// request returns the request in a command that came from a caller of this site, and the request's verb. It returns ""
+// if the command has no such request.
 func (c *Command) request() (verb string, r any) {
 	switch {
 	case c.Peer != nil:

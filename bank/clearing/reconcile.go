@@ -110,8 +110,8 @@ func (p *peer) had(l *clearing.ClearingLine, theirs bool) bool {
 	return i.Kind == l.Kind && i.Amount == l.Asked
 }
 
-// Certain returns the last number of a sender's instructions that the peer has, as its own signed messages show. A
-// shorter book has lost a part.
+// Certain returns the number of a sender's last instruction that the peer has, as the peer's own signed messages show.
+// A book with fewer instructions of this sender has lost some.
 func (s *State) Certain(name, sender messages.Name) uint64 {
 	switch p := s.peers.byName[name]; {
 	case p == nil:

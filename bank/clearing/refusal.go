@@ -13,8 +13,9 @@ import (
 // duplicate.
 type Refusal uint8
 
-// The reasons. Ordinary stands for no reason, as for a request that the account does not cover; such refusals are not
-// counted. New reasons are added at the end, because the counts are part of the state.
+// These are the reasons of refusals. Ordinary is for a refusal that shows no fault of the peer, for example because an
+// account has too few credits. Ordinary refusals are not counted. New reasons are added at the end, because the counts
+// are part of the state.
 const (
 	Ordinary     Refusal = iota
 	Malformed            // it cannot be decoded, or breaks a rule that needs no state
@@ -90,8 +91,8 @@ func malformed(err error) *Rejected {
 	return reject(reason, e.Kind, "%s", e.Message)
 }
 
-// final returns the remembered outcome of a refused instruction. Its text depends only on the kind, because it is in
-// the digests of both banks' books.
+// final returns the outcome that the bank remembers for a refused instruction. The text of the outcome depends only on
+// the kind of the refusal, because the digests of both banks' books contain the text.
 func (r *Rejected) final() moneymsg.TransferResult {
 	return moneymsg.TransferResult{Error: &messages.Error{Kind: r.Err.Kind, Message: finalWords(r.Err.Kind)}}
 }

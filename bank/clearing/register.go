@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// Limits of a register, in total and for each owner.
+// These are the maximum numbers of authorisations in a register: in total, and of one owner.
 const (
 	maxRegistered = 1 << 20
 	maxOwned      = 10_000

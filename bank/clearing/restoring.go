@@ -36,8 +36,8 @@ func (ps *peers) whole(p *peer) *Rejected {
 	return reject(Restored, messages.Unavailable, "site %q was restored from a backup, and may have lost what it agreed with %q: an operator of %q sees it with candor peer reconcile %s", ps.site, p.Name, ps.site, p.Name)
 }
 
-// compared is called when nothing was lost in the books with a peer. The argument known is the incarnation of this site
-// that the peer knows.
+// compared is called after the books with a peer were compared and nothing was lost. Each restore gives a site a higher
+// incarnation. The argument known is the incarnation of this site that the peer knows.
 func (ps *peers) compared(name messages.Name, known uint64) *Rejected {
 	p, err := ps.find(name)
 	if err == nil {
@@ -57,9 +57,10 @@ func (ps *peers) rise(p *peer, known uint64) {
 
 func (ps *peers) incarnationFor(p *peer) uint64 { return max(ps.incarnation, p.Above) }
 
-// renewed stores the incarnation of a peer. It refuses messages that the peer signed before its restore, because the
-// peer no longer knows them. A dispute stays, because a restored peer and a liar look the same. It ends when the peer
-// continues from totals that the operator here confirmed.
+// renewed stores the new incarnation of a peer that was restored. It refuses messages that the peer signed before the
+// restore, because the peer no longer knows them. It does not end a dispute, because a restored peer and a liar look
+// the same. A dispute ends when the operator of this site has confirmed totals, and the peer continues from these
+// totals.
 func (p *peer) renewed(m *clearing.Instructions) *Rejected {
 	if m.Incarnation < p.Incarnation {
 		return reject(Restored, messages.Expired, "it was signed before site %q was restored from a backup", p.Name)
@@ -71,8 +72,8 @@ func (p *peer) renewed(m *clearing.Instructions) *Rejected {
 	return nil
 }
 
-// Totals returns this bank's totals of its trade with a peer. Totals that an operator confirmed stay until an
-// instruction follows.
+// Totals returns this bank's totals of its trade with a peer. If an operator has confirmed totals, it returns the
+// confirmed ones until a further instruction is sent or received.
 func (s *State) Totals(name messages.Name) (clearing.Totals, error) {
 	p, err := s.peers.find(name)
 	if err != nil {
@@ -125,7 +126,8 @@ func changed(p *peer) *Rejected {
 	return ordinary(messages.Errorf(messages.Conflict, "the books with site %q have changed since they were shown: look at them again with candor peer reconcile %s", p.Name, p.Name))
 }
 
-// Adoption returns what would change if this bank adopted a peer's totals, or nil if this bank lost nothing.
+// Adoption returns what would change in this bank's books if the bank adopted the totals that a peer reports. It
+// returns nil if this bank has lost nothing.
 func (s *State) Adoption(t *clearing.Totals) (*clearing.Adoption, *Rejected) {
 	p, err := s.peers.find(t.Site)
 	if err != nil {

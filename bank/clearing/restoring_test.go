@@ -91,8 +91,9 @@ func cycled(east, west *side, cycle uint64) {
 	}
 }
 
-// TestARestoredBankAdoptsTheTotalsOfItsPeer restores a bank from an old backup. Until it has adopted the other side's
-// totals, it must ask for nothing and carry out nothing. Then the two must agree and trade again.
+// TestARestoredBankAdoptsTheTotalsOfItsPeer restores a bank from an old backup. Until the bank has adopted the peer's
+// totals, it must send no instructions and carry out none. After that, the books of both sides must agree, and the
+// sides must trade again.
 func TestARestoredBankAdoptsTheTotalsOfItsPeer(t *testing.T) {
 	for _, aware := range []bool{true, false} {
 		t.Run(fmt.Sprint("aware ", aware), func(t *testing.T) {
@@ -197,8 +198,8 @@ func TestAnAdoptionNeedsBothSides(t *testing.T) {
 	west.mirrored(east)
 }
 
-// TestAuthorisationsThatWereLostArePaid checks that the correction account pays charges of lost authorisations, up to
-// the adopted amount.
+// TestAuthorisationsThatWereLostArePaid restores a site from a backup that lacks an authorisation. The correction
+// account must pay the charges of this authorisation, up to the amount that was adopted.
 func TestAuthorisationsThatWereLostArePaid(t *testing.T) {
 	east, west := pair(t)
 	kept := west.authorise(east, "kept", 5)
@@ -282,7 +283,8 @@ func TestWhatWasSignedBeforeARestorationCountsNoMore(t *testing.T) {
 	}
 }
 
-// gamble lets two sides do anything that they may do to each other, and loses answers.
+// gamble is a random test of two sides. In each step, a side does anything that it may do to the other side. Some
+// answers are lost.
 type gamble struct {
 	*rand.Rand
 	east, west *side
@@ -408,8 +410,8 @@ func TestAnyRestorationIsAdopted(t *testing.T) {
 	}
 }
 
-// TestABackupIsRestoredAgainWithTheClockBehind restores a backup twice, the second time with the clock behind. The
-// incarnation must be above the one that the peer knows.
+// TestABackupIsRestoredAgainWithTheClockBehind restores a backup twice, the second time with the clock behind. Each
+// restore gives the bank a new incarnation number. The new number must be above the one that the peer knows.
 func TestABackupIsRestoredAgainWithTheClockBehind(t *testing.T) {
 	for name, second := range map[string]uint64{"behind": 3, "the same": 5} {
 		t.Run(name, func(t *testing.T) {

@@ -151,7 +151,7 @@ func (b *bank) refund() {
 	}
 }
 
-// emit sends a message as soon as everything that was applied before it is on disk.
+// emit puts a message into the queue. The message is sent when everything that was applied before it is on the disk.
 func (b *bank) emit(p parcel) {
 	p.after = len(b.log)
 	b.waiting = append(b.waiting, p)

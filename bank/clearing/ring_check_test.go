@@ -63,7 +63,8 @@ func (b *bank) checkLedger() error {
 	return nil
 }
 
-// checkHolds compares the holds in a ledger with what the clearing's records say is pending.
+// checkHolds adds up the holds in a ledger, and the amounts that are pending by the clearing's records. It compares the
+// two sums.
 func (b *bank) checkHolds() error {
 	if held, expected := b.ledger.Totals().Held, b.expectedHolds(); held != expected {
 		return fmt.Errorf("holds are of %v, and what is pending of %v", held, expected)

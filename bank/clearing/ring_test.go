@@ -66,8 +66,8 @@ func TestRingFindsPlantedBugs(t *testing.T) {
 	}
 }
 
-// runRing runs one seed until a check fails. Only correct banks run to the end, because an inserted bug must be found
-// while the network is bad.
+// runRing runs one seed until a check fails. If no bug is inserted, it then ends all faults of the network and checks
+// the result. An inserted bug must be found earlier, while the network is bad.
 func runRing(seed uint64, planted bug, under ...checker) error {
 	w := newWorld(seed, planted, under...)
 	for step := range ringSteps {

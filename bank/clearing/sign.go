@@ -25,8 +25,9 @@ type Signer interface {
 	Sign(data []byte) ([]byte, error)
 }
 
-// Verify reports whether data was signed with the private part of a public key, as proof.Verified does. All replicas
-// must get the same result.
+// Verify reports whether signature is a signature of data by the private key that belongs to the public key. It does
+// the same as proof.Verified. The result must depend only on the arguments, because all replicas must get the same
+// result.
 type Verify func(key string, data, signature []byte) bool
 
 // signed returns the bytes to be signed. It returns nil if the value cannot be encoded; decoded values always can.

@@ -30,8 +30,8 @@ type Books interface {
 	Now() messages.Time
 }
 
-// State is the clearing of one site. New creates it. Each part owns a piece of the state, and uses only the parts
-// before it.
+// State is the clearing of one site. New creates it. Each part below has a piece of the state, and uses only the parts
+// that stand before it in the list.
 type State struct {
 	money    *money    // moves and reserves credits in the ledger
 	peers    *peers    // the banks of other sites, and their keys
@@ -104,7 +104,7 @@ func (s *State) Apply(command []byte) Result {
 	if proceeds {
 		s.partings.proceed()
 	}
-	// A refused message gets a record too if it changes anything, for example begins a dispute.
+	// If a refused message changes anything, for example begins a dispute, it gets a record too.
 	if signed {
 		s.money.books.Finish(proceeds || from.known() != before)
 	} else {

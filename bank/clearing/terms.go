@@ -148,8 +148,8 @@ func (t *terms) settledAccount(p *peer) messages.Name {
 	return account
 }
 
-// settlements returns what this site owes all other sites by settlements, and the reserve that limits their debts to
-// this site.
+// settlements returns two sums: what this site owes all other sites by settlements, and the reserve, which limits what
+// all peers may owe this site by settlements.
 func (t *terms) settlements() (owed, reserve messages.Credits) {
 	if a, err := t.money.books.Brief(SettlementAccount); err == nil {
 		owed, reserve = a.Balance, a.Credit

@@ -16,8 +16,8 @@ import (
 // of everything else, and the image.
 const checkedMagic = "candor-checked-1\n"
 
-// checkedNames are the two files. A new image replaces the older of the two, because the process may end before the
-// snapshot with the new image is complete.
+// checkedNames are the two files of the last two images. A new image replaces the older one of them. The newer one is
+// still needed if the process ends before the snapshot with the new image is complete.
 var checkedNames = [2]string{"checked-0", "checked-1"}
 
 // Checked keeps the last two images whose records this replica has checked. It is safe for concurrent use.

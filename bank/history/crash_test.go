@@ -194,8 +194,8 @@ func TestRefusalsUntilAFileIsFetched(t *testing.T) {
 	}
 }
 
-// TestInstalledSnapshotBuildsOnWhatLasts: a replica gets a snapshot that depends on a file that it wrote itself. After
-// a power loss it must still have the file.
+// TestInstalledSnapshotBuildsOnWhatLasts: a replica gets a snapshot that needs a file which the replica wrote itself,
+// before. After a power loss, the replica must still have this file.
 func TestInstalledSnapshotBuildsOnWhatLasts(t *testing.T) {
 	commands := script(10)
 	leader, files := whole(t, NewVolatile(), commands), NewVolatile()

@@ -22,7 +22,7 @@ var errOther = errors.New("it has other records than expected")
 
 func (s *sealed) Sum() ledger.Sum { return s.sum }
 
-// Positions and sizes of the parts of the file, in bytes.
+// The methods below return positions and sizes of the parts of the file, in bytes.
 func (s *sealed) tableAt() int64 { return int64(len(magic) + s.sum.Size) }
 func (s *sealed) tableLen() int  { return ledger.TableHead + ledger.TableRow*s.sum.Count }
 func (s *sealed) fileLen() int64 { return s.tableAt() + int64(s.tableLen()) + trailerLen }
@@ -127,7 +127,7 @@ func (s *sealed) segment() (*ledger.Segment, error) {
 	return segment, nil
 }
 
-// Keys returns the hash of each record's identifier, from the table.
+// Keys returns a hash for each record: the hash of the record's identifier. It reads the hashes from the file's table.
 func (s *sealed) Keys() ([]uint64, error) {
 	table, err := healed(s, s.table)
 	if err != nil {

@@ -134,7 +134,7 @@ func (a *audit) expect(number uint64, name messages.Name, is, written standing) 
 	}
 }
 
-// compare checks the accounts of the image against the sums.
+// compare checks each account of the image against the sums of the records.
 func (a *audit) compare(img *Image) {
 	if img.totals.Accounts != len(a.accounts) {
 		a.note("the image has %d accounts, and its records open %d", img.totals.Accounts, len(a.accounts))

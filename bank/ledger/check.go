@@ -16,7 +16,8 @@ const (
 	maxName   = 64 // in bytes: 63 of a messages.Name, and a '$' in front
 )
 
-// Check returns an error for a transfer that is malformed in any state of the ledger. Its refusal is not remembered.
+// Check returns an error for a transfer that no state of the ledger would accept, because it is malformed. The ledger
+// does not remember the refusal of such a transfer.
 func Check(t *money.Transfer) *messages.Error {
 	if why := checkTexts(t); why != "" {
 		return invalid(t, why)

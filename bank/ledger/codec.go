@@ -123,8 +123,9 @@ func (c *codec) raw(v []byte) {
 	}
 }
 
-// count encodes or decodes a number of items. The argument least is the smallest size of an item, in bytes. If too few
-// bytes follow, count fails, and a damaged number allocates no memory.
+// count encodes or decodes the number of items that follow. The argument least is the smallest possible size of an
+// item, in bytes. When it decodes, it fails if the bytes that follow are too few for so many items. So a damaged number
+// cannot make the caller allocate too much memory.
 func (c *codec) count(n uint64, least int) uint64 {
 	if c.uint(&n); c.reads && n > uint64(len(c.s)/least) {
 		c.fail()

@@ -7,10 +7,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Settler carries out again what a bank settled with other sites. A replay derives it and the ledger from the same
-// journal.
+// Settler repeats what a bank settled with other sites, when a journal is replayed. The replay derives both the ledger
+// and the state of the settlements from that journal.
 type Settler interface {
-	// Again carries out what a cause leads to, after checking the cause's proof.
+	// Again checks the proof in a cause, and then does what the cause leads to.
 	Again(c *Cause) *messages.Error
 }
 
@@ -44,7 +44,8 @@ var (
 	errFirst = errors.New("comes before the record that names the site's keys")
 )
 
-// derived makes a replay derive each record from its cause; see derive. The argument r is the root of trust.
+// derived makes a replay derive each record of the journal from the request or rule that caused it; see derive. The
+// argument r is the root of trust.
 func (p *replay) derived(r *Root, settles func(*Ledger) Settler) {
 	p.ledger.Trust(r)
 	if settles != nil {

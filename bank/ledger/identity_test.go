@@ -43,7 +43,8 @@ func TestSameIdentifier(t *testing.T) {
 	}
 }
 
-// TestHoldAskedAgainLater repeats a hold whose expiry is counted from the time of asking. The first expiry must stay.
+// TestHoldAskedAgainLater repeats a request for a hold. The expiry of a hold is counted from the time of the request,
+// so the second request has a later expiry. The hold must keep the first expiry.
 func TestHoldAskedAgainLater(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)

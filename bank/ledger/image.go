@@ -66,7 +66,7 @@ func (img *Image) each(f func(*account) bool) {
 func (l *Ledger) Hash() [sha256.Size]byte { return l.Capture().Hash() }
 
 // Hash returns the image's digest, which is equal on replicas that applied the same commands. Its cost does not depend
-// on the number of records, because the journal's head stands for them.
+// on the number of records: it does not read them, but the journal's head, which depends on all of them.
 func (img *Image) Hash() [sha256.Size]byte {
 	h := sha256.New()
 	var w codec

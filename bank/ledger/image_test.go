@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// busy returns a ledger that has everything, on several pages.
+// busy returns a ledger that has every kind of entry, on several pages.
 func busy(t *testing.T) *bed {
 	b := newBed(t)
 	b.grant("ada", 1_000_000)

@@ -28,7 +28,7 @@ func (x *index) hash(id string) uint64 {
 	return x.lastHash
 }
 
-// forget clears last, which may share the memory of a command.
+// forget clears the remembered identifier and its hash. The identifier may share the memory of a command.
 func (x *index) forget() { x.last, x.lastHash = "", 0 }
 
 // keyHash returns the hash of an identifier as segments store it: the first eight bytes of its SHA-256. It is never 0,

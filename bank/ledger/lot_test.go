@@ -113,8 +113,8 @@ func TestHoldLapsesAfterItsGrant(t *testing.T) {
 	}
 }
 
-// TestChainUsesWhatItFrees: a chain frees credits of an expired grant and holds them again. They must stay with the
-// account.
+// TestChainUsesWhatItFrees: a chain of transfers frees credits of an expired grant, and holds them again. The credits
+// must stay with the account.
 func TestChainUsesWhatItFrees(t *testing.T) {
 	b := newBed(t)
 	b.expiring("g", "ada", 10, 2000)
@@ -149,8 +149,8 @@ func TestRefusedChainLeavesLotsAlone(t *testing.T) {
 	b.has("ada", 33, 13)
 }
 
-// TestPaidCreditsKeepTheirExpiry: an account pays credits of an expiring grant to another account. They must be
-// returned from there.
+// TestPaidCreditsKeepTheirExpiry: an account pays credits of an expiring grant to another account. When the grant
+// expires, the credits must be taken back from the other account.
 func TestPaidCreditsKeepTheirExpiry(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 5)

@@ -13,8 +13,8 @@ import (
 // MaxLots is the maximum number of lots (parts of expiring grants) of an account.
 const MaxLots = 1000
 
-// lot is the part of an expiring grant that an account still has. The lots of an account are ordered by (expires,
-// grant), and changed in place; a step that may be undone changes a copy.
+// lot is the remaining part of an expiring grant of an account. The lots of an account are ordered by (expires, grant).
+// A step usually changes lots in place; a step that may be undone changes a copy.
 type lot struct {
 	grant   string // identifier of the transfer that granted it
 	expires messages.Time
@@ -142,15 +142,15 @@ func (ls *lots) move(s *step) {
 	}
 }
 
-// note adds an account to moved if it has lots or a due time.
+// note puts an account on the list moved if the account has lots, or waits in the queue for a time.
 func (ls *lots) note(a *account) {
 	if a != nil && (len(a.lots) > 0 || a.due != 0) {
 		ls.moved = append(ls.moved, a)
 	}
 }
 
-// schedule queues an account under the first of its lots that expires after a time. Earlier lots wait until the account
-// receives credits; then the method note queues the account for sweepMoved.
+// schedule queues an account by the time when its lots expire: the first such time later than the argument after. Lots
+// that expire earlier wait until the account receives credits; then the method note queues the account for sweepMoved.
 func (ls *lots) schedule(a *account, after messages.Time) {
 	next := messages.Time(0)
 	if i, _ := slices.BinarySearchFunc(a.lots, after, func(o lot, t messages.Time) int { return cmp.Or(cmp.Compare(o.expires, t), -1) }); i < len(a.lots) {

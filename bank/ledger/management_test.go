@@ -59,7 +59,8 @@ func heldBy(member messages.Name, t money.Transfer) money.Transfer {
 	return t
 }
 
-// TestMemberLimit checks that leaving and coming back does not reset what counts against a member's limit.
+// TestMemberLimit checks a member's limit in a project. A member who leaves and comes back must still have the credits
+// counted that were used before.
 func TestMemberLimit(t *testing.T) {
 	b := climate(t)
 	b.do(heldBy("ada", held("a", "climate", 12)))

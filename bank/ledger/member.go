@@ -68,7 +68,7 @@ func (a *account) tally(m *member, by int) {
 	}
 }
 
-// mayHold returns an error if the account does not allow this hold for this member.
+// mayHold returns an error if the member with this name may not place a hold of this amount on the account.
 func (a *account) mayHold(name messages.Name, amount messages.Credits) *messages.Error {
 	role, ok := a.part(name)
 	switch {

@@ -88,7 +88,8 @@ func (m *model) sweepAll() {
 	}
 }
 
-// advance lets holds lapse and grants expire, earliest first; at the same time, holds come first.
+// advance moves the clock to the given time. On the way, holds lapse and grants expire, in the order of their times. If
+// a hold and a grant have the same time, the hold lapses first.
 func (m *model) advance(at messages.Time) {
 	m.now = max(m.now, at)
 	for {

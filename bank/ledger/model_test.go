@@ -100,7 +100,7 @@ func (m *model) available(name messages.Name) *big.Int {
 	return new(big.Int).Sub(m.balance[name], m.reserved(name))
 }
 
-// short reports whether an account cannot cover an amount with its credits and its credit limit.
+// short reports whether an amount is more than an account has: its available credits and its credit limit together.
 func (m *model) short(name messages.Name, amount messages.Credits) bool {
 	return name != money.IssuerAccount && m.room(name).Cmp(big.NewInt(int64(amount))) < 0
 }
@@ -151,7 +151,8 @@ func (m *model) chain(by messages.Name, rank Rank, chain []money.Transfer) []mod
 	return results
 }
 
-// permitted does the same as transfer, and also checks that the caller may resolve the hold.
+// permitted does the same as transfer. In addition, it returns an error if the caller may not charge or release the
+// hold: a service may do this only to holds that it made.
 func (m *model) permitted(by messages.Name, rank Rank, t money.Transfer) (messages.Credits, messages.Kind, bool) {
 	maker := m.answers[t.Pending].by
 	if h, pending := m.pending[t.Pending]; pending {
@@ -164,7 +165,7 @@ func (m *model) permitted(by messages.Name, rank Rank, t money.Transfer) (messag
 	return amount, kind, ok
 }
 
-// badChain checks only the rules for chains. Check, which has its own table, checks single transfers.
+// badChain checks only the rules for chains. For each single transfer it relies on [Check], which another test covers.
 func badChain(chain []money.Transfer) (messages.Kind, bool) {
 	ids := map[string]bool{}
 	for i := range chain {

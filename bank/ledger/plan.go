@@ -185,8 +185,8 @@ func (s *step) covered(amount messages.Credits) *messages.Error {
 	return nil
 }
 
-// fits returns an error if the step would take a balance, or its negative, out of range. The issuer's balance is minus
-// what was issued.
+// fits returns an error if the step would make a balance too large or too small to count. The negative of each balance
+// must be in range too, because the issuer's balance is the negative of the sum of all issued credits.
 func (s *step) fits() *messages.Error {
 	less, debited := sum(s.debit.balance, -s.amount)
 	debited = debited && less > math.MinInt64
@@ -250,8 +250,8 @@ func (p *planner) planCorrection(s step) (step, *messages.Error) {
 	return s, nil
 }
 
-// countAgain sets how a correction of a correction changes the spent sums: each correction reverses the effect of the
-// one before.
+// countAgain handles a correction that corrects an earlier correction. It sets how the sums of spent credits change:
+// each correction reverses the effect of the correction before it.
 func (p *planner) countAgain(s *step, rec *record) {
 	root, restores := *rec, false
 	for originOf(root.asked.ID) == corrected {

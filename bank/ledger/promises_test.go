@@ -95,7 +95,8 @@ func TestDelayedReturn(t *testing.T) {
 	}
 }
 
-// TestPaymentIsAnsweredAgain: a former owner who repeats a payment must get the first answer, without the account.
+// TestPaymentIsAnsweredAgain takes an account away from a user, who then repeats an earlier payment. The user must get
+// the first answer, but without the account's balance and roles.
 func TestPaymentIsAnsweredAgain(t *testing.T) {
 	b := climate(t)
 	pay := Command{Verb: Pay, By: "dan", Rank: User, Pay: money.PayRequest{Key: "k", From: "climate", To: "ada", Amount: 5}}

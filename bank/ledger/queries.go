@@ -11,7 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// Holds returns the newest pending holds of an account, at most MaxPendingHolds.
+// Holds returns the pending holds of an account. If there are more than MaxPendingHolds, it returns only the newest
+// ones.
 func (l *Ledger) Holds(name messages.Name) []money.PendingHold {
 	if a := l.accounts.byName[name]; a != nil {
 		return a.pending()

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// Rank says what the maker of a command may do. The leader decides it.
+// Rank says what the account that gave a command may do. The leader decides which rank the command has.
 type Rank uint8
 
 const (

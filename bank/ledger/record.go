@@ -77,7 +77,7 @@ type outcome struct {
 	amount messages.Credits // amount moved from debit to credit
 	held   messages.Credits // change of debit's reserve
 	job    messages.JobID
-	// The standings of the accounts after the transfer.
+	// debitAfter and creditAfter describe the two accounts after the transfer.
 	debitAfter, creditAfter standing
 }
 
@@ -140,7 +140,7 @@ func (c *codec) record(r *record) {
 	}
 }
 
-// outcome encodes or decodes only what does not follow from the transfer itself.
+// outcome encodes or decodes the outcome of a transfer. It leaves out the fields that follow from the transfer itself.
 func (c *codec) outcome(t *money.Transfer, o *outcome) {
 	if t.Kind != money.Posted && t.Kind != money.Hold {
 		c.text(&o.debit)
@@ -182,8 +182,8 @@ func decodeRecord(b []byte) (record, bool) {
 	return rec, c.ok()
 }
 
-// remembered returns the message of a remembered refusal. The journal has only the kind: texts differ between releases,
-// and replicas must not.
+// remembered returns the message of a refusal that the bank remembers. The journal has only the kind of the refusal,
+// not a text: texts differ between releases, but the state of all replicas must be equal.
 func remembered(kind messages.Kind) string {
 	return "this was refused when it was first asked for: " + whyRefused(kind) + "; to try again, choose a new identifier or key"
 }

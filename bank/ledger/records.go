@@ -45,7 +45,8 @@ func (rs *records) write(r *record, debit, credit *account) uint64 {
 	return number
 }
 
-// enter appends an encoded record without applying it, because an image has the state that follows from it.
+// enter appends an encoded record. It does not apply the record, because the image that is loaded already has the
+// resulting state.
 func (rs *records) enter(raw []byte) error {
 	rec, err := rs.next(rs.journal.count+1, raw)
 	if err != nil {
@@ -72,7 +73,7 @@ func (rs *records) next(number uint64, raw []byte) (record, error) {
 	return rec, nil
 }
 
-// follow appends a segment that the store already has.
+// follow appends a segment to the records. The store already has the segment's file.
 func (rs *records) follow(s Sealed, sum *Sum) error {
 	keys, err := s.Keys()
 	if err != nil {

@@ -17,8 +17,9 @@ var (
 	errTime    = errors.New("is older than the one before")
 )
 
-// replay carries out a journal again. It finds the command of a record, or of several records in a row, and applies it
-// to its ledger. The ledger must write the same records, byte by byte. So each rule is only in the ledger.
+// replay carries out the commands of a journal a second time. It finds out which command wrote a record, or several
+// records in a row, and applies this command to its own ledger. This ledger must write the same records, byte by byte.
+// So replay needs no rules of its own: each rule is written only once, in the ledger.
 type replay struct {
 	ledger *Ledger
 	count  uint64   // number of records processed
@@ -142,7 +143,7 @@ func (p *replay) expect(number uint64, raw []byte, why *messages.Error) error {
 
 func (p *replay) wrote(raw []byte) { p.ahead = append(p.ahead, bytes.Clone(raw)) }
 
-// awaits reports whether the next record may belong to the same command as the group.
+// awaits reports whether the next record may belong to the same command as the records collected in the field group.
 func (p *replay) awaits() bool {
 	last := &p.group[len(p.group)-1]
 	switch last.what {

@@ -58,7 +58,8 @@ func (q *requests) rootless() *messages.Error {
 	return q.records.refusal()
 }
 
-// lower returns said, the rank that the leader gave. It must be the proven rank, or the rank User of a proven operator.
+// lower returns the rank of a request. The leader says this rank in the argument said. The argument is has the proven
+// rank. Both must be equal, but an operator may also ask in the rank User.
 func lower(said, is Rank) (Rank, *messages.Error) {
 	if is == said || is == Operator && said == User {
 		return said, nil
@@ -116,7 +117,7 @@ func (q *requests) proveTransfers(c *Command, raw []byte, now messages.Time) *me
 	return nil
 }
 
-// Checks the proof of a request that is about to be carried out, and returns the maker's rank.
+// Checks the proof of a request that is about to be carried out, and returns the rank of the user who made the request.
 func (q *requests) asked(verb string, by messages.Name, r *messages.SignedRequest, now messages.Time) (Rank, *messages.Error) {
 	if q.trust.root == nil {
 		return User, q.rootless()
@@ -168,7 +169,8 @@ var keyed = []string{
 	clearing.VerbAuthorise, clearing.VerbRemit, clearing.VerbAccept, clearing.VerbCharge, clearing.VerbRevoke,
 }
 
-// writeAsked writes the record of the present request or statement, once, and returns the record's number.
+// writeAsked writes the record of the request or statement that is carried out now, if it is not written yet. It
+// returns the record's number, or 0 if it wrote no such record.
 func (q *requests) writeAsked() uint64 {
 	if h := q.heard; h != nil {
 		q.heard, h.at = nil, q.records.now

@@ -23,8 +23,8 @@ var ErrOther = errors.New("the image does not continue what this replica has che
 type Checking struct {
 	// Settles returns the Settler whose state is derived together with the ledger; nil if there is none.
 	Settles func(*Ledger) Settler
-	// Known is a ledger with the first records of the image, which were checked before. Only the records after these
-	// are derived; if it is nil, all records. RestoreWith takes it over and changes it.
+	// Known is a ledger with the first records of the image, which were checked before. Then only the later records are
+	// derived. If Known is nil, all records are derived. RestoreWith takes Known over and changes it.
 	Known *Ledger
 	// Each is called before each record is derived; it may be nil. count is the number of records in the image. An
 	// error of Each ends the restore.
@@ -39,8 +39,9 @@ func (l *Ledger) Restore(r io.Reader) error {
 	return err
 }
 
-// RestoreWith is Restore for a ledger whose root of trust is known. It derives every record that was not checked before
-// from signed requests, and compares the result with the image's state. The report counts the derived records.
+// RestoreWith does what Restore does, for a ledger whose root of trust is known. It also carries out the signed
+// requests of all records that were not checked before. The result must be the state in the image. The report counts
+// the records that were derived in this way.
 func (l *Ledger) RestoreWith(r io.Reader, check Checking) (ProofReport, error) {
 	in := &source{in: bufio.NewReaderSize(r, 1<<16), h: sha256.New()}
 	fresh := check.Known
@@ -204,7 +205,8 @@ func (d *loader) derive(count uint64) (bool, error) {
 	return true, nil
 }
 
-// deriveRecord derives a record, or compares it with the one that was checked before.
+// deriveRecord adds a record to a replay. If the record was already checked before, deriveRecord only compares it with
+// the checked one.
 func (d *loader) deriveRecord(number uint64, raw []byte, again *replay) error {
 	if number <= d.known.count {
 		is, err := d.known.at(number)
@@ -221,9 +223,9 @@ func (d *loader) deriveRecord(number uint64, raw []byte, again *replay) error {
 	return again.add(raw)
 }
 
-// deriveSegment derives the records of a segment in the store, unless they were checked before. It returns the number
-// of the record after them. The argument place is the segment's position in the image, and number is the number of its
-// first record.
+// deriveSegment derives the records of a segment in the store from their causes, unless they were checked before. The
+// argument place is the segment's position in the image. The argument number is the number of the segment's first
+// record. The result next is the number of the first record after the segment.
 func (d *loader) deriveSegment(place int, number uint64, files *retraced, again *replay) (next uint64, err error) {
 	sum, err := readSum(d.in)
 	if err != nil {

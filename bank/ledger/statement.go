@@ -77,8 +77,8 @@ func (s *statement) page(q money.StatementRequest) (money.StatementReply, error)
 	return reply, s.explain(reply.Entries)
 }
 
-// newest returns the first entry of the page with the newest entries, not before the entry first. It also reports
-// whether there are older entries.
+// newest returns the first entry of the page with the newest entries. This page never begins before the entry that the
+// argument first gives. The second result reports whether the page leaves out older entries.
 func (s *statement) newest(first *entry, q money.StatementRequest) (*entry, bool, error) {
 	name := s.account.name
 	end := s.account.trail.count
@@ -100,8 +100,8 @@ func past(q money.StatementRequest, e *entry) bool {
 	return q.To != 0 && e.at >= q.To || q.Before != 0 && e.number >= q.Before
 }
 
-// opening sets the balance at the beginning of the page: the balance after the entry in record number, or 0 if number
-// is 0.
+// opening sets the balance at the beginning of the page. This is the account's balance after the record with the given
+// number, or 0 if number is 0.
 func (s *statement) opening(number uint64, reply *money.StatementReply) error {
 	if number == 0 {
 		return nil
@@ -140,8 +140,8 @@ func (s *statement) readEntry(number uint64) (*entry, error) {
 	return &entry{rec, number}, nil
 }
 
-// oldest returns the oldest entry for which late returns true, or nil. If late is true for an entry, it must be true
-// for all newer entries.
+// oldest goes back through the entries of a statement. It returns the oldest entry for which the function late returns
+// true, or nil. If late returns true for an entry, it must return true for all newer entries.
 func (s *statement) oldest(late func(*entry) bool) (*entry, error) {
 	if s.account.trail.count == 0 {
 		return nil, nil
@@ -159,8 +159,9 @@ func (s *statement) oldest(late func(*entry) bool) (*entry, error) {
 	}
 }
 
-// step follows one of the two links of an entry, preferably the longer one, to an entry for which late returns true. It
-// returns nil if there is none.
+// step goes from an entry back to an earlier entry of the account. Each entry has two links to earlier entries, a
+// longer and a shorter one. step follows the longer link if late returns true for its entry, and otherwise the shorter
+// link on the same condition. It returns nil if late returns true for neither.
 func (s *statement) step(from *entry, late func(*entry) bool) (*entry, error) {
 	at := from.linkOf(s.account.name)
 	for _, distance := range [2]uint64{at.jump, at.back} {
@@ -195,9 +196,9 @@ func (s *statement) run(first *entry, most int) ([]entry, error) {
 	}
 }
 
-// explain adds to the entries who asked and, for holds and their resolutions, the member and the job. Often only a
-// later record of a hold has the job. The ledger knows it while the hold is pending; afterwards explain searches the
-// page.
+// explain adds details to the entries: who asked and, for holds and their resolutions, the member and the job. Often
+// the record of a hold has no job, and only a later record has it. While a hold is pending, the ledger knows its job.
+// For a resolved hold, explain searches the page for such a later record.
 func (s *statement) explain(entries []money.Entry) error {
 	jobs := map[string]messages.JobID{}
 	for i := range entries {

@@ -26,7 +26,7 @@ type step struct {
 	chained                   bool // one of several linked transfers, so it may be undone
 	// The lots of both accounts before the step, only for a step of a chain.
 	debitLots, creditLots []lot
-	// The standings directly after the step.
+	// These are the standings of both accounts directly after the step.
 	debitAfter, creditAfter standing
 	stamp                   stamp // the account that asked, and its signature
 }
@@ -49,7 +49,7 @@ func (s *step) outcome() outcome {
 	return o
 }
 
-// result returns the answer to the maker of the transfer.
+// result returns the amount for the answer to the account that asked for the transfer.
 func (s *step) result() messages.Credits {
 	if s.asked.Kind == money.Extend {
 		return s.hold.amount
@@ -57,7 +57,8 @@ func (s *step) result() messages.Credits {
 	return resultAmount(s.asked, s.amount, s.held)
 }
 
-// resultAmount returns the amount that was moved, set aside or freed; for an Extend, its hold's amount.
+// resultAmount returns the amount that a transfer moved, set aside or freed. For an Extend, it returns the amount of
+// the hold that was extended.
 func resultAmount(t *money.Transfer, moved, held messages.Credits) messages.Credits {
 	switch t.Kind {
 	case money.Hold:

@@ -19,8 +19,8 @@ type Store interface {
 	Seal(s *Segment) (Sealed, error)
 	// Open returns a segment that this or another replica sealed. An error says what the operator can do.
 	Open(s Sum) (Sealed, error)
-	// Sync makes sealed segments survive a power loss. It returns false if they do not; then images must contain the
-	// records.
+	// Sync writes sealed segments to the disk, so that they survive a power loss. If the store cannot do this, it
+	// returns false. Then an image must contain the records of these segments itself.
 	Sync() (durable bool, err error)
 }
 
@@ -40,7 +40,7 @@ type Segment struct {
 	First uint64   // number of the first record
 	Data  []byte   // the records
 	Ends  []uint32 // for each record: its end in Data
-	// Keys has, for each record, the hash of its identifier, or 0 if it has none.
+	// Keys has, for each record, the hash of the record's identifier. The hash is 0 for a record without an identifier.
 	Keys          []uint64
 	Before, After Head // head of the chain before and after these records
 }

@@ -11,8 +11,9 @@ type link struct {
 	back, jump uint64
 }
 
-// trail is what an account needs to link its next entry. The entries form complete trees. The trail has the roots of
-// these trees, newest last. Its length is about the logarithm of the number of entries.
+// trail has what an account needs to link its next entry to the earlier entries. The earlier entries form a few
+// complete binary trees. The trail has the roots of these trees, newest last. Their number is at most about the
+// logarithm of the number of entries.
 type trail struct {
 	count uint64
 	roots []root

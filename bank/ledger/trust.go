@@ -17,7 +17,8 @@ type Root struct {
 	Site     messages.Name
 	Account  string           // first public key of the site's account, which is also its name
 	Exchange *ecdh.PrivateKey // the exchange key for Account; nil if marks cannot be checked
-	// Later returns the exchange key of a later key of the account. It is nil if there are no later keys.
+	// Later returns the exchange key that belongs to a later public key of the account. The function is nil if the
+	// account has no later keys.
 	Later func(account string) *ecdh.PrivateKey
 	Seen  *Seen // marks that replicas of this process have checked; nil if none are remembered
 	// Unread accepts marks without a check if the secret to check them is not known. Only auditors set it, and they
@@ -108,21 +109,21 @@ func (t *trust) follows(s []messages.Succession, records uint64) bool {
 	return true
 }
 
-// Follows reports whether a succession contains all keys of the site's account that were valid when the journal had the
-// given number of records.
+// Follows reports whether the list of successors s is complete up to a point of the journal. It must contain every key
+// of the site's account that was valid when the journal had the given number of records.
 func (l *Ledger) Follows(s []messages.Succession, records uint64) bool {
 	return l.requests.trust.follows(s, records)
 }
 
-// Successors returns how many keys followed the first key of the site's account. It also returns the exchange key of
-// the last one, or nil if this replica does not have that key.
+// Successors returns how many successors the first key of the site's account has had. It also returns the exchange key
+// that belongs to the latest successor, or nil if this replica does not have that exchange key.
 func (l *Ledger) Successors() (int, *ecdh.PrivateKey) {
 	t := &l.requests.trust
 	return len(t.accounts), t.exchange()
 }
 
-// exchange returns the bank's key with which the secrets of new sessions are agreed, or nil if this replica does not
-// have it.
+// exchange returns the bank's key for agreeing with clients on the secrets of new sessions. It returns nil if this
+// replica does not have this key.
 func (t *trust) exchange() *ecdh.PrivateKey {
 	n := len(t.accounts)
 	switch {

@@ -52,8 +52,8 @@ func (v *Verifier) Proofs() ProofReport {
 	return r
 }
 
-// Add adds the next record. An error names the first fault, perhaps in an earlier record of the same chain; then no
-// more records may be added. The caller may use the bytes again.
+// Add adds the next record. An error names the first fault that was found. The fault may be in an earlier record of the
+// same chain of transfers. After an error, no more records may be added. The caller may use the bytes again.
 func (v *Verifier) Add(record []byte) error {
 	v.count++
 	v.audit.add(v.count, record)

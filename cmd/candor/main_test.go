@@ -16,7 +16,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// childEnv is a variable that makes the test binary behave as candor. The process prints how it is protected.
+// If the environment variable childEnv is set, the test binary behaves as candor does. The process then prints how it
+// is protected against other processes.
 const childEnv = "CANDOR_TEST_COMMAND"
 
 func TestMain(m *testing.M) {

@@ -15,7 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The programs in this file are for tasks that together use more than one may, or that leave something behind.
+// The programs in this file run in several tasks that together try to use more than one task may, or try to leave
+// something behind.
 
 // Through this socket a task passes something to another task of its account.
 const passing = "@candor-attack-passing"

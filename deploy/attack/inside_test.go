@@ -43,8 +43,9 @@ type instructions struct {
 	NATS    string   // the address among them that is for users
 	Victim  string   // a word that only another account's job knows
 	Mark    string   // a variable in the environment, by which the test finds what the attack leaves behind
-	// Namespaces are the namespaces of the process that started the site. In the control (TestAttackFindsOpenDoors), a
-	// task may share them. It then leaves out the attempts that would harm the machine.
+	// Namespaces are the namespaces of the process that started the site. In TestAttackFindsOpenDoors, tasks run as the
+	// user of the site, and may share these namespaces. Such a task leaves out the attempts that would harm the
+	// machine.
 	Namespaces map[string]string
 }
 
@@ -166,8 +167,8 @@ func reads(paths ...string) func(*instructions) (string, error) {
 	}
 }
 
-// asksAlive asks whether an attempt of a task is alive: first its own attempt, as every task may, and then attempts of
-// other tasks. It also tries to read the leases of other tasks.
+// asksAlive checks which attempts its own lease file shows as alive: first its own attempt, which every task may do,
+// and then other attempts, for which the answer must be no. It also tries to read the lease files of other tasks.
 func asksAlive(in *instructions) (effect string, refusal error) {
 	value := os.Getenv(lease.Variable)
 	if err := lease.Alive(value, boottime.Now(), 0); err != nil {
@@ -258,7 +259,7 @@ func findsShared(in *instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// others returns the processes that the task sees, without itself and its ancestors.
+// others returns the processes that the calling process sees, except itself and its ancestors.
 func others() (pids []int) {
 	own := map[int]bool{}
 	for pid := os.Getpid(); pid > 0; {
@@ -603,7 +604,7 @@ func makesCalls(*instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// endsAll ends all processes that it sees except itself, or none if it sees a process of the machine.
+// endsAll ends all processes that it sees, except itself. It does nothing if it can see the processes of the machine.
 func endsAll(in *instructions) (string, error) {
 	if in.shares("pid") {
 		return "", fmt.Errorf("not tried where the machine's processes are")

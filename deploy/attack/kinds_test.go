@@ -100,8 +100,8 @@ func (a *attacker) ownsProject() (string, error) {
 	return all(tries...)
 }
 
-// namesFiles names inputs and outputs outside of a task's directory, and an environment that is larger than a process
-// can have.
+// namesFiles submits jobs whose inputs or outputs are outside of a task's directory, or whose environment is larger
+// than a process can have.
 func (a *attacker) namesFiles() (effect string, refusal error) {
 	for i, spoil := range []func(*job.Stage){
 		func(s *job.Stage) { s.Outputs = []string{"../../../../creds/operator.creds"} },

@@ -112,8 +112,9 @@ func bomb(name string) {
 	}
 }
 
-// stays waits 20 s, in which the node should end the task. If the task still runs then, stays returns what it got. If
-// err is not nil, it got nothing, and stays returns "" at once.
+// stays waits 20 s. In this time the node should end the task. If the task still runs after 20 s, stays returns how
+// much disk space the task could use. If err is not nil, the task could not use that much, and stays returns "" at
+// once.
 func stays(err error) string {
 	if err != nil {
 		return ""

@@ -50,7 +50,7 @@ func TestEveryVerbIsFuzzed(t *testing.T) {
 	}
 }
 
-// mutated returns a request in one of the formats. It is valid or almost valid.
+// mutated returns a request in msgpack or JSON. The request is valid or almost valid.
 func mutated(t *testing.T, r *rand.Rand, request string) []byte {
 	if requests[request] == nil {
 		return []byte("{}") // TestEveryVerbIsFuzzed reports this
@@ -82,7 +82,8 @@ func mutated(t *testing.T, r *rand.Rand, request string) []byte {
 // oddBytes are bytes that begin lengths, numbers and nil in msgpack, or have a meaning in JSON.
 var oddBytes = []byte("\x00\x7f\x80\x90\xa0\xc0\xc1\xc4\xc6\xca\xcb\xcf\xd3\xd9\xdb\xdc\xdd\xde\xdf\xff{}[]\",:0-9e")
 
-// words are values for string fields whose names contain an entry's part, in any case.
+// words has values for string fields. The values of an entry are for fields whose names contain the entry's part, in
+// upper or lower case.
 var words = []struct {
 	part   string
 	values []string

@@ -71,8 +71,8 @@ func (u *use) end() {
 	u.stopped.Wait()
 }
 
-// freeMiB returns the free space of a disk, in MiB. If fewer inodes are free than blocks, as a part of the whole, the
-// result is this part of the disk.
+// freeMiB returns the free space of a disk, in MiB. A disk can also run out of inodes. If the free fraction of the
+// inodes is less than that of the blocks, freeMiB returns this fraction of the whole disk.
 func freeMiB(dir string) int64 {
 	var d unix.Statfs_t
 	if err := unix.Statfs(dir, &d); err != nil {
@@ -224,8 +224,8 @@ func begin(names ...string) func(h *holder) []messages.JobID {
 	}
 }
 
-// Three tasks of one account may have at most a quarter of the processes that the machine allows: the limit of an
-// account.
+// Three tasks of one account together may start at most a quarter of the processes that the machine allows. A quarter
+// is the limit for an account.
 func fewProcesses(h *holder, u *use) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()

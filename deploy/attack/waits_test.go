@@ -141,7 +141,8 @@ func holdUp(name string) {
 	holds[name]()
 }
 
-// Each of these attempts begins when a task of bob has printed that it slows down the node.
+// Each of these attacks has two parts. First a task of bob slows down the node, and prints this. Then the function
+// beside runs.
 var holdUps = []struct {
 	name, what string
 	needs      int // containment without which the attacker can stop the site itself

@@ -197,7 +197,7 @@ func (d *Depot) peerTake(ctx context.Context, peer messages.Name, r jobmsg.GetRe
 	return d.read(ctx, j.account, &r)
 }
 
-// peerOutputs lists, for a peer, the outputs of a job that came from there.
+// peerOutputs lists the outputs of a job for the peer from which the job came.
 func (d *Depot) peerOutputs(ctx context.Context, home messages.Name, r jobmsg.OutputsRequest) (reply jobmsg.OutputsReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err

@@ -71,7 +71,8 @@ func TestFilesTravelBetweenSites(t *testing.T) {
 	wantKind(t, "the list of another's job", err, messages.NotFound)
 }
 
-// A peer must read the inputs of jobs that it runs, and the files of its own jobs here, and nothing else.
+// A peer must be able to read the inputs of jobs that it runs, and the files of its own jobs here. It must not be able
+// to read anything else.
 func TestAPeerReadsItsJobsFilesAlone(t *testing.T) {
 	west, east, input, mine := roaming(t)
 	secret, _, err := west.send(jobmsg.VerbPut, "alice", messages.Attempt{}, "secret")

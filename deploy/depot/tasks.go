@@ -137,8 +137,9 @@ func (d *Depot) list(ctx context.Context, account messages.Name, r *jobmsg.Outpu
 	return reply, nil
 }
 
-// handedOver returns an error if the job's market still keeps its outputs back. The argument asked is the number by
-// which the caller named the job, for the error. Outputs of a job that the auctioneer no longer knows may be read.
+// handedOver returns an error if the job's market still withholds the outputs of the job. The argument asked is the
+// number by which the caller named the job; the error has it. If the auctioneer no longer knows the job, its outputs
+// may be read.
 func (d *Depot) handedOver(ctx context.Context, id, asked messages.JobID) error {
 	_, err := d.readable.get(id, func() (bool, error) {
 		job, err := query[jobmsg.JobDetail](ctx, d, messages.VerbJob, jobmsg.JobRequest{Job: id})
@@ -153,7 +154,7 @@ func (d *Depot) handedOver(ctx context.Context, id, asked messages.JobID) error 
 	return err
 }
 
-// owner returns the owner of an attempt's job, which is cached.
+// owner returns the owner of an attempt's job. It remembers the answer of the auctioneer.
 func (d *Depot) owner(ctx context.Context, h holding) (messages.Name, error) {
 	return d.owners.get(h, func() (messages.Name, error) { return d.ask(ctx, h) })
 }

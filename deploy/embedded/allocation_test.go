@@ -351,8 +351,9 @@ func TestAnAllocationEnds(t *testing.T) {
 	}
 }
 
-// launchRanks runs torchrun if PyTorch is installed; otherwise it imitates torchrun. One process runs on each node. The
-// processes meet at a host name and a port, start ranks, and add up the ranks' numbers.
+// launchRanks runs torchrun if PyTorch is installed, and otherwise imitates it. One process runs on each node. The
+// processes connect to a common host name and port. Each process then starts its ranks, and together they compute the
+// sum of all ranks' numbers.
 const launchRanks = `import os, re, socket, subprocess, sys, time
 said = dict(word[2:].split("=") for word in sys.argv[1:-1])
 try:

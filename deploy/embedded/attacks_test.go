@@ -245,8 +245,8 @@ func (f fort) tokenAgain() {
 	}
 }
 
-// flood sends hundreds of bids of one account at once, while another account submits a few. Only the first bids may be
-// accepted. The other account must get every answer, and no refusal.
+// flood sends 600 bids of one account at once. Meanwhile another account submits 10 bids. Of the 600 bids, only the
+// first may be accepted. The other account must get an answer to every bid, and none may be refused.
 func (f fort) flood() {
 	const bids, few = 600, 10
 	mallory, alice := f.as("bob"), f.as("alice")

@@ -49,7 +49,7 @@ func (k *keptClock) sum() string {
 	return fmt.Sprintf("%08x", crc32.ChecksumIEEE(fmt.Appendf(nil, "%s %d", k.Boot, int64(k.Offset))))
 }
 
-// leastDrift is the smallest change of the offset for which the file is written again.
+// leastDrift is the smallest change of the clock's offset for which the clock's file is written again.
 const leastDrift = siteclock.Bound / 5
 
 // keepClock continues with the clock that an earlier start stored. It watches and stores the clock until the site is

@@ -137,8 +137,8 @@ type Account struct {
 // Node is a node and what it offers.
 type Node struct {
 	Name messages.Name `json:"name"` // name that candor nodes shows
-	// Slots is the number of slots of each class, like {map: 2, reduce: 1}. If left out, the node has as many slots of
-	// each class with a unit as its resources have room for.
+	// Slots is the number of slots of each class, like {map: 2, reduce: 1}. If left out, each class with a unit gets as
+	// many slots as the node has resources for.
 	Slots Slots `json:"slots,omitempty"`
 	// Suspended bounds the suspended tasks of the node. Above it, the tasks that have run least begin again. 0 means
 	// four for each slot.
@@ -196,7 +196,7 @@ type Tasks struct {
 	// namespaces.
 	Private bool `json:"private,omitempty"`
 	// Namespaces is "allow" to let tasks make user namespaces, and in them namespaces of mounts, processes and host
-	// names, as bubblewrap and Apptainer do. More of the kernel can be reached then; see the page on security. The
+	// names, as bubblewrap and Apptainer do. Tasks can then reach more of the kernel; see the page on security. The
 	// default is "refuse".
 	Namespaces string `json:"namespaces,omitempty"`
 	// DiskMiB bounds the files in a task's own working directory, and the files of an account in temporary directories,

@@ -65,8 +65,9 @@ func (s *share) connectAs(role identity.Role, name messages.Name) (bus.Bus, erro
 	} else {
 		c.Renew = s.renewing(role, name)
 	}
-	// A part in the server's process needs no socket, because a process may have thousands of agents. On a site of
-	// several hosts, an agent needs a socket: then it can change to another server.
+	// A part of the site in the same process as the server connects without a socket, because a process may have
+	// thousands of agents. An agent needs a socket if the site has several hosts: only then can it change to another
+	// server.
 	if s.server != nil && s.config.TLS == nil && (role != identity.Node || len(s.config.Hosts) < 2) {
 		c.InProcess = s.server
 	}

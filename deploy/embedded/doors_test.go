@@ -136,8 +136,8 @@ func internal(t *testing.T, a *identity.Authority) *certificate.Internal {
 	return i
 }
 
-// burglars returns TLS configurations with which somebody could connect to the port of an actor's replicas. The map's
-// key says whose key or certificate each has.
+// burglars returns TLS configurations of intruders, who try to connect to the port of an actor's replicas. The key of
+// the map says whose key or certificate the intruder has.
 func burglars(t *testing.T, a *identity.Authority, actor string) map[string]*tls.Config {
 	t.Helper()
 	name := "host2." + certificate.Group(actor, "west")

@@ -258,7 +258,8 @@ func (s *endsSite) awaitTask(job, reason string) {
 	})
 }
 
-// attempts sends a request instead of starting a command, because each command is a process.
+// attempts asks the auctioneer directly instead of running a command. A command would start a process for each
+// question, which is slow.
 func (s *endsSite) attempts(job string) []jobmsg.TaskStatus {
 	s.Helper()
 	id, err := strconv.ParseUint(job, 10, 64)

@@ -28,7 +28,8 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	// These tests mostly wait for elections, leases and processes, so more of them can run in parallel.
+	// These tests mostly wait for elections, leases and processes. So four of them run in parallel, unless the command
+	// line says another number.
 	flag.Parse()
 	if !slices.ContainsFunc(os.Args, func(a string) bool { return strings.Contains(a, "test.parallel") }) {
 		_ = flag.Set("test.parallel", "4")

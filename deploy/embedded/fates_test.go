@@ -34,8 +34,8 @@ type fate struct {
 
 type users struct{ alice, bob, operator user }
 
-// moments are the steps in the life of a task, in order. Each function brings a fate to a step, and keeps it there for
-// some time.
+// moments are the steps in the life of a task, in order. Each function brings the task of a test case (a fate) to one
+// of these steps, and keeps it there for some time.
 var moments = []struct {
 	name  string
 	reach func(*fate)
@@ -102,8 +102,8 @@ func (e *ensemble) chosen(moment string) []string {
 	return few[moment]
 }
 
-// newFate waits until the site is complete. It finds the victim before the step, because frozen processes cannot say
-// who leads.
+// newFate prepares one case, and waits until the site is complete. It finds the victim before any process is frozen,
+// because frozen processes cannot say who leads.
 func (e *ensemble) newFate(t *testing.T, u users, moment, victim string) *fate {
 	whole := *e.cluster
 	whole.T = t
@@ -175,7 +175,7 @@ func (f *fate) letGo(who string, task int) {
 	}
 }
 
-// In this step, the request is on its way, and the bank does not answer.
+// In this step, the auctioneer has received the submission, and the bank does not answer.
 func (f *fate) reachSubmitted() {
 	f.freeze(f.pids(messages.Bank, "")...)
 	f.submit()
@@ -190,7 +190,7 @@ func (f *fate) reachHeld() {
 	await.Until(f, "the budget is held", func() bool { return f.alice.account().Reserved > 0 })
 }
 
-// In this step, the claim is in the book, and no process has started.
+// reachClaimed brings the task to this point: the claim is in the book, and no process has started.
 func (f *fate) reachClaimed() {
 	f.freeze(f.executor())
 	f.submit()
@@ -246,7 +246,8 @@ func (f *fate) reachSettling() {
 	await.Until(f, "the job is being settled", func() bool { return f.detail().State == jobmsg.Settling })
 }
 
-// In this step, the bank has moved the credits. The book may know this or not.
+// reachCharged brings the job to this point: the bank has moved the credits. The book may know this already, or not
+// yet.
 func (f *fate) reachCharged() {
 	f.reachRunning()
 	spent := f.alice.account().Spent

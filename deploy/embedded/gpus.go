@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/machine"
 )
 
-// gpus records which GPUs of this process's nodes do not work. If this changes on a node, the node gets no new tasks.
-// When the node is idle, its agent is started again with the GPUs that work.
+// gpus records which GPUs of this process's nodes do not work. If these GPUs change on a node, the node gets no new
+// tasks. When the node is idle, its agent is started again with the GPUs that work.
 type gpus struct {
 	mu     sync.Mutex
 	broken map[messages.Name][]int // by node: the indices of GPUs that do not work, ascending

@@ -22,8 +22,9 @@ const (
 	jetStreamRoom = 256 << 20
 )
 
-// setMetaAside moves damaged cluster data of JetStream away if the server does not start because of it. The other hosts
-// have the same data, and the streams stay. aside is the new path; moved reports whether the data was moved.
+// setMetaAside moves damaged cluster data of JetStream to another directory, if the server does not start because of
+// this data. Nothing is lost: the other hosts have the same data, and the streams are not moved. It returns the new
+// path, and whether the data was moved.
 func setMetaAside(o *server.Options, failed error) (aside string, moved bool) {
 	why := failed.Error()
 	if o.Cluster.Name == "" || !strings.Contains(why, "Can't start JetStream") || strings.Contains(why, unix.ENOSPC.Error()) {

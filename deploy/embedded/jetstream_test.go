@@ -40,7 +40,8 @@ func TestJetStreamStartsAgainAfterAFullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// JetStreamEnabled is true too early: at that time the server does not know yet that it belongs to a cluster.
+	// The test waits for this message and not for JetStreamEnabled. JetStreamEnabled becomes true too early: at that
+	// time the server does not know yet that it belongs to a cluster.
 	await.Until(t, "JetStream runs", func() bool { return logs.FilterMessage("JetStream runs again").Len() == 2 })
 	in, _ := alice.send("in", []byte("input"))
 	if job := alice.final(alice.submit("k", withFiles(1, "cat in", nil, in))); job.State != jobmsg.Completed {
@@ -97,8 +98,8 @@ func TestDepotTakesFilesAfterAFullDisk(t *testing.T) {
 	await.Until(t, "the depot takes a file", func() bool { return put(2, 5*time.Second) == nil })
 }
 
-// TestFreeSpaceIsNoLimitOfStreams starts a server with little free space. Once, such a site did not start again after
-// the disk had been full.
+// TestFreeSpaceIsNoLimitOfStreams checks that the space that is free at the start does not limit a site's streams. With
+// such a limit, a site could not start again after its disk had been full.
 func TestFreeSpaceIsNoLimitOfStreams(t *testing.T) {
 	t.Parallel()
 	s := start(t, small(t.TempDir()))
@@ -108,8 +109,8 @@ func TestFreeSpaceIsNoLimitOfStreams(t *testing.T) {
 	}
 }
 
-// Each message must be synced to the disk. Once, without this, a power failure lost the files that tasks had left in
-// the last two minutes.
+// Each message must be synced to the disk. When messages were not synced, a power failure lost the files that tasks had
+// left in the last two minutes.
 func TestStreamsAreSynced(t *testing.T) {
 	t.Parallel()
 	s := start(t, small(t.TempDir()))

@@ -85,8 +85,8 @@ func (s *share) rekey(o *server.Options) error {
 	return writeCredentials(&s.config, s.authority)
 }
 
-// renewing returns a function that makes new credentials for each connection. Old credentials may be signed with a
-// removed key.
+// renewing returns a function that makes new credentials for each connection, because a key that signed earlier
+// credentials may have been removed.
 func (s *share) renewing(role identity.Role, name messages.Name) func() (token, seed string, err error) {
 	return func() (string, string, error) {
 		creds, err := s.authority.Credentials(role, name)

@@ -53,8 +53,8 @@ func TestOverbiddingPaysWhatItDelays(t *testing.T) {
 			last := bob.final(long).Ended
 			j := alice.final(short)
 			own := cost(messages.Credit, slotTime(j)) // at the reserve price
-			// With a lower bid, the short job would have started after the long job: at least two seconds after it
-			// came.
+			// With a lower bid, the short job would have started after the long job. Then its start would have been at
+			// least two seconds after its submission.
 			if least := own + 2*messages.Credit; price == market.PricePivot && (j.Charged < least || j.Charged > own+2*cost(messages.Credit, last.Sub(j.Submitted))) {
 				t.Errorf("charged %v, of these %v at the reserve; the other job ended after %v: %s", j.Charged, own, last.Sub(j.Submitted).Std(), alice.why(short).Message)
 			}
@@ -137,8 +137,8 @@ func TestFinishingLateByChoice(t *testing.T) {
 	erin.at(erin.job(d.job).Submitted.Add(6 * unit)) // when the contract is worth nothing any more
 	touch(t, filepath.Join(dir, "mine"))
 	j := erin.final(d.job)
-	// The job itself caused the time beyond its declared length of one second. Without this time, its contract would
-	// have had this worth.
+	// The job took longer than its declared length of one second. Without this delay by the job itself, its contract
+	// would have been worth this much.
 	due := max(d.contract.Completion, j.Ended.Add(unit-slotTime(j)))
 	worth := max(0, min(1, 1-(due.Sub(j.Submitted).Seconds()-hasty(1).Mu)/hasty(1).Delta))
 	if least := d.contract.Price.Float() * worth; j.Charged.Float() < least-1e-6 || j.State != jobmsg.Completed {

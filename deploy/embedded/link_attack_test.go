@@ -189,8 +189,8 @@ func sortedList(list []string) []string {
 	return list
 }
 
-// aliceWorksUnheard lets a user send requests and get answers. The stranger must not see them, and the stranger's
-// forgeries must have no effect.
+// aliceWorksUnheard lets the user alice send requests and get answers. A stranger listens meanwhile, and sends forged
+// messages. The stranger must not see alice's messages, and the forged messages must have no effect.
 func aliceWorksUnheard(t *testing.T, west *Site, overheard *seen) {
 	t.Helper()
 	alice := connect(t, west, "alice")

@@ -98,7 +98,8 @@ func (n *Node) offers(markets []market.Market) Slots {
 	return n.sold(markets, func(jobmsg.Resources) int { return 1 })
 }
 
-// sells returns the number of slots that the node's resources have room for, in each sold class with a unit.
+// sells returns how many slots the node's resources have room for, in each class that is sold and whose slots have a
+// size, its unit.
 func (n *Node) sells(markets []market.Market) Slots { return n.sold(markets, n.Resources.Holds) }
 
 // sold returns the node's slots in each class with a unit that a market sells on this node. The function holds returns

@@ -330,7 +330,8 @@ func playReservation(t *testing.T, s *Site) {
 			}
 		}
 	}
-	// best returns the largest total value of bids that can all be met, without the bid at one index.
+	// best returns the largest total value of a set of bids that can all complete by their deadlines. The bid with the
+	// index without is not in the set.
 	best := func(without int) (most messages.Credits) {
 		for set := range 1 << len(bids) {
 			var in []bid

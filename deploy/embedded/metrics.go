@@ -43,7 +43,7 @@ func (m *metrics) remove(r *prometheus.Registry) {
 	m.mu.Unlock()
 }
 
-// gatherer returns a gatherer for the parts that run at the time of gathering.
+// gatherer returns a gatherer for the metrics of all parts of the site that run at the moment of the call.
 func (m *metrics) gatherer() prometheus.Gatherer {
 	all := prometheus.Gatherers{m.shared}
 	m.mu.Lock()
@@ -67,6 +67,6 @@ func labelled(r prometheus.Registerer, name, value string) prometheus.Registerer
 	return prometheus.WrapRegistererWith(prometheus.Labels{name: value}, r)
 }
 
-// Gatherer collects the metrics of the parts that run in this process at that time. It collects nothing unless
-// Options.Metrics was set.
+// Gatherer collects the metrics of the parts that run in this process when the metrics are collected. It collects
+// nothing unless Options.Metrics was set.
 func (s *share) Gatherer() prometheus.Gatherer { return s.metrics.gatherer() }

@@ -52,8 +52,8 @@ func (l *natsLog) admit(now time.Time) (ok bool, dropped int) {
 // Each server of a cluster writes warnings with these beginnings while it starts, because one host is always the first.
 var comingTogether = []string{"Error trying to connect to route", "Waiting for routing to be established", "JetStream has not established contact"}
 
-// Within this time after the server's start, such warnings have the level info. If a problem remains, its warning comes
-// again.
+// NATS servers that start together log warnings until they have connected. In the first 30 s after the server's start,
+// these warnings are logged with the level info. If a problem remains, NATS logs its warning again later.
 const settleWithin = 30 * time.Second
 
 func (l *natsLog) settles(now time.Time, format string, v []any) bool {

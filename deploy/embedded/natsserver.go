@@ -93,7 +93,7 @@ func serverOptions(c *Config, self *Host, authority *identity.Authority) (*serve
 		// Each stream reserves its largest size. Without this limit, the server would allow three quarters of the
 		// space that is free at its start.
 		JetStreamMaxStore: storeLimit,
-		// With this, a power failure loses no file that the depot has confirmed.
+		// Each write is synced, so a power failure loses no file that the depot has confirmed.
 		SyncAlways: true,
 		ServerName: c.Site,
 		// A cut between hosts is noticed within PingInterval·MaxPingsOut.
@@ -137,7 +137,8 @@ func joinCluster(o *server.Options, c *Config, self *Host, authority *identity.A
 		return err
 	}
 	o.Cluster.Name = c.Site
-	// Both ends use certificates made only for this; certificates of clients and peers are refused.
+	// Servers of the site prove themselves to each other with certificates that are made only for this purpose.
+	// Certificates of clients and peers are refused.
 	o.Cluster.TLSConfig, o.Cluster.TLSTimeout = internal.Server(self.Name), routeTLS
 	o.Cluster.Username, o.Cluster.Password = c.Site, secret
 	if o.Cluster.Host, o.Cluster.Port, err = split(self.Cluster); err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// While the bank has no room for its log, the start must ask again. Any other refusal must end the start.
+// If the bank refuses a start because its log has no room, the starting program must ask again. If the bank refuses for
+// any other reason, the program must end.
 func TestAStartWaitsForRoom(t *testing.T) {
 	network := bus.NewMemory()
 	asked, answers := 0, []error{

@@ -17,7 +17,7 @@ import (
 type terms struct {
 	Keys  []string         `json:"keys"`
 	Limit messages.Credits `json:"limit"`
-	// Share is nil if the configuration gives no share.
+	// Share is the share from the configuration, or nil if the configuration gives none.
 	Share *messages.Credits `json:"share,omitempty"`
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestARetryDoesNotUncompleteAJob runs a job that prints its result and then starts again. The next attempt misses the
-// deadline. The job must owe the critical value for its time, like a job that only sleeps after its result.
+// TestARetryDoesNotUncompleteAJob runs a job that prints its result, ends, and then runs again. The next attempt misses
+// the deadline. The job must owe the critical value for its slot time, as a job does that only sleeps after its result.
 func TestARetryDoesNotUncompleteAJob(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -54,8 +54,8 @@ func playRetry(t *testing.T, s *Site, market messages.Name, verb string) {
 		request[jobmsg.RequeueReply](alice, messages.Auctioneer, jobmsg.VerbRequeue, jobmsg.RequeueRequest{Job: id})
 	}
 	j := alice.final(id)
-	// The rival is worth 12 for 3 units, and may have had a part of a unit before the job came. So the job had to be
-	// worth up to 12/(3−1) for each unit.
+	// The rival offers 12 for 3 units of time. It may have had a part of one unit before the job came. It then needed
+	// only 2 further units, so the job had to be worth up to 12/2 for each of its 3 units.
 	const most = 3 * 12 / (3 - 1) * messages.Credit
 	if j.State != jobmsg.Discarded || j.Charged <= 0 || j.Charged > most {
 		t.Errorf("%v, charged %v: %s", j.State, j.Charged, alice.why(id).Message)
@@ -65,8 +65,8 @@ func playRetry(t *testing.T, s *Site, market messages.Name, verb string) {
 	}
 }
 
-// TestAContractIsPricedByTheFirstEnd runs a task that fails, and then waits for a busy node until the contract is worth
-// nothing. This must not lower the price.
+// TestAContractIsPricedByTheFirstEnd runs a task that fails. The next attempt waits for a busy node until the contract
+// is worth nothing. This wait must not lower the price.
 func TestAContractIsPricedByTheFirstEnd(t *testing.T) {
 	t.Parallel()
 	s, dir := bazaarWith(t, func(c *Config) {

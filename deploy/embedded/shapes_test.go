@@ -209,8 +209,8 @@ func TestWideTasksRunInEveryMarketThatTakesThem(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
 	c.Replicas, c.Markets, c.Nodes = 1, nil, nil
-	// The market with contracts comes first, because the site plans with the declared length only until it has seen run
-	// times.
+	// The market with contracts comes first. It plans with the declared length of a task only as long as the site has
+	// seen no run times.
 	mechanisms := []messages.Name{market.ContractMenu, market.Karma, market.BatchQueue, market.Backfill, market.HighestBid, market.DeadlineBid}
 	worth := jobmsg.Valuation{Class: jobmsg.Sigmoidal, Max: 10, Mu: 600, Delta: 300}
 	for _, mechanism := range mechanisms {

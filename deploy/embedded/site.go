@@ -184,7 +184,7 @@ func newSite(c Config, o Options) (*Site, error) {
 	return &Site{share: s, operator: &operator{share: s}}, nil
 }
 
-// open locks the state directory and starts the server. Neither needs an actor.
+// open locks the state directory and starts the server. It starts no auctioneer, bank, estimator or agent.
 func (s *Site) open() error {
 	if err := s.prepare(); err != nil || s.options.Only != nil {
 		return err
@@ -364,8 +364,9 @@ func (s *Site) starting(starts ...func(*share) (*service, error)) (all []func() 
 // streamSoon is the longest time until the server can make streams.
 const streamSoon = 3 * time.Second
 
-// openStream makes the stream of observations, from the auctioneer to the estimator. If both made it at the same time,
-// the server could keep a stream without a directory.
+// openStream makes the stream of observations, which leads from the auctioneer to the estimator. Only the site does
+// this. If the auctioneer and the estimator both made the stream at the same time, the NATS server could keep a stream
+// without a directory.
 func (s *Site) openStream(ctx context.Context) error {
 	if s.host != nil {
 		return nil
@@ -374,7 +375,8 @@ func (s *Site) openStream(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The server accepts connections shortly before it can make streams.
+	// The server accepts connections a little earlier than it can make streams. So the request for the stream is
+	// repeated.
 	late := time.Now().Add(streamSoon)
 	err = again(ctx, 20*time.Millisecond, func() (bool, error) {
 		_, err := b.Stream(ctx, messages.ObservationStream(s.config.Site), []string{messages.ObservationSubject(s.config.Site)})

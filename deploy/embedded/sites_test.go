@@ -59,8 +59,8 @@ func (u user) settled() bool {
 	return true
 }
 
-// TestSitesSettle starts three sites, each a peer of the others. Credits must move between any two. After a restart,
-// the banks must get nothing twice.
+// TestSitesSettle starts three sites, each a peer of the others. Credits must move between any two sites. After a
+// restart, no bank may get the same payment twice.
 func TestSitesSettle(t *testing.T) {
 	t.Parallel()
 	configs := firstLook(t, "west", "east", "north")

@@ -144,7 +144,7 @@ const (
 	mostOutput = 1 << 20
 )
 
-// These values say whether tasks may make user namespaces.
+// These are the values of the setting that says whether tasks may make user namespaces.
 const (
 	namespacesRefuse = "refuse"
 	namespacesAllow  = "allow"
@@ -161,9 +161,9 @@ func (t *Tasks) outputs() map[messages.Name]int64 {
 	return limits
 }
 
-// memory returns the usual and the largest memory of a task of a class, in bytes; 0 means no limit. The usual memory is
-// for a stage that asks for none. A class with a memory setting ignores the settings for all classes. If only one value
-// is set, it is used for both.
+// memory returns the usual and the largest memory of a task of a class, in bytes; 0 means no limit. A stage that names
+// no memory gets the usual memory. If a class has memory settings of its own, the settings for all classes do not apply
+// to it. If only one of the two values is set, it is used for both.
 func (t *Tasks) memory(class messages.Name) (usual, most int64) {
 	m := TaskMemory{MemoryMiB: t.MemoryMiB, MaxMemoryMiB: t.MaxMemoryMiB}
 	if own := t.Classes[class]; own.MemoryMiB > 0 || own.MaxMemoryMiB > 0 {

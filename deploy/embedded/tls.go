@@ -43,7 +43,8 @@ func (t *TLS) load() (*tls.Config, error) {
 	}, nil
 }
 
-// secureClients makes clients check the server's certificate. Clients prove their identity by credentials instead.
+// secureClients makes clients check the server's certificate. The server asks clients for no certificate, because they
+// prove their identity by credentials.
 func secureClients(o *server.Options, t *TLS) error {
 	if t == nil {
 		return nil

@@ -168,8 +168,8 @@ func (c *Config) checkMarkets(ps *Problems) {
 	}
 }
 
-// field records errors whose messages begin with a field of the value at path. It skips fields that already have an
-// error.
+// field records errors about a value of the configuration, which is at path. Each message begins with the name of a
+// field of this value. If the field already has an error, the new error is skipped.
 func (ps *Problems) field(path string, err error) {
 	if err == nil {
 		return

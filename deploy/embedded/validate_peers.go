@@ -43,7 +43,8 @@ func (c *Config) checkPeers(ps *Problems) {
 	}
 }
 
-// refused reports an error for a peer that the bank would refuse. The bank's error calls the name "peer".
+// refused reports an error for a peer that the bank would refuse. If the bank's error is about the field "peer",
+// refused reports it for the field "name", which this configuration has instead.
 func (p *Peer) refused(ps *Problems, path string, err error) {
 	if rest, ok := strings.CutPrefix(messages.Detail(err), "peer: "); ok {
 		ps.addf(path+".name", "%s", rest)

@@ -13,7 +13,8 @@ import (
 	"github.com/candor-grid/candor/deploy/examples"
 )
 
-// The log must be the one that ATTRIBUTION.md describes, its header complete, and every copy must have both files.
+// The log must have the hash in ATTRIBUTION.md and a complete header. Every copy must contain both the log and
+// ATTRIBUTION.md.
 func TestNoticeComesWithTheData(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "copy")
 	if err := examples.Unpack(examples.TraceAnalysis(), dir); err != nil {

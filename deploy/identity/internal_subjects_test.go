@@ -32,8 +32,9 @@ func excepted(role Role, publishes bool, subject string) bool {
 	return false
 }
 
-// No pattern of users, operators, nodes, peers or holders of tokens may match a subject of JetStream, NATS, streams or
-// other inboxes, unless a denied pattern covers what the two have in common.
+// These patterns are the subjects that users, operators, nodes, peers and holders of tokens may use. No pattern may
+// match a subject of JetStream, of NATS itself, of streams, or of another inbox, with one exception: a denied pattern
+// covers all subjects that match both.
 func TestNoClientReachesInternalSubjects(t *testing.T) {
 	for role, n := range map[Role]string{User: "alice", Operator: "ops", Node: "n1", Peer: "$east", Joiner: "$join-x", Door: "$door-login1"} {
 		p := permissions(role, "west")

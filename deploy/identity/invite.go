@@ -28,7 +28,7 @@ type Letter struct {
 	Keys []string `json:"keys"`
 	// CA is the certificate, in PEM, of the authority of the writer's servers, or "".
 	CA string `json:"ca,omitempty"`
-	// In an invitation, these are the URLs to which the reader's servers connect, and the credentials for this.
+	// Only an invitation has URLs, to which the reader's servers connect, and Creds, the credentials for this.
 	URLs  []string `json:"urls,omitempty"`
 	Creds string   `json:"creds,omitempty"`
 	// In an answer, these are the claim in those credentials, and the signature of the rest of the letter by their key.

@@ -77,7 +77,7 @@ func readKeys(dir string, site messages.Name) (*keys, error) {
 	return k, k.revoke()
 }
 
-// readRole reads the key of a role, and the earlier one while both are valid.
+// readRole reads the present key of a role. While the role's previous key is still valid too, it also reads that key.
 func (k *keys) readRole(dir string, r Role) (err error) {
 	if k.signers[r], err = readKey(filepath.Join(dir, roleFile(r)), false); errors.Is(err, fs.ErrNotExist) && !slices.Contains(roles, r) {
 		k.signers[r], err = k.derive(r)

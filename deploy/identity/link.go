@@ -30,8 +30,9 @@ type Token struct {
 // Tokens are the claims of a site's server: the operator's, and those of the system account, CANDOR, and an account for
 // each peer.
 //
-// The operator has two keys. Accounts signed by the second, such as CANDOR, accept only credentials signed by the keys
-// of roles, and not by the account's own key. So a stolen account key opens no connection.
+// The operator has two keys. Some accounts, such as CANDOR, are signed by the second key. They accept only credentials
+// that are signed by the keys of roles, and none that are signed by the account's own key. So a stolen account key
+// opens no connection.
 type Tokens struct {
 	Operators []string
 	Accounts  []Token
@@ -46,7 +47,8 @@ func (a *Authority) Tokens(peers ...messages.Name) (Tokens, error) {
 	return k.tokens(k.operator, peers)
 }
 
-// TokensOf is Tokens for a running server that trusts the current or the earlier public key of the operator.
+// TokensOf does the same as Tokens for one running server. This server may still trust the operator's earlier public
+// key.
 func (a *Authority) TokensOf(operator string, peers ...messages.Name) (Tokens, error) {
 	k := a.held.Load()
 	signer, err := k.trusted(operator)
@@ -109,8 +111,9 @@ func (k *keys) claims(peers []messages.Name) ([]*jwt.AccountClaims, error) {
 	return all, nil
 }
 
-// linkClaims returns the claims of the account shared with a peer. The argument own has the claims of CANDOR. It adds
-// to both the permissions that let requests pass between the two accounts.
+// linkClaims returns the claims of the account that is shared with a peer. The argument own has the claims of the
+// account CANDOR. linkClaims adds permissions to the claims of both accounts, so that requests can pass between the two
+// accounts.
 func (k *keys) linkClaims(own *jwt.AccountClaims, peer messages.Name) (*jwt.AccountClaims, error) {
 	key, err := k.linkKey(peer)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// TestPeersSpeakAsTheirSite checks what the bank of another site may do with its credentials. A name that is no site's
-// must get none.
+// TestPeersSpeakAsTheirSite checks what the bank of another site may do with its credentials. A bank must not get
+// credentials for a name that is not the name of a site.
 func TestPeersSpeakAsTheirSite(t *testing.T) {
 	s := newSite(t)
 	s.echo("$bank", messages.Subject("west", messages.Bank, clearing.VerbInstruct, "*"))
@@ -64,7 +64,7 @@ func TestPeersSpeakAsTheirSite(t *testing.T) {
 	}
 }
 
-// Every host must derive the same key, and another site another key.
+// Every host of a site must derive the same key for a peer. Another site must derive another key.
 func TestPeerKeyIsTheSites(t *testing.T) {
 	a, dir := Made(t)
 	again, err := Open(dir)

@@ -143,8 +143,9 @@ func limits(role Role) jwt.NatsLimits {
 	return jwt.NatsLimits{Subs: jwt.NoLimit, Data: jwt.NoLimit, Payload: jwt.NoLimit}
 }
 
-// Limits of a user's connection. All replies come to one subscription. The largest request, in bytes, is a piece of a
-// file or a job of many stages. Holders of tokens, and doors, make small requests.
+// Limits of a user's connection. A user needs few subscriptions, because all replies come to one. The largest request
+// is a piece of a file, or a job of many stages; its size is in bytes. The holders of tokens, and doors, send only
+// small requests.
 const (
 	userSubs      = 1_000
 	userPayload   = 2 << 20
@@ -152,9 +153,9 @@ const (
 	joinerPayload = 4 << 10
 )
 
-// checkName returns an error for a name that the role cannot have. The names of services ("$bank"), peers' banks
-// ("$west"), holders of tokens and doors ("$door-login1") begin with "$". Other roles have names that users may choose,
-// such as "alice".
+// checkName returns an error for a name that the role cannot have. Names that begin with "$" are for services
+// ("$bank"), for the banks of peers ("$west"), for holders of tokens, and for doors ("$door-login1"). Other roles have
+// names that users may choose, such as "alice".
 func checkName(role Role, n messages.Name) error {
 	actor, isService := strings.CutPrefix(n, "$")
 	known := isService && slices.Contains([]string{messages.Auctioneer, messages.Bank, messages.Estimator, messages.Depot, messages.Admission, messages.Links}, actor)

@@ -40,10 +40,10 @@ func Rotatable() []string {
 	return names
 }
 
-// Rotate begins the rotation of a key; then there are two keys. A role's new key signs, and credentials of both keys
-// are valid. The operator's new key signs the accounts. For the bank and the account, the old key still signs, and
-// Rotate returns the new key. Before [Authority.Finish], the operator must tell the bank's new key to the peers, or the
-// account's new key to the site's hosts.
+// Rotate begins the rotation of a key: from then on there are an old and a new key. For a role, the new key signs, and
+// credentials that either key signed are valid. For the operator, the new key signs the accounts. For the bank and for
+// the account, the old key still signs, and Rotate returns the new public key. Before the call of [Authority.Finish],
+// the operator must tell this new key to others: the bank's key to the peers, the account's key to the site's hosts.
 func (d *directory) Rotate(name string) (public string, err error) {
 	file, kind, err := rotating(name)
 	if err != nil {

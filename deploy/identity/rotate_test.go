@@ -25,7 +25,7 @@ type line struct {
 	cut   chan struct{}
 }
 
-// This connection has new credentials, and does not reconnect.
+// line connects to the site with new credentials. If the connection ends, it is not made again.
 func (s site) line(role Role, n messages.Name) *line {
 	s.Helper()
 	creds, err := s.Issue(role, n)

@@ -12,7 +12,7 @@ type names struct{ metrics, labels, functions []string }
 var (
 	// String literals and ranges such as [5m] or [1d:5m] contain no names.
 	literal = regexp.MustCompile(`"[^"]*"|\[[^\]]*\]`)
-	// Matchers such as {label="value", …}, after the values are removed.
+	// matchers finds label matchers such as {label="value", …}. It is used on text in which the values are replaced.
 	matchers = regexp.MustCompile(`\{([^}]*)\}`)
 	label    = regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)`)
 	// Groupings such as by (a, b).
@@ -21,7 +21,7 @@ var (
 	// Numbers that contain letters, such as 5e9.
 	number   = regexp.MustCompile(`\b[0-9][0-9a-z.]*\b`)
 	keywords = []string{"and", "or", "unless", "bool", "offset"}
-	// aggregations may be followed by a grouping instead of a bracket.
+	// aggregations are functions that may have a grouping, such as "by (site)", before the bracket.
 	aggregations = []string{"sum", "min", "max", "avg", "count"}
 )
 

@@ -42,7 +42,8 @@ func readCases(t *testing.T) (c cases) {
 	return c
 }
 
-// The case of a healthy site must have all metrics and no alert, and each rule a case in which its alert fires.
+// The case of a healthy site must have all metrics, and no alert may fire in it. Each rule must have a case in which
+// its alert fires.
 func TestEachRuleHasCases(t *testing.T) {
 	c := readCases(t)
 	well := map[string]bool{}

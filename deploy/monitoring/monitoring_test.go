@@ -72,7 +72,8 @@ func readDashboard(t *testing.T) (d dashboard) {
 // functions are the only functions of PromQL that the files use.
 var functions = []string{"rate", "increase", "absent", "histogram_quantile", "max_over_time", "sum", "min", "max", "count"}
 
-// ofTargets are labels that the scrape configuration adds to a target, and the label replica, which a site adds.
+// ofTargets are labels that do not come from candor. The scrape configuration adds the labels site, job and instance to
+// each target. A site adds the label replica.
 var ofTargets = []string{"site", "job", "instance", "replica"}
 
 func check(t *testing.T, where, expression string, known map[string]metric) {

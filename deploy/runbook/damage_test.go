@@ -152,8 +152,8 @@ type patient struct {
 	made     time.Time
 }
 
-// freshFor is how long the copy of the site's state can be used. Then the lease of its task and the hold of its job
-// have expired, and the answers differ.
+// freshFor is how long the copy of the site's state can be used. After this time, the lease of the running task and the
+// hold of its job have expired, so the site answers in another way.
 const freshFor = 30 * time.Minute
 
 func (p *patient) begin() *await.Process {
@@ -193,7 +193,7 @@ func (p *patient) ask() map[string]string {
 	return got
 }
 
-// patiently repeats a command while its answer says to try again and names no file.
+// patiently repeats a command as long as its answer says "ask again" and names none of the site's files.
 func (p *patient) patiently(command string) (out string) {
 	p.Helper()
 	p.turns(patience/2, func() bool {
@@ -297,7 +297,8 @@ func (p *patient) work(files []string) (out string, done bool) {
 	return out, done
 }
 
-// awaited waits until the site is up. It reports whether the site refused to start.
+// awaited waits until the site is up or has ended. It returns true if the site has ended, that is, refused to start. If
+// neither happens in time, it kills the site.
 func (p *patient) awaited(site *await.Process) (refused bool) {
 	p.happens(patience/2, site.Found, site.Ended)
 	select {

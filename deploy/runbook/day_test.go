@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// ordinary is a user that every machine has and that runs nothing. The test of day one works as this user in place of
-// alice.
+// ordinary is a user that every machine has and that runs nothing. The runbook's section Day one uses the name alice;
+// its test works as this user instead.
 const ordinary = "games"
 
 // day is a site that is made from the lines of the runbook's section Day one.

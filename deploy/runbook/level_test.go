@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// buildNext builds this program with the next level. The compiler reads another file with the level in place of the
-// real one.
+// buildNext builds this program as a release with the next level. It compiles a changed copy of messages/level.go
+// instead of this file.
 func buildNext(t *testing.T) string {
 	file, err := filepath.Abs("../../messages/level.go")
 	if err != nil {
@@ -67,7 +67,8 @@ func levelRises(t *testing.T, binary string) {
 	r.install(next)
 	r.until("upgrade plan", "This program is candor v9.0.0", is, "1. On rack", "3. On rack", "4. Nodes on other machines (with a lower level now: node1, node2, node3; nodes on the hosts above are upgraded together with these hosts)", "5. candor upgrade finish", "Install the earlier release again")
 	again("rack3")
-	// If the leader has the earlier release, the command refuses, otherwise the leader.
+	// The upgrade must be refused in both cases: by the command if the leader has the earlier release, and otherwise by
+	// the leader.
 	if out := r.try("upgrade finish"); !strings.Contains(out, is) || !strings.Contains(out, "exit status") || !strings.Contains(out, ": upgrade ") {
 		t.Errorf("the level rises before all hosts have the release:\n%s", out)
 	}
@@ -82,7 +83,7 @@ func levelRises(t *testing.T, binary string) {
 	r.until("upgrade plan", will, "Nothing is left to do", "can no longer be started here")
 	r.work()
 
-	// A host with the earlier release does not start again, and says which release to start.
+	// A host that is started with the earlier release must end, and must say which release to start.
 	r.stop("rack3")
 	r.install(binary)
 	p := r.start("rack3", "site.yaml")

@@ -53,7 +53,7 @@ func partAlone(o *operator) {
 	}
 }
 
-// partByAgreement lets both operators part when everything is paid.
+// partByAgreement ends the trade between the two sites: both operators part, when all debts are paid.
 func partByAgreement(o *operator) {
 	o.do("peer part east", "This site is parting from east")
 	o.do("--at east peer part west", "from west")

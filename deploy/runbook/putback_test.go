@@ -22,7 +22,8 @@ func (r *racks) put(from, to string) {
 	}
 }
 
-// accept writes the file that says that the replicas of a host have everything.
+// accept writes a file for each group of a host. The file tells the host's replica that it has everything that was
+// committed.
 func (r *racks) accept(host string) {
 	r.Helper()
 	for _, group := range groups {

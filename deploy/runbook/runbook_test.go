@@ -25,7 +25,7 @@ var (
 	shell = regexp.MustCompile("(?s)```sh\n(.*?)```")
 	// A command in a sentence of a page.
 	inText = regexp.MustCompile("`candor ([^`]+)`")
-	// A command of the program in a shell line or a systemd unit.
+	// inShell finds commands of candor in a shell line or a systemd unit.
 	inShell = regexp.MustCompile(`(?m)^(?:ExecStart=/usr/local/bin/)?candor (.*)$`)
 	// The arguments of a container, in YAML or JSON brackets.
 	inList = regexp.MustCompile(`(?m)^\s*(?:command|args): \[(.*)\]$|CMD \["candor", (.*)\]$`)

@@ -17,8 +17,8 @@ import (
 // runs the program once, so the wait is longer on a busy machine.
 const patience = 400
 
-// This method calls done once in each turn, until it returns true. It reports whether this happened in the given number
-// of turns.
+// turns calls done once in each turn, until done returns true. It returns false if done has not returned true in the
+// given number of turns.
 func (o *operator) turns(most int, done func() bool) bool {
 	o.Helper()
 	every := time.NewTicker(100 * time.Millisecond)
@@ -199,8 +199,8 @@ func (o *operator) token(node, file string) {
 	}
 }
 
-// peerThatOwes does what the runbook says about a peer that does not pay and about parting by agreement, for the
-// operators of both sites.
+// peerThatOwes carries out two procedures of the runbook, for the operators of both sites: what to do when a peer does
+// not pay, and how two peers part by agreement.
 func peerThatOwes(t *testing.T, binary string) {
 	o := &operator{T: t, binary: binary, dir: t.TempDir()}
 	o.begin("Stop with", "up", "--sites", "west,east", "--nodes", "1", "--listen", "127.0.0.1:0", "--state", filepath.Join(o.dir, "state"))

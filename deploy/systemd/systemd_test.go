@@ -50,8 +50,8 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// mostExposed is the largest allowed figure of systemd-analyze security, in tenths. Without the settings in doc.go it
-// is 7.9.
+// The command systemd-analyze security rates how exposed a service is. mostExposed is the highest allowed rating, in
+// tenths. Without the settings in doc.go the rating is 7.9.
 const mostExposed = 58
 
 func TestUnitsAreHardened(t *testing.T) {
@@ -72,7 +72,7 @@ func TestUnitsAreHardened(t *testing.T) {
 	}
 }
 
-// These settings let tasks survive a restart.
+// The unit files must have the settings that let tasks survive a restart of their node's agent.
 func TestUnitsKeepTasks(t *testing.T) {
 	for _, unit := range units(t) {
 		if strings.Contains(unit, "candor-door") { // it has no tasks

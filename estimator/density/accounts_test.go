@@ -2,7 +2,8 @@ package density
 
 import "github.com/candor-grid/candor/messages"
 
-// Screen reports which samples the screening keeps, after capping the weight of each account at influence even shares.
+// Screen reports which samples the screening keeps. Before that, it bounds the weight of each account: the bound is the
+// argument influence, multiplied by the weight that each account would have if all were equal.
 func Screen(d *Data, accounts []messages.Name, influence float64) (keep []bool, err error) {
 	if err := d.Check(); err != nil {
 		return nil, err

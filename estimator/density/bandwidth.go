@@ -46,7 +46,7 @@ func Bandwidth(d *Data, r Rule) (*mat.SymDense, error) {
 	return r.of(c, n), nil
 }
 
-// The method of returns the bandwidth matrix that the rule gives for n samples with covariance c.
+// Returns the bandwidth matrix that the rule gives for n samples with covariance c.
 func (r Rule) of(c *mat.SymDense, n float64) *mat.SymDense {
 	l := float64(c.SymmetricDim())
 	f := math.Pow(n, -2/(l+4))
@@ -65,10 +65,12 @@ func (r Rule) of(c *mat.SymDense, n float64) *mat.SymDense {
 }
 
 const (
-	// leastPivot is the smallest allowed squared pivot of the Cholesky factor of a correlation matrix: the part of a
-	// coordinate's variance that the coordinates before it do not explain. Below it, the matrix counts as singular.
+	// leastPivot is the smallest allowed squared pivot of the Cholesky factor of a correlation matrix. A squared pivot
+	// is the part of a coordinate's variance that the coordinates before it do not explain. If it is smaller, the
+	// matrix counts as singular.
 	leastPivot = 1e-10
-	// leastWidth is a bandwidth as a part of a coordinate's scale. Smaller ones count as 0.
+	// leastWidth is the least bandwidth that counts, divided by the coordinate's scale. A smaller bandwidth counts as
+	// 0.
 	leastWidth = 1e-9
 	// floorWidth, also a part of the scale, replaces a bandwidth that counts as 0.
 	floorWidth = 1e-3

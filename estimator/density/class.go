@@ -25,8 +25,9 @@ func NewClass(c Config) (*Class, error) {
 	return k, k.build()
 }
 
-// Add adds the type that an account submitted, if it is within the template, and reports whether it is. With more than
-// Kernels/2 accounts, all later accounts, and the account "", count as one. Add takes O(Kernels·L).
+// Add adds the type that an account submitted, if the type is within the template. It returns true if it added the
+// type. With more than Kernels/2 accounts, all later accounts, and the account "", count as one account. Add takes
+// O(Kernels·L).
 func (c *Class) Add(account messages.Name, x []float64) (within bool) {
 	if within = c.config.Bounds.Contains(x); within {
 		c.store.add(account, x)

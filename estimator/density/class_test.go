@@ -62,7 +62,8 @@ func poisoned(t *testing.T, n int, lie func(*rand.Rand) []float64) (screened, ra
 }
 
 // 5 % of the accounts lie, and submit a fifth of the types. Lies far from all honest types must not move the estimate.
-// Lies at the edge may move it by at most three quarters as far as without the cap.
+// Lies at the edge of the honest types may move it, but by at most three quarters of the distance by which they move an
+// estimate without capping and screening.
 func TestPoisoning(t *testing.T) {
 	truth := truthful(t)
 	from := func(f *Density) float64 {
@@ -86,8 +87,8 @@ func TestPoisoning(t *testing.T) {
 	}
 }
 
-// Two modes are far apart. With a fifth of the accounts at the second mode, only its outer samples may be removed. With
-// a tenth, all of its samples must be removed.
+// The samples have two modes that are far apart. If a fifth of the accounts have the second mode, only the outer
+// samples of this mode may be removed. If a tenth of the accounts have it, all its samples must be removed.
 func TestMinoritiesStay(t *testing.T) {
 	for minority, atLeast := range map[int]float64{30: 0.98, 20: 0.9, 10: 0} {
 		d, accounts := normal(1000, 2, 3), make([]messages.Name, 1000)
@@ -142,8 +143,8 @@ func TestFewSamplesAreNotScreened(t *testing.T) {
 	}
 }
 
-// No account may be above the ceiling. Accounts below it must keep their weights, and the others must have exactly the
-// ceiling.
+// TestInfluence checks the limit on an account's weight. No account may have more than the limit. Accounts below the
+// limit must keep their weights, and all other accounts must have exactly the limit.
 func TestInfluence(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {

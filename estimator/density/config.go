@@ -4,14 +4,15 @@ import "cmp"
 
 // Config configures a job profile class. [job.Profile.Validate] has checked it.
 type Config struct {
-	// Bounds are the bounds of the template: finite and in order, with one pair for each of L dimensions.
+	// Bounds has a lower and an upper bound for each of the L dimensions of a job profile. All bounds are finite.
 	Bounds Bounds
-	// Prior has samples that are used until there are enough real ones, L numbers each. If it is nil, the prior is
-	// uniform within the bounds.
+	// Prior has samples that are used until there are enough real ones. Each sample is L numbers, one for each
+	// dimension. If Prior is empty, the prior is uniform within the bounds.
 	Prior []float64
 	// Rule chooses the bandwidth. "" means Scott's full rule.
 	Rule Rule
-	// Influence bounds the weight of an account, as a multiple of an even share. It is at least 1; 0 means 2.
+	// Influence bounds the weight of an account, as a multiple of the weight that each account would have if all had
+	// the same. It is at least 1; 0 means 2.
 	Influence float64
 	// Kernels is the largest number of kernels, at least 64; 0 means 1024. Further samples are merged. At most
 	// Kernels/2 accounts are distinguished; later ones count as one.

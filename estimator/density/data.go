@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Limits of accepted values.
+// Values above these limits are not accepted.
 const (
 	MaxDimensions = 32    // largest number of parameters of a type
 	Largest       = 1e100 // largest absolute coordinate; its square does not overflow

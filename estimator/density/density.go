@@ -116,8 +116,8 @@ func (f *Density) whiten(x, z []float64) {
 	}
 }
 
-// CheckPoint returns an error if x does not have L finite coordinates. The error names index, the position of x in a
-// list.
+// CheckPoint returns an error if x does not have L finite coordinates, where L is the number of dimensions. In the
+// error, the point has the given index, which is its position in a list.
 func (f *Density) CheckPoint(index int, x []float64) error {
 	if len(x) != f.dims {
 		return messages.Errorf(messages.Invalid, "points[%d]: must have %d coordinates as the samples have, has %d", index, f.dims, len(x))
@@ -139,7 +139,8 @@ const (
 )
 
 // Log returns the logarithm of the density at x, which has L coordinates. It is finite for every x: it does not
-// underflow, and if the squared distance overflows, it is −math.MaxFloat64. Log takes O(n·L) and allocates nothing.
+// underflow. If the squared distance between x and the samples overflows, it is −math.MaxFloat64. Log takes O(n·L) and
+// allocates nothing.
 func (f *Density) Log(x []float64) float64 {
 	var point [MaxDimensions]float64
 	z := point[:f.dims]

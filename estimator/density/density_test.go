@@ -90,8 +90,8 @@ func TestIntegratesToOne(t *testing.T) {
 	}
 }
 
-// If samples and points move by x ↦ A·x + b, the full rules must divide the density by |det A|. The order of the
-// samples must not matter.
+// These rules use a full bandwidth matrix. If samples and points are moved by x ↦ A·x + b, the density must be divided
+// by |det A|. The order of the samples must not matter.
 func TestEquivariance(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	for _, rule := range []Rule{ScottFull, SilvermanFull} {

@@ -51,7 +51,7 @@ func (b *Bounds) reflect(x []float64) {
 	}
 }
 
-// Redraws is how often a draw outside the bounds is repeated before it is reflected.
+// Redraws is how often a draw outside the bounds is repeated. After that, the last draw is reflected at the bounds.
 const Redraws = 100
 
 // Draw draws a point from the density and writes it to x, which has L coordinates. Draw takes O(L²).
@@ -97,8 +97,8 @@ func (f *Density) Draws(r *rand.Rand, n int, b *Bounds) (values []float64, refle
 	return values, reflected
 }
 
-// alias draws an index with given probabilities in O(1) (Walker's method, in Vose's form). It draws a column k with
-// equal probabilities, and returns k with probability keep[k], otherwise other[k].
+// alias draws an index with given probabilities in O(1) (Walker's method, in Vose's form). It first draws an index k,
+// all with the same probability. Then it returns k with probability keep[k], and otherwise other[k].
 type alias struct {
 	keep  []float64
 	other []int32

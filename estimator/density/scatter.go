@@ -10,21 +10,27 @@ import (
 )
 
 const (
-	// core is the part of the weight that gives location and scatter. So up to a quarter of the weight may be lies.
+	// core is the part of the samples' weight from which location and scatter are computed. So up to a quarter of the
+	// weight may be lies.
 	core = 0.75
 	// coreSteps is the largest number of steps towards the core with the least scatter.
 	coreSteps = 20
 	// normalMAD is the standard deviation of a normal distribution divided by its median absolute deviation;
 	// normalMean is the same with the mean absolute deviation.
 	normalMAD, normalMean = 1.482602218505602, 1.2533141373155001
-	// floorScatter is the least standard deviation of the core, as a part of the standard deviation of all samples.
+	// floorScatter bounds the standard deviation of the core (see the constant core) from below, as a part of the
+	// standard deviation of all samples.
 	floorScatter = 0.01
 )
 
-// robust returns the samples whitened by a location and scatter that outliers do not influence: the mean and covariance
-// of the three quarters of the weight that lie closest together. The median distance becomes that of a normal
-// distribution. The search begins with medians and deviations from the medians. Each step takes the nearest samples by
-// the step before (fast minimum covariance determinant).
+// robust returns the samples shifted and scaled so that their centre is 0 and their covariance is 1. Outliers do not
+// influence the centre and the covariance: these are the mean and covariance of the samples that lie closest together
+// and have three quarters of the weight. The scale is such that the median distance from the centre is that of a normal
+// distribution.
+//
+// The closest samples are found in steps. The first step uses medians and the deviations from them. Each further step
+// takes the samples that were nearest by the mean and covariance of the step before (fast minimum covariance
+// determinant).
 func robust(d *Data, weights []float64) []float64 {
 	l, n := d.Dimensions, d.Len()
 	scale := make([]float64, l)

@@ -13,15 +13,19 @@ const (
 	// support is the part of the weight that must be near a sample; otherwise the sample is screened out. A twentieth
 	// of the accounts has less weight, so liars with a twentieth cannot support one another.
 	support = 0.12
-	// falseAlarm is the part of normally distributed samples that is screened out.
+	// falseAlarm is the fraction of the samples of a normal distribution that screen drops.
 	falseAlarm = 0.001
 )
 
-// screen reports which samples to keep. The argument weights has capped weights, and count is the number of samples
-// that d stands for. Below 50 samples it keeps all. Otherwise a sample stays if accounts with 12 % of the weight have
-// samples near it: within sqrt(χ²(0.999, L)) − 1.17 robust standard deviations of all samples. This removes one in a
-// thousand samples of a normal distribution, and a separate group with less than 12 % of the weight. A group with a
-// fifth loses only its outer samples. screen takes O(n²·L) in the worst case, and usually about a fifth of that.
+// screen reports which samples to keep. The argument weights has one capped weight for each sample. The argument count
+// is the number of samples that d represents; if it is below 50, screen keeps all.
+//
+// Otherwise screen keeps a sample if the samples near it have at least 12 % of the total weight. "Near" means a
+// distance of at most sqrt(χ²(0.999, L)) − 1.17 robust standard deviations, where L is the number of dimensions. If the
+// samples have a normal distribution, screen drops one in a thousand. It drops a separate group of samples with less
+// than 12 % of the weight. If a separate group has a fifth of the weight, it drops only the group's outer samples.
+//
+// screen takes O(n²·L) in the worst case, and usually about a fifth of that time.
 func screen(d *Data, weights []float64, count float64) []bool {
 	keep := make([]bool, d.Len())
 	if count < Enough {
@@ -42,9 +46,11 @@ func screen(d *Data, weights []float64, count float64) []bool {
 	return keep
 }
 
-// reach returns how near samples must be to support a sample, in standard deviations. Consider samples of a normal
-// distribution, and a sample x at a distance d from the centre that only the fraction falseAlarm exceeds. In the
-// direction of x, the fraction support of the samples is more than 1.17 from the centre, and so within d − 1.17 of x.
+// reach returns a distance, in standard deviations. A sample is supported by the samples within this distance. The
+// distance fits samples of a normal distribution: Let d be the distance from the centre that only the fraction
+// falseAlarm of the samples exceeds, and let x be a sample at this distance. Then the fraction support of the samples
+// is more than 1.17 from the centre, measured in the direction of x. So these samples are within d − 1.17 of x, in this
+// direction.
 func reach(dimensions int) float64 {
 	chi := distuv.ChiSquared{K: float64(dimensions)}
 	return math.Sqrt(chi.Quantile(1-falseAlarm)) - distuv.UnitNormal.Quantile(1-support)

@@ -61,7 +61,8 @@ func (s *store) group(account messages.Name) *Group {
 	return &s.Groups[len(s.Groups)-1]
 }
 
-// most returns the group with the most kernels. It has at least two, because there are fewer groups than kernels.
+// most returns the group with the most kernels. This group has at least two kernels, because there are fewer groups
+// than kernels.
 func (s *store) most() *Group {
 	at := 0
 	for i := range s.Groups {
@@ -97,7 +98,7 @@ func (s *store) data() (d *Data, owner []int) {
 	return d, owner
 }
 
-// chance returns true with probability p (splitmix64).
+// chance returns true with probability p. Its random numbers come from the generator splitmix64.
 func (s *store) chance(p float64) bool {
 	s.Drawn += 0x9e3779b97f4a7c15
 	x := s.Drawn
@@ -126,7 +127,7 @@ func (g *Group) absorb(x []float64, s *store) {
 	copy(g.value(i, s.dims), x)
 }
 
-// give removes a kernel: it merges the next kernel into its nearest kernel.
+// give removes one kernel of the group: the kernel that next chooses is merged into the kernel that is nearest to it.
 func (g *Group) give(s *store) {
 	i, last := g.next(), len(g.Weights)-1
 	j, _ := g.near(g.value(i, s.dims), g.Weights[i], i, math.Inf(1), s.Widths)
@@ -146,9 +147,9 @@ func (g *Group) next() int {
 
 func (g *Group) value(k, l int) []float64 { return g.Values[k*l : (k+1)*l : (k+1)*l] }
 
-// near returns the kernel into which a kernel of weight w at x can be merged at the lowest cost, but not the kernel
-// except. The cost is the growth of the squared distances within the kernel (Ward). If every merge costs at least
-// limit, it returns −1.
+// near returns the kernel into which a kernel of weight w at x can be merged at the lowest cost. It leaves out the
+// kernel at the position except. The cost is the growth of the squared distances within the kernel (Ward). If every
+// merge costs at least limit, it returns −1.
 func (g *Group) near(x []float64, w float64, except int, limit float64, widths []float64) (at int, cost float64) {
 	var scale [MaxDimensions]float64
 	l := len(x)

@@ -80,8 +80,9 @@ func (m *Memory) stage(account messages.Name, spec *job.JobSpec, i int, task *ru
 	return d, err
 }
 
-// play simulates the job many times. A stage with an unknown number of slots gets one slot, and an unknown wait counts
-// as 0. With an unknown run time, there is no answer.
+// play simulates the job many times, and adds the simulated times to reply. A stage whose number of slots is unknown
+// gets one slot. If the wait is unknown, the job does not wait. If the run time of a stage is unknown, play returns
+// reply without times.
 func (m *Memory) play(account messages.Name, spec *job.JobSpec, draws []stageDraws, reply market.EstimateReply) (market.EstimateReply, error) {
 	wait, err := m.paces.waits.Estimate(waiting(account, spec.Name, spec.Market, len(spec.Stages)))
 	if err != nil {
@@ -115,7 +116,7 @@ func (m *Memory) play(account messages.Name, spec *job.JobSpec, draws []stageDra
 	return reply, nil
 }
 
-// The function once simulates the job once, and returns when it is complete.
+// Simulates the job with random times, and returns when the job is complete.
 func once(r *rand.Rand, draws []stageDraws, order []int, begin float64, ends []float64) float64 {
 	last := begin
 	for _, i := range order {

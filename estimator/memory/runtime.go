@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// paces has what was learned about times, and about numbers of slots.
+// paces predicts times and numbers of slots. It learns from completed jobs.
 type paces struct {
 	tasks *runtime.Predictor // seconds that one task takes
 	waits *runtime.Predictor // seconds from submission to the first claim

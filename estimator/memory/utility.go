@@ -44,9 +44,9 @@ func (m *Memory) learnUtility(o *job.Observation) {
 	}
 }
 
-// Run returns what a completed job shows about the worth of its shares: the classes of its stages, by name; its share
-// of each; and its utility. The utility is the average number of busy slots from its submission to its end. If the job
-// did not complete, or took no time, ok is false.
+// Run returns what a completed job shows about the worth of its shares. It returns the classes of the job's stages,
+// sorted by name, the job's share of each of these classes, and the job's utility, worth. The utility is the average
+// number of busy slots from the job's submission to its end. If the job did not complete, or took no time, ok is false.
 func Run(o *job.Observation) (classes []messages.Name, shares []float64, worth float64, ok bool) {
 	response := o.Ended.Sub(o.Submitted).Seconds()
 	if o.State != job.Completed || !(response > 0) || len(o.Stages) == 0 {
@@ -70,8 +70,8 @@ func Run(o *job.Observation) (classes []messages.Name, shares []float64, worth f
 	return classes, shares, work / response, work > 0
 }
 
-// shareOf returns the job's share of a class while it had tasks pending there, or 1 if it never had any for long enough
-// to be recorded.
+// shareOf returns the share of a class that the job had while it had pending tasks in the class. It returns 1 if the
+// job never had pending tasks there for long enough to be recorded.
 func shareOf(shares []job.ClassShare, class messages.Name) (share float64, known bool) {
 	for _, s := range shares {
 		switch {

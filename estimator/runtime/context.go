@@ -33,7 +33,7 @@ func newContext(l *level) *context {
 	return &context{fade: 1}
 }
 
-// add adds a run, and removes an older one if there are too many.
+// add adds a run. If there are then too many runs, it removes an older one.
 func (c *context) add(r Run) {
 	at, _ := slices.BinarySearchFunc(c.runs, r.Ended+1, func(r Run, ended int64) int {
 		if r.Ended < ended {
@@ -64,7 +64,8 @@ func (c *context) drop(owner uint64) bool {
 	return false
 }
 
-// weight returns the sums of fade^k and of fade^(2k) over the runs, where k counts from the latest run.
+// weight returns the sum of the runs' weights, and the sum of their squares. The weight of the latest run is 1. The
+// weight of each earlier run is c.fade times the weight of the run after it.
 func (c *context) weight() (sum, squares float64) {
 	w := 1.0
 	for range c.runs {
@@ -122,8 +123,8 @@ func ownerOf(user string) uint64 {
 	return h.Sum64()
 }
 
-// few chooses at most mostValues of the sorted values: it divides them into as many equal parts, and takes the middle
-// of each.
+// few chooses at most mostValues of the sorted values. It divides the values into mostValues parts of equal size, and
+// takes the middle value of each part.
 func few(sorted []float64) []float64 {
 	if len(sorted) <= mostValues {
 		return sorted

@@ -56,7 +56,8 @@ func (d *Distribution) Mean() float64 {
 	return sum
 }
 
-// Samples returns n times with equal probabilities: the quantiles in the middle of n equal parts. It takes O(atoms+n).
+// Samples returns n run times with equal probabilities: it divides the distribution into n equally probable parts, and
+// returns the median of each part. It takes O(atoms+n).
 func (d *Distribution) Samples(n int) []float64 {
 	out := make([]float64, 0, n)
 	sum := 0.0

@@ -35,7 +35,8 @@ type Evaluation struct {
 	Covered float64
 }
 
-// Evaluate goes through a log in the order of submission, without jobs that have no limit to compare with.
+// Evaluate goes through a log in the order of submission. It skips jobs without a time limit, because the estimates are
+// compared with this limit.
 func Evaluate(log []Submission) (*Evaluation, error) {
 	p := New(tenSeconds)
 	log = slices.Clone(log)

@@ -15,7 +15,7 @@ type Job struct {
 	Limit   float64 // the user's own limit of the run time, in seconds; 0 means no limit
 }
 
-// Limits of the accepted values:
+// Values above these limits are not accepted.
 const (
 	Largest = 1e12 // largest time in seconds
 	maxText = 4096 // largest length of a text in bytes
@@ -44,7 +44,7 @@ func checkRuntimes(runtimes []float64) error {
 	return nil
 }
 
-// key has what the jobs of one context have in common. Other fields are zero.
+// key has the properties that the jobs of one context have in common. Properties in which the jobs may differ are zero.
 type key struct {
 	Level                uint8
 	User, Group, Command string

@@ -69,8 +69,8 @@ func (p *Predictor) judge(j *Job, truth float64) {
 	}
 }
 
-// context returns the job's context in a level, or nil without runs. Its times must be multiplied by scale, and bounded
-// by the result most.
+// context returns a level's context for a job: the earlier runs that this level counts as similar. It returns nil if
+// there are none. The caller must multiply the context's times by scale, and bound the products by most.
 func (p *Predictor) context(i int, j *Job) (c *context, scale, most float64) {
 	scale, most = 1, Largest
 	if j.Limit > 0 {
@@ -120,11 +120,13 @@ type mixture struct {
 	source      string
 }
 
-// mostCounted is the largest number of runs that a context counts as: (1+own)/(1−own). This is the effective number of
-// runs of one user, because older runs count less. More runs do not tell more about the next run.
+// mostCounted is the largest number of runs that a context counts as: (1+own)/(1−own). With more runs, older runs count
+// less, so this is also the largest effective number of runs of one user. More runs do not tell more about the next
+// run.
 const mostCounted = (1 + own) / (1 - own)
 
-// add adds a context and returns its part of the mixture.
+// add adds the runs of a context to the mixture. It returns the part that the context has in the mixture: the more runs
+// there are, the larger the part, up to `say`.
 func (m *mixture) add(c *context, say float64, label string) (part float64) {
 	sum, squares := c.weight()
 	part = say * sum / (sum + thin)
@@ -136,7 +138,8 @@ func (m *mixture) add(c *context, say float64, label string) (part float64) {
 	return part
 }
 
-// unseen returns the distribution of a job for which only the limit is known, or nil without a limit.
+// unseen returns the distribution of a job for which no run was observed. It uses only the job's limit. It returns nil
+// if the job has no limit.
 func unseen(j *Job) *Distribution {
 	if j.Limit == 0 {
 		return nil
@@ -144,7 +147,8 @@ func unseen(j *Job) *Distribution {
 	return &Distribution{atoms: []atom{{j.Limit, 1}}, Source: "the time limit alone: no run was observed"}
 }
 
-// doubt is the probability of the limit after one run. Each further run divides it by 4.
+// After one run, doubt is the probability that the next run takes as long as the job's limit. Each further run divides
+// it by 4.
 const doubt = 1.0 / 16
 
 // complete adds the job's limit to the observed times, because after a few runs a run can still take as long.

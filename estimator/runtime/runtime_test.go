@@ -58,7 +58,8 @@ func TestSimilarJobsCountMost(t *testing.T) {
 	}
 }
 
-// After one run the robust demand must be the limit. After many equal runs it must be their run time.
+// The robust demand is a run time that covers even unlikely distributions. After only one run, it must be the job's
+// time limit. After many runs with the same run time, it must be this run time.
 func TestOneRunIsDoubted(t *testing.T) {
 	p, j := New(tenSeconds), Job{User: "ada", Limit: 3600}
 	p.see(t, j, 0, 10)
@@ -103,8 +104,9 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	})
 }
 
-// Forty accounts run the same command. Two of them lie, five times as often, and the last hundred runs are all lies. A
-// newcomer must be told what the honest accounts need. A user with runs of its own must be told the same as before.
+// Forty accounts run the same command. Two of them lie: they run it five times as often as the others, and the last
+// hundred runs are all lies. An account without runs must be told what the honest accounts need. An account with runs
+// of its own must be told the same as before the lies.
 func TestNobodyDecidesForOthers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fade float64 // fade of the contexts that users share
@@ -141,7 +143,7 @@ func TestNobodyDecidesForOthers(t *testing.T) {
 	}
 }
 
-// slowNeeded does what needed does. It searches over the probabilities of coins.
+// slowNeeded returns the same as needed. It tries many probabilities for an event that happens or not.
 func slowNeeded(part, delta float64) float64 {
 	for k := range 200_000 {
 		q := part + (1-part)*float64(k)/200_000

@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Record is a part of a predictor's memory: the runs of a context, or the trust of a user or of the site in each
-// level.
+// Record is a part of a predictor's memory. It has the runs of a context, or it says how much a user or the site trusts
+// each level of the prediction.
 type Record struct {
 	// These fields are for a context:
 	Level                uint8
@@ -15,8 +15,8 @@ type Record struct {
 	Size                 int64
 	Limit                float64
 	Runs                 []Run
-	// These fields are for trust; Runs is then empty. If Site is true, it is the site's trust, otherwise the trust of
-	// User.
+	// These fields are set only in a record of trust, which says how well each level has predicted so far. In such a
+	// record Runs is empty. If Site is true, the trust is that of the site, otherwise that of User.
 	Site         bool
 	Loss, Weight []float64
 }

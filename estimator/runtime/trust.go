@@ -2,8 +2,8 @@ package runtime
 
 import "math"
 
-// trust has the errors of the guesses of each level: a sum of losses, and a sum of their weights. Older losses weigh
-// less.
+// trust says how good the guesses of each level were. The loss of a guess says how wrong it was. For each level, trust
+// has the sum of the weighted losses and the sum of their weights. Older losses weigh less.
 type trust struct {
 	Loss, Weight [len(levels)]float64
 }
@@ -17,7 +17,8 @@ const (
 	worst = 50.0
 	// narrow is the weight of each level relative to the next narrower one, if both are equally good.
 	narrow = 0.9
-	// tiny bounds a mean loss from below: levels with errors below 1 % count as equally good.
+	// tiny is the smallest mean loss that counts: a smaller mean loss counts as tiny. So all levels with errors below 1
+	// % count as equally good.
 	tiny = 0.01
 )
 
@@ -26,9 +27,10 @@ func (t *trust) add(i int, loss, memory float64) {
 	t.Weight[i] = memory*t.Weight[i] + 1
 }
 
-// say returns the weight of each level in the estimate for a user's job: e^(1−loss/least). Here, loss is the level's
-// mean loss, and least is the smallest one. Wider levels have less weight. The argument user may be nil. A level that
-// was never judged has the least loss.
+// say returns how much weight each level of similarity has in the estimate for a user's job. The weight is
+// e^(1−loss/least), where loss is the mean loss of the level, and least is the smallest mean loss of all levels. Wider
+// levels have less weight. A level that was never judged counts as if it had the least loss. The argument user may be
+// nil.
 func (t *trust) say(user *trust) (say [len(levels)]float64) {
 	best := worst
 	for i := range say {

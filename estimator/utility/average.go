@@ -70,7 +70,8 @@ func checkShares(place string, shares []float64) error {
 	return nil
 }
 
-// features writes the variables of the regression, the average shares or their logarithms, to the slice into.
+// features writes the variables of the regression to the slice into. These are the average shares or, in the
+// logarithmic form, the logarithms of the shares.
 func features(form Form, average, into []float64) error {
 	if err := checkShares("average", average); err != nil {
 		return err

@@ -22,17 +22,18 @@ type Estimate struct {
 }
 
 const (
-	// assumedNoise is the noise of a utility, as a part of the utility, before the runs show theirs. It counts as one
-	// degree of freedom.
+	// assumedNoise is the noise of a run's utility, as a fraction of the utility. It is assumed while few runs show the
+	// real noise, and counts as one degree of freedom.
 	assumedNoise = 0.1
-	// defaultSpread is the standard deviation of a weight from the default weight, as a part of it, before any run.
+	// defaultSpread is the standard deviation of a weight around its default before any run is known, divided by the
+	// default.
 	defaultSpread = 1.0
 )
 
-// Estimate moves the fit towards a default of m weights, each at least 0; only their ratios matter. The default is
-// scaled to fit the runs best. Each weight is assumed to be normally distributed around the default weight, with a
-// standard deviation of the same size. The runs have normal noise of the size that they show. The result is the most
-// likely weights that are not negative. Estimate takes O(m³).
+// Estimate moves the fit towards default weights: m numbers, each at least 0. Only their ratios matter, because
+// Estimate first scales them to fit the runs best. Each weight is assumed to be normally distributed around the default
+// weight, with a standard deviation of the same size. The noise of the runs is assumed to be normal, with the variance
+// that the fit leaves. The result is the most likely weights that are not negative. Estimate takes O(m³).
 func (g *Regression) Estimate(fallback []float64) (*Estimate, error) {
 	if err := g.checkDefault(fallback); err != nil {
 		return nil, err
@@ -84,8 +85,9 @@ func (g *Regression) checkDefault(fallback []float64) error {
 	return nil
 }
 
-// scaleOf returns the factor with which the default fits the runs best. If this is not positive, it compares the sizes
-// of the utilities. It returns 0 if there is nothing to fit.
+// scaleOf returns the factor by which the default must be multiplied to fit the runs best. If that factor is not
+// positive, scaleOf returns the ratio of the size of the runs' utilities to the size of the utilities by the default.
+// It returns 0 if there is nothing to fit.
 func (g *Regression) scaleOf(fallback []float64) float64 {
 	var product, square float64
 	for i := range g.m {
@@ -130,7 +132,7 @@ func (g *Regression) shrink(prior []float64, noise, largest float64) (w []float6
 	r, z := append([]float64{}, g.r...), append([]float64{}, g.z...)
 	row, precisions := make([]float64, m), make([]float64, m)
 	for j := range m {
-		// A weight that is 0 in the default may still be as large as the others.
+		// A weight that is 0 in the prior may still turn out to be as large as the other weights.
 		spread := defaultSpread * prior[j]
 		spread = cmp.Or(spread, defaultSpread*largest)
 		precisions[j] = noise / spread

@@ -14,11 +14,12 @@ type Fit struct {
 	Runs   int
 	Weight float64 // Σ of the runs' faded weights; equals Runs if none has faded
 	Rank   int
-	// Weights are m weights. They are nil if the rank is below m: the runs do not determine them.
+	// Weights has the m estimated weights. It is nil if the rank is below m, because then the runs do not determine the
+	// weights.
 	Weights []float64
 	RSS     float64 // residual sum of squares
-	// StandardErrors are the standard errors of the weights, or nil unless there are more runs, after fading, than
-	// weights.
+	// StandardErrors are the standard errors of the weights. They are nil if the number of runs is at most the number
+	// of weights. Here a run that has faded counts as less than one.
 	StandardErrors []float64
 	// Condition is the condition number of the features, each scaled to length 1. Noise grows by about this factor. It
 	// is +Inf if the rank is below m.

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// nonnegative minimises ‖r·w−z‖² over w ≥ 0 for an upper triangular r (Lawson and Hanson's active set). Columns that
-// are combinations of the columns in use stay at 0. It returns false if rounding makes it go in a circle.
+// nonnegative minimises ‖r·w−z‖² over w ≥ 0, where r is upper triangular (Lawson and Hanson's active set method). If a
+// column is a combination of the columns in use, its weight stays at 0. Rounding can make the method repeat the same
+// steps for ever; then nonnegative returns false.
 func nonnegative(r, z []float64) (w []float64, ok bool) {
 	m := len(z)
 	s := &activeSet{m: m, r: r, z: z, w: make([]float64, m), tolerance: tolerance(r, z)}

@@ -129,8 +129,8 @@ func TestEstimateGoesFromTheDefaultToTheFit(t *testing.T) {
 	}
 }
 
-// Another unit of the utilities, or of the default, must give the same ratios. Weights must never be negative, and
-// never all zero.
+// If all utilities or all default weights are multiplied by a factor, the ratios of the estimated weights must stay the
+// same. Weights must never be negative, and never all zero.
 func TestEstimateHasNoUnit(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 1))
 	for range 1000 {

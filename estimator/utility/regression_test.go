@@ -53,8 +53,8 @@ func learn(tb testing.TB, form Form, m int, halfLife messages.Duration, runs []r
 	return g
 }
 
-// batch solves the regression on the whole history at once, each run with its weight, by the singular value
-// decomposition.
+// batch solves the regression for the whole history at once, by the singular value decomposition. Each run has its
+// weight.
 func batch(form Form, m int, halfLife messages.Duration, runs []run) (w []float64, rss float64, rank int, errors []float64, condition float64) {
 	latest := runs[0].ended
 	for _, o := range runs {
@@ -187,7 +187,7 @@ func TestRankIsShort(t *testing.T) {
 	}
 }
 
-// If the rank is below m, the rss must still be the least possible.
+// If the runs do not determine all weights, the sum of squared residuals must still be the least possible.
 func TestUnexplainedWithoutRank(t *testing.T) {
 	runs := []run{{0, []float64{0.5, 0.25}, 1}, {0, []float64{0.5, 0.25}, 3}}
 	if f := learn(t, job.Linear, 2, 0, runs).Fit(); f.Rank != 1 || !near(f.RSS, 2, 1e-14) { // (1−2)²+(3−2)²

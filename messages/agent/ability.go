@@ -48,7 +48,7 @@ func Containment(abilities []messages.Name) int {
 	return 0
 }
 
-// Reach returns a phrase for what a task on a node with these abilities can reach.
+// Reach returns a phrase for the files, processes and networks that a task on a node with these abilities can use.
 func Reach(abilities []messages.Name) string {
 	return [...]string{
 		"EVERYTHING of the user who runs the node: the site's keys and credentials, and every account's files and processes",

@@ -93,8 +93,8 @@ type Finished struct {
 	MemoryKilled bool `json:"memory_killed,omitempty"`
 }
 
-// Successor is an attempt that was granted before a slot was free, and now has one. At is when it got the slot, by the
-// agent's clock, which may start at any time; see [Exchange.Sent].
+// Successor is an attempt that was granted before a slot was free, and that has a slot now. At is the time when the
+// attempt got the slot. It is a time of the agent's own clock, whose zero can be any moment; see [Exchange.Sent].
 type Successor struct {
 	Attempt messages.Attempt `json:"attempt"`
 	At      messages.Time    `json:"at"`
@@ -211,7 +211,7 @@ type Program struct {
 	Exclusive bool           `json:"exclusive,omitempty"` // the task has the whole node
 	// See [job.Stage].
 	Allocation bool `json:"allocation,omitempty"`
-	// See [job.Stage].
+	// The fields below have the same meaning as in [job.Stage].
 	Inputs  []job.File `json:"inputs,omitempty"`
 	Outputs []string   `json:"outputs,omitempty"`
 	// See [job.Stage].
@@ -289,8 +289,8 @@ type ClassVector struct {
 	Jobs    []JobWeight   `json:"jobs"`    // by ascending job number; weight 0 removes a job
 }
 
-// Same reports whether, since the previous vector, jobs only left or came back with their old weights. A job that was
-// drawn by the previous vector is then a valid draw by this one. The mark is a first entry without a job.
+// Same reports whether jobs have only left since the previous vector, or come back with their old weights. A job that
+// was drawn by the previous vector is then a valid draw by this one. A first entry without a job marks such a vector.
 func (v *ClassVector) Same() bool { return len(v.Jobs) > 0 && v.Jobs[0] == JobWeight{} }
 
 // SetSame makes [ClassVector.Same] return true.

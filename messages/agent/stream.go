@@ -40,7 +40,7 @@ type StreamRequest struct {
 	// Without Client, the request can only send a signal.
 	Client string `json:"client,omitempty"`
 	Take   bool   `json:"take,omitempty"`
-	// Input has the bytes of the input from position InputAt on. InputEnd says that the input ends after them.
+	// Input has the bytes of the input from position InputAt on. InputEnd says that the input ends after these bytes.
 	Input    []byte `json:"input,omitempty"`
 	InputAt  int64  `json:"input_at,omitempty"`
 	InputEnd bool   `json:"input_end,omitempty"`

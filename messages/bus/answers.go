@@ -19,7 +19,7 @@ const (
 // trips (RFC 6298).
 type answerTime struct{ mean, deviation time.Duration }
 
-// after returns the estimate a, updated with one more answer.
+// after returns a new estimate: the estimate a, updated with the time that one more answer took.
 func (a answerTime) after(took time.Duration) answerTime {
 	if a == (answerTime{}) {
 		return answerTime{took, took / 2}
@@ -34,7 +34,7 @@ func (a answerTime) attempt() time.Duration {
 	return min(max(a.mean+4*a.deviation, leastAttempt), attemptTimeout)
 }
 
-// answers has the answer times of a connection, for each verb.
+// answers has the times after which the requests of one connection were answered, for each verb.
 type answers struct {
 	mu     sync.Mutex
 	byVerb map[string]answerTime

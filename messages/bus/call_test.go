@@ -148,8 +148,8 @@ func (l *late) Request(ctx context.Context, _ string, _ []byte) ([]byte, error) 
 	}
 }
 
-// A request for offers must be sent only once, even if one site does not answer and earlier requests were answered at
-// once.
+// To answer a request for offers, the service waits for other sites. The client must send such a request only once,
+// even if one site does not answer and all earlier requests were answered at once.
 func TestCallAwaitsWhoWaitsForOthers(t *testing.T) {
 	for _, within := range []time.Duration{0, 500 * time.Millisecond, 5 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {

@@ -21,16 +21,16 @@ const (
 	lookFor = time.Second
 	// lookAgain is the pause between two checks.
 	lookAgain = 250 * time.Millisecond
-	// leaveJitter is the maximum random delay before a connection leaves a server, so that connections do not all leave
-	// it at once.
+	// leaveJitter is the maximum random delay before a client's connection leaves its server. Without it, all
+	// connections would leave the server at the same moment.
 	leaveJitter = 500 * time.Millisecond
-	// leavingEnds is how long a server that was left is counted in leaving.
+	// leavingEnds is how long the count leaving includes a server that this connection has left.
 	leavingEnds = time.Minute
 )
 
-// leaves is how long a server may fail to reach a service before the connection leaves the server. The time doubles
-// with each server that was left, because moving on does not help if nobody leads. A site that loses a host has a new
-// leader before the first wait ends.
+// leaves is how long a connected server may fail to reach a service. After that time, the connection moves to another
+// server. The time doubles with each move, because a move does not help if the service has no leader. A site that loses
+// a host has a new leader before the first time has passed.
 var leaves = backoff.Backoff{First: 2 * time.Second, Last: time.Minute}
 
 // leaving counts the servers that were left in a row because the service did not answer.
@@ -53,9 +53,9 @@ func (l *leaving) leave(now time.Time) { l.times, l.last = l.times+1, now }
 // hereHeader marks a request that only asks whether a service is there. A busy service answers it at once.
 const hereHeader = "Candor-Here"
 
-// look checks, after a request without an answer, whether the server still answers and reaches the service. It gives up
-// a silently cut connection at once. If the server cannot reach the service's host, the connection goes to another
-// server, because servers do not forward requests for each other.
+// look is called after a request got no answer. It checks whether the server still answers, and whether the server
+// reaches the service. If the server does not answer, look gives the connection up at once. If the server cannot reach
+// the service's host, look connects to another server, because servers do not forward requests for each other.
 func (b *natsBus) look(subject string) {
 	if !b.remote || !b.looking.CompareAndSwap(false, true) {
 		return
@@ -94,7 +94,8 @@ func (b *natsBus) serverAnswers() bool {
 	return true
 }
 
-// isLed reports whether the leader of a group serves a subject. Such a service must exist, now or soon.
+// isLed reports whether a subject belongs to a service that only the leader of a group serves. Every group has a
+// leader, or elects one soon. So a lasting lack of this service means that this connection does not reach it.
 func isLed(subject string) bool {
 	tokens := strings.Split(subject, ".")
 	return len(tokens) == 5 && (tokens[2] == messages.Auctioneer || tokens[2] == messages.Bank)

@@ -40,7 +40,8 @@ func (s *sluggish) listen(t *testing.T) (url string) {
 	return "nats://" + l.Addr().String()
 }
 
-// answerParts is larger than the number of pings that a client sends within two seconds.
+// A slow server sends a part of its answer after each ping of the client. answerParts is the number of parts. It is
+// larger than the number of pings within two seconds, so the answer takes longer than this.
 const answerParts = 4
 
 func (s *sluggish) serve(conn net.Conn, slow bool) {

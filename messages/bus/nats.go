@@ -240,8 +240,8 @@ const maxPendingBytes = 64 << 20
 // Connected reports whether the bus is connected now.
 func (b *natsBus) Connected() bool { return b.conn.IsConnected() }
 
-// settle waits until the server knows a subscription, and so delivers its messages or has refused it. Without a
-// connection settle returns at once: the subscription is made at the next connection.
+// settle waits until the server has received a subscription. It returns an error if the server refused the
+// subscription. Without a connection settle returns at once: the subscription is made at the next connection.
 func (b *natsBus) settle(pattern string) error {
 	if !b.conn.IsConnected() {
 		return nil

@@ -18,8 +18,9 @@ var (
 	announcedVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+$`) })
 )
 
-// announce answers the micro framework's questions (ping, info, stats) about a service. The framework itself would
-// answer at any reply subject, with the service's permissions.
+// announce answers the standard questions of NATS's micro framework (ping, info, stats) about a service. The
+// framework's own code is not used: it would send an answer to any reply subject that a client names, with the
+// permissions of the service.
 func (s *natsService) announce(service Service) error {
 	if !announcedName().MatchString(service.Name) || !announcedVersion().MatchString(service.Version) {
 		return messages.Errorf(messages.Invalid, "service %s, version %q: needs a name of letters, digits, '-' and '_', and a version like 1.0.0", clip(service.Name), clip(service.Version))

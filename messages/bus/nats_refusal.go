@@ -26,7 +26,8 @@ func Refuse(b Bus, name messages.Name, r Refusal) error {
 	return b.Publish(messages.RefusalSubject(name), data)
 }
 
-// hearRefusals listens for refusals to this connection's name. Services are never refused.
+// hearRefusals subscribes to the refusals that are sent to this connection's name. Services need no subscription,
+// because they are never refused.
 func (b *natsBus) hearRefusals() error {
 	if b.proves == nil || strings.HasPrefix(b.name, "$") {
 		return nil

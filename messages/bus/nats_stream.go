@@ -34,8 +34,8 @@ type natsStream struct {
 	stream jetstream.Stream
 }
 
-// Stream implements [Bus]. It asks the server only the first time and after a failure, because the server syncs a file
-// for each question.
+// Stream implements [Bus]. It remembers the streams that it knows. It asks the server only for a new stream, or after a
+// failure, because the server syncs a file each time that it is asked.
 func (b *natsBus) Stream(ctx context.Context, name string, subjects []string) (Stream, error) {
 	if err := checkStream(name, subjects); err != nil {
 		return nil, err

@@ -48,8 +48,9 @@ func watchKey(subject string) string {
 	return subject
 }
 
-// denied cancels the requests that a server's report concerns. If this connection may not listen to replies, it cancels
-// all requests.
+// denied handles the report of a server that it refused a message. It cancels the requests on the subject in the
+// report. If the server refused the subscription to replies, no request can get an answer, and denied cancels all
+// requests.
 func (w *watch) denied(report error) {
 	subject := deniedSubject(report)
 	listening := strings.Contains(report.Error(), "Violation for Subscription")

@@ -43,8 +43,9 @@ func (c *crowd) ask(caller messages.Name, what string) fate {
 	return f
 }
 
-// TestFloodWaitsForItself fills the pool with jobs of one caller. A job of another caller must wait for only one of
-// them. In a full pool, a job of the flood must make room. The test counts jobs and measures no time.
+// TestFloodWaitsForItself fills the pool with requests of one caller (the flood). A request of another caller must wait
+// for only one request of the flood. If the pool is full, a request of the flood must be dropped to make room. The test
+// counts requests and measures no time.
 func TestFloodWaitsForItself(t *testing.T) {
 	const room, flood = 1000, 5000
 	c := newCrowd(room)

@@ -24,8 +24,8 @@ type Identity struct {
 	mu       sync.Mutex
 	sessions map[messages.Name]*session // open sessions, by site
 
-	// ahead has, for each site, how far the bank's time is ahead of this clock, by the bank's last refusal. A bank's
-	// time never goes back, so it can be ahead of all clocks for days.
+	// ahead has, for each site, how much the bank's time is ahead of the clock of this process. The bank has said it
+	// when it last refused a request. A bank's time never goes back, so it can be ahead of all clocks for days.
 	ahead sync.Map
 }
 
@@ -122,8 +122,8 @@ func (i *Identity) sign(subject string, payload []byte) (*messages.Proof, error)
 	return &signed, err
 }
 
-// mark marks each transfer in a request with a number of a session, and opens a session if needed. It leaves the
-// request unchanged if the bank requires no proofs or does not answer.
+// mark adds a mark to each transfer in a request, made with the keys of a session with the bank. It opens a session if
+// there is none. If the bank requires no proofs, or does not answer, mark leaves the request unchanged.
 func (i *Identity) mark(ctx context.Context, b Bus, subject string, r money.TransferRequest) (money.TransferRequest, error) {
 	site, caller, ok := proof.OfTransfers(subject)
 	if !ok {
@@ -241,8 +241,8 @@ func WithAsked(ctx context.Context, r *messages.SignedRequest) context.Context {
 // bank may now require proofs. After the rotation of a key, the bank may need two seconds to know the new key.
 const provenTries = 8
 
-// encoder returns a function that encodes the request for each attempt. After a refusal as Unproven, it marks the
-// transfers in a new session.
+// encoder returns a function that encodes the request for each attempt. If the bank refused an attempt as Unproven, the
+// function begins a new session and marks the transfers anew.
 func encoder(b Bus, subject string, request any) func(context.Context, bool) ([]byte, error) {
 	identity := identityOf(b)
 	r, is := request.(money.TransferRequest)

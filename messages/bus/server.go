@@ -68,7 +68,7 @@ func newServer(s Service, log *zap.Logger) *server {
 // answer answers a request in another goroutine, or refuses it at once. It does not block.
 func (e *endpoint) answer(r Request, respond func([]byte, *messages.Error)) {
 	arrived := time.Now()
-	// The kinds of these errors say that the request was not carried out.
+	// Clients take an error of one of these kinds to mean that the request was not carried out.
 	refuse := func(kind messages.Kind, why string) {
 		e.errors.Add(1)
 		respond(nil, &messages.Error{Kind: kind, Op: e.Name, Message: why})

@@ -33,8 +33,9 @@ const (
 	MaxPeerName       = 54  // bytes; the account of a peer adds a prefix
 )
 
-// The interval bounds how long an authorisation may be charged. The margin is how long after that the home bank keeps
-// the credits. The margin covers clocks that differ by MaxClockSkew, and the time that a charge takes to arrive.
+// An authorisation may be charged during its interval, whose bounds are here. After the interval, the home bank keeps
+// the credits for a further time, the margin. The margin must cover clocks that differ by MaxClockSkew, and the time
+// that a charge needs to arrive.
 const (
 	MinInterval  = messages.Duration(1_000_000_000)               // a second
 	MaxInterval  = messages.Duration(90 * 24 * 3600_000_000_000)  // 90 days
@@ -60,7 +61,7 @@ type Authorisation struct {
 // Ends returns when the authorisation can no longer be charged.
 func (a *Authorisation) Ends() messages.Time { return a.Issued.Add(a.Interval) }
 
-// Frees returns when the home bank frees the credits. It refuses a charge that arrives later.
+// Frees returns when the home bank frees the credits. The bank refuses a charge that arrives later.
 func (a *Authorisation) Frees() messages.Time { return a.Ends().Add(a.Margin) }
 
 // Validate checks the fields of an authorisation.
@@ -95,8 +96,8 @@ func (s *SignedAuthorisation) Validate() error { return s.Authorisation.Validate
 type AcceptRequest struct {
 	Purpose       string              `json:"purpose"`
 	Authorisation SignedAuthorisation `json:"authorisation"`
-	// Firm means that work is done for the authorisation from now on. The bank then keeps it even if the issuer asks
-	// for it back. Only a charge, which may be 0, ends it.
+	// Firm means that work is done for the authorisation from now on. The bank then keeps the authorisation, even if
+	// its issuer asks for it back. Only a charge, which may be 0, ends the authorisation.
 	Firm bool `json:"firm,omitempty"`
 }
 
@@ -274,7 +275,7 @@ type PeersReply struct {
 	Correction messages.Credits `json:"correction,omitempty"`
 }
 
-// RefusalTally is how often messages were refused for a reason.
+// RefusalTally says for one reason how many messages were refused.
 type RefusalTally struct {
 	Reason string `json:"reason"`
 	Count  uint64 `json:"count"`

@@ -78,8 +78,8 @@ type RunningTotal struct {
 }
 
 // Instructions is a list of consecutive instructions from one bank to another. First is the number of the first
-// instruction. Known is the running total up to the last number whose outcome the sender has stored; the receiver may
-// drop outcomes up to it.
+// instruction. The sender has stored the outcomes of its first instructions. Known is the running total after the last
+// of these; the receiver may drop their outcomes.
 type Instructions struct {
 	From  messages.Name `json:"from"`
 	To    messages.Name `json:"to"`

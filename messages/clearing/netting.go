@@ -41,7 +41,7 @@ type NettingReport struct {
 	Balanced     bool             `json:"balanced"`     // nothing is missing, there is no fault, and the nets add up to 0
 }
 
-// NetPayment is what one site pays another, outside the ledgers.
+// NetPayment is what one site must pay another site after netting. It is paid outside the ledgers.
 type NetPayment struct {
 	From   messages.Name    `json:"from"`
 	To     messages.Name    `json:"to"`

@@ -13,7 +13,7 @@ const VerbPart = "part" // PartRequest → PartReply
 // PeerStanding is the state of a bank's relation to a peer.
 type PeerStanding uint8
 
-// The standings. The list is append-only.
+// These are the standings of a peer. A new standing is added at the end of the list.
 const (
 	PeerOpen      PeerStanding = iota
 	PeerSuspended              // its bank does not answer: nothing new is agreed until it does
@@ -61,7 +61,7 @@ func (r *PartRequest) Validate() error {
 	return cmp.Or(messages.NeedName("peer", r.Peer), account, messages.CheckLine("reason", r.Reason, MaxClearingReason))
 }
 
-// PartReply is the result of a parting, or what the parting still waits for.
+// PartReply is the result of parting from a peer, or what the parting still waits for.
 type PartReply struct {
 	Peer     PeerReply        `json:"peer"`
 	Returned messages.Credits `json:"returned"` // credits returned to users, from remittances and from authorisations for jobs there

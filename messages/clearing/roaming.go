@@ -81,8 +81,8 @@ type Offer struct {
 	Contract   string           `json:"contract,omitempty"` // identifier to submit with; "" means that the numbers are only estimates
 	Basis      string           `json:"basis"`              // a clause that says how the numbers were computed
 	Value      float64          `json:"value,omitempty"`    // credits: the worth of that completion by the job's valuation
-	// Free is the number of idle slots minus the number of waiting tasks, for the job's class where this is smallest. 0
-	// can also mean unknown.
+	// Free is the number of idle slots minus the number of waiting tasks, for the class of the job in which this number
+	// is smallest. 0 can also mean unknown.
 	Free int `json:"free,omitempty"`
 	// Start is when the first task is expected to start; 0 means unknown.
 	Start messages.Time `json:"start,omitempty"`
@@ -129,7 +129,7 @@ type PeerSubmitRequest struct {
 	Authorisation SignedAuthorisation `json:"authorisation"`
 }
 
-// Validate returns an error for the first fault that the request itself shows.
+// Validate returns an error for the first fault that can be seen from the request alone.
 func (r *PeerSubmitRequest) Validate() error {
 	a := &r.Authorisation.Authorisation
 	switch {

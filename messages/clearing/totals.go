@@ -20,8 +20,8 @@ type Totals struct {
 	Peer     messages.Name `json:"peer"`
 	Sent     RunningTotal  `json:"sent"`     // total of Site's instructions, up to the last one with a known outcome
 	Received RunningTotal  `json:"received"` // total of Peer's instructions
-	// Authorised is what Site may still charge from authorisations of Peer. Latest is when the latest of them was
-	// issued; 0 if there is none.
+	// Authorised is the sum that Site may still charge from authorisations of Peer. Latest is the time at which the
+	// latest such authorisation was issued, or 0 if there is none.
 	Authorised messages.Credits `json:"authorised"`
 	Latest     messages.Time    `json:"latest"`
 	Leaving    bool             `json:"leaving"`   // Site has said that it leaves

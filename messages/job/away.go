@@ -2,7 +2,7 @@ package job
 
 import "github.com/candor-grid/candor/messages"
 
-// Away has the site where a job of this site's user runs, and what is known about the job there.
+// Away says at which other site a job of this site's user runs, and what is known about the job there.
 type Away struct {
 	Site    messages.Name `json:"site"`
 	Phase   string        `json:"phase"`             // Authorising, Sending, There, Releasing, Ended

@@ -6,9 +6,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Contract is a completion time and its price. A quote of a market offers it, and the job that accepts it stores it.
-// The market schedules the job as if it had declared Surrogate. After completion, the price is multiplied by (worth of
-// the actual completion) / Promised. Both worths are computed from Replica.
+// Contract is a completion time with its price. A market offers it in a quote; a job that accepts the quote stores it.
+// The market schedules the job as if the job had declared the type in Surrogate. The type in Replica gives the worth of
+// a completion time. After completion, the price is multiplied by the worth of the actual completion time and divided
+// by the worth of the agreed time, which is in Promised.
 type Contract struct {
 	Completion messages.Time    `json:"completion"`
 	Price      messages.Credits `json:"price"`

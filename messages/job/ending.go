@@ -55,7 +55,7 @@ type Ending struct {
 	Node     messages.Name
 }
 
-// mute has the texts that replace the node's sentence for some reasons.
+// For these reasons of an end, String uses these texts instead of the sentence from the node.
 var mute = map[EndReason]string{
 	EndNodeLost:   "was lost with %s, which stopped answering",
 	EndAgentLost:  "was lost when the agent of %s restarted",
@@ -104,7 +104,7 @@ func (e Ending) String() string {
 	return text
 }
 
-// cause returns what ended an attempt that has no exit code.
+// cause returns, for an attempt without an exit code, a text that says what ended it.
 func (e Ending) cause() string {
 	switch e.Reason {
 	case EndCannotStart:

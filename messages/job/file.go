@@ -70,8 +70,8 @@ type PutReply struct {
 type GetRequest struct {
 	Digest string `json:"digest"`
 	Offset int64  `json:"offset,omitempty"` // a multiple of PieceSize
-	// An agent sets Attempt to the attempt that needs the input. A user sets Attempt to the attempt that left the file;
-	// without it, a file of a job at another site cannot be found.
+	// An agent sets Attempt to the attempt that needs the file as an input. A user sets Attempt to the attempt that
+	// left the file as an output. If the user does not set it, a file of a job at another site cannot be found.
 	Attempt messages.Attempt `json:"attempt"`
 	// Account is the owner of the file. Only operators may set it; "" means the caller.
 	Account messages.Name `json:"account,omitempty"`

@@ -45,7 +45,8 @@ type JobSpec struct {
 	Value  messages.Credits  `json:"value,omitempty"`  // credits for the completion of the job
 	Delay  messages.Credits  `json:"delay,omitempty"`  // cost of a second of waiting
 	Length messages.Duration `json:"length,omitempty"` // run time of the job; where slots are sold one by one, of a task
-	// Deadline is when the job must have completed. Value counts only for a job that completes by then.
+	// Deadline is the time by which the job must have completed. The field Value counts only for a job that completes
+	// before this time.
 	Deadline messages.Time `json:"deadline,omitempty"`
 	// Valuation gives the worth of the job for each completion time. Markets of contracts use it.
 	Valuation *Valuation `json:"valuation,omitempty"`
@@ -169,7 +170,8 @@ type Stage struct {
 	// OnFailure is what happens to the rest of the job when a task has failed in all its attempts. The default is
 	// [GoOn] if the tasks do not need one another, otherwise [Stop].
 	OnFailure OnFailure `json:"on_failure,omitempty"`
-	// Repeats says which tasks of an earlier job's stage these tasks repeat; nil means none.
+	// Repeats names tasks of a stage of an earlier job. The tasks of this stage repeat those tasks. nil means that they
+	// repeat none.
 	Repeats *Repeats `json:"repeats,omitempty"`
 	// Interactive streams the input and output of the stage's only task, or of an allocation's first task, to and from
 	// the job's owner. nil means no input, and a log as output.
@@ -204,8 +206,8 @@ type EarlySignal struct {
 	Rest   bool              `json:"rest,omitempty"`  // only to processes that srun has started
 }
 
-// Repeats are tasks of an earlier job that run again. Each finds in its environment its position in the earlier job's
-// stage, and that stage's number of tasks.
+// Repeats are tasks of an earlier job that run again. A task's environment has the task's position in the earlier job's
+// stage, and the number of tasks of that stage.
 type Repeats struct {
 	Tasks     int   `json:"tasks"`     // number of tasks of the earlier stage
 	Positions Array `json:"positions"` // position of each task in the earlier stage

@@ -100,8 +100,8 @@ func (l Labels) validate(path string) error {
 // labelsMark separates a reason from the labels that follow it.
 const labelsMark = "; labels "
 
-// Labelled returns the reason of a job's charge followed by the job's labels. Above the limit most, in bytes, it cuts
-// the end of the reason, not a label.
+// Labelled returns the reason of a job's charge followed by the job's labels. If the text would be longer than `most`
+// bytes, the end of the reason is cut. Labels are never cut.
 func (l Labels) Labelled(reason string, most int) string {
 	if len(l) == 0 {
 		return messages.Clip(reason, most)
@@ -110,7 +110,7 @@ func (l Labels) Labelled(reason string, most int) string {
 	return messages.Clip(reason, most-len(mark)) + mark
 }
 
-// LabelsOf returns the labels that Labelled put after a reason; none if there are none.
+// LabelsOf returns the labels in a reason that the function Labelled made. It returns none if the reason has no labels.
 func LabelsOf(reason string) (l Labels) {
 	at := strings.LastIndex(reason, labelsMark)
 	if at < 0 {

@@ -50,7 +50,8 @@ func TestLabelsAreAnObject(t *testing.T) {
 	}
 }
 
-// No label may be cut, whatever the reason is, and a reason with a similar text must not count as one with labels.
+// Whatever the reason is, none of its labels may be cut off. A reason without labels whose text looks similar must not
+// be read as a reason with labels.
 func TestLabelsInAReason(t *testing.T) {
 	l := Labels{{"run", strings.Repeat("7", 60)}, {"team", ""}}
 	for _, reason := range []string{"", "completed", strings.Repeat("é", 300), "x; labels run=1"} {

@@ -44,7 +44,7 @@ func (n *Notify) Wants(event string) bool {
 	return slices.Contains(n.On, event)
 }
 
-// validateNotify does not know the rules of the site.
+// validateNotify checks a list as far as possible without the rules of the site, which it does not know.
 func validateNotify(list []Notify) error {
 	if len(list) > MaxNotify {
 		return messages.Errorf(messages.TooLarge, "notify: %d is above the limit of %d", len(list), MaxNotify)

@@ -16,8 +16,8 @@ type StageWork struct {
 	Stage     messages.Name     `json:"stage"`
 	Command   string            `json:"command"` // from CommandID
 	TimeLimit messages.Duration `json:"time_limit,omitempty"`
-	// Runtimes are the run times of accepted attempts, from claim to finish, in ascending order: all, or MostRuntimes
-	// of them at even distances.
+	// Runtimes are the run times of accepted attempts, from claim to finish, in ascending order. If there are more than
+	// MostRuntimes, the list has MostRuntimes of them, evenly spaced in this order.
 	Runtimes []messages.Duration `json:"runtimes,omitempty"`
 }
 

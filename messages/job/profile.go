@@ -35,8 +35,8 @@ type Profile struct {
 	Parts          []float64 `json:"parts,omitempty"`
 	Epsilon        float64   `json:"eps,omitempty"`              // as in Valuation; only for sigmoidal
 	SecondsPerUnit float64   `json:"seconds_per_unit,omitempty"` // seconds of work in a unit of the workload; only for recurrent
-	// Prior lists the types to assume until there are 20 samples, each with one number for each of Bounds. Empty means
-	// all types within the bounds are equally likely.
+	// Prior lists the types to assume until there are 20 samples. Each type has one number for each entry of Bounds.
+	// Empty means all types within the bounds are equally likely.
 	Prior []Sample `json:"prior,omitempty"`
 	// Bandwidth is the rule that sets the width of the kernels: scott_full (the default), silverman_full, scott_diag
 	// or silverman_diag.
@@ -49,7 +49,7 @@ type Profile struct {
 	Market messages.Name `json:"market,omitempty"`
 }
 
-// Sample has the parameters of one type, in the order of a profile's bounds.
+// Sample is one type of user: a value for each parameter, in the order of the profile's bounds.
 type Sample []float64
 
 // ParameterBounds is the range of one parameter of a type.

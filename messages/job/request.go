@@ -174,11 +174,11 @@ type JobsRequest struct {
 	All     bool          `json:"all,omitempty"`
 	Account messages.Name `json:"account,omitempty"`
 	Active  bool          `json:"active,omitempty"` // only jobs that have not ended
-	// Before asks only for jobs with numbers below this number, the largest first.
+	// Before lists only jobs whose numbers are below this number. The list begins with the largest number.
 	Before messages.JobID `json:"before,omitempty"`
 	Limit  int            `json:"limit,omitempty"` // default 100, at most 1000
 
-	// A job is listed if it matches all of the following fields that are set.
+	// The fields below are conditions. A job is listed if it meets every condition that is set.
 
 	States  []string      `json:"states,omitempty"`  // the job is in one of these states
 	Name    string        `json:"name,omitempty"`    // pattern for the name: * stands for any text, ? for any character
@@ -301,7 +301,8 @@ type ClassUse struct {
 	SlotHours float64       `json:"slot_hours"`
 	CPUHours  float64       `json:"cpu_hours,omitempty"`
 	GPUHours  float64       `json:"gpu_hours,omitempty"`
-	// MemoryHours is the memory of the tasks in GiB, times hours. Jobs that ended before level 2 have none.
+	// MemoryHours is the memory of the tasks in GiB, multiplied by the hours that they ran. Jobs that ended before the
+	// site had level 2 have no such number.
 	MemoryHours float64 `json:"memory_gib_hours,omitempty" since:"2"`
 }
 

@@ -251,7 +251,8 @@ func (s *Stage) Needs() Resources {
 	return Resources{CPUs: s.CPUs, Memory: max(s.Memory, 0), GPUs: s.GPUs, GPUType: s.GPUType, Disk: s.Disk}
 }
 
-// Shaped reports whether the stage asks for something that needs a class with a unit. A memory limit does not.
+// Shaped reports whether the stage asks for something that needs a class whose slots have a size (a unit). A memory
+// limit alone does not need such a class.
 func (s *Stage) Shaped() bool {
 	return s.CPUs != 0 || s.GPUs != 0 || s.Disk != 0 || s.Exclusive || s.Memory == AllMemory
 }

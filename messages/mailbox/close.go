@@ -37,7 +37,7 @@ func (m *replicated) stop() error {
 	m.rounds.close(ErrClosed)
 	m.running.Wait()
 	if !stopped || !m.probed() {
-		// A goroutine may still write, so the files stay open and locked.
+		// A goroutine may still write to the files of the log, so these files stay open and locked.
 		return errors.Join(fmt.Errorf("mailbox: the log in %s does not stop; its disk may hang", m.config.Dir), cut)
 	}
 	return errors.Join(cut, m.release())
@@ -70,8 +70,8 @@ func (m *replicated) probed() bool {
 	}
 }
 
-// unsavedBytes bounds the entries, in bytes, that a start may have to apply again after a planned stop. This takes a
-// fraction of a second.
+// After a planned stop, the next start may have to apply some log entries again. unsavedBytes bounds their size in
+// bytes, so that this takes a fraction of a second.
 const unsavedBytes = 256 << 10
 
 // setAside writes a snapshot if there are many entries since the last one. Otherwise the next start would apply them

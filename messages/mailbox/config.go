@@ -33,8 +33,8 @@ type Config struct {
 	Local *Local
 	// Listen is the TCP address on which the replica serves the group, such as "10.0.0.1:7000".
 	Listen string
-	// Resolve returns a replica's present address, or an error for an unknown ID. A group of one replica does not
-	// need it.
+	// Resolve returns the present address of a replica, or an error for an unknown ID. In a group of one replica,
+	// Resolve may be nil.
 	Resolve func(id string) (address string, err error)
 	// Group is part of the names in the group's certificates. Each has one DNS name: the replica's ID, a dot and Group,
 	// such as "rack2.bank.west". So a certificate of another group is refused, even from the same authority.

@@ -386,8 +386,8 @@ func TestAllReplicasAreDamaged(t *testing.T) {
 	eventually(t, "each says so", func() bool { return logged.FilterMessageSnippet("this replica has no leader").Len() >= len(g.ids) })
 }
 
-// heardOf changes the files of a stopped replica as if it had got a heartbeat without the entries. The replica then
-// knows that entries up to an index were committed without it.
+// heardOf changes the files of a stopped replica. It is as if a heartbeat had said that entries up to an index were
+// committed, but these entries had not arrived.
 func heardOf(t *testing.T, dir string, index uint64) {
 	t.Helper()
 	p, err := openPromises(dir)
@@ -594,8 +594,8 @@ func TestRefusedSnapshot(t *testing.T) {
 	})
 }
 
-// A replica whose memory was changed must notice at the next mark, stop with a clear error, and have the right state
-// after a restart.
+// The memory of one replica is changed. The replica must notice this at the next mark (an entry at which replicas
+// compare their states), and stop with a clear error. After a restart it must have the right state.
 func TestReplicaThatDiffersStops(t *testing.T) {
 	t.Parallel()
 	stuck := make(chan error, 3)
@@ -827,7 +827,7 @@ func damageAll(t *testing.T, of *group, seed uint64, want tallied) {
 		g.boxes[id], g.machines[id] = box.(*replicated), m
 		g.mu.Unlock()
 	}
-	// Either a majority has all entries, and one of it leads, or nobody leads.
+	// If a majority of the replicas has all entries, one of these replicas leads. Otherwise nobody leads.
 	deadline, tick := time.After(3*time.Second), time.NewTicker(5*time.Millisecond)
 	defer tick.Stop()
 	for led := false; !led; {

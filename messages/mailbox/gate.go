@@ -41,8 +41,9 @@ type gate struct {
 	// when this replica begins to lead.
 	catching sync.Map
 	exchange *exchange
-	// introduced has, for each replica, the latest term in which it knows that this leader has every entry that it
-	// acknowledged. answered has the latest term in which it answered or could not be reached.
+	// introduced has, for each replica, the latest term in which the replica knows this: the leader of the term has
+	// every entry that the replica acknowledged. answered has, for each replica, the latest term in which the replica
+	// answered or could not be reached.
 	introduced, answered sync.Map
 }
 
@@ -137,8 +138,8 @@ func (g *gate) passes(rpc raft.RPC) bool {
 }
 
 // passesSnapshot refuses a snapshot whose last entry this replica's log already has. Such a snapshot came late, on a
-// connection that the leader had given up. Raft would go back to it and remove all later entries, which may be
-// acknowledged.
+// connection that the leader had given up. Raft would install it and remove all later entries from the log, although
+// they may be acknowledged.
 func (g *gate) passesSnapshot(rpc raft.RPC, q *raft.InstallSnapshotRequest) bool {
 	err := g.standing.mayFollow(q.Term, false)
 	late := err == nil && q.Term == g.raft.CurrentTerm() && g.has(q.LastLogIndex, q.LastLogTerm)
@@ -211,7 +212,7 @@ func (g *gate) passesEntries(rpc raft.RPC, q *raft.AppendEntriesRequest) bool {
 // heartbeat reports whether a request is a heartbeat, without entries or a previous entry.
 func heartbeat(q *raft.AppendEntriesRequest) bool { return q.PrevLogEntry == 0 && len(q.Entries) == 0 }
 
-// AppendEntries sends a heartbeat, or entries to a replica that knows this leader's log. While
+// AppendEntries sends a heartbeat to a replica. It sends entries only to a replica that knows this leader's log. While
 // this leader's disk hangs, nothing is sent.
 func (g *gate) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.AppendEntriesRequest, p *raft.AppendEntriesResponse) error {
 	if !g.open.Load() {
@@ -235,8 +236,8 @@ func (g *gate) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.Ap
 	return nil
 }
 
-// acknowledged records that a replica has the entries of a request, and all before them, on its disk. The answer to a
-// heartbeat does not say this.
+// acknowledged records that a replica has the entries of a request, and all entries before them, on its disk. The
+// answer to an AppendEntries request says this; the answer to a heartbeat does not.
 func (g *gate) acknowledged(id string, q *raft.AppendEntriesRequest, p *raft.AppendEntriesResponse) {
 	if o := g.leadership.current.Load(); o != nil && o.term == q.Term && p.Success {
 		g.standing.noteAck(id, q.PrevLogEntry+uint64(len(q.Entries)))

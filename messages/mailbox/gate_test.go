@@ -40,8 +40,8 @@ func (s *strict) RequestVote(id raft.ServerID, to raft.ServerAddress, q *raft.Re
 	return s.below.RequestVote(id, to, q, p)
 }
 
-// TestRaftsMessagesStayAsTheyAre elects, uses and replaces a leader. No field of Raft's messages may contain what
-// replicas tell each other on separate connections.
+// TestRaftsMessagesStayAsTheyAre elects, uses and replaces a leader. Replicas exchange other data on separate
+// connections: no field of Raft's messages may contain such data.
 func TestRaftsMessagesStayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	var votes atomic.Uint64
@@ -109,7 +109,7 @@ func TestCloseWaitsForHeartbeats(t *testing.T) {
 	}
 }
 
-// No vote may be asked for before NewRaft has returned. On a loaded machine Raft's goroutines try earlier.
+// Raft's goroutines may ask for votes before NewRaft has returned, on a loaded machine. The gate must refuse this.
 func TestNobodyIsAskedBeforeRaftIsOpen(t *testing.T) {
 	g := newGate(&beating{})
 	g.engine = &engine{}
@@ -124,8 +124,8 @@ func TestNobodyIsAskedBeforeRaftIsOpen(t *testing.T) {
 	}
 }
 
-// A snapshot that arrives after the entries that follow it must not remove them, because the leader counts them as
-// acknowledged.
+// A snapshot may arrive after the log entries that follow it. It must not remove these entries, because the leader
+// counts them as acknowledged.
 func TestLateSnapshotRemovesNothing(t *testing.T) {
 	t.Parallel()
 	for name, held := range map[string]bool{"applied": false, "not applied yet": true} {

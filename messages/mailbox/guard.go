@@ -196,7 +196,8 @@ func (g *guard) lookAtSpace() {
 	}
 }
 
-// setLow sets low. If it becomes true, it wakes the yielder, which may hand leadership over.
+// setLow records whether the free space is low. When the space becomes low, setLow wakes the yielder, which may hand
+// leadership over.
 func (g *guard) setLow(low bool) {
 	if low && !g.low.Load() {
 		g.since.Store(time.Now().UnixNano())
@@ -212,7 +213,8 @@ func (g *guard) setLow(low bool) {
 
 func (g *guard) lowFor() time.Duration { return time.Since(time.Unix(0, g.since.Load())) }
 
-// hasRoom returns whether there is room for a file of the log, after a write without room.
+// hasRoom reports whether the disk again has room for a file of the log. It is called after a write for which there was
+// no room.
 func (g *guard) hasRoom() bool {
 	end := g.begin("a try for room")
 	err := g.config.faults.room(g.config.Dir, int64(g.config.SegmentBytes))

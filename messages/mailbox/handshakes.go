@@ -27,8 +27,8 @@ func handshake(c *tls.Conn, within time.Duration) error {
 	return c.HandshakeContext(ctx)
 }
 
-// handshakes has the connections whose handshake is under way. If there are too many, the oldest connection is closed.
-// So connections that send nothing cannot keep a replica out.
+// handshakes has the connections whose handshake has begun and not ended. If there are too many of them, the oldest is
+// closed. Otherwise, connections that send nothing could use up the places, and a replica could not connect.
 type handshakes struct {
 	mu   sync.Mutex
 	open []net.Conn // oldest first

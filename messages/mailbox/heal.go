@@ -18,8 +18,9 @@ type healer struct {
 	gate       *gate
 }
 
-// heal removes the vote of each doubtful replica, waits until it has caught up, and returns the vote. It does the same
-// for a replica without a vote whose disk no longer has the reason.
+// heal takes the vote from each doubtful replica, waits until the replica has caught up, and gives the vote back. A
+// replica may also lack its vote although its disk no longer gives a reason for this. heal also waits until this
+// replica has caught up, and gives the vote back.
 func (h *healer) heal() {
 	tick := time.NewTicker(h.config.Timeout)
 	defer tick.Stop()

@@ -38,9 +38,9 @@ func (t *transport) sent(id raft.ServerID, image *sentImage) {
 	}
 }
 
-// needed returns the index after which the log must keep all entries for replicas that restore an image or catch up
-// from one. Without these entries, such a replica would need another image at once. The log also keeps the last entry
-// of the image, because Raft reads it.
+// needed returns an index. The log must keep all entries after it, for replicas that restore an image or catch up after
+// one. If the log had lost these entries, the replicas would need another image at once. The log also keeps the last
+// entry of the image, because Raft reads it.
 func (t *transport) needed() (index uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -53,8 +53,8 @@ func (t *transport) needed() (index uint64) {
 	return index
 }
 
-// sighting is what a replica's answers show: when the latest arrived, and the last entry of its log then. The fields
-// term and mark identify the latest request that the replica accepted.
+// sighting is what the answers of a replica show: the time of the latest answer, and the last entry of the replica's
+// log at that time. The fields term and mark identify the latest request that the replica accepted.
 type sighting struct {
 	at         time.Time
 	last       uint64

@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/beat"
 )
 
-// introduce tells a replica which log this leader has, before anything else in a term. The replica answers whether this
-// log has every entry that was acknowledged there.
+// introduce tells a replica which log this leader has. The leader does this before it sends the replica anything else
+// in a term. The replica answers whether the leader's log has every entry that the replica has acknowledged.
 func (g *gate) introduce(id raft.ServerID, to raft.ServerAddress, term uint64) error {
 	if in, has := g.introduced.Load(id); has && in == term {
 		return nil
@@ -77,7 +77,8 @@ func (g *gate) meets(from string, q hello) (a hello) {
 		}
 		return a
 	case q.Introduces:
-		// A replica that came back with an older log must learn this before it gets the entries that it lacks.
+		// A replica may have come back with an older log. It must learn this before the leader sends it the entries
+		// that it lacks.
 		if a = g.standing.meet(from, q, last); a.Same {
 			g.standing.noteLeader(q.Notice, q.Leads, last)
 		}
@@ -122,13 +123,13 @@ func (g *gate) tell() {
 	}
 }
 
-// tellEvery is the time between two calls of tell by a leader.
+// A leader calls the method tell at most once in each tellEvery.
 const tellEvery = 500 * time.Millisecond
 
 // A replica that does not lead asks the others once in askEvery·tellEvery, which is 2 s.
 const askEvery = 4
 
-// tellOne tells one replica, to which this leader has introduced itself.
+// tellOne greets one replica to which this leader has introduced itself, and notes the replica's report.
 func (g *gate) tellOne(id raft.ServerID, to raft.ServerAddress, term uint64) {
 	if g.hangs() != nil || g.introduce(id, to, term) != nil {
 		return

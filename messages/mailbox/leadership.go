@@ -37,8 +37,8 @@ func (l *leadership) leads() uint64 {
 	return 0
 }
 
-// lead follows Raft's leadership. It announces a gain after the barrier of the term was applied: then the state has all
-// entries of earlier terms.
+// lead follows Raft's leadership. It announces that this replica leads only after the barrier of the term was applied:
+// then the state has all entries of earlier terms.
 func (l *leadership) lead() {
 	var begun *tenure // the tenure that has begun according to Raft
 	entered := make(chan *tenure)
@@ -85,8 +85,8 @@ func (l *leadership) announce(change Leadership) {
 	l.config.Log.Info("leadership", zap.Bool("leads", change.Leads), zap.Uint64("term", change.Term))
 }
 
-// barrierRetry is the pause before another try if Raft cannot take a barrier while it hands leadership over. If the
-// transfer fails, this replica still leads and needs the barrier.
+// barrierRetry is the pause before this replica asks Raft for a barrier again. Raft refuses a barrier while it hands
+// leadership over. If the handover fails, this replica still leads, and then needs the barrier.
 const barrierRetry = 20 * time.Millisecond
 
 // A new leader begins to serve when each other replica has answered it or cannot be reached, or after mostSilence. One

@@ -44,8 +44,8 @@ type levels struct {
 
 func (v *levels) agreed() int { return max(1, int(v.applier.level.Load())) }
 
-// lowest returns the lowest level of all replicas' releases. silent lists the replicas that have not told their level
-// recently; lower lists those whose level is below the argument wanted.
+// lowest returns the lowest level of all replicas' releases. The list silent has the replicas that have not told their
+// level recently. The list lower has the replicas whose level is below the argument wanted.
 func (v *levels) lowest(wanted int) (level int, silent, lower []string) {
 	level = v.config.limits.level
 	for _, s := range v.servers() {
@@ -91,9 +91,9 @@ func (v *levels) begin(o *tenure) bool {
 	return true
 }
 
-// watch raises the level after all replicas could work with a higher level for raiseAfter, while this replica leads.
-// After the level was raised to n, it writes a snapshot on each replica. Otherwise the files would keep entries of
-// level n−1, which a release of level n+1 cannot read.
+// watch raises the level if this replica leads, and if all replicas could work with a higher level for raiseAfter.
+// After it has raised the level to n, it writes a snapshot on each replica. Without the snapshot, the files would keep
+// entries of level n−1. A release of level n+1 could not read these entries.
 func (v *levels) watch() {
 	var since time.Time // when all replicas could first work with a higher level; zero means that they cannot
 	every := min(v.config.limits.raiseAfter, time.Second)

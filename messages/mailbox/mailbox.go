@@ -89,7 +89,7 @@ type Status struct {
 	Committed uint64
 }
 
-// Errors of Propose and Verify.
+// Propose and Verify return these errors.
 var (
 	ErrNotLeader = errors.New("mailbox: not the leader")
 	ErrUnknown   = errors.New("mailbox: outcome unknown")

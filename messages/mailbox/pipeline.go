@@ -45,8 +45,8 @@ func (p *pipeline) Close() error {
 	return p.AppendPipeline.Close()
 }
 
-// pass passes answers on to Raft. After a failed answer, or one of a later term, it closes the pipeline below, because
-// Raft counts both as refusals.
+// pass passes answers on to Raft. Raft counts a failed answer, or an answer of a later term, as a refusal. After such
+// an answer, pass closes the pipeline below.
 func (p *pipeline) pass() {
 	for {
 		select {

@@ -87,8 +87,8 @@ type promises struct {
 
 var errPromises = errors.New("neither of its two records can be read")
 
-// openPromises opens the file of a directory. The error is os.ErrNotExist if there is none, and wraps errPromises if
-// the file is damaged.
+// openPromises opens the file with the promises in a directory. If there is no such file, the error is os.ErrNotExist.
+// If the file is damaged, the error wraps errPromises.
 func openPromises(dir string) (*promises, error) {
 	p := &promises{path: filepath.Join(dir, promisesFile)}
 	f, err := os.OpenFile(p.path, os.O_RDWR, 0o600)
@@ -135,7 +135,7 @@ func newDisk() string {
 	return hex.EncodeToString(b)
 }
 
-// newest returns the body of the valid slot with the higher number.
+// newest reads two slots with copies of a body, and returns the body of the valid slot with the higher sequence number.
 func newest(a, b []byte) (body []byte, seq uint64, ok bool) {
 	for _, slot := range [][]byte{a, b} {
 		if one, n, valid := readSlot(slot); valid && (!ok || n > seq) {
@@ -223,7 +223,8 @@ func (p *promises) mend() (mended bool, err error) {
 	return true, errors.Join(err, p.file.Sync())
 }
 
-// written reports whether one slot has what was last written, and the other what was written before that.
+// written reports whether the two slots have the last two bodies that were written: one slot the last, the other slot
+// the one before.
 func (p *promises) written(kind int, slots []byte, size int) bool {
 	for i := range min(2, p.seqs[kind]) {
 		seq := p.seqs[kind] - i
@@ -234,7 +235,7 @@ func (p *promises) written(kind int, slots []byte, size int) bool {
 	return true
 }
 
-// lowered promises a shorter log. It must be called before the end of the log is cut.
+// lowered records on disk that the log may end at a lower index. It must be called before the end of the log is cut.
 func (p *promises) lowered(index, term uint64) error {
 	if err := p.reached(index, term); err != nil {
 		return err
@@ -262,7 +263,7 @@ func (p *promises) learn(f func(*record) (changed bool)) {
 	}
 }
 
-// flush writes and syncs what learn changed. The log can be written during the sync.
+// flush writes the changes that were made with learn, and syncs the file. While flush syncs, the log can be written.
 func (p *promises) flush() error {
 	p.mu.Lock()
 	if !p.dirty {

@@ -91,7 +91,7 @@ func (q *queue) add(command []byte, waits time.Duration) (b *batch, i int, full 
 	return b, b.commands - 1, nil, nil
 }
 
-// hasten makes the queued commands due: they no longer wait for others.
+// hasten makes the queued commands due: they no longer wait for further commands.
 func (q *queue) hasten() {
 	if len(q.batches) == 0 {
 		return
@@ -138,7 +138,7 @@ func (q *queue) take() *batch {
 	return b
 }
 
-// close refuses new commands, and those that were not taken.
+// close refuses new commands, and also the commands that still wait in the queue.
 func (q *queue) close(err error) {
 	q.mu.Lock()
 	q.closed = err

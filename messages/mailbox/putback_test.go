@@ -29,8 +29,8 @@ func quick(c *Config) {
 	c.Timeout, c.SegmentBytes = 200*time.Millisecond, 64<<10
 }
 
-// twoMoments makes the copies. There is an election between the two moments, so a replica with an older copy may vote a
-// second time in that term.
+// twoMoments copies the directories of all replicas at two moments. Between the two moments there is an election. So a
+// replica that gets its older copy back may vote a second time in that term.
 func twoMoments(t *testing.T) (c copies) {
 	g := newGroup(t, 3, quick)
 	root := t.TempDir()
@@ -295,7 +295,8 @@ func TestAForkThatWentOn(t *testing.T) {
 	}
 }
 
-// A replica that misses more elections than the others remember must not stop the group when it comes back.
+// While a replica is stopped, the others hold so many elections that they forget the oldest ones. When the replica
+// comes back, it must not stop the group.
 func TestMissedElections(t *testing.T) {
 	t.Parallel()
 	g, why := stopping(t, quick)

@@ -139,7 +139,8 @@ const patientBytes = 1 << 10
 func newTransport(c *Config, s *stream) *transport {
 	network := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Logger: newRaftLog(c.Log), Stream: s, MaxPool: 3,
-		// Only the goroutine of a peer waits while that peer does not answer. Five timeouts are enough for a slow disk.
+		// A peer that does not answer holds up only one goroutine, which sends to this peer. So the timeout can be
+		// long: five times c.Timeout is enough for a slow disk.
 		Timeout: max(5*c.Timeout, 2*time.Second), MsgpackUseNewTimeFormat: true,
 	})
 	network.TimeoutScale = patientBytes
@@ -237,7 +238,7 @@ func (m *replicated) Status() Status {
 	}
 }
 
-// remember writes, once a second, the promises that need not be durable at once.
+// remember writes promises to the file once a second. These are only the promises that need not be durable at once.
 func (m *replicated) remember() {
 	for {
 		select {

@@ -33,13 +33,14 @@ type origin struct {
 	Sum   string `json:",omitempty"` // checksum of that entry
 }
 
-// same reports whether two logs come from the same restore, as far as this is known.
+// same reports whether two logs come from the same restore. If one of the checksums is not known, it compares only the
+// backups.
 func (o origin) same(other origin) bool {
 	return o == other || o.From == other.From && (o.Sum == "" || other.Sum == "")
 }
 
-// of returns the part of the origin that is certain when entries up to settled are committed. It leaves out a first
-// entry above settled, because another entry may be committed in its place.
+// of returns the part of the origin that is certain when entries up to settled are committed. If the first entry after
+// the restore is above settled, of leaves this entry out, because another entry may be committed in its place.
 func (o origin) of(settled uint64) origin {
 	if settled < o.First {
 		o.First, o.Sum = 0, ""
@@ -48,8 +49,8 @@ func (o origin) of(settled uint64) origin {
 }
 
 // apart reports whether a replica must stay out of the leader's group, because either the replica or the group was
-// restored from a backup. It need not stay out if the leader's log is older: that leader lacks entries that were
-// acknowledged since the restore.
+// restored from a backup. If the leader's log comes from an earlier restore than the replica's log, the replica need
+// not stay out: that leader lacks entries that were acknowledged since the later restore.
 func (o origin) apart(leader origin) bool {
 	return !o.same(leader) && (o.From != 0 && o.Sum == "" || o.At < leader.At)
 }
@@ -107,8 +108,9 @@ func (r *record) reigns(one reign) {
 	r.Reigns = r.Reigns[max(0, len(r.Reigns)-mostReigns):]
 }
 
-// found replaces the list with the reigns that begin in a log with entries first to last. It keeps reigns that began
-// before the log, or in the snapshot and not in the log.
+// found replaces the list of reigns (periods of one leader) with the reigns that begin in a log with the entries first
+// to last. It also keeps those earlier reigns that began before the log, and those that began after the log but up to
+// the end of the snapshot.
 func (r *record) found(begin []*raft.Log, first, last, snapshot uint64) {
 	noted := r.Reigns
 	r.Reigns = slices.DeleteFunc(slices.Clone(noted), func(one reign) bool { return one.First > first || first <= 1 })
@@ -129,7 +131,7 @@ func (r *record) begins(l *raft.Log) {
 	}
 }
 
-// cut removes the reigns that began at an entry or after it.
+// cut removes the reigns (periods of one leader) that began at an entry or after it.
 func (r *record) cut(first uint64) {
 	for len(r.Reigns) > 0 && r.Reigns[len(r.Reigns)-1].First >= first {
 		r.Reigns = r.Reigns[:len(r.Reigns)-1]
@@ -217,7 +219,8 @@ func (s *standing) adopt(last uint64) error {
 	})
 }
 
-// tellsLog returns what this replica tells others about its log. The argument last is the index of its last entry.
+// tellsLog returns what this replica tells others about its log. The argument last is the index of the last entry in
+// this log.
 func (s *standing) tellsLog(last uint64) hello {
 	r, settled := s.promises.now(), s.settled()
 	return hello{Last: last, Settled: settled, Origin: r.Origin.of(settled), Reigns: r.Reigns}
@@ -241,10 +244,11 @@ func (s *standing) stays() error {
 	return s.apart
 }
 
-// sameLog compares a leader's log with what was acknowledged here. Entry settled is the last acknowledged entry, and
-// end is the last entry of the log here. An error says that the leader lacks acknowledged entries. The result same is
-// false without an error if the leader no longer has the reign in its list. If the two replicas have different reigns
-// for an entry, the result asks is the index of an entry: the leader must send its checksum.
+// sameLog checks that a leader's log has all entries that were acknowledged here. Entry settled is the last
+// acknowledged entry, and end is the last entry of the log here. The check compares reigns, the parts of a log that one
+// leader wrote. An error says that the leader lacks acknowledged entries. The result same is false without an error if
+// the leader's list of reigns does not reach back far enough. If the two replicas have different reigns for an entry,
+// the result asks is the index of an entry: the leader must send its checksum.
 func (s *standing) sameLog(leader string, q hello, settled, end uint64) (same bool, asks uint64, err error) {
 	at := min(settled, end)
 	own, known := reignAt(s.promises.now().Reigns, at)

@@ -170,8 +170,9 @@ func TestPutBackToBeforeARestore(t *testing.T) {
 	}
 }
 
-// TestFirstEntryAfterARestoreThatWasNotCommitted: the first leader after a restore wrote an entry that was not
-// committed. The other replicas continue without this entry. When the first leader comes back, all must agree.
+// TestFirstEntryAfterARestoreThatWasNotCommitted: after a restore, the first leader wrote an entry that was not
+// committed. The other replicas continue without this entry. When the first leader comes back, the logs of all replicas
+// must agree.
 func TestFirstEntryAfterARestoreThatWasNotCommitted(t *testing.T) {
 	t.Parallel()
 	g, b := saved(t)

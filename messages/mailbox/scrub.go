@@ -134,9 +134,10 @@ func (s *scrubber) moveDamaged() (moved bool, err error) {
 	return true, s.disk.snapshots.moveAside(s.config, bad, cause, "put damaged snapshots aside, and write a new one")
 }
 
-// checkLog checks the votes, and the log up to the last applied entry, which the state in memory has. If the log is
-// damaged and the group can lose this replica, the replica stops, and its next start copies everything from the others.
-// If the replica is alone, or all replicas run in this process, it writes a snapshot for its next start.
+// checkLog checks the votes, and the log up to the last applied entry. The state in memory already has the effects of
+// these entries. If the log is damaged and the group can lose this replica, the replica stops, and its next start
+// copies everything from the others. If the replica is alone, or all replicas run in this process, it writes a snapshot
+// for its next start.
 func (s *scrubber) checkLog() error {
 	err := s.readLog()
 	if err == nil || errors.Is(err, errGone) {
@@ -236,7 +237,8 @@ func (s *scrubber) load(path string) error {
 	}
 }
 
-// damages counts the damages. A leader of another group counts as one.
+// damages counts the damages that were found. If the group of this replica has a wrong leader (see standing.strange),
+// this counts as one more damage.
 func (s *scrubber) damages() uint64 {
 	return s.found.Load() + s.aside.Load() + min(1, s.standing.strange.Load())
 }

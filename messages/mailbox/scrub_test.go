@@ -184,7 +184,7 @@ func TestPromisesThatRot(t *testing.T) {
 	}
 }
 
-// A cut of the log while it is read must not count as damage.
+// While a replica reads its log to check it, entries are cut from the log. A cut must not count as damage.
 func TestScrubMeetsCuts(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) {

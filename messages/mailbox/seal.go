@@ -38,8 +38,8 @@ func newSeal(before sum, l *raft.Log) []byte {
 	return append(append(s, before[:]...), own[:]...)
 }
 
-// sumOf computes two fast checksums of the data, 96 bits together, because an entry is checked several times. They
-// detect damage, not forgery.
+// sumOf computes two checksums of the data, 96 bits together. They are fast ones, because an entry is checked several
+// times. They detect damage, not forgery.
 func sumOf(before sum, l *raft.Log) (s sum) {
 	head := make([]byte, 0, 64)
 	head = append(head, before[:]...)

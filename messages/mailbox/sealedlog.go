@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// sealedLog is a store of the log. It seals the entries that this replica adds as leader, checks the seal of every
-// entry that is read, and promises where the log ends. The guard watches the writes.
+// sealedLog is a store of the log. It adds checksums (seals) to the entries that this replica adds as leader, and
+// checks the seal of every entry that is read. It records in promises where the log ends. The guard watches the writes.
 type sealedLog struct {
 	raft.LogStore
 	guard    *guard
@@ -75,7 +75,7 @@ func (s *sealedLog) read(index uint64, l *raft.Log) error {
 	return nil
 }
 
-// check checks an entry's seal. Entries of this release must have one.
+// check checks the seal of an entry. An entry that a leader of this release wrote must have a seal.
 func (s *sealedLog) check(l *raft.Log) error {
 	if !sealed(l) && s.promises.seals(l.Index) {
 		return errUnsealed
@@ -86,9 +86,9 @@ func (s *sealedLog) check(l *raft.Log) error {
 // StoreLog writes one entry.
 func (s *sealedLog) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{l}) }
 
-// StoreLogs adds seals to this leader's own entries, writes all entries, and promises them. If the end of the log was
-// cut before, it waits for room. After an error, Raft would believe that the cut entries still exist, and accept no
-// more entries until the next start.
+// StoreLogs adds seals to this leader's own entries, writes all entries, and promises them. If the disk is full after
+// the end of the log was cut, StoreLogs waits for room. It must not return an error then: Raft would believe that the
+// cut entries still exist, and accept no more entries until the next start.
 func (s *sealedLog) StoreLogs(logs []*raft.Log) error {
 	for {
 		err := s.guard.write("a write of the log", func() error { return s.store(logs) })
@@ -138,7 +138,8 @@ func (s *sealedLog) store(logs []*raft.Log) error {
 	return s.promises.reached(last.index, last.term)
 }
 
-// termBefore returns the term of the entry at index − 1, which is the last of the log, or in a snapshot.
+// termBefore returns the term of the entry at index − 1. That entry is either the last one of the log, or the last one
+// of the latest snapshot.
 func (s *sealedLog) termBefore(index uint64, last tail) uint64 {
 	if index == last.index+1 {
 		return last.term
@@ -166,7 +167,8 @@ func (s *sealedLog) sumAt(index uint64) (text string, has bool) {
 	return hex.EncodeToString(own[:]), true
 }
 
-// settled returns the last entry that is known to be committed, even from before the start.
+// settled returns the position of the last entry that is known to be committed. This may be known from before the start
+// of the process.
 func (s *sealedLog) settled() uint64 { return max(s.applied(), s.promises.settled()) }
 
 // nextTo returns t if l is the entry right after t, otherwise the position before l, without a sum.

@@ -143,7 +143,8 @@ func (s *standing) mayVote(id string, last uint64) error {
 	return nil
 }
 
-// mayCampaign returns an error if this replica may not ask for votes. The argument last is the last entry of its log.
+// mayCampaign returns an error if this replica may not ask for votes. The argument last is the index of the last entry
+// in the replica's log.
 func (s *standing) mayCampaign(last uint64) error {
 	if err := s.stays(); err != nil {
 		return err
@@ -238,7 +239,8 @@ func (s *standing) report(last, lastTerm uint64, m *mark) standingReport {
 	return standingReport{Disk: r.Disk, Standing: r.Standing, Version: r.Version, Why: r.Why, Last: last, LastTerm: lastTerm, Mark: m}
 }
 
-// noteReport reads the report of a replica. This replica leads the term and has committed entries up to committed.
+// noteReport records the report q of a replica. The caller leads the term, and its log is committed up to the entry
+// committed.
 func (s *standing) noteReport(id string, q standingReport, term, committed uint64) {
 	s.mu.Lock()
 	s.heard[id] = toldReport{q, time.Now()}
@@ -263,7 +265,8 @@ func (s *standing) noteReport(id string, q standingReport, term, committed uint6
 	}
 }
 
-// noteLevel records the level in the report of a replica to which this leader has introduced itself.
+// noteLevel records the report of a replica, which contains the replica's level. This leader has already introduced
+// itself to the replica.
 func (s *standing) noteLevel(id string, q standingReport) {
 	s.mu.Lock()
 	s.levels[id] = toldReport{q, time.Now()}

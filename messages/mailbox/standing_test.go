@@ -13,8 +13,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestLateDoubtTakesNoVote delivers an old report of a doubtful replica after the replica got its vote back. The leader
-// must not remove the vote again, because the replica would report nothing that returns it.
+// TestLateDoubtTakesNoVote: a replica doubts its log, loses its vote, and gets it back. Then its old report of the
+// doubt arrives late. The leader must not remove the vote again, because no later report of the replica would make the
+// leader return it.
 func TestLateDoubtTakesNoVote(t *testing.T) {
 	p, err := createPromises(t.TempDir(), record{Disk: newDisk(), Standing: standingWhole})
 	if err != nil {
@@ -83,8 +84,8 @@ func TestOlderCopyOfADoubtfulReplica(t *testing.T) {
 	}
 }
 
-// When a command is answered, and before the next heartbeat, the other replicas must know which entries each disk
-// acknowledged, also the leader's.
+// Each replica's disk acknowledges log entries. When a command is answered, the other replicas must know which entries
+// each disk, also the leader's, has acknowledged. They must know this before the next heartbeat.
 func TestAcknowledgedEntriesAreRemembered(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) { c.Timeout = 10 * time.Second })
@@ -258,8 +259,8 @@ func TestFirstLeaderWithoutAnAnswer(t *testing.T) {
 	g.agree(1)
 }
 
-// A leader must not count as lacking entries only because its reigns are unknown here, or because a message arrived
-// late.
+// A reign is the part of the log that one leader wrote. A leader must not count as lacking entries only because its
+// reigns are unknown here, or because a message arrived late.
 func TestAnHonestLeaderIsNoStranger(t *testing.T) {
 	t.Parallel()
 	all := []reign{{1, 1, ""}, {2, 2, "a"}, {3, 40, "b"}}

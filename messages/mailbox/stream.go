@@ -23,7 +23,8 @@ type stream struct {
 	refusedTotal atomic.Uint64
 	closed       chan struct{}
 
-	// member reports whether a replica is in Raft's group, including those added later. It is nil until Raft runs.
+	// member returns whether a replica is in Raft's group; the group also has replicas that were added later. The
+	// pointer is nil until Raft runs.
 	member atomic.Pointer[func(id string) bool]
 	// asked serves, in a separate goroutine, a connection on which another replica asks questions. It is nil until Raft
 	// runs.
@@ -154,8 +155,8 @@ func (s *stream) dial(to raft.ServerAddress, timeout time.Duration, own bool) (n
 // With this keep-alive setting a replica finds within 15 s that a peer is cut off, even while it waits for an answer.
 var alive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 5}
 
-// dialSecure connects to the address that the configuration has for the ID, or else to the one with which the replica
-// was added. Addresses may change.
+// dialSecure connects to a replica. The configuration may have a new address for the ID, so this address comes first.
+// If there is none, dialSecure uses the address with which the replica was added.
 func (s *stream) dialSecure(id, added string, timeout time.Duration, own bool) (net.Conn, error) {
 	address, err := s.config.resolve(id)
 	if err != nil && added != "" {

@@ -138,7 +138,7 @@ func TestRefusedConnectionsAreForgotten(t *testing.T) {
 	eventually(t, "refused connections are forgotten", func() bool { return s.known() == 0 })
 }
 
-// Of too many silent connections the oldest must be closed, and a replica must get in at once.
+// If there are too many silent connections, the oldest of them must be closed. A replica must be let in at once.
 func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 	t.Parallel()
 	s, a := openSecure(t)

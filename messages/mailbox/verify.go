@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// round is one verification of leadership, shared by all callers that came before it began.
+// round is one check that this replica still leads. All callers that asked before the check began share its result.
 type round struct {
 	done chan struct{}
 	err  error
@@ -37,7 +37,7 @@ func (r *rounds) join() (*round, error) {
 	return r.next, nil
 }
 
-// begin returns the next round, which no more callers can join.
+// begin returns the next round. From then on, no further caller can join this round.
 func (r *rounds) begin() *round {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,8 +131,8 @@ func (v *verifier) confirmed(term, mark uint64) bool {
 	return votes > len(voters)/2
 }
 
-// appliedUpTo waits until an entry is applied here. The applier sees each entry after the barrier of a tenure: all are
-// commands or configurations.
+// appliedUpTo waits until an entry is applied on this replica. The barrier is the first entry of a tenure. The applier
+// sees every entry after the barrier, because all of them are commands or configurations.
 func (v *verifier) appliedUpTo(index uint64, o *tenure) error {
 	for index > o.barrier && v.applier.index.Load() < index {
 		select {

@@ -23,8 +23,8 @@ type OwnerBound struct {
 	Tasks int           `json:"tasks,omitempty"` // tasks that run at once, at most; 0 means any number
 }
 
-// AtOnce bounds what the tasks of each account and of each project have at the same time in a market. A task counts for
-// its account, and for the project that pays for it. All accounts of another site count as one account.
+// AtOnce limits what the tasks of one account, or of one project, may use at the same time in a market. A task counts
+// for its account, and also for the project that pays for it. All accounts of another site count as one account.
 type AtOnce struct {
 	Account Bound        `json:"account,omitempty,omitzero"` // the bound of each account
 	Project Bound        `json:"project,omitempty,omitzero"` // the bound of each project

@@ -50,8 +50,9 @@ type RuntimeRequest struct {
 	Stages  []job.StageShape `json:"stages"`
 	// Part is the quantile of the robust demand, in (0, 1); 0 means 0.9.
 	Part float64 `json:"part,omitempty"`
-	// Divergence bounds, in nats, how far the true distribution may be from the estimate. The robust demand covers the
-	// worst distribution within it. nil means a bound that depends on the number of observations.
+	// Divergence limits how far the true distribution may be from the estimate; it is a Kullback-Leibler divergence in
+	// nats. The robust demand is enough for every distribution within this limit. nil means a limit that depends on the
+	// number of observations.
 	Divergence *float64 `json:"divergence,omitempty"`
 }
 
@@ -93,12 +94,12 @@ type RuntimeReply struct {
 type RuntimeEstimate struct {
 	Stage  messages.Name `json:"stage"`
 	Spread Spread        `json:"spread"`
-	// Robust is a run time that a task does not exceed with the requested probability, under every distribution within
-	// Divergence nats of the estimate.
+	// Robust is a run time that a task does not exceed with the requested probability. This holds for every
+	// distribution of run times whose Kullback-Leibler divergence from the estimate is at most Divergence, in nats.
 	Robust     messages.Duration `json:"robust"`
 	Divergence float64           `json:"divergence"`
-	// Samples are equally likely quantiles of the estimate in seconds, for a scheduler that plans with uncertain run
-	// times.
+	// Samples are times in seconds, each equally likely by the estimate. They are for a scheduler that plans with
+	// uncertain run times.
 	Samples []float64 `json:"samples"`
 	Runs    float64   `json:"runs"` // number of observed tasks or jobs behind it; old ones count less
 	Source  string    `json:"source"`
@@ -175,8 +176,8 @@ func (r *SamplesRequest) Validate() error {
 	return nil
 }
 
-// SamplesReply has types drawn from a class. The same seed gives the same types, until the estimator learns something
-// new.
+// SamplesReply has types that were drawn from a job profile class. The same seed gives the same types, as long as the
+// estimator learns nothing new.
 type SamplesReply struct {
 	Class      messages.Name   `json:"class"`
 	Parameters []string        `json:"parameters"`
@@ -200,8 +201,8 @@ type UtilityRequest struct {
 type UtilityReply struct {
 	Utility job.Utility `json:"utility"`
 	Runs    int         `json:"runs"`
-	// Default is the part of the weights that comes from the default instead of the runs: 1 without runs, near 0 with
-	// many.
+	// Default is the share of the prior default in the weights; the runs have the remaining share. It is 1 without
+	// runs, and near 0 with many runs.
 	Default    float64 `json:"default"`
 	Determined bool    `json:"determined"` // the runs alone determine the weights
 	// Residual is the root mean square of the differences between the runs and the fit, divided by the root mean

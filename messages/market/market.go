@@ -37,7 +37,8 @@ const (
 // PricePivot is the price rule of highest-bid under which the best bid is the true value; see Market.Price.
 const PricePivot = "pivot"
 
-// ModeFixed makes a reservation market choose among timetables that do not depend on what jobs declare.
+// ModeFixed is the mode of a reservation market that chooses among fixed timetables. These timetables do not depend on
+// what the jobs declare.
 const ModeFixed = "fixed"
 
 // When a deadline market lets owners read results; see Market.HandOver.
@@ -140,8 +141,9 @@ type Market struct {
 	// the reserve, for the time that the job asks for, or for an hour if it asks for none. Markets without a reserve
 	// use a credit for a slot-hour.
 	DefaultBudget messages.Credits `json:"default_budget,omitempty"`
-	// DefaultRate applies to highest-bid. It is the rate of a job that names no rate, written like a reserve. If it is
-	// 0, a job that names a budget must also name a rate, and other jobs bid the reserve.
+	// DefaultRate is used in markets with the mechanism highest-bid: it is the rate of a job that names no rate. It is
+	// written in the same form as a reserve. If it is 0, a job that names a budget must also name a rate, and any other
+	// job bids the reserve.
 	DefaultRate messages.Price `json:"default_rate,omitempty"`
 	// Closed means that the market takes no new jobs, while its jobs go on. Close a market before you remove it: a
 	// market can be removed only when it has no active jobs.

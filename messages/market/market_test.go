@@ -77,7 +77,7 @@ func TestMarketParameters(t *testing.T) {
 	}
 }
 
-// Jobs whose stages each follow the stage before run at most one task at a time.
+// A job runs at most one task at a time if each of its stages has one task and follows the stage before it.
 func TestSerial(t *testing.T) {
 	for name, c := range map[string]struct {
 		stages []job.Stage

@@ -19,7 +19,7 @@ type SlurmNames struct {
 	// QOS gives the meaning of a quality of service: a market, or a duration that bounds the time limit of a job. Empty
 	// means that the quality of service changes nothing.
 	QOS job.Labels `json:"qos,omitempty"`
-	// Reservations gives the same for a reservation.
+	// Reservations gives the meaning of a reservation, with the same values as QOS.
 	Reservations job.Labels `json:"reservations,omitempty"`
 	// Clusters gives the site for a cluster; empty means this site.
 	Clusters job.Labels `json:"clusters,omitempty"`

@@ -99,12 +99,14 @@ type MarketStatus struct {
 	// has the prices of slot-seconds, if the market has prices for time.
 	Next    []NextJob    `json:"next,omitempty"`
 	Tariffs []SlotTariff `json:"tariffs,omitempty"`
-	// Promises is set for markets of contracts.
+	// Promises counts the completion times that the market has promised and kept, or broken. Only markets that sell
+	// contracts have it.
 	Promises *Promises `json:"promises,omitempty"`
 }
 
-// Promises counts the completion times that a market sold since it began, kept and broken completion times separately.
-// A completion time is kept if the job is late by at most a second, or a hundredth of the promised time.
+// Promises counts the completion times that a market has sold since it began: how many were kept, and how many were
+// broken. A completion time is kept if the job is late by at most a second, or by at most a hundredth of the promised
+// time.
 type Promises struct {
 	Kept   uint64 `json:"kept"`
 	Broken uint64 `json:"broken"`

@@ -17,7 +17,8 @@ type Window struct {
 	Nodes []messages.Name `json:"nodes"`
 	From  messages.Time   `json:"from"`
 	To    messages.Time   `json:"to"`
-	// Notice is how long tasks that run at the beginning may go on; nil means until they end.
+	// Notice is how long a task may go on that runs when the window begins. Without a notice, such tasks run until they
+	// end.
 	Notice *messages.Duration `json:"notice,omitempty"`
 	Reason string             `json:"reason,omitempty"` // shown to everybody
 }

@@ -39,7 +39,7 @@ type JournalRecord struct {
 	Data   []byte `json:"data"`
 }
 
-// Standing is the credits of an account, and how many of them are set aside.
+// Standing is the credits of an account. It also says how many of them are set aside.
 type Standing struct {
 	Account  messages.Name    `json:"account"`
 	Balance  messages.Credits `json:"balance"`

@@ -12,7 +12,7 @@ const (
 // TransferKind is the effect of a transfer on its hold and balances.
 type TransferKind uint8
 
-// The kinds of transfer.
+// These are the kinds of transfer.
 const (
 	Posted TransferKind = iota // moves Amount from Debit to Credit at once
 	Hold                       // sets Amount aside on Debit until the hold is posted, voided or expires

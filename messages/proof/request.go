@@ -21,7 +21,7 @@ const Header = "Candor-Proof"
 // the bank remembers a request that it carried out.
 const Window = messages.Duration(3600_000_000_000)
 
-// This refusal is part of the bank's replicated state, so its words must not change.
+// These are the parts of a refusal that is in the bank's replicated state. So its words must not change.
 const (
 	mistimed = "the request was signed at "
 	whileNow = ", and it is "

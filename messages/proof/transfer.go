@@ -6,7 +6,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// Flags in the second byte of an encoded transfer.
+// Bits of the second byte of an encoded transfer.
 const (
 	HasLink    = 1 << iota // the transfer is linked
 	HasTimeout             // the transfer has a time-out

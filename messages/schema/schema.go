@@ -65,7 +65,7 @@ const (
 	Services Callers = "services"
 )
 
-// Verbs returns all verbs by actor.
+// Verbs returns all verbs, ordered by the actor that answers them.
 func Verbs() []Verb { return slices.Clone(verbs) }
 
 var verbs = []Verb{

@@ -217,8 +217,8 @@ func TestAClockIsSetBetweenTwoStarts(t *testing.T) {
 	}
 }
 
-// While its clock shows anything, the time of a state must never go back behind a committed time, and must pass at
-// 15/16 of the usual pace or more.
+// Whatever the clock shows, the time of a state must never go back behind a committed time, and must pass at 15/16 of
+// the usual pace or more.
 func TestTimeOfAStateIsSteady(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mono, set := second, messages.Duration(0)
@@ -239,7 +239,8 @@ func TestTimeOfAStateIsSteady(t *testing.T) {
 	})
 }
 
-// A time that is ten minutes ahead of the clock must go on, and agree with the clock after sixteen times ten minutes.
+// The site's time is ten minutes ahead of the clock. It must not stand still, and must agree with the clock after 160
+// minutes, sixteen times the lead.
 func TestTimeAheadIsCaughtUpWith(t *testing.T) {
 	mono := second
 	s := NewSteady(func() messages.Time { return epoch.Add(mono) }, nil, func() messages.Duration { return mono })
@@ -307,9 +308,9 @@ func TestALeapIsSaid(t *testing.T) {
 	}
 }
 
-// TestALeapAfterAStartIsSaid starts a site after an outage, with a leader that does not know the time. Clients must not
-// pay for the outage, whichever leader learns the time. A log that is read again, a slow disk, or a host that was cut
-// off must not count as a leap.
+// TestALeapAfterAStartIsSaid starts a site after an outage, with a leader that does not know the time. When a leader
+// learns the time, the site's time leaps, and clients must be told of this leap: they must not pay for the outage. A
+// log that is read again, a slow disk, or a host that was cut off must not count as a leap.
 func TestALeapAfterAStartIsSaid(t *testing.T) {
 	const outage = 10 * minute
 	mono, known := minute, false

@@ -8,20 +8,21 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Settings of [Host].
+// These are the settings of [Host].
 const (
 	// Bound is the largest difference between two clocks that still agree.
 	Bound = messages.Duration(500e6)
-	// Patience is how long a new time must last until a host believes it without a majority.
+	// Patience is for a host that has no majority of hosts to ask: it believes a new time only after this time has
+	// lasted for Patience.
 	Patience = messages.Duration(60e9)
 	// ReadEvery is the time between two readings that a host sends to the other hosts.
 	ReadEvery = messages.Duration(1e9)
-	// freshFor is how long the reading of another host is valid.
+	// freshFor is how long a host uses a clock reading that another host has sent.
 	freshFor = 5 * ReadEvery
 )
 
-// Host is the time of a site according to one of its hosts. An offset is a wall clock minus the monotonic clock of this
-// host. It is safe for concurrent use.
+// Host is the time of a site according to one of its hosts. An offset is the difference between a wall clock and this
+// host's monotonic clock. It is safe for concurrent use.
 type Host struct {
 	hosts int // number of hosts of the site
 	wall  func() messages.Time
@@ -48,8 +49,9 @@ func NewHost(hosts int, wall func() messages.Time, mono func() messages.Duration
 	return &Host{hosts: hosts, wall: wall, mono: mono, heard: map[messages.Name]reading{}}
 }
 
-// Resume continues from the [Host.Offset] of an earlier process on the same machine with the same monotonic clock. A
-// wall clock that was set in between counts as set while the host ran. Resume must be called before all other methods.
+// Resume continues the clock of an earlier process on the same machine. The offset is the [Host.Offset] of that
+// process, and both processes must read the same monotonic clock. If the wall clock was set between the two processes,
+// this counts as if it had been set while the Host ran. Resume must be called before all other methods.
 func (h *Host) Resume(offset messages.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -84,8 +86,8 @@ func (h *Host) Now() messages.Time {
 	return messages.Time(0).Add(now + h.offset)
 }
 
-// Known reports whether the host has compared its clock with a majority since the start, or nobody has answered for
-// [Patience]. Until then the time is this host's wall clock.
+// Known reports whether the host knows the time. It knows it once it has compared its clock with a majority since the
+// start, or when nobody has answered for [Patience]. Before that, the time is this host's wall clock.
 func (h *Host) Known() bool {
 	_, known := h.Offset()
 	return known

@@ -7,7 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// While the time is ahead of the clock, it passes more slowly by 1/slower.
+// The site's time may be ahead of the clock. Then the time passes more slowly than the clock by 1/slower, until the
+// clock has caught up.
 const slower = 16
 
 // leastLeap is the least step that counts as a leap. It is more than the small differences between the clocks of hosts.
@@ -22,8 +23,8 @@ type Steady struct {
 	mu      sync.Mutex
 	reached messages.Time     // latest committed time
 	at      messages.Duration // when it was committed, by the monotonic clock
-	// A leap is measured from the moment when the site's time was even and the monotonic clock showed evenAt. 0 means
-	// that no leap can be measured.
+	// even is the site's time at the moment from which a leap is measured. evenAt is the monotonic clock at the same
+	// moment. If even is 0, no leap can be measured.
 	even    messages.Time
 	evenAt  messages.Duration
 	carried bool // even was set by a leader that did not know the time
@@ -58,8 +59,8 @@ func (s *Steady) Now() messages.Time {
 }
 
 // Stamp returns Now, and the leap since the latest commit: how far the clock was set ahead without time having passed.
-// The leap is 0 or more than [leastLeap]. carried is true if now only continues the time of the latest commit: the
-// clock is not known to be right, or is behind by more than [leastLeap].
+// The leap is 0 or more than [leastLeap]. The result carried is true if now only continues the time of the latest
+// commit. This is so if the clock is not known to be right, or if it is behind by more than [leastLeap].
 func (s *Steady) Stamp() (now messages.Time, leap messages.Duration, carried bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,8 +72,8 @@ func (s *Steady) Stamp() (now messages.Time, leap messages.Duration, carried boo
 	return now, leap, carried
 }
 
-// Reached takes the latest time in the applied commands. The argument leapt says that a command reports a leap. The
-// argument carried says that the last command only continues an earlier time.
+// Reached says that commands were applied, and t is the latest time in them. The argument leapt is true if one of them
+// reports a leap. The argument carried is true if the last command did not know the time and continues an earlier time.
 func (s *Steady) Reached(t messages.Time, leapt, carried bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,5 +119,5 @@ func (s *Steady) least(now messages.Duration) messages.Time {
 	return s.reached.Add(passed - passed/slower)
 }
 
-// Ahead returns how far the time is ahead of the clock.
+// Ahead returns how far the steady time is ahead of the clock.
 func (s *Steady) Ahead() messages.Duration { return max(0, s.Now().Sub(s.clock())) }

@@ -2,8 +2,8 @@ package wire
 
 import "reflect"
 
-// Decoder decodes msgpack payloads, one after the other, into the same memory. It is for readers of very many records
-// that need each only for a moment. Its zero value is ready.
+// Decoder decodes msgpack payloads, one after the other, into the same memory. It is for readers that read very many
+// records, and are done with each record before they read the next one. Its zero value is ready.
 type Decoder struct {
 	parts map[reflect.Type]*parts
 }

@@ -213,7 +213,8 @@ func (r *jsonReader) pointer(v reflect.Value) error {
 	return r.object(v.Elem(), first)
 }
 
-// list reads an array or null. If first is not nil, it is the first token, which was read already.
+// list reads an array or null. If the caller has already read the first token, it passes this token in first; otherwise
+// first is nil.
 func (r *jsonReader) list(v reflect.Value, first json.Token) (err error) {
 	if first == nil {
 		if first, err = r.Token(); err != nil || first == nil {

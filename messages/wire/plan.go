@@ -24,7 +24,8 @@ type field struct {
 	plan
 	index int
 	name  string // its name in JSON
-	// zero is the encoding of the field's zero value if that is one byte, otherwise 0xc1, which begins no value.
+	// zero is the encoding of the field's zero value, if this encoding is one byte. Otherwise zero is 0xc1, a byte with
+	// which no encoded value begins.
 	zero byte
 	// since is the level of the first release that knows the field; see [messages.Level]. 0 means that every release
 	// does.
@@ -140,7 +141,8 @@ func sinceOf(f reflect.StructField) (int, error) {
 	return level, nil
 }
 
-// zeroOf returns the encoding of a type's zero value if that is one byte, otherwise 0xc1.
+// zeroOf returns the encoding of a type's zero value if that is one byte. Otherwise it returns 0xc1, a byte that
+// MessagePack never uses.
 func zeroOf(t reflect.Type) byte {
 	switch {
 	case t.Kind() == reflect.Bool:

@@ -231,7 +231,8 @@ func readString(r *reader, v reflect.Value) error {
 	return nil
 }
 
-// share returns b as a string, perhaps a string that it made before, because names often repeat in a list.
+// share returns b as a string. Names often repeat in a list, so share returns an earlier string with the same bytes if
+// it still has one.
 func (r *reader) share(b []byte) string {
 	switch {
 	case r.again != nil:

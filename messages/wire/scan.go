@@ -106,7 +106,7 @@ func scan(data []byte) error {
 	}
 }
 
-// The count of a value is in the first byte, or in the bytes after it.
+// counted returns the count of a value. The count is in the first byte of the value, or in the bytes after it.
 func (c *code) counted(after []byte) int {
 	count := int(c.count)
 	for _, b := range after[:c.width] {

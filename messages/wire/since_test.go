@@ -89,7 +89,7 @@ func TestRepliesMayHaveMoreFields(t *testing.T) {
 	}
 }
 
-// The levels of a struct's fields may only rise from field to field.
+// A field of a struct must not have a lower level than a field before it.
 func TestTagsOfLevels(t *testing.T) {
 	type falls struct {
 		A int `since:"3"`

@@ -59,7 +59,7 @@ func bounded(text []byte) error {
 }
 
 // measure returns the largest depth of nested lists and mappings, the length of the longest key, and the number of
-// documents. In block style, each deeper column is one level.
+// documents. In block style, each further indentation counts as one level.
 func measure(tokens token.Tokens) (depth, key, documents int) {
 	flow, line := 0, 0
 	var columns []int

@@ -45,7 +45,7 @@ func TestSmallTextsTakeLittleMemory(t *testing.T) {
 	}
 }
 
-// The largest files that people may write must be within the bounds.
+// Files as large as people may write must be within the limits of the reader.
 func TestLargeFilesAreRead(t *testing.T) {
 	var accounts strings.Builder
 	accounts.WriteString("accounts:\n")

@@ -53,7 +53,8 @@ func (f *File) at(line, column int, text string) error {
 	return messages.Errorf(messages.Invalid, "%s:%d:%d: %s", f.Name, line, column, text)
 }
 
-// Misread turns an error of the YAML library into an Invalid error that begins with its place.
+// Misread turns an error of the YAML library into an error of the kind Invalid. The text of this error begins with the
+// file, the line and the column of the fault.
 func (f *File) Misread(err error) error {
 	at, ok := errors.AsType[yaml.Error](err)
 	if !ok || at.GetToken() == nil || at.GetToken().Position == nil {

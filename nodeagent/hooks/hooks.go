@@ -263,7 +263,8 @@ func (h *Hooks) run(ctx context.Context, what, path string, env []string) error 
 
 func (h *Hooks) note(id messages.JobID) string { return filepath.Join(h.c.Dir, id.String()) }
 
-// env returns the variables of a job, without CANDOR_SITE: the runner ends processes that have the variables of a task.
+// env returns the variables of a job for a program of a hook. CANDOR_SITE is missing: the runner would take a process
+// with all these variables for a process of a task, and end it.
 func (h *Hooks) env(p *agent.Program) []string {
 	job, payer := p.Job.String(), cmp.Or(p.Payer, p.Account)
 	name := strings.ReplaceAll(p.JobName, "\x00", "")

@@ -31,8 +31,8 @@ func (p *Processes) Keep(until time.Duration) {
 	}
 }
 
-// tellFirst opens the file that tells the task how long it is current, lets the task's user read it, and writes the end
-// of the lease.
+// tellFirst opens the file in which the task reads how long its lease lasts. It lets the task's user read the file, and
+// writes the end of the present lease.
 func (t *process) tellFirst(as *syscall.Credential) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -44,8 +44,8 @@ func busy(t *testing.T) {
 	}
 }
 
-// followFree watches a disk. The returned function least tells the least free space so far, in bytes, with free inodes
-// as bytes.
+// followFree watches a disk. The returned function least returns the smallest free space until then, in bytes. Free
+// inodes count too, each as the disk's average number of bytes for one inode.
 func followFree(dir string) (least func() int64) {
 	stop, found := make(chan struct{}), make(chan int64)
 	go func() {

@@ -35,8 +35,9 @@ type Config struct {
 	// CheckEvery or less often, and at the end of the task. The temporary directories that the tasks of an account
 	// share have the same limit; if they exceed it, all these tasks are ended.
 	DirLimit int64
-	// KeptLimit bounds what the ended tasks of an account keep here, in directories and outputs together, in bytes.
-	// Above it the oldest output is removed first. The default is a tenth of the disk of Dir, at least 256 MiB.
+	// KeptLimit is the maximum number of bytes that the runner keeps of an account's ended tasks: their directories and
+	// their outputs together. If there are more, the oldest output is removed first. The default is a tenth of the disk
+	// of Dir, at least 256 MiB.
 	KeptLimit int64
 	// KeepFree is how much tasks leave free on the disk of Dir, in bytes; the default is a twentieth of the disk,
 	// between 512 MiB and 8 GiB.
@@ -71,22 +72,26 @@ type Config struct {
 	Hide    []string
 	Inside  []string
 	// Namespaces lets tasks make user namespaces, and in them namespaces of mounts, processes and host names, but not
-	// of networks and IPC. Programs that run containers need this. In its own namespaces a task has capabilities.
+	// of networks and IPC. Programs that run containers need this. In the namespaces that a task makes, it has
+	// capabilities.
 	Namespaces bool
-	// Mapped is the user namespace of the process that runs the tasks of an unprivileged node, where it has the rights
-	// to separate them. "self" has only this user, "range" its subordinate users too. Empty means no namespace.
+	// Mapped is the user namespace of the process that runs the tasks of an unprivileged node. In this namespace, the
+	// process has the rights to separate tasks. The namespace has only this user ("self"), or also the user's
+	// subordinate users ("range"). Empty means no namespace.
 	Mapped string
 	// Alone says that this process starts nothing but tasks, so each orphan that the kernel gives to this process
 	// belongs to one of its tasks.
 	Alone bool
-	// Machine is the part of the machine that tasks with sizes divide.
+	// Machine is the part of this machine that is divided among the tasks. Only tasks whose class has a unit get a part
+	// of it.
 	Machine machine.Machine
 	// Proxy makes the tokens with which tasks send requests to their site; see package proxy. If it is nil, tasks
 	// cannot send any.
 	Proxy proxy.Key
 	// NoCells says not to use control groups, even if there are some.
 	NoCells bool
-	// Clock returns the time for reports; nil means the wall clock. Limits and graces always use real time.
+	// Clock returns the times that appear in reports; nil means the wall clock. Time limits and grace times do not use
+	// Clock: they always use real time.
 	Clock func() messages.Time `json:"-"`
 }
 

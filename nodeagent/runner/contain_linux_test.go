@@ -81,7 +81,8 @@ func attack() {
 	fmt.Println("done")
 }
 
-// clonesAnew returns nil if clone3 makes a user namespace. A filter cannot see the flags of clone3.
+// clonesAnew asks clone3 for a user namespace, and returns nil if it got one. A filter of system calls cannot see the
+// flags of clone3.
 func clonesAnew() error {
 	arguments := struct{ flags, pidfd, childTID, parentTID, exitSignal, stack, stackSize, tls uint64 }{flags: unix.CLONE_NEWUSER, exitSignal: uint64(unix.SIGCHLD)}
 	pid, _, errno := unix.RawSyscall(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&arguments)), unsafe.Sizeof(arguments), 0)

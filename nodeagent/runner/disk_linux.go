@@ -19,16 +19,16 @@ type measuring struct {
 	unread   bool      // the last measurement did not see everything
 	bytes    int64     // bytes in its own directory, as last measured
 	shared   int64     // bytes in its shared temporary directories, as last measured
-	// How much the fields bytes and shared had grown at the last survey, in bytes.
+	// These fields are how much bytes and shared had grown at the last survey, compared with the survey before.
 	grew, sharedGrew int64
 }
 
 // measureShare bounds the cost of measuring a task: it takes at most 1/measureShare of a processor's time.
 const measureShare = 5
 
-// restAfter returns the pause until the next measurement of a task. The last one took the duration took, and the
-// processor time used. After a wait for the disk or a processor, the pause is no longer than took: a task could fill
-// the disk in that time.
+// restAfter returns the pause until the next measurement of a task. The argument took is how long the last measurement
+// took, and used is its processor time. A measurement that mostly waited for the disk or a processor leads to a pause
+// of the length took: in a longer pause, a task could fill the disk.
 func restAfter(took, used time.Duration) time.Duration { return max(took, (measureShare-1)*used) }
 
 func threadTime() time.Duration {
@@ -110,8 +110,9 @@ func (t *process) usage(dir string, processes []int, goOn func() bool, temporary
 	return own, shared
 }
 
-// judge records a measurement and the time of the next one, and reports whether the task keeps too much. A directory
-// that cannot be read counts as too much the second time in a row: the first time, the task may be moving it.
+// judge records a measurement and the time of the next one. It reports whether the task's directories have too many
+// bytes. If a directory cannot be read once, the task may be moving it. If that happens twice in a row, it counts as
+// too many bytes.
 func (t *process) judge(own, shared tree.Usage, rest time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -140,8 +141,8 @@ func tooMuch(u tree.Usage, limit int64) string {
 	return "ended because the size of its directory cannot be measured: " + u.Unread.Error()
 }
 
-// settleDir checks the directory of an ended task. It removes the files if the task was ended because of its disk
-// space, if they exceed the limit, or if they cannot be measured.
+// settleDir decides about the directory of an ended task. It removes the files in three cases: the task was ended
+// because of its disk space, the files exceed the limit, or they cannot be measured.
 func (p *Processes) settleDir(dir string, f *agent.Finished) {
 	limit := p.config.DirLimit
 	if f.Outcome == agent.OutOfDisk { // the task was ended to free the space

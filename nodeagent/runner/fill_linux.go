@@ -32,9 +32,9 @@ func (p *Processes) speed(free int64, now time.Time) float64 {
 	return min(max(float64(fell)/float64(passed), 0), fastest)
 }
 
-// stopFilling ends the tasks that use the most space if the disk is almost full, or would be before the tasks could be
-// suspended. If less is free than after the last suspension, it suspends all tasks and measures them first. The caller
-// holds p.following.
+// stopFilling ends the tasks that use the most space, so that the disk does not fill up. It does so if the disk is
+// almost full, or would be full before the tasks could be suspended. If there is less free space than after the last
+// suspension, it first suspends all tasks and measures how much they use. The caller holds p.following.
 func (p *Processes) stopFilling(free int64, now time.Time) {
 	written := int64(p.speed(free, now) * float64(lateBy))
 	if free-written >= leastFree(p.config.KeepFree) {
@@ -129,8 +129,8 @@ func (p *Processes) survey(until time.Time) {
 	walks.Wait()
 }
 
-// surveyed records the disk space of a task. whole is true if all of it was measured. A task with unreadable files
-// counts as using too much.
+// surveyed records how much disk space a task uses. The argument whole is true if all of the task's files were
+// measured. A task with unreadable files counts as if it exceeded its limit.
 func (t *process) surveyed(own, shared tree.Usage, whole bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -81,7 +81,8 @@ func TestLastLineOfATimeLimit(t *testing.T) {
 	}
 }
 
-// TestLastLineOfAStop checks that a task has the words for the last line in its output, unless it is killed at once.
+// A task that is stopped must be able to print why, in its last line. TestLastLineOfAStop checks that the task has the
+// words for this line in its output, except if it was killed at once.
 func TestLastLineOfAStop(t *testing.T) {
 	for _, one := range []struct {
 		last  string

@@ -43,7 +43,7 @@ func (p *Processes) ReadLog(ctx context.Context, r agent.LogsRequest) (agent.Log
 	}
 	changed, stop := p.watchOutput(task, &r)
 	defer stop()
-	// The task may have written between the first read and the watch.
+	// Read again: the task may have written output after the first read and before the watch began.
 	if reply, task, err = p.readLog(&r); err != nil || task == nil || len(reply.Data) > 0 {
 		return reply, err
 	}

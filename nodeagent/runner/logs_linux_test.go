@@ -137,7 +137,7 @@ func TestLogsSurviveRestart(t *testing.T) {
 	if got := again.piece(agent.LogsRequest{Attempt: silent.attempt}); len(got.Data) != 0 || !got.End {
 		t.Errorf("the silent one: %+v", got)
 	}
-	// The next task of the job must not see the output of the first.
+	// A later task of the same job must not see the output of the earlier tasks.
 	again.tasks = 10
 	s := again.start(sh("ls -A"))
 	s.wait()

@@ -26,7 +26,7 @@ const (
 	margin  = 64 // of an account, above the limits of its tasks
 )
 
-// leaving has programs that leave memory behind, which outlives them.
+// leaving has programs that leave memory behind: this memory still exists when the program has ended.
 var leaving = map[string]func() error{
 	"segment": func() error { // shared memory of System V
 		id, err := unix.SysvShmGet(unix.IPC_PRIVATE, leaves*mib, unix.IPC_CREAT|0o600)

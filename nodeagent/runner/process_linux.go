@@ -36,7 +36,7 @@ type process struct {
 	room   *room.Room       // nil means that it runs in the namespaces of this process
 	opened chan struct{}    // closed when the output files exist
 	ended  chan struct{}    // closed when it is removed from the runner
-	// finished is the report of its end. Only the goroutine that works on the task at the moment may use it.
+	// finished is the report of the task's end. Only the goroutine that works on the task at the moment may use it.
 	finished agent.Finished
 
 	mu        sync.Mutex
@@ -149,7 +149,8 @@ func (t *process) prepare(p *program.Program) (why string) {
 // for the end of a lease on a file.
 const startWithin = time.Minute
 
-// startGrace is the least time for a start after the task is no longer wanted: most starts end at once.
+// startGrace is how long a start may still take after the task is no longer wanted. Most starts end by themselves
+// within this time.
 const startGrace = time.Second
 
 // giveUp ends a start that takes too long, or that is no longer wanted.
@@ -446,7 +447,7 @@ func (t *process) ask(grace time.Duration) {
 	t.killIn(grace)
 }
 
-// killIn kills the task after a grace period, unless an earlier kill is set. The caller holds t.mu.
+// killIn kills the task after a grace period, unless the task will be killed earlier. The caller holds t.mu.
 func (t *process) killIn(grace time.Duration) {
 	at := time.Now().Add(grace)
 	if t.kill != nil && !at.Before(t.killAt) {

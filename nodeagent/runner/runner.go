@@ -16,7 +16,8 @@ type Task struct {
 	Program *agent.Program
 }
 
-// holds reports whether the task runs no command, but only holds its slots for the first task of its allocation.
+// holds is true for every task of an allocation except the first one. Such a task runs no command: it only holds its
+// slots for the first task.
 func (t *Task) holds() bool { return t.Nodes != "" && t.Place() > 0 }
 
 // interactive returns how the task's input and output are streamed; nil if they are not streamed. In an allocation only
@@ -67,8 +68,8 @@ type Real interface {
 	// Stream answers a request of a stream's client: for the stream of an interactive task, for a signal, or for a
 	// command next to a task.
 	Stream(ctx context.Context, request agent.StreamRequest) (agent.StreamReply, error)
-	// Keep tells the tasks when the node's lease ends, in the time of package boottime. They are the current attempts
-	// until then.
+	// Keep tells the running tasks until when the node has its lease, in the time of package boottime. Until then,
+	// their attempts are the current ones.
 	Keep(until time.Duration)
 	// Confirm says that the leader has the report of a task's end and that its outputs are stored. The runner may then
 	// remove its files, and does not report the end again.
@@ -93,10 +94,10 @@ type Lasting interface {
 	// Notify calls f now and after each change, one call at a time. The argument able is true if tasks can be started.
 	// Notify may be called only once.
 	Notify(f func(able bool))
-	// Follow makes a task without files wait for the slot of another task of its class. It starts when another task
-	// without files ends. The runner then calls turned instead of the ended task's done. The arguments are the report
-	// of that end (empty if it was lost), and when the slot changed hands, in the time of package boottime. Follow
-	// returns false if the runner cannot do this now.
+	// Follow makes a task without files wait for the slot of another such task of its class. The waiting task starts
+	// when the other task ends. The runner then calls turned, and does not call done for the ended task. The arguments
+	// of turned are the report of the end (empty if it was lost), and when the slot changed hands, in the time of
+	// package boottime. Follow returns false if the runner cannot do this now.
 	Follow(task Task, done func(agent.Finished), turned func(ended agent.Finished, at time.Duration)) (Follower, bool)
 }
 

@@ -95,7 +95,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamOfATaskThatCannotStart checks that the client gets the reason and exit code 127, whatever the task lacks.
+// TestStreamOfATaskThatCannotStart runs tasks without a command, a directory or an input that they need. The client
+// must get the reason and exit code 127.
 func TestStreamOfATaskThatCannotStart(t *testing.T) {
 	b := newBench(t, nil)
 	for name, p := range map[string]agent.Program{
@@ -113,8 +114,8 @@ func TestStreamOfATaskThatCannotStart(t *testing.T) {
 	}
 }
 
-// TestStreamIsBounded checks that a node buffers little output that no client reads, and little input that no process
-// reads.
+// TestStreamIsBounded checks that a node buffers only a limited amount: of output that no client reads, and of input
+// that no process reads.
 func TestStreamIsBounded(t *testing.T) {
 	b := newBench(t, nil)
 	task := b.start(interactive("yes & sleep 1000\n", job.Interactive{}))

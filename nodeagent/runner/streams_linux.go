@@ -257,7 +257,8 @@ func (t *process) joined() bool {
 	return len(t.joining) > 0 || t.freezing
 }
 
-// fork starts the command. The task's program, lane and cell do not change while it is joined.
+// fork starts the command of a stream in the task's cell. The task's program, lane and cell do not change while streams
+// join the task.
 func (w taskStream) fork(l *launch.Launch, b *agent.StreamBegin, files []*os.File) (c launch.Child, err error) {
 	t := w.t
 	env := t.env(t.program, t.dir)

@@ -26,8 +26,8 @@ const (
 // actAgain is the pause before space is freed again on a disk that does not become fuller.
 const actAgain = 500 * time.Millisecond
 
-// leastEnded is the least disk space, in bytes, for which a task is ended when the disk is full, and for which an
-// account loses its oldest files.
+// leastEnded is in bytes. When the disk is full, only a task that uses at least this much disk space is ended, and only
+// an account that keeps at least this much loses its oldest files.
 const leastEnded = 16 << 20
 
 // startSum starts sum in a goroutine of its own. The caller holds p.mu.
@@ -68,7 +68,7 @@ func (p *Processes) followSpace() {
 }
 
 // hurry makes the calling thread run before other threads of the machine. Without the right to do this, the thread asks
-// for short turns.
+// the kernel for time slices of 100 µs.
 func hurry() {
 	const fifo, resetOnFork = 1, 1
 	first := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: fifo, Flags: resetOnFork, Priority: 1}

@@ -36,7 +36,7 @@ func (b *bench) keptOf(account string) (sum int64) {
 // passed is the socket through which a task passes its open log and directory to another task of its account.
 const passed = "/tmp/passed"
 
-// give passes the log and the directory of this task to another task, and leaves the files in place.
+// give passes two open files to another task: this task's log and its directory. It does not move the files.
 func give() error {
 	dir, err := unix.Open(".", unix.O_RDONLY, 0)
 	if err != nil {
@@ -253,7 +253,8 @@ func TestWhoDidNotFillTheDiskKeepsLogs(t *testing.T) {
 	for job := range messages.JobID(2) { // when the next file is removed, everything for the one before is done
 		b.start(of("zed", 60+job, sh("head -c 17825792 /dev/zero >file"))).wait()
 		await.Until(t, "what zed keeps is removed", func() bool { return b.keptOf("zed") < mib })
-		// A file stops counting for its account before the kernel has freed its blocks, which the next task needs.
+		// A removed file stops counting for its account before the kernel has freed the file's blocks. The next task
+		// needs these blocks.
 		await.Until(t, "its blocks are free", func() bool { return free() > before-mib })
 	}
 	if b.keptOf("bob") < 2*mib {

@@ -82,8 +82,8 @@ func delay(how string, args []string) {
 // waits are the ways in which processes of an account can delay a start or other work for the account.
 var waits = []struct {
 	name string
-	// attack makes the node do the work that the task holder delays. The argument said is the line that holder has
-	// printed; dir is the account's directory.
+	// attack makes the node do some work, which the task holder delays. The argument said is the line that this task
+	// has printed; dir is the account's directory.
 	attack func(b *bench, dir string, holder *started, said string)
 	delay  func(dir string) string // command of the holder
 	limits cell.Limits
@@ -243,9 +243,9 @@ func TestTasksIgnoreNoSignal(t *testing.T) {
 	}
 }
 
-// TestNobodysEndWaitsForAStart runs without control groups and rooms. Then this process must tell the orphans of tasks
-// from the children that it starts. A delayed start must not delay the end of another account's task, or save an
-// orphan.
+// TestNobodysEndWaitsForAStart runs without control groups and rooms. In this case the process itself must tell the
+// orphans of tasks from the children that it starts. One start is delayed. This must not delay the end of another
+// account's task. It must not keep an orphan of the ended task alive.
 func TestNobodysEndWaitsForAStart(t *testing.T) {
 	const mark = "CANDOR_TEST_ADOPTS"
 	if os.Geteuid() != 0 {

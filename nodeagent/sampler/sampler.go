@@ -18,7 +18,8 @@ type Sampler struct {
 	jobs    []messages.JobID // ascending
 	weights []float32        // 0 means removed, kept until the next compaction
 	live    int              // number of weights above 0
-	// sums is a binary tree: the root is node 1, node i has the children 2i and 2i+1, and group g is node leaves+g.
+	// sums is a binary tree in a slice: the root is sums[1], and the node sums[i] has the children sums[2i] and
+	// sums[2i+1]. The leaf of group g is sums[leaves+g].
 	sums   []float64
 	leaves int // a power of two, at least the number of groups
 }
@@ -199,8 +200,8 @@ func (s *Sampler) compact() {
 	s.rebuild()
 }
 
-// resize makes room for n jobs, and frees slices that are far too large. append may have reserved more in one of the
-// two slices.
+// resize makes room for n jobs. It also frees the slices if they are far too large. The two slices may have different
+// capacities, because append may have reserved more in one of them.
 func (s *Sampler) resize(n int) {
 	if min(cap(s.jobs), cap(s.weights)) >= n && cap(s.jobs) <= 4*n+group {
 		s.jobs, s.weights = s.jobs[:n], s.weights[:n]

@@ -165,8 +165,8 @@ func chiSquared(t *testing.T, s *sampler.Sampler, want scan, r *rand.Rand) {
 	}
 }
 
-// TestFarApartWeights adds and removes a huge weight among tiny ones. Sums that are changed by differences would keep
-// its rounding error for ever.
+// TestFarApartWeights adds a huge weight to tiny ones and removes it again. If sums were changed by differences, the
+// rounding error of the huge weight would stay in them for ever.
 func TestFarApartWeights(t *testing.T) {
 	var s sampler.Sampler
 	if err := s.Replace(randomJobs(rand.New(rand.NewPCG(7, 7)), 500, 2)); err != nil {
@@ -233,7 +233,7 @@ func BenchmarkUpdate(b *testing.B) {
 	}
 }
 
-// TestReplaceAfterGrowth replaces the jobs when the slices of jobs and of weights have reserved different room.
+// TestReplaceAfterGrowth replaces the jobs when the slice of jobs and the slice of weights have different capacities.
 func TestReplaceAfterGrowth(t *testing.T) {
 	jobs := func(first, n int) (list []agent.JobWeight) {
 		for i := range n {

@@ -17,10 +17,12 @@ const (
 	mostKnown = 4096
 	// memory is the number of a job's last tasks over which their length is averaged.
 	memory = 16
-	// wideBehind is for jobs whose tasks take several slots. After a grant of fewer tasks than were drawn, such a job
-	// may stay behind by this number of tasks: the node may be collecting slots for one.
+	// wideBehind is for jobs whose tasks take several slots. If such a job was granted fewer tasks than were drawn for
+	// it, it keeps its right to at most this number of further tasks. The reason: the node may be collecting slots for
+	// one of its tasks.
 	wideBehind = 4
-	// shortest is the least length that a task is counted with, in seconds.
+	// shortest is the smallest length that a task has in the computation, in seconds. A shorter task counts as this
+	// length.
 	shortest = 1e-6
 )
 
@@ -91,8 +93,8 @@ func (s *Stride) Update(changes []agent.JobWeight) error {
 	return nil
 }
 
-// weigh changes the weights of jobs, but not the slot time by which a job is ahead of its share. A job that was away is
-// not behind.
+// weigh changes the weights of jobs. It keeps the slot time by which a job is ahead of its share. A job that comes back
+// does not get the slot time that it missed.
 func (s *Stride) weigh(jobs []agent.JobWeight) {
 	var fresh []known
 	for _, j := range jobs {
@@ -122,7 +124,7 @@ func (s *Stride) weigh(jobs []agent.JobWeight) {
 	}
 }
 
-// forget drops jobs that are away and need not be remembered.
+// forget drops jobs that have no weight now and need not be remembered.
 func (s *Stride) forget() {
 	s.known = slices.DeleteFunc(s.known, func(k known) bool { return !k.present && k.tasks+k.claims == 0 && k.pass <= s.virtual })
 	if len(s.known) > mostKnown {
@@ -150,8 +152,8 @@ func (s *Stride) find(job messages.JobID) *known {
 	return &s.known[at]
 }
 
-// Draw draws a job for one slot and charges it for a task of its usual length until [Stride.Settle]. It returns 0 if
-// there are no jobs.
+// Draw draws a job for one slot. It charges the job at once for a task of the job's usual length; [Stride.Settle] ends
+// this provisional charge. Draw returns 0 if there are no jobs.
 func (s *Stride) Draw(rng *rand.Rand) messages.JobID {
 	u := rng.Float64()
 	if s.Plain || s.Len() == 0 || len(s.known) == 0 {
@@ -201,8 +203,8 @@ func (s *Stride) leastAhead() (least *known) {
 	return least
 }
 
-// Returns by how many slot seconds a job will be ahead of its share in the middle of its next task. At that time, a job
-// is on average not above its share. The argument sum is the sum of all weights.
+// ahead returns how far a job will be ahead of its share in the middle of its next task, in slot seconds. In the middle
+// of a task, this number is at most 0 on average. The argument sum is the sum of all weights.
 func (s *Stride) ahead(k *known, sum float64) float64 {
 	return k.weight*(k.pass-s.virtual-s.behind) + (s.expected(k)-s.usual)/2*(1-k.weight/sum)
 }
@@ -220,7 +222,8 @@ func (s *Stride) expected(k *known) float64 {
 	return s.any.seconds
 }
 
-// charge adds slot seconds to the slot time that a job has received. A negative number takes an earlier charge back.
+// charge adds slot seconds to the slot time that a job has received. With a negative number it cancels a part of what
+// it added before.
 func (s *Stride) charge(k *known, seconds float64) {
 	k.pass += seconds / k.weight
 	if k.present {
@@ -228,10 +231,10 @@ func (s *Stride) charge(k *known, seconds float64) {
 	}
 }
 
-// refresh charges the time that is due, and computes the average position of the jobs and the usual length of a task.
-// Virtual time is never below the average pass of the jobs: after jobs with less time have left, the others must not
-// all count as ahead. The usual length is a harmonic mean, weighted by the jobs' weights: the mean length of the drawn
-// tasks if all jobs receive their shares.
+// refresh charges the slot time that is due. Then it computes the average pass of the jobs and the usual length of a
+// task. Virtual time is never below the average pass: otherwise, after jobs with less slot time have left, all other
+// jobs would count as ahead. The usual length is the harmonic mean of the jobs' task lengths, weighted by the jobs'
+// weights. It is the mean length of the drawn tasks if all jobs receive their shares.
 func (s *Stride) refresh() {
 	if !s.stale {
 		return
@@ -265,7 +268,8 @@ func (s *Stride) refresh() {
 }
 
 // Settle reports the results of all draws since the last call. The function granted returns how many slots a job was
-// granted. Call Begin for each granted task. A job without a task for this node does not count as behind.
+// granted. The caller must call Begin for each granted task. If a drawn job was granted no slot, it has no task for
+// this node, and so it does not count as behind.
 func (s *Stride) Settle(granted func(messages.JobID) int) {
 	for _, job := range s.drawn {
 		k := s.find(job)

@@ -232,7 +232,8 @@ func TestALongTaskCountsWhileItRuns(t *testing.T) {
 	}
 }
 
-// TestAJobWithoutTasksHereIsNotOwed checks that a job whose claims get no task does not keep other jobs from slots.
+// TestAJobWithoutTasksHereIsNotOwed has a job whose claims get no task. Such claims must give the job no right to later
+// slots, and must not keep another job from slots.
 func TestAJobWithoutTasksHereIsNotOwed(t *testing.T) {
 	n := newNode(t, 1, 1, weights(1, 1), each(time.Second, time.Second))
 	vain := 0

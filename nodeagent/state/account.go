@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// account records the charge of a job for one task, in slot time.
+// account records how much slot time a job was charged for one task.
 type account struct {
 	by      *sampler.Stride // nil means nobody charges
 	job     messages.JobID

@@ -7,11 +7,12 @@ import (
 
 // Actions lists the steps that the caller must carry out now, in any order, unless a field says otherwise.
 type Actions struct {
-	// Request must be sent to the leader. nil means that there is none.
+	// Request must be sent to the leader. It is nil if there is no request to send.
 	Request *Request
-	// Fetch names the markets whose complete vector the caller must request. Answer with Fetched or FetchFailed.
+	// Fetch names markets. For each of them, the caller must request the complete vector, and then call Fetched or
+	// FetchFailed.
 	Fetch []messages.Name
-	// Start lists tasks to start. When one ends, answer with Ended.
+	// Start lists tasks to start. For each of them, the caller must call Ended when the task has ended.
 	Start []Start
 	// Follow lists tasks to give to the runner, which starts each when another task of its class ends, on that task's
 	// slot. Answer with Turned when the task has started, or at once with Keep if the runner does not accept it. A
@@ -22,7 +23,7 @@ type Actions struct {
 	Stop []Stop
 	// Suspend and Resume list tasks to suspend and to resume.
 	Suspend, Resume []messages.Attempt
-	// Reported lists ended tasks whose end the leader has confirmed.
+	// Reported lists the ended tasks that the leader has confirmed: it knows that they have ended.
 	Reported []messages.Attempt
 	// Markets lists the markets to subscribe to from now on; nil means no change.
 	Markets []messages.Name

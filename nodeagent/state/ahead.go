@@ -33,9 +33,9 @@ type stock struct {
 	within time.Duration      // how long a task may wait here
 }
 
-// Returns two numbers of waiting tasks of a class. The number all is how many should wait on the node: as many as its
-// slots use up during an exchange, and until the next one. With more of them, some would not get a slot in time. When
-// only low tasks are left, the agent must claim again.
+// Returns two numbers of waiting tasks of a class. The number all is how many tasks should wait on the node: enough for
+// the class's slots during one exchange, and until the next exchange. If more tasks waited, some of them would not get
+// a slot in time. If only as many tasks as the number low still wait, the agent must claim again.
 func (c *class) wanted(trip time.Duration) (all, low int) {
 	if c.run <= 0 || c.run > c.within {
 		return 0, 0
@@ -46,7 +46,8 @@ func (c *class) wanted(trip time.Duration) (all, low int) {
 	return all, min(low, all-1)
 }
 
-// took records how long a task kept its slot. It moves the average by an eighth of the difference.
+// took records how long a task kept its slot. It moves the average time of the class an eighth of the way to the new
+// time.
 func (c *class) took(d time.Duration) {
 	if c.run == 0 {
 		c.run = d
@@ -136,8 +137,8 @@ func (k *tasks) withdraw(a messages.Attempt, t *task) {
 	k.out.Withdraw = append(k.out.Withdraw, a)
 }
 
-// refill starts a waiting task on a free slot, if it became free before the task was granted, and the leader does not
-// know yet.
+// refill starts a waiting task on a slot that became free before the task was granted. The leader does not know yet
+// that the slot is free.
 func (k *tasks) refill(class int) {
 	for i := range k.finished {
 		f := &k.finished[i]

@@ -11,8 +11,8 @@ import (
 
 const milli = messages.Duration(time.Millisecond)
 
-// Returns an agent with two slots. Its tasks take a millisecond and its exchanges two. Tasks 0 and 1 run, and tasks 2
-// to 1+n were granted in advance.
+// Returns an agent with two slots. A task takes a millisecond, and an exchange takes two. Tasks 0 and 1 run. Tasks 2 to
+// 1+n were granted in advance.
 func ahead(t *testing.T) (a *agent, n int) {
 	a = newAgent(t, 2, 1)
 	a.join()

@@ -170,8 +170,8 @@ func (k *markets) settle(r *agent.ExchangeReply) {
 	}
 }
 
-// sharing returns the Stride that draws jobs for the market of a granted task, or nil if that market does not share
-// slot time.
+// sharing returns the Stride that draws jobs for the market of the given job, or nil if that market does not share slot
+// time. A task of this job was granted.
 func (k *markets) sharing(class int, job messages.JobID) *sampler.Stride {
 	for _, m := range k.all {
 		if jobs := &m.classes[class].jobs; m.ahead && jobs.Knows(job) {

@@ -55,8 +55,8 @@ func (s *State) Answered(now messages.Time, id uint64, r *agent.ExchangeReply) {
 	s.tasks.stopThese(r.Stop, r.Last)
 }
 
-// grant starts the granted tasks. If the answer had no room for a task's program, or if the agent is closing, the task
-// counts as ended at once.
+// grant starts the granted tasks. If the answer of the leader had no room for a task's program, or if the agent is
+// closing, the agent reports the task as ended at once.
 func (s *State) grant(now messages.Time, r *agent.ExchangeReply) {
 	agent.ShareEnv(r.Programs)
 	for _, g := range r.Grants {
@@ -116,13 +116,13 @@ func (s *State) withdraw() bool {
 // Ended handles the end of a task.
 func (s *State) Ended(f agent.Finished) { s.tasks.ended(f) }
 
-// Turned handles the end of a task whose slot the runner gave to the waiting task next. The argument at is the time of
-// this change.
+// Turned handles two events at the time at. A task with a slot has ended, as f says, and the runner has given its slot
+// to the waiting task next.
 func (s *State) Turned(at messages.Time, f agent.Finished, next messages.Attempt) {
 	s.tasks.turned(at, f, next)
 }
 
-// Keep handles the answer that the runner does not start a waiting task by itself.
+// Keep handles the answer of a runner that was asked to start a waiting task by itself and that does not do so.
 func (s *State) Keep(a messages.Attempt) {
 	if t := s.tasks.hand[a]; t != nil {
 		t.left, t.kept = false, true

@@ -74,8 +74,8 @@ func TestAFreedSlotClaimsOnceMoreWhereTheMarketDirects(t *testing.T) {
 	}
 }
 
-// TestAFreedSlotClaimsThoughIdleOnesTakeTheWork: in a market that directs, a slot that became free must claim although
-// there are enough idle slots for the work.
+// TestAFreedSlotClaimsThoughIdleOnesTakeTheWork ends a task while there are enough idle slots for all work. In a market
+// in which the leader chooses the next job, the slot that became free must claim too.
 func TestAFreedSlotClaimsThoughIdleOnesTakeTheWork(t *testing.T) {
 	for _, mechanism := range []messages.Name{market.Proportional, market.HighestBid} {
 		a := newAgent(t, 1, 1)
@@ -325,7 +325,8 @@ func TestDirectiveOfEarlierLeaderIsIgnored(t *testing.T) {
 	}
 }
 
-// TestEndsGather checks that an end waits a little for other ends if many tasks run.
+// TestEndsGather checks that an agent with many tasks does not report the end of a task at once: it waits up to 10 ms
+// for other ends.
 func TestEndsGather(t *testing.T) {
 	a := running(t, 64)
 	a.end(0, agentmsg.Exited)

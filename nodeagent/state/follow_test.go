@@ -57,14 +57,14 @@ func TestRunnerFeedsSlots(t *testing.T) {
 			t.Fatalf("the slot of task %d went to %+v, want %+v", i, f.Next, want)
 		}
 	}
-	// A task keeps its slot for 250 µs by these times, so far more than n tasks fit into 40 ms.
+	// By the times that the runner reported, a task keeps its slot for 250 µs. So far more than n tasks fit into 40 ms.
 	if most := do.Request.Exchange.Claims[0].Ahead; most <= n {
 		t.Errorf("wants %d tasks at hand, before %d: measured by when the agent heard", most, n)
 	}
 }
 
-// TestFollowersAreAskedBack checks that the agent asks the runner for a task before it gives it back. A task that has
-// started keeps its slot.
+// TestFollowersAreAskedBack checks what the agent does before it gives a task back to the leader: it asks the runner
+// for the task. If the task has already started, the task must keep its slot.
 func TestFollowersAreAskedBack(t *testing.T) {
 	for name, happens := range map[string]func(a *agent){
 		"new weights": func(a *agent) {
@@ -124,8 +124,9 @@ func TestFollowersAreAskedBack(t *testing.T) {
 	}
 }
 
-// TestFollowerWithoutASlotIsKilled suspends a running task and a waiting task, which the runner has already started.
-// The started task must be killed, and the leader must not hear that it got the slot.
+// TestFollowerWithoutASlotIsKilled suspends two tasks: a running one, and one that waits for its slot although the
+// runner has already started it. The waiting task then gets a slot. It must be killed, and the leader must not hear
+// that it got the slot.
 func TestFollowerWithoutASlotIsKilled(t *testing.T) {
 	a, n := followers(t)
 	a.Directive(a.now, &agentmsg.Directive{Term: 1, Version: 1, Suspended: []messages.Attempt{attempt(0), attempt(2)}})
@@ -185,7 +186,7 @@ func TestFollowerBeginsByWord(t *testing.T) {
 	if do := a.act(); len(do.Start) != 1 || do.Start[0].Grant.Attempt != attempt(2) {
 		t.Fatalf("started %v", do.Start)
 	}
-	// The runner may have started the task on the other slot at the same time. That slot is then free.
+	// At the same time, the runner may have started the same task on the slot of task 1. Then the agent's slot is free.
 	a.Turned(a.now, agentmsg.Finished{Attempt: attempt(1), Outcome: agentmsg.Exited}, attempt(2))
 	if do := a.act(); len(do.Start) != 1 || do.Start[0].Grant.Attempt != attempt(3) || len(do.Stop) > 0 {
 		t.Fatalf("%+v", do)

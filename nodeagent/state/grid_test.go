@@ -38,7 +38,7 @@ type node struct {
 	running map[messages.Attempt]bool
 }
 
-// leader hands out each task until an attempt of it has ended well.
+// leader is a simple leader for tests. It gives out each task again, until an attempt of the task has ended well.
 type leader struct {
 	tasks    int
 	pending  []int // task numbers

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// expire passes time, and fails every request, until tasks are stopped.
+// expire advances the clock and fails every request, until the agent stops tasks because its lease has ended.
 func (a *agent) expire() {
 	a.t.Helper()
 	for i := 0; len(a.stops) == 0; i++ {

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// market has the agent's knowledge about one market: its latest vector, for the classes of this node.
+// market has what the agent knows about one market: the latest vector of job weights, for the classes of this node.
 type market struct {
 	name      messages.Name
 	ahead     bool // it grants tasks in advance, before they have a slot
@@ -24,12 +24,13 @@ type market struct {
 type marketClass struct {
 	served        bool // the market serves the class
 	pending, idle int
-	// rest is the number of the vector's tasks that the idle slots leave for slots that become free later.
+	// rest is the number of tasks in the vector for which there is no idle slot. These tasks are left for slots that
+	// become free later.
 	rest int
 	// dry is true if a claim found less work than the vector had. Then no slot claims again before the next vector.
 	dry  bool
 	jobs sampler.Stride
-	// claimed is true if an exchange under way has claims that were drawn from this vector.
+	// claimed is true if the node has sent claims that were drawn from this vector, and has no answer yet.
 	claimed           bool
 	sentTerm, sentSeq uint64
 }
@@ -73,8 +74,8 @@ func (c *marketClass) wanted() float64 {
 	return p + 2*math.Sqrt(p) + 3
 }
 
-// share computes rest, the number of tasks that idle slots leave over. The argument own is the number of idle slots of
-// this node.
+// share computes c.rest: the number of pending tasks that remain after each idle slot has claimed one. The argument own
+// is the number of idle slots of this node.
 func (c *marketClass) share(own int) {
 	claims := min(float64(max(c.idle, own)), c.wanted())
 	c.rest = max(0, c.pending-int(claims))

@@ -81,8 +81,8 @@ func (k *markets) receive(now messages.Time, m *market, v *agent.Vector) error {
 	return k.catchUp(now, m)
 }
 
-// catchUp applies the waiting changes that follow the present vector. If any are left over, a change before them is
-// missing.
+// catchUp applies the changes that arrived early, as far as they follow the present vector. If some changes remain, an
+// earlier change has not arrived yet.
 func (k *markets) catchUp(now messages.Time, m *market) error {
 	early := m.early
 	m.early, m.fetchAt = nil, 0

@@ -42,9 +42,10 @@ const (
 // repeats bounds the pause before a request is repeated.
 var repeats = backoff.Backoff{First: 20 * time.Millisecond, Last: time.Second}
 
-// These are further bounds of that pause, and bounds of the wait for one answer.
+// refusedBackoff is another limit of the pause before a request is repeated. registerWithin and leastWithin limit how
+// long the agent waits for one answer.
 const (
-	// refusedBackoff is the shortest pause after an error that a repetition will hardly remove.
+	// refusedBackoff is the shortest pause after an error that a repetition will probably return again.
 	refusedBackoff = time.Second
 	registerWithin = 5 * time.Second
 	leastWithin    = 100 * time.Millisecond

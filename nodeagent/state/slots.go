@@ -36,7 +36,7 @@ func (s slots) index(name messages.Name) int {
 	return slices.IndexFunc(s, func(c class) bool { return c.name == name })
 }
 
-// awake returns the number of slots that will claim in the next exchange.
+// awake returns how many slots have a claim in the next exchange.
 func (s slots) awake() (n int) {
 	for i := range s {
 		n += s[i].awake

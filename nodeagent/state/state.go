@@ -131,8 +131,8 @@ func (s *State) send(now messages.Time) {
 	s.out.Request = s.session.transmit(now)
 }
 
-// Reports whether an exchange must be sent now: for a heartbeat, ends of tasks, or a claim for a slot that did not
-// become free by a reported end.
+// Reports whether an exchange must be sent now. There are three causes: the heartbeat, tasks that have ended, and
+// claims. The end of a task frees a slot, and a claim for that slot alone is no cause.
 func (s *State) due(now messages.Time) bool {
 	claims := !s.closing && (s.slots.awake() > len(s.tasks.finished) || s.markets.low(s.session.trip))
 	return now >= s.session.beat || claims || s.tasks.due(now, s.closing, s.session.trip)

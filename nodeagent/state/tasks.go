@@ -134,8 +134,8 @@ func (k *tasks) halts(a messages.Attempt) bool {
 	return told
 }
 
-// turn suspends a running task, which gives up its slot, or resumes a suspended one. A resumed task takes a slot, even
-// if none is free: the leader decides how many tasks run.
+// turn changes a running task into a suspended one, or back. A suspended task gives up its slot. A resumed task takes a
+// slot even if no slot is free: the leader decides how many tasks run.
 func (k *tasks) turn(a messages.Attempt, t *task) {
 	t.suspended = !t.suspended
 	switch c := &k.slots[t.class]; {
@@ -188,7 +188,8 @@ func (k *tasks) stop(a messages.Attempt, kill bool, last string) {
 
 func (k *tasks) ended(f agent.Finished) { k.turned(0, f, messages.Attempt{}) }
 
-// Records and reports the end of a task after the runner started the task next on its slot.
+// Records and reports the end of a task. The argument next is the task that the runner has then started on the same
+// slot, if there is one.
 func (k *tasks) turned(at messages.Time, f agent.Finished, next messages.Attempt) {
 	defer k.evict(next)
 	t := k.hand[f.Attempt]
@@ -247,8 +248,8 @@ func sorted[V any](attempts map[messages.Attempt]V) []messages.Attempt {
 	return list
 }
 
-// The cost of an exchange hardly depends on its contents. So the agent collects ends of tasks for a short time, up to a
-// certain part of the running tasks.
+// A large exchange costs hardly more than a small one. So the agent collects the ends of several tasks for one
+// exchange. It waits for at most gatherWithin, or until more than one gatherPart-th of the running tasks have ended.
 const (
 	gatherPart   = 4
 	gatherWithin = 6 * time.Millisecond

@@ -45,8 +45,8 @@ var _ mechanism.Mechanism = (*Mechanism)(nil)
 // and reporting an end takes time.
 const grace = messages.Duration(1e9)
 
-// Allocate orders the starts that are possible now, class by class. The weights are in proportion to the ordered slots.
-// If nothing can start, the oldest job has all the weight.
+// Allocate orders the job starts that are possible now, for each class separately. A job's weight in a class is in
+// proportion to the slots that it is ordered to take. If no job can start, the oldest job has all the weight.
 func (b *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	a := b.Allocation(view)
 	for j := range b.Classes {
@@ -204,9 +204,9 @@ func expected(job *mechanism.Job, now float64) float64 {
 	return at
 }
 
-// outlives returns when a running job will outlive its expected length. A gang that has outlived it is expected to take
-// twice as long, as often as needed. If tasks start one by one, each is assumed to have started when the last one
-// ended.
+// outlives returns when a running job will exceed its expected length by the grace. If a gang has already exceeded it,
+// the length is doubled until the result is in the future. If the tasks start one by one, each is assumed to start when
+// the task before it ended: the result is then the next multiple of the length, plus the grace.
 func outlives(job *mechanism.Job, now float64) float64 {
 	late, length, start := grace.Seconds()*1e6, span(job), float64(job.Started)
 	if math.IsInf(length, 1) || start > now {

@@ -131,8 +131,8 @@ func TestExpected(t *testing.T) {
 	}
 }
 
-// Orders must be for pending tasks and idle slots, and the weights must sum to 1. If all tasks take one slot, a slot
-// may be idle only if no task is pending.
+// The mechanism may start only pending tasks on idle slots, and the weights must sum to 1. If all tasks take one slot,
+// a slot may be idle only if no task is pending.
 func TestOrdersFit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMechanism(rapid.SampledFrom([]Variant{EASY, Conservative}).Draw(t, "variant"))

@@ -11,14 +11,16 @@ type queue struct {
 	first int // all places before it are empty
 }
 
-// need is the width and the estimate of a job. An empty place has larger numbers than any job.
+// need is the width and the estimated run time of a job. In an empty place of the queue, both numbers are larger than
+// those of any job.
 type need struct {
 	width    int
 	estimate float64
 }
 
-// want describes the jobs to find: a job must fit into the free nodes, and either end by the shadow time or fit into
-// the spare nodes.
+// want describes the jobs that may start ahead of the first job in the queue. Such a job must fit into the free nodes.
+// In addition, it must end by the shadow time, at which the first job can start, or fit into the nodes that the first
+// job will not need.
 type want struct {
 	free, spare int
 	now, shadow float64
@@ -66,13 +68,13 @@ func (q *queue) front() int {
 	return q.first
 }
 
-// find returns the first place ≥ from whose job meets w, or −1. It looks at O(log n) places if narrow jobs are also
-// short, and at worst at all waiting jobs.
+// find returns the first place, at or after from, of a job that satisfies w, or −1 if there is none. It looks at O(log
+// n) places if narrow jobs are also short, and at worst at all waiting jobs.
 func (q *queue) find(from int, w want) int {
 	return q.search(1, 0, q.size, from, w)
 }
 
-// search is find below one node of the tree, which covers the places [low, low+size).
+// search does what find does, but only for one node of the tree. This node covers the places [low, low+size).
 func (q *queue) search(node, low, size, from int, w want) int {
 	n := q.least[node]
 	if low+size <= from || n.width > w.free || n.width > w.spare && !(w.now+n.estimate <= w.shadow) {

@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// MaxSteps bounds the work of an exact expectation. A step is one term added. Putting a job into schedules is several
-// steps (the constant insertion).
+// MaxSteps bounds the work of an exact expectation. One step is the addition of one term. The insertion of a job into
+// schedules counts as several steps (the constant insertion).
 const MaxSteps = 1 << 26
 
 type steps int
@@ -67,8 +67,8 @@ func (x *exact) run() error {
 	return x.leaveOut(nothing, 1, n)
 }
 
-// leaveOut sets the externalities of the jobs [from, to), given the distribution of the sum over all other waiting
-// jobs.
+// leaveOut sets the externalities of the jobs [from, to). The argument others is the distribution of the sum of the
+// costs of a delay over all waiting jobs outside this range.
 func (x *exact) leaveOut(others []mass, from, to int) error {
 	if to-from == 1 {
 		return x.waiting(from, others)

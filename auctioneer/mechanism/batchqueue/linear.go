@@ -37,7 +37,8 @@ func newLinear(q *Queue, e *Expectation) (*linear, bool) {
 	return l, true
 }
 
-// front returns the value and the scale of a type of the front job.
+// front returns the value of the front job's type, and the scale by which this value is measured: 1 or the job's
+// length.
 func (l *linear) front(t *Job) (value, scale float64) {
 	if l.priority {
 		return t.Value, 1

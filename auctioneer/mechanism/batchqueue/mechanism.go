@@ -11,9 +11,9 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// Mechanism runs a live market: a queue in the order of arrival, whose front job is considered when it could start. It
-// remembers its decision about a job until the job is settled, and repeats its orders until they are carried out. A
-// job's payments are made when the job has ended.
+// Mechanism runs a live market: a queue in the order of arrival. The mechanism decides about the front job when that
+// job could start. It remembers its decision about a job until the job is settled, and repeats its orders until they
+// are carried out. The payments for a job are made when the job has ended.
 type Mechanism struct {
 	config marketmsg.Market
 	rounds map[messages.JobID]*round

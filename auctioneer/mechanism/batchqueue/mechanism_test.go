@@ -44,8 +44,8 @@ func run(view *mechanism.View, job *mechanism.Job) {
 	job.Started, job.Running, job.Pending = view.Now, []int{job.Width}, []int{0}
 }
 
-// The first of three jobs is discarded, the second runs, and the third waits. At the end of the first two, money moves,
-// and only between the jobs that were in the queue at the decision.
+// The first of three jobs is discarded, the second runs, and the third waits. When each of the first two jobs ends,
+// credits must move, and only between the jobs that were in the queue at the decision.
 func TestTheLifeOfAQueue(t *testing.T) {
 	c := market(t, marketmsg.Market{})
 	one, two, three := waiting(1, 50, 9, 10, 8), waiting(2, 40, 5, 10, 8), waiting(3, 70, 3, 10, 8)
@@ -122,7 +122,8 @@ func checkTransfers(t *testing.T, payments []mechanism.Payment, among []*mechani
 	}
 }
 
-// The prior has a single type, so the payments are known. The transfers between jobs must be exactly these payments.
+// The prior has a single type, so the payments can be computed by hand. The transfers between jobs must be exactly
+// these payments.
 func TestTransfersArePayments(t *testing.T) {
 	c := market(t, marketmsg.Market{PriorJobs: []marketmsg.QueuedType{queued(100, 2, 10)}, Draws: 3})
 	jobs := []*mechanism.Job{waiting(1, 100, 0, 10, 8), waiting(2, 100, 1, 10, 8), waiting(3, 100, 4, 10, 8)}
@@ -214,9 +215,9 @@ func TestConfigRefuses(t *testing.T) {
 	}
 }
 
-// Maintenance takes 5 of 8 slots, or all of them, from second 100 to second 200. The front job starts only if it ends
-// before, or on the slots that stay open. Otherwise the job behind it starts, which takes 60 s on all slots and loses 2
-// credits for each second of delay.
+// From second 100 to second 200, maintenance takes 5 of 8 slots, or all of them. The front job may start only if it
+// ends before second 100, or if it fits on the slots that stay open. Otherwise the job behind it must start: that job
+// runs for 60 s on all slots, and loses 2 credits for each second of delay.
 func TestJobsWaitForMaintenance(t *testing.T) {
 	closing := func(slots int, jobs ...*mechanism.Job) *mechanism.View {
 		view := grid(8, jobs...)

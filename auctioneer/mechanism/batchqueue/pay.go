@@ -10,7 +10,7 @@ import (
 // Mode says which part of a type is drawn.
 type Mode string
 
-// The modes.
+// The modes in which expected externalities are computed.
 const (
 	// Priority draws only values and costs of delay; lengths and widths are as announced.
 	Priority Mode = "priority"
@@ -95,7 +95,7 @@ func (e *Expectation) check(q *Queue) error {
 	return nil
 }
 
-// transfer sets each job's payment: the mean of the others' externalities less its own.
+// transfer sets what each job pays: the mean externality of the other jobs minus the job's own externality.
 func transfer(net, externality []float64) {
 	sum := 0.0
 	for _, g := range externality {

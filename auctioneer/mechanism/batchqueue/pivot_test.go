@@ -13,8 +13,8 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// taxesSlowly returns the tax of each account and the sum. An account that changes the decision pays what the others
-// lose.
+// taxesSlowly returns the tax of each account and the sum of the taxes. If the decision would be another one without an
+// account, this account pays what the others lose by that.
 func taxesSlowly(gains []float64) (taxes []float64, total float64) {
 	sum := func(without int) (s float64) {
 		for i, x := range gains {
@@ -148,8 +148,8 @@ func TestPivotIsHonest(t *testing.T) {
 	}
 }
 
-// Taxes go to the site. Rebates come from the site to an account's first job, and are never more than the taxes. A job
-// counts for no more than it can pay.
+// Taxes go to the site. Rebates come from the site to an account's first job, and are never more than the taxes. If a
+// job declares more than it can pay, only what it can pay counts.
 func TestALiveMarketLevies(t *testing.T) {
 	c := market(t, marketmsg.Market{Pricing: PivotPricing})
 	jobs := []*mechanism.Job{waiting(1, 100, 0, 10, 8), waiting(2, 40, 2, 10, 8), waiting(3, 50, 3, 10, 8), waiting(4, 60, 1, 10, 8)}
@@ -178,8 +178,8 @@ func TestALiveMarketLevies(t *testing.T) {
 	}
 }
 
-// Taxes use declared lengths, which determine the least value with which the front job runs. If the front job paid only
-// for its shorter actual time, a job worth less would gain by bidding more.
+// The tax of the front job uses declared lengths, because they determine the least value with which this job runs. If
+// the front job paid only for its actual time, which is shorter, a job with a smaller value would gain by bidding more.
 func TestAChargeByTheTimeTakenInvitesOverbids(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	const queues = 3000

@@ -25,7 +25,8 @@ type Point struct {
 // total is how much the sum of probabilities may differ from 1, because decimals are rounded.
 const total = 1e-9
 
-// check returns an error if a prior is invalid. With priority, it checks only values and costs of delay.
+// check returns an error if a prior is invalid. If priority is true, the queue uses only values and costs of delay, so
+// check ignores the other fields.
 func (p *Prior) check(q *Queue, i int, priority bool) error {
 	if p.Sample != nil && len(p.Points) == 0 {
 		return nil // its types are checked when they are drawn
@@ -100,7 +101,8 @@ func invert(p Prior) *inverse {
 	return in
 }
 
-// at returns the type for a number u in [0, 1). The result is valid until the next call.
+// at returns the type of job to which the number u, in [0, 1), belongs: a uniform u gives types with the probabilities
+// of the prior. The result is valid until the next call.
 func (in *inverse) at(u float64) *Job {
 	if in.sample != nil {
 		in.drawn = in.sample(u)
@@ -109,7 +111,7 @@ func (in *inverse) at(u float64) *Job {
 	return &in.points[in.index(u)].Type
 }
 
-// index returns the position of the type for u among the points.
+// index returns the position of the point whose type belongs to u, a number in [0, 1).
 func (in *inverse) index(u float64) int32 {
 	k := in.guide[int(u*float64(len(in.guide)))]
 	for k > 0 && in.above[k-1] > u { // rounding may make the guide too high

@@ -101,8 +101,9 @@ func TestMicrocreditsRefuse(t *testing.T) {
 	}
 }
 
-// payoff is the expected payoff of job i, over the others' types, if it announces report instead of its true type. It
-// has what the decision is worth to the job, and the part of the payment that the report can change.
+// payoff returns the expected payoff of job i, over the other jobs' types, if it announces report instead of its true
+// type. The payoff is what the decision is worth to the job, plus what it is worth to the others: this is the part of
+// the payment that the report can change.
 func payoff(q *Queue, e *Expectation, i int, report Job, decide func(*Queue, []Job) bool) (sum float64) {
 	truth := q.Jobs[i]
 	fixed := func(l int) bool { return l == i }
@@ -172,7 +173,8 @@ func TestEquation42AsPrintedRewardsLies(t *testing.T) {
 	}
 }
 
-// At least one sample case would be decided otherwise with equation 4.2 as printed.
+// The mechanism does not use the paper's equation 4.2 as printed. At least one sample case must show the difference:
+// with the printed equation, its decision would be another one.
 func TestEquation42OfTheSamples(t *testing.T) {
 	differ := 0
 	for _, c := range casetest.Cases[golden](t, "batch-queue.json") {
@@ -228,7 +230,7 @@ func scaled(q *Queue, e *Expectation, money, time float64) *Payments {
 	return p
 }
 
-// The order of the waiting jobs changes no payment, if each job takes the whole machine.
+// If each job takes the whole machine, the payments must not depend on the order of the waiting jobs.
 func TestPermutation(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	for range 300 {
@@ -300,8 +302,9 @@ func TestSamplersAreLikeDistributions(t *testing.T) {
 	}
 }
 
-// The variance of a payment is less than half of that with as many independent draws. An independent draw is a run with
-// one draw and its own seed.
+// TestStratifiedNeedsFewerDraws compares two ways to compute a payment with the same number of draws. In the first way,
+// all draws are of one run. In the second way they are independent: each draw is a run of its own, with its own seed.
+// The variance in the first way must be less than half of the variance in the second way.
 func TestStratifiedNeedsFewerDraws(t *testing.T) {
 	const draws = 256
 	q, e := large(rand.New(rand.NewPCG(8, 8)), 32)

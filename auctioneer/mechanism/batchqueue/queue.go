@@ -32,8 +32,8 @@ type Queue struct {
 	Nodes   int // number of nodes, or 0 if every job takes the whole machine, which is idle
 	Jobs    []Job
 	Running []Hold // only in a queue with Nodes
-	// Closings are maintenance periods. Only a queue with Nodes may have them. A job that would run into a closing
-	// starts after it.
+	// Closings are maintenance periods. Only a queue with Nodes may have them. A job starts only if it ends before the
+	// next closing, and otherwise after it.
 	Closings []Closing
 }
 

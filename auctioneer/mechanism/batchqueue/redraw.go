@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// drafts are the two schedules of a queue, with the front job and without it, as lists or profiles.
+// drafts is a pair of schedules of a queue: one with the front job, one without it. An implementation stores them as
+// lists or as profiles.
 type drafts[S any] interface {
 	// insert puts a job into both schedules and returns when it starts in each. The front job is put only into the
 	// schedule with it.
@@ -63,8 +64,9 @@ type redrawer[S drafts[S]] struct {
 	profile           []Job
 }
 
-// draw computes the externality of each job for draw k, with n pairs of schedules. In pair j, job j is as announced and
-// the others are as drawn. The jobs before j are put into the schedules only once, and copied.
+// draw computes the externality of each job for draw k. It uses one pair of schedules for each job j. In the pair of
+// job j, this job has the type that it announced, and all other jobs have the types that were drawn. The jobs before j
+// have the same types in all later pairs, so they are put into the schedules only once, and then copied.
 func (w *redrawer[S]) draw(types [][]Job, k int, externalities []float64) {
 	for i := range w.profile {
 		w.profile[i] = types[i][k]
@@ -87,8 +89,8 @@ func inserted[S drafts[S]](s S, job Job, front bool) float64 {
 	return job.Delay * (with - without)
 }
 
-// externality returns what a profile is worth to all jobs except j, which is as announced. The jobs before j are
-// already in the schedules; the argument before is the cost of their delay.
+// externality returns what a profile is worth to all jobs except j. In this profile, job j is as announced. The jobs
+// before j are already in the schedules; the argument before is the cost of their delay.
 func externality[S drafts[S]](q *Queue, s S, profile []Job, j int, before float64) float64 {
 	own, others := inserted(s, q.Jobs[j], j == 0), before
 	for i := j + 1; i < len(profile); i++ {

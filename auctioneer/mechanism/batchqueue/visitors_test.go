@@ -75,8 +75,8 @@ func TestNobodyPaysVisitors(t *testing.T) {
 	}
 }
 
-// The prior has a single type, which all other jobs announce. A visitor, or a job alone among visitors, must gain most
-// by the truth, at any place in the queue.
+// The prior has a single type, and all other jobs announce this type. Two kinds of jobs must gain most by telling the
+// truth, at any place in the queue: a visitor, and a local job that is alone among visitors.
 func TestVisitorsAreHonest(t *testing.T) {
 	random := rand.New(rand.NewPCG(8, 8))
 	changed := 0

@@ -1,6 +1,7 @@
 package batchqueue
 
-// insertion is the cost of putting a job into schedules, in steps.
+// insertion is the number of steps for which the insertion of a job into schedules counts. The number of steps is
+// limited.
 const insertion = 8
 
 // walk enumerates the profiles of types in mode Full, in queue order, as a tree. Profiles that begin with the same
@@ -47,8 +48,9 @@ func (w *walk) size(j int) int {
 	return total
 }
 
-// from enumerates the types of job i and of the jobs behind it. The argument p is the probability so far; all and
-// others are the costs of delay so far, of all jobs and of all except job j.
+// from enumerates the combinations of types of job i and of all jobs behind it. For the jobs before i the types are
+// fixed: p is the probability of these types, all is the cost of delay of these jobs, and others is this cost without
+// job j.
 func (w *walk) from(i int, p, all, others float64) {
 	switch i {
 	case len(w.q.Jobs):

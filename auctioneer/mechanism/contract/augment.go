@@ -36,8 +36,8 @@ func (q *path) reset() {
 	q.visited, q.goal, q.reach = q.visited[:0], none, math.Inf(1)
 }
 
-// augment matches a free row by moving the rows on a shortest path. It raises prices so that each matched row still has
-// a favourite column.
+// augment matches a free row, and moves other rows to other columns along a shortest path. It raises prices, so that
+// each matched row still prefers its own column at the new prices.
 func (s *Solver) augment(row int) {
 	q := &s.path
 	q.reset()
@@ -64,7 +64,8 @@ func (s *Solver) augment(row int) {
 	s.flip(row)
 }
 
-// relax looks for shorter paths through a row. The path to column c has the length price − weight − base.
+// relax uses a row to look for shorter paths to the columns. The length of the path through this row to column c is
+// price − weight − base.
 func (s *Solver) relax(row int, base float64) {
 	q := &s.path
 	peaks := s.peaksOf(row)
@@ -109,7 +110,7 @@ func (s *Solver) closest() (column int, length float64) {
 	return q.goal, math.Inf(1) // no column that is not done is nearer than the goal
 }
 
-// finish makes a column's length final, and searches from its row.
+// finish takes the length of the path to a column as final, and continues the search from the row of that column.
 func (s *Solver) finish(column int) {
 	q := &s.path
 	q.done[column] = true
@@ -125,7 +126,7 @@ func (s *Solver) finish(column int) {
 	q.nearest[block] = least
 }
 
-// flip moves each row on the path to its new column.
+// flip gives each row on the augmenting path its new column.
 func (s *Solver) flip(first int) {
 	for c := s.path.goal; ; {
 		row := int(s.path.before[c])

@@ -3,8 +3,9 @@ package contract
 import "math"
 
 // The solver begins with an auction: rows bid for columns, in phases with smaller and smaller increments. The exact
-// search starts from these prices. With a smaller last increment it looks at fewer rows, but the auction takes more
-// bids. The search is exact for any start prices, so a phase that takes too long can end early.
+// search starts from the prices of the auction. If the last increment is smaller, the exact search looks at fewer rows,
+// but the auction takes more bids. The search is exact for any start prices. So a phase that takes too long can end
+// early.
 const (
 	firstIncrement   = 1. / 4    // a fraction of the largest weight
 	lastIncrement    = 1. / 1000 // a fraction of the largest weight divided by m

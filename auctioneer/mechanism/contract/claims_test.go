@@ -51,9 +51,10 @@ func offer(t testing.TB, declared job.Valuation, m int, seed uint64, schedule Sc
 	return o
 }
 
-// Figures 4 and 5 of the paper: sigmoid types from N((2000, 1000), diag(1000², 500²)), M = 100. Prices never rise with
-// the completion time, and some contract is free. A user's best contract completes about when the value begins to fall,
-// and before half of it is lost. It is better than the first and the last contract.
+// The test has the setting of figures 4 and 5 of the paper: sigmoid types from N((2000, 1000), diag(1000², 500²)), and
+// M = 100. Prices must never rise with the completion time, and some contract must be free. A user's best contract must
+// complete about when the value begins to fall, and before half of the value is lost. It must be better than the first
+// and the last contract.
 func TestPaperScenario(t *testing.T) {
 	for seed, mu := range []float64{1200, 1800, 2500, 3200} {
 		declared := job.Valuation{Class: job.Sigmoidal, Max: 100, Mu: mu, Delta: 800}
@@ -197,8 +198,8 @@ func TestTheorem3ExpectationOfARatio(t *testing.T) {
 	}
 }
 
-// If the promise is the expected value, and not the value at the expected time, then the expected price is the agreed
-// price.
+// Let a contract promise the expected value of completion, and not the value at the expected completion time. Then the
+// expected price must equal the agreed price.
 func TestTheorem3WithExpectedValues(t *testing.T) {
 	v := curve(t, job.Valuation{Class: job.Sigmoidal, Max: 10, Mu: 80, Delta: 60})
 	promise, price := 0.0, 0.0

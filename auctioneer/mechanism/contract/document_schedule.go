@@ -5,8 +5,9 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
 )
 
-// schedule says when the job would complete. It has one of three forms: a list with a time for each surrogate; a
-// problem of package deadlineaware with the job; or the deadlines of other jobs, served by the earliest deadline.
+// schedule says when the job would complete. It has one of three forms. The first is a list with a completion time for
+// each surrogate. The second is a problem of package deadlineaware that contains the job. The third is the deadlines of
+// other jobs, which are served in the order of their deadlines.
 type schedule struct {
 	Completion []float64 `json:"completion,omitempty"`
 

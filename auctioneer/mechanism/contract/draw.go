@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Sampler draws a type from the estimated distribution of a class of jobs. It is called again if the type is no valid
-// valuation, for example with a negative deadline.
+// Sampler draws a type from the estimated distribution of a class of jobs. If the type is no valid valuation, for
+// example because its deadline is negative, the caller draws again.
 type Sampler func(r *rand.Rand) job.Valuation
 
 // mostDraws bounds how often a type is drawn before the class is refused.

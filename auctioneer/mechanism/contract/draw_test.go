@@ -42,7 +42,8 @@ func TestDrawDoesNotDependOnTheDeclaration(t *testing.T) {
 	}
 }
 
-// This is Pearson's test over 10 places. With 9 degrees of freedom, the statistic exceeds 33.7 once in 10,000.
+// The declared type must be at each of the 10 places equally often. The test is Pearson's. With 9 degrees of freedom,
+// its statistic is above 33.7 in one of 10,000 runs.
 func TestDeclaredPlaceIsUniform(t *testing.T) {
 	const places, draws = 10, 5000
 	var seen [places]float64

@@ -91,8 +91,8 @@ func TestTheLifeOfAContract(t *testing.T) {
 	}
 }
 
-// The amounts were computed by hand. The price of 6 credits was agreed for completing within 100 s, worth 8 of 10
-// credits (linear from 80 s to 180 s).
+// The amounts were computed by hand. The agreed price is 6 credits, for completion within 100 s. The value of the job
+// is 10 credits until 80 s, and falls linearly to 0 at 180 s. So completion at 100 s is worth 8 credits.
 func TestSettlement(t *testing.T) {
 	falls := jobmsg.Valuation{Class: jobmsg.LinearDecay, Max: 10, Mu: 80, Delta: 100}
 	c := &jobmsg.Contract{Completion: 1100 * second, Price: 6 * messages.Credit, Promised: 8, Replica: falls, Surrogate: falls}
@@ -150,8 +150,8 @@ func TestAQuoteThatWasTakenLate(t *testing.T) {
 	}
 }
 
-// The job must owe no more than the value by the contract's replica, up to rounding, and no more than the budget that
-// Admit demands.
+// A completed job must owe no more than its completion is worth by the valuation in its contract, up to rounding. It
+// must owe no more than the budget that Admit demands.
 func TestExPostRationalityOnTheMarket(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		lateOnly := rapid.Bool().Draw(r, "late only")
@@ -219,7 +219,7 @@ func TestAllocationsOfAContractMarket(t *testing.T) {
 	})
 }
 
-// Too many jobs for the scheduler are served in the order of their promised completion.
+// If there are more jobs than the scheduler can plan, they are served in the order of their promised completion times.
 func TestMoreJobsThanCanBePlanned(t *testing.T) {
 	m, view := market(t, marketmsg.Market{}), grid(1, 1)
 	for id := range messages.JobID(deadlineaware.MostJobs + 1) {

@@ -11,9 +11,9 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Contract is an entry of a menu: a completion time and its price. A job with this contract is scheduled as if it had
-// declared the surrogate, and owes the price. After completion the price is adjusted by the value that the replica's
-// valuation gives to the actual time.
+// Contract is an entry of a menu: a completion time and its price. It belongs to a pair of valuations, the replica and
+// the surrogate. A job with this contract is scheduled as if it had declared the surrogate, and owes the price. After
+// completion the price is adjusted to the value of the actual completion time by the replica.
 type Contract struct {
 	Completion float64 `json:"completion"` // X_k, in seconds after submission
 	Price      float64 `json:"price"`      // in credits
@@ -39,9 +39,10 @@ func Menu(matching *Matching, weights, completion []float64, declared int) []Con
 	return menu
 }
 
-// Sample returns n contracts of a longer menu, in its order: the declared contract, the earliest free contract, and
-// others chosen uniformly at random. It returns all if n is not positive, or not below the length of the menu. The
-// choice of the others depends only on the seed and the length of the menu, not on the declared type.
+// Sample returns n contracts of a longer menu, in the order of the menu: the declared contract, the earliest free
+// contract, and other contracts that are chosen uniformly at random. If n is not positive, or if the menu has at most n
+// contracts, Sample returns the whole menu. The random choice depends only on the seed and on the length of the menu,
+// not on the declared type.
 func Sample(menu []Contract, n int, seed uint64) []Contract {
 	if n <= 0 || n >= len(menu) {
 		return slices.Clone(menu)

@@ -90,7 +90,8 @@ func width(bid *mechanism.Bid) int {
 	return max(bid.Alone, 1)
 }
 
-// fewestRuns is how many runs, of the same weight, must have been seen to plan with them.
+// fewestRuns is the number of observed runs from which on a task's length is planned by them, and not by the declared
+// length. Old runs count less than 1.
 const fewestRuns = 3
 
 // planning returns the planned length of a task in seconds, and whether it comes from observed runs. Otherwise it is
@@ -130,9 +131,9 @@ func curveOf(bid *mechanism.Bid) valuation.Curve {
 	return c
 }
 
-// order returns the positions of the view's jobs in the order in which they are served: the scheduler's order, or the
-// order of the promises if that breaks fewer promises. Too many jobs for the scheduler are served in the order of the
-// promised completion.
+// order returns the positions of the view's jobs in the order in which they are served. That is the scheduler's order,
+// or the order of the promised completions if that order breaks fewer promises to jobs. If there are too many jobs for
+// the scheduler, it is the order of the promised completions.
 func order(view *mechanism.View) []int {
 	p := problem(view)
 	if order, err := deadlineaware.Order(p); err == nil {

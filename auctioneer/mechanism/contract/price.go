@@ -44,9 +44,10 @@ func (s *Solver) Unique() bool {
 	if !s.integral {
 		tolerance = 1e-14 * s.largest
 	}
-	// Draw an arrow from each column to the others that its row likes as much. Another optimal matching exists if and
-	// only if the arrows form a circle. There is no circle if and only if the columns can be put in an order that
-	// follows all arrows.
+	// A row likes two columns equally if its weight minus the price is equal for both. Draw an arrow from each column
+	// to the other columns that the column's row likes equally. Another optimal matching exists if and only if some
+	// arrows form a circle. There is no circle if and only if the columns can be ordered so that all arrows point
+	// forwards.
 	likes := s.path.visited[:s.m] // by column: number of arrows to it from columns that are not in order yet
 	ready := make([]int, 0, s.m)
 	clear(likes)
@@ -68,7 +69,8 @@ func (s *Solver) Unique() bool {
 	return len(ready) == s.m
 }
 
-// ties calls visit for each other column that the row of column c likes as much as c, at the lowest prices.
+// ties compares columns for the row that is matched to column c, at the lowest prices. It calls visit for each other
+// column that is worth as much to this row as column c: its weight minus its price is the same, up to the tolerance.
 func (s *Solver) ties(c int, tolerance float64, visit func(column int)) {
 	row := s.row(int(s.rowOf[c]))
 	least := row[c] - s.lowest[c] - tolerance

@@ -17,9 +17,9 @@ import (
 // promises are kept: that would take too long.
 const mostPlaced = 1 << 24
 
-// due returns the latest completion time that keeps a job's promise, or 0 without a promise. It is the later of two
-// times. One is the promised time plus its grace. The other is the last time at which completion is worth nearly as
-// much as promised, and no less than the price.
+// due returns the latest completion time that keeps a job's promise, or 0 if the job has no promise. It is the later of
+// two times. One is the promised time plus its grace. The other is the last time at which completion is worth at least
+// 99 % of the promised amount, and at least the price.
 func due(job *mechanism.Job) messages.Time {
 	const nearly = 0.99
 	c := job.Contract
@@ -55,7 +55,7 @@ func (*Mechanism) Kept(job *mechanism.Job, end mechanism.End) (kept, known bool)
 	return at <= by, true
 }
 
-// prospect is what is expected to happen to the promises of a view, with the running tasks on their slots.
+// prospect says when the promises of a view are expected to be kept, if the tasks that run stay on their slots.
 type prospect struct {
 	now     messages.Time
 	pending *deadlineaware.Problem // the tasks that do not run yet
@@ -93,8 +93,8 @@ func look(view *mechanism.View, p *deadlineaware.Problem) *prospect {
 	return x
 }
 
-// The method in computes the completion time of each job in the given order, in seconds from now. The result broken is
-// how many promises this order breaks.
+// This method computes the completion time of each job, in seconds from now, if the jobs run in the given order. The
+// result broken is how many promises this order breaks.
 func (x *prospect) in(order []int) (completion []float64, broken int) {
 	completion = deadlineaware.InOrder(x.pending, order, x.busy)
 	for _, i := range order {
@@ -127,7 +127,7 @@ func (x *prospect) byPromise(order []int) []int {
 	return out
 }
 
-// best returns the given order, or the order of the promises if that breaks fewer promises.
+// best returns the given order, or the order of the promises if the given order breaks more promises than that one.
 func (x *prospect) best(order []int) []int {
 	_, broken := x.in(order)
 	if broken > 0 {

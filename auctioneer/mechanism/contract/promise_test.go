@@ -12,9 +12,10 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// A promise is kept if the job is late by at most a second or a hundredth of the time. It is also kept if completion is
-// still worth as much as promised. Extra time of the job's own tasks does not count as late. If the owner ended the job
-// before the promised time, nobody knows.
+// The market keeps its promise if the job is late by at most a second, or by at most a hundredth of the promised time.
+// The promise is also kept if the actual completion is worth as much as was promised. If the job is late because its
+// own tasks took longer than declared, this does not count. If the owner ended the job before the promised time, it is
+// unknown whether the promise would have been kept.
 func TestKept(t *testing.T) {
 	const arrived, promised = 1000 * second, 1400 * second
 	falls := job.Valuation{Class: job.LinearDecay, Max: 20, Mu: 100, Delta: 1000}

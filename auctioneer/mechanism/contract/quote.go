@@ -98,7 +98,8 @@ func (o *Offer) quote(now messages.Time, elapsed float64, shown []Contract) *mec
 	return q
 }
 
-// terms are what matters to a bidder in a contract. If the price is 0, the promised value does not matter.
+// terms has the parts of a contract that matter to a bidder. If the price is 0, the promised value does not matter to
+// the bidder.
 type terms struct {
 	completion messages.Time
 	price      messages.Credits

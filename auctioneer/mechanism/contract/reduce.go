@@ -2,9 +2,10 @@ package contract
 
 import "math"
 
-// If a surrogate's weights are similar for all replicas, a few rows have the largest weights of all columns, and an
-// auction must spread the other rows. For random weights, 37 % of the rows have the largest weight of no column. Above
-// this fraction of such rows, the auction is used.
+// In the first step of reduce, each column goes to the row with its largest weight. If a surrogate's weights are
+// similar for all replicas, a few rows get most columns, and an auction must spread the other rows. With random
+// weights, 37 % of the rows get no column. If a larger part of the rows than crowded gets no column, the auction is
+// used.
 const crowded = 1. / 2 // a fraction of the rows
 
 // reduce finds start prices and a matching of most rows, as Jonker and Volgenant do (1987). First each column goes to

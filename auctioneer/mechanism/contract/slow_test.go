@@ -84,8 +84,8 @@ func hungarian(m int, weights []float64) (total float64, surrogate []int) {
 	return total, surrogate
 }
 
-// pricesOf returns the lowest competitive prices of an optimal matching by the method of Bellman and Ford: the least
-// prices p ≥ 0 at which no replica prefers another replica's surrogate.
+// pricesOf returns the lowest competitive prices of an optimal matching, by the method of Bellman and Ford. These are
+// the lowest prices p ≥ 0 at which no row prefers the column of another row.
 func pricesOf(m int, weights []float64, surrogate []int) []float64 {
 	p := make([]float64, m)
 	for range m {

@@ -143,7 +143,8 @@ func resize[T any](v []T, n int) []T {
 	return slices.Grow(v[:0], n)[:n]
 }
 
-// sort puts similar surrogates next to each other.
+// sort changes the order of the columns, so that similar columns are next to each other. It orders them by the sum of
+// their weights.
 func (s *Solver) sort(weights []float64) {
 	clear(s.sums)
 	for i := 0; i < len(weights); i += s.m {
@@ -159,7 +160,8 @@ func (s *Solver) sort(weights []float64) {
 	})
 }
 
-// arrange copies the weights into the order of the columns, and computes the peaks.
+// arrange copies the weights into the solver's order of the columns. It also computes the peaks: the largest weight of
+// each row in each block of columns.
 func (s *Solver) arrange(weights []float64) {
 	for i := range s.m {
 		from, row, peaks := weights[i*s.m:(i+1)*s.m], s.row(i), s.peaksOf(i)

@@ -25,8 +25,9 @@ func (c calendar) whole(span messages.Duration) (down, up int) {
 	return int(micros / int64(c)), int((micros + int64(c) - 1) / int64(c))
 }
 
-// closed returns in how many units, between a task's arrival and deadline, a single closing leaves fewer slots than the
-// task needs. It does not add up closings at the same time.
+// A closing is a time in which some slots are closed. closed returns the number of units between a task's arrival and
+// its deadline in which one closing alone leaves fewer slots than the task needs. It does not add up closings that
+// overlap.
 func (c calendar) closed(view *mechanism.View, t *Task) (units int) {
 	if len(view.Classes) == 0 {
 		return 0
@@ -47,8 +48,8 @@ func (c calendar) had(bid *mechanism.Bid, received messages.Duration) (down, up 
 	return c.whole(received / messages.Duration(max(bid.Alone, 1)))
 }
 
-// taskOf converts a bid to units: from the first whole unit after its arrival to the last unit that ends by its
-// deadline, with the length rounded up.
+// taskOf converts the times of a bid to whole units. The task may begin with the first whole unit after its arrival,
+// and end with the last unit that ends by the deadline. Its length is rounded up.
 func (c calendar) taskOf(bid *mechanism.Bid) Task {
 	_, length := c.whole(bid.Length)
 	return Task{

@@ -81,8 +81,8 @@ func (o *Outcome) threshold(i int) float64 {
 	}
 }
 
-// twin reports whether task i equals the task before it, so that both owe the same. Under a monotone rule a critical
-// value depends only on the other tasks.
+// twin reports whether task i equals the task before it, and must therefore pay the same. This holds under a monotone
+// rule only: there a critical value depends only on the other tasks.
 func (o *Outcome) twin(i int) bool {
 	p := o.schedule.p
 	return i > 0 && o.Completed[i-1] && p.Tasks[i] == p.Tasks[i-1] && p.monotone()
@@ -122,7 +122,8 @@ func priceAll(s *schedule, todo []int32, payments []float64) []int32 {
 	return left
 }
 
-// price returns the critical value of a completed task, or false if the schedule kept too few ranks.
+// price returns the critical value of a completed task. It returns false if this cannot be computed, because the
+// schedule kept the ranks of too few tasks.
 func (r *replay) price(i int32) (float64, bool) {
 	if !r.p.monotone() {
 		return r.descend(i)
@@ -147,8 +148,8 @@ func (r *replay) price(i int32) (float64, bool) {
 	return min(ladder.least(top)*task.area(), task.Value), true
 }
 
-// The function without computes the schedule without task i. It returns the levels that task i must exceed in each unit
-// from its arrival to its deadline.
+// without computes the schedule for the case that task i does not come. It returns the levels that task i would have to
+// exceed, one for each unit from its arrival to its deadline.
 func without(p *Problem, i int32) []bar {
 	m := newSimulation(p, 0)
 	m.absent = i
@@ -202,7 +203,7 @@ func (r *replay) given(i int32) (float64, bool) {
 	return min(value, r.p.Tasks[i].Value), true
 }
 
-// ladder has the levels that a task must exceed, by unit.
+// ladder has, for each unit, the level that a task must exceed to be served in this unit.
 type ladder struct {
 	levels []float64 // to be served; −1 if a slot is free
 	raises []float64 // for its own level to rise; nil if the same as levels
@@ -241,7 +242,8 @@ func (l *ladder) climb(from float64) (bool, float64) {
 	return false, 0
 }
 
-// least returns the smallest starting level with which the task is completed, at most top, with which it was completed.
+// least returns the smallest starting level with which the task is completed. The task must be completed with the
+// starting level top; least never returns more.
 func (l *ladder) least(top float64) float64 {
 	if l.length > len(l.levels) {
 		return top

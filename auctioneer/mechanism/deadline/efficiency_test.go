@@ -132,8 +132,8 @@ func TestEfficiency(t *testing.T) {
 	}
 }
 
-// BenchmarkEfficiency reports the total value by rule, relative to the offline optimum if that can be computed,
-// otherwise to λ = 0.
+// BenchmarkEfficiency reports the total value of each rule, as a multiple of a base. The base is the offline optimum.
+// If that cannot be computed, the base is the total at λ = 0.
 func BenchmarkEfficiency(b *testing.B) {
 	report := func(b *testing.B, totals []float64, by float64) {
 		for k, s := range settings {

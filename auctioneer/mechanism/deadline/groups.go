@@ -16,7 +16,7 @@ type Grouped struct {
 	outcomes   []*Outcome
 }
 
-// place is a task's group, and its index there.
+// place says in which group a task is, and at which index of the group.
 type place struct{ group, index int }
 
 // RunGroups runs each group of a problem and computes the payments. It ignores p.Capacity.

@@ -30,7 +30,7 @@ func newHistory() history {
 	return history{index: map[messages.JobID]int{}, failed: map[messages.JobID]bool{}, served: map[messages.JobID]bool{}}
 }
 
-// linger is how many units after the last deadline the history is kept, for jobs that are settled late.
+// linger is how long the history of a job is kept, in units after the last deadline: a job may be settled late.
 const linger = 8
 
 // knows returns how many of the jobs are in the history.

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// contender is a task with the level at which it competes in a unit.
+// contender is a task that competes for a unit of time, at the given level.
 type contender struct {
 	task  int32
 	done  int32 // units it has received so far
@@ -23,7 +23,8 @@ func (p *Problem) initial(i int32, value float64) float64 { return value / p.Tas
 // area returns the slot units that a task asks for: its length times its width.
 func (t *Task) area() float64 { return float64(t.Length) * float64(t.slots()) }
 
-// raised returns the state of a contender, which reported the argument value, after it was served in a unit.
+// raised returns the state of a contender after it was served in a unit of time. The argument value is the value that
+// the contender reported.
 func (s *schedule) raised(c contender, value float64, unit int) contender {
 	c.done++
 	if s.p.Rule == Monotone {
@@ -36,13 +37,15 @@ func (s *schedule) raised(c contender, value float64, unit int) contender {
 	return c
 }
 
-// remaining returns l − λe, by which the paper's priority divides the value.
+// remaining returns l − λe, where l is the task's length and e is the number of units that it has received. The
+// priority in the paper is the value divided by this number.
 func (p *Problem) remaining(c contender) float64 {
 	return float64(p.Tasks[c.task].Length) - p.Lambda*float64(c.done)
 }
 
 // before reports whether contender a ranks before contender b: by level, then by earlier arrival, then by smaller
-// index. If the quotients are equal as float64, it compares their exact cross products.
+// index. Under the rule Paper, the level is a quotient. If two levels are equal as float64, before compares the exact
+// cross products of the quotients.
 func (p *Problem) before(a, b contender) bool {
 	if a.level != b.level {
 		return a.level > b.level
@@ -79,7 +82,8 @@ func compareProducts(a, b, c, d float64) int {
 	return cmp.Compare(math.FMA(a, b, -ab), math.FMA(c, d, -cd)) // the parts that rounding lost
 }
 
-// The learned scale starts as if tasks of length priorScale had been seen, with the total weight priorWeight.
+// The scale S is learned from the lengths of tasks. At the start, it is as if the mechanism had seen tasks of length
+// priorScale with the total weight priorWeight.
 const (
 	priorScale  = 4
 	priorWeight = 16

@@ -106,7 +106,7 @@ func (m *market) work(unit int) {
 	}
 }
 
-// keep saves the notes of a decision, three at a time.
+// keep saves the notes of a decision. It asks for at most three notes at a time.
 func (m *market) keep() {
 	for more := true; more; more = m.Saved() {
 		notes, whole := m.Notes(3)
@@ -141,7 +141,7 @@ func (m *market) replace(by *Mechanism) {
 	})
 }
 
-// completed returns when an ended job was complete for prices, or 0 if it was not.
+// completed returns when an ended job was complete in the sense of the prices, or 0 if it was not complete.
 func completed(state jobmsg.State, received messages.Duration, at messages.Time) messages.Time {
 	if state == jobmsg.Completed || state != jobmsg.Discarded && received > 0 {
 		return at
@@ -416,8 +416,8 @@ func TestSettleChargesWhatWasDelivered(t *testing.T) {
 	}
 }
 
-// A job that had all its declared units by its deadline must pay, even if it ends later or fails. With settle on
-// completion it pays nothing.
+// A job that had all its declared units by its deadline must pay, even if it ends later or fails. If the market settles
+// on completion, such a job pays nothing.
 func TestBeingLateOnPurpose(t *testing.T) {
 	for _, settle := range []string{"", marketmsg.SettleOnCompletion} {
 		m := live(t, 0)

@@ -21,7 +21,7 @@ const (
 	marketNumbers = 4
 )
 
-// memory tracks what the next notes must contain, and has the data of saved notes.
+// memory tracks which jobs the next notes must contain, and has what the mechanism read from earlier notes.
 type memory struct {
 	changed map[messages.JobID]bool
 	asked   []messages.JobID // the jobs of the notes returned last

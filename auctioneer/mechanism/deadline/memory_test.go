@@ -8,8 +8,8 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// A job ends while there is no leader. The next leader must count it as gone from that time. If the job was completed
-// in time, it must pay the same as with a leader. If it failed, it must not count as completed.
+// A job ends while there is no leader. The next leader must count the job as ended from the time of its end. If the job
+// completed in time, it must pay the same as if there had been a leader. If it failed, it must not count as completed.
 func TestEndedWhileNobodyLed(t *testing.T) {
 	for _, completed := range []bool{true, false} {
 		job := func(id messages.JobID, task Task) *mechanism.Job {
@@ -76,8 +76,8 @@ func TestUnreadableNotesAreIgnored(t *testing.T) {
 	}
 }
 
-// Before the first node came, there was a unit without slots. Then a job ran, and the notes of the decisions were lost
-// with their leader. The job must pay the bid of its competitor, not its own value.
+// The history begins with a unit of time without slots, because no node had come yet. Then a job ran, and the notes of
+// the decisions were lost with their leader. The job must pay the bid of its competitor, not its own value.
 func TestPriceAfterALostDecision(t *testing.T) {
 	job := func(id messages.JobID, value float64) *mechanism.Job {
 		return &mechanism.Job{Bid: bidOf(id, Task{Arrival: 100, Deadline: 102, Length: 2, Value: value}), Pending: []int{1}, Running: []int{0}}

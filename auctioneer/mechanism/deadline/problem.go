@@ -20,7 +20,7 @@ const (
 // Rule says how a task's rank depends on the work done on it.
 type Rule uint8
 
-// The rules.
+// These are the rules.
 const (
 	Paper    Rule = iota // priority v/(l−λe); truthful only at λ = 0
 	Monotone             // level v/l, which grows by the same factor for all served tasks; truthful
@@ -35,8 +35,9 @@ type Task struct {
 	Length   int     `json:"l"`
 	Value    float64 `json:"v"`
 	Width    int     `json:"w,omitempty"` // slots it takes at once; 0 counts as 1
-	// These fields are set for a task that has ended on a live market. Work, if not 0, is the number of units that it
-	// really took, at most Length. Until, if not 0, is the unit from which it was withdrawn.
+	// These fields are for a task of a live market, after the task has ended. If Work is not 0, it is the number of
+	// units that the task really took, at most Length. If Until is not 0, the task was withdrawn from the unit Until
+	// on.
 	Work  int `json:"-"`
 	Until int `json:"-"`
 }
@@ -63,8 +64,9 @@ type Problem struct {
 	Capacities []int
 	Lambda     float64 // λ, from 0 to 1: by how much the work done on a task raises its rank
 	Rule       Rule
-	// Scale is the typical length S of rule Monotone: each unit in which a task is served multiplies its level by 1 +
-	// λ/Scale. If it is 0, it is learned from tasks whose time is over.
+	// Scale is the typical length S of the rule Monotone. Under this rule, the level of a task is multiplied by 1 +
+	// λ/Scale for each unit in which it is served. If Scale is 0, it is learned from the lengths of tasks whose
+	// deadlines have passed.
 	Scale float64
 	Tasks []Task
 	// Asked, if not nil, reports whether the caller wants the outcome of a task. Units after the last deadline of such

@@ -110,8 +110,9 @@ func (r *ranking) price() float64 {
 	return 0
 }
 
-// The method enough returns the smallest value with which the job would have enough slots in this unit, given the work
-// done so far. It is 0 if any value is enough, or if the job's level is 0.
+// enough returns the smallest value with which the job would get enough slots in the unit of this ranking. The work
+// that the job has received so far stays the same. The result is 0 if every value is enough, or if the job's level is
+// 0.
 func (r *ranking) enough(s *seat) messages.Credits {
 	left := r.slots
 	for _, o := range r.seats {

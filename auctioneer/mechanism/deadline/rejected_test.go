@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// These rules look monotone. In each example, a task is completed with a value, but not with a larger one.
+// In a monotone rule, a task that is completed with one value is also completed with a larger value. These rules look
+// monotone, but each example shows a task that is completed only with the smaller value.
 func TestOtherRulesAreNotMonotone(t *testing.T) {
 	task := func(a, d, l int, v float64) Task { return Task{Arrival: a, Deadline: d, Length: l, Value: v} }
 	for _, c := range []struct {

@@ -6,8 +6,8 @@ import (
 )
 
 // replay computes what would have happened during the time of one task, the payer, if it had reported another value or
-// had not come. It follows only the tasks whose state differs from the schedule. The cost of a unit is proportional to
-// their small number.
+// had not come. It follows only the tasks whose state differs from the schedule. There are few such tasks, and the time
+// that replay takes for a unit is proportional to their number.
 type replay struct {
 	*schedule
 	value   float64     // the value that the payer reports
@@ -80,7 +80,7 @@ func (r *replay) add(now, was contender, t int) {
 	r.mark[now.task] = int32(len(r.changed))
 }
 
-// unit decides unit t again, and updates the changed tasks.
+// unit makes the decision for unit t again, with the changed tasks. It also updates the state of these tasks.
 func (r *replay) unit(t int) step {
 	u := &r.units[t-r.from]
 	r.base = u.taken()
@@ -182,7 +182,7 @@ func (r *replay) seek(u *unit, k, by int) int {
 // last returns the lowest-ranked unchanged task before pos, or nil if the replay is lost.
 func (r *replay) last(u *unit) *contender { return r.near(u, r.seek(u, r.pos-int(u.skip)-1, -1)) }
 
-// next returns the highest-ranked unchanged task from pos on, or nil if the replay is lost.
+// next returns the highest-ranked task among the unchanged tasks from pos on. It returns nil if the replay has failed.
 func (r *replay) next(u *unit) *contender { return r.near(u, r.seek(u, r.pos-int(u.skip), 1)) }
 
 func (r *replay) near(u *unit, k int) *contender {
@@ -195,7 +195,7 @@ func (r *replay) near(u *unit, k int) *contender {
 // back lowers pos by one unchanged task, so that the last served task loses its slot.
 func (r *replay) back(u *unit) { r.pos = r.seek(u, r.pos-int(u.skip)-1, -1) + int(u.skip) }
 
-// forth raises pos by one unchanged task, so that the next task is served.
+// forth moves pos beyond one more unchanged task, so that this task is also served.
 func (r *replay) forth(u *unit) { r.pos = r.seek(u, r.pos-int(u.skip), 1) + 1 + int(u.skip) }
 
 // meet returns the payer's situation if the first `taken` rivals and the unchanged tasks before pos are served.
@@ -301,7 +301,8 @@ func (r *replay) grow(c *change, t int) {
 	c.now = r.raised(c.now, truth, t)
 }
 
-// same reports whether a task has the same state in the replay as in the schedule, or is effective in neither.
+// same reports whether the change leaves task t as it was: the changed task has the same state in the replay as in the
+// schedule, or it is effective for t in neither of them.
 func (r *replay) same(c *change, t int) bool {
 	if c.now.done == c.was.done && c.now.level == c.was.level {
 		return true

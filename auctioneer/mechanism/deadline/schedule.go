@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// span is the range of units [from, to), counted from the first arrival.
+// span is the range of time units [from, to). Unit 0 is the unit of the first arrival.
 type span struct{ from, to int32 }
 
 // schedule is a run of the mechanism, with the data that a replay needs.
@@ -41,8 +41,8 @@ type simulation struct {
 	bars    []bar // bars for the absent task, by unit from its arrival on
 }
 
-// bar has the levels that a task must exceed in a unit: to be served, and for its own level to rise. −1 means nothing
-// to exceed.
+// bar has two levels that a task must exceed in a unit of time: one to be served, the other so that its own level
+// rises. −1 means that there is no such level.
 type bar struct{ served, raised float64 }
 
 // Past is a run up to a unit. Runs of other problems with the same tasks up to that unit can continue it.
@@ -61,7 +61,8 @@ func Until(p *Problem, unit int) *Past {
 	return &Past{*m, end}
 }
 
-// resume continues an earlier run, and returns the unit at which it ended.
+// resume copies the state of an earlier run, if this state fits. It returns the unit at which the earlier run ended, or
+// 0 if nothing was copied.
 func (m *simulation) resume(p *Past) int {
 	if p == nil || p.unit <= 0 || p.first != m.first {
 		return 0
@@ -211,7 +212,8 @@ func (m *simulation) serveWide(t, slots int) {
 	}
 }
 
-// bar returns the levels that the absent task would have to exceed in this unit, which has `slots` slots.
+// bar returns the levels that a task would have to exceed in this unit of time. The task is the one that the simulation
+// leaves out (absent). The unit has `slots` slots.
 func (m *simulation) bar(slots int) bar {
 	b, rises := bar{-1, -1}, true
 	wants := m.p.Tasks[m.absent].slots()

@@ -12,7 +12,7 @@ import (
 
 // SettleAt returns when a job is settled: at its deadline, because all its competitors are known only then. An earlier
 // price would be too low, and would reward jobs that overstate their value to finish early. A job that certainly owes
-// nothing is settled at once: it was not served, or every job in its time had slots.
+// nothing is settled at once: it was not served, or no job lacked slots during its time.
 func (m *Mechanism) SettleAt(_ messages.Time, job *mechanism.Job, end mechanism.End) messages.Time {
 	served := m.served(job.Bid, end.Completed, job.Received)
 	if served {
@@ -32,7 +32,8 @@ func (m *Mechanism) served(bid *mechanism.Bid, completed messages.Time, received
 	return completed != 0 && completed <= bid.Deadline || m.config.Settle != marketmsg.SettleOnCompletion && m.units.full(bid, received)
 }
 
-// full reports whether a job had all its declared units. A unit counts even if the program started late in it.
+// full reports whether a job had all the units that it declared. A unit counts as had even if the program started in
+// the middle of the unit.
 func (c calendar) full(bid *mechanism.Bid, received messages.Duration) bool {
 	_, had := c.had(bid, received)
 	return had >= c.taskOf(bid).Length

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// slow runs the mechanism by its definition, in exact arithmetic: every unit ranks all tasks again. If the field loses
-// is the index of a task, that task reports the field value and loses ties.
+// slow runs the mechanism by its definition, in exact arithmetic: in every unit of time, it ranks all tasks again. One
+// task can be special: loses is its index, it reports the number in the field value, and it comes last in every tie.
 type slow struct {
 	p     *Problem
 	loses int
@@ -95,8 +95,9 @@ func completesSlow(p *Problem, i int, value *big.Rat) bool {
 	return len(runSlow(p, i, value)[i]) == p.Tasks[i].Length
 }
 
-// slowCritical returns the critical value of task i. It goes down from the task's report until the task is not
-// completed. It tries all values at which the task could tie with another one, and the middles between them.
+// slowCritical returns the critical value of task i: the smallest value with which the task is completed. It starts at
+// the task's declared value and goes down, until the task is no longer completed. It tries each value at which the task
+// could tie with another task, and the midpoint between each two neighbouring ties.
 func slowCritical(p *Problem, i int) *big.Rat {
 	ties := slowTies(p, i)
 	own := rat(p.Tasks[i].Value)
@@ -122,8 +123,8 @@ func slowCritical(p *Problem, i int) *big.Rat {
 	return new(big.Rat)
 }
 
-// slowTies returns, ascending, all values at which task i could have the same level as another task, whatever units the
-// two have had.
+// slowTies returns all values of task i with which the task could have the same level as another task. It considers
+// every possible number of units that the two tasks have received. The result is in ascending order.
 func slowTies(p *Problem, i int) []*big.Rat {
 	s := &slow{p: p, loses: -1, done: make([]int, len(p.Tasks)), grown: make([]*big.Rat, len(p.Tasks))}
 	power := func(e int) *big.Rat {

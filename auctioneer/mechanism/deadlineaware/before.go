@@ -18,7 +18,7 @@ type before struct {
 	kept   int        // number of slots in states
 }
 
-// link is one step in peeling the layers from a number on.
+// link is one step of the peeling of layers. The step begins with the layers from a number on.
 type link struct {
 	jobs []int32 // the jobs that this step fixes, the last first; nil means not computed yet
 	next int     // after the step, the layers from this number on are left
@@ -53,7 +53,7 @@ func (b *before) machine(k int) *machine {
 			m.place(int(j), &b.Jobs[j])
 			since += min(b.Jobs[j].Tasks, b.Slots)
 		}
-		// Keep a state if computing it took at least as long as copying it.
+		// A state is kept if computing it again would take at least as long as copying it.
 		if since >= b.Slots && b.kept < mostKept {
 			b.states[k], since = m.clone(), 0
 			b.kept += b.Slots

@@ -8,8 +8,9 @@ type Closing struct {
 	Slots    int
 }
 
-// closed divides the closings of a problem among its slots, so that no slot has two at the same time. The last slots
-// close first, because they are idle if any are. The result is by slot, or nil without closings.
+// closed divides the closings of a problem among its slots. A slot never has two closings at the same time. The last
+// slots are closed first, because the last slots are the idle ones if any slot is idle. The result has a list of
+// closings for each slot, or is nil if there are no closings.
 func closed(p *Problem) [][]Closing {
 	if len(p.Closings) == 0 {
 		return nil
@@ -25,8 +26,8 @@ func closed(p *Problem) [][]Closing {
 	return shut
 }
 
-// opens returns the first time, from t on, at which a slot is open for at least the duration `while`. The result stays
-// is for how long the slot stays open then.
+// opens returns the first time, from t on, at which a slot opens for at least the duration `while`. The result stays is
+// the time from then until the slot closes.
 func (m *machine) opens(slot int32, t, while float64) (at, stays float64) {
 	for _, c := range m.shut[slot] {
 		if t < c.To && t+while <= c.From {
@@ -62,7 +63,8 @@ func (m *machine) placeAround(index int, job *Job) (start, finish float64) {
 	return start, finish
 }
 
-// around gives the tasks of one job to slots that close. A slot counts as free when it is open long enough for a task.
+// around gives the tasks of one job to slots that maintenance closes for a time. A slot counts as free when it is open
+// long enough for a task.
 type around struct {
 	*machine
 	index       int
@@ -86,9 +88,9 @@ func (a *around) give(i, tasks int) {
 	s.free, _ = a.opens(s.id, a.ends[s.id], a.while)
 }
 
-// pour gives each slot the tasks that it would certainly get one by one. If no slot ever closed, the work would fill
-// all slots up to the same time, the level. A slot gets the tasks that end before this level. pour returns false if no
-// slot gets a task.
+// pour gives each slot many tasks at once: those that the slot would certainly also get if tasks were given one by one.
+// If no slot ever closed, the work would fill all slots up to the same time, the level. A slot gets the tasks that end
+// before this level. pour returns false if no slot gets a task.
 func (a *around) pour() bool {
 	was := a.left
 	a.sort()

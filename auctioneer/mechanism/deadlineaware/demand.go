@@ -26,7 +26,8 @@ func RobustQuantile(samples []float64, delta, part float64) (float64, error) {
 
 func quantile(sorted []float64, delta, part float64) float64 {
 	n := len(sorted)
-	// The worst distribution multiplies the probabilities of all samples up to x by one factor.
+	// Of all allowed distributions, the worst one gives the lowest probability to the samples up to x. It multiplies
+	// the probabilities of all these samples by the same factor.
 	at, _ := slices.BinarySearchFunc(sorted, part, func(x float64, part float64) int {
 		i, _ := slices.BinarySearch(sorted, math.Nextafter(x, math.Inf(1))) // number of samples up to x
 		if Lowest(float64(i)/float64(n), delta) >= part*(1-1e-14) {
@@ -114,7 +115,8 @@ func mean(sorted []float64, delta float64) float64 {
 	return min(most, sorted[0]+average+spread*tilted(offset, delta))
 }
 
-// tilted returns the robust mean of offsets, which have mean 0 and range 1.
+// tilted returns the largest mean of the offsets under any distribution with a divergence of at most delta. Under the
+// original distribution, the offsets have mean 0. Their range is 1.
 func tilted(offset []float64, delta float64) float64 {
 	if delta == 0 {
 		return 0

@@ -110,11 +110,13 @@ func TestRobustMeanIsAttained(t *testing.T) {
 	}
 }
 
-// Lowest is the bound for a coin.
+// Two samples are like the two sides of a coin. The function Lowest gives the least probability of one side, from which
+// the robust mean follows.
 func TestRobustMeanOfTwo(t *testing.T) {
 	for _, delta := range []float64{1e-18, 1e-12, 1e-6, 0.01, 0.1, 0.5, math.Ln2 * 0.999, math.Ln2, 3} {
 		got, err := RobustMean([]float64{7, 3}, delta)
-		// The largest probability of one side of a coin is 1 less the least probability of the other.
+		// There are two outcomes. The largest probability of one of them is 1 minus the smallest probability of the
+		// other one, which Lowest computes.
 		if want := 3 + 4*(1-Lowest(0.5, delta)); err != nil || math.Abs(got-want) > 1e-11 {
 			t.Errorf("delta %v: %v, want %v, %v", delta, got, want, err)
 		}
@@ -145,8 +147,8 @@ func TestLowest(t *testing.T) {
 	}
 }
 
-// Every distribution within the divergence must have at least the wanted probability up to the quantile. Up to the next
-// smaller sample, at least one must have less.
+// Consider all distributions whose divergence is within the limit. Each of them must have at least the wanted
+// probability at or below the robust quantile. At the next smaller sample, at least one of them must have less.
 func TestRobustQuantileOverTheSimplex(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 200 {

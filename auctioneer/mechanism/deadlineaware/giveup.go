@@ -47,8 +47,8 @@ func (q *planner) urgentFirst(changed *item) []int32 {
 	return slices.Insert(jobs, at, int32(changed.index))
 }
 
-// moore takes jobs in the order of their deadlines (Moore's rule). When a job is late, it leaves out the longest job so
-// far.
+// moore takes jobs in the order of their deadlines (Moore's rule). When a taken job would be late, it gives up the
+// longest of the jobs that were taken until then.
 type moore struct {
 	*planner
 	changed *item
@@ -99,7 +99,8 @@ func (m *moore) count(jobs []int32, least float64) int {
 	return len(m.taken)
 }
 
-// longer reports whether job a counts as longer than job b: by more work, then by less value, then as the later job.
+// longer reports whether job a counts as longer than job b. The job with more work is longer. Of jobs with equal work,
+// the one with less value is longer. If the values are equal too, the later job is longer.
 func (m *moore) longer(a, b int32) bool {
 	x, y := m.item(a), m.item(b)
 	return cmp.Or(cmp.Compare(x.work, y.work), cmp.Compare(y.best, x.best), cmp.Compare(x.index, y.index)) > 0

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// The constant ahead is how many jobs are fixed before the bounds are computed again.
+// ahead is how many jobs get their place at the end of the order, before the bounds of the other jobs are computed
+// again.
 const ahead = 24
 
 // goesLast reports whether item a is a better choice than item b for the last job, which completes at t. A job that
@@ -42,8 +43,8 @@ type peeling struct {
 	until  float64   // the work down to which bounds are valid
 }
 
-// peel fixes jobs from the last to the first. The argument jobs must be in the order of byTop; extra is the work of
-// other jobs that come before all of them.
+// peel fixes the places of jobs, from the last job of the schedule to the first. The argument jobs must be in the order
+// of byTop. The argument extra is the work of other jobs, which come before all of these jobs.
 func (q *planner) peel(jobs []int32, extra float64) []layer {
 	p := q.newPeeling(jobs, extra)
 	layers := make([]layer, 0, len(jobs))

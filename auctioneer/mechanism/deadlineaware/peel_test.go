@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// judge returns the utility of job i if the slots have done its work, and all work before it, at time t. Utilities
-// within the resolution count as equal. judge does not use the code under test.
+// judge returns the utility of job i. It assumes that, at time t, the slots have done the work of job i and of all jobs
+// before it. Utilities that differ by at most the resolution count as equal. judge does not use the code under test.
 func judge(p *Problem, i int, t float64) float64 {
 	job := &p.Jobs[i]
 	each := job.Demand / float64(job.Tasks)
@@ -34,7 +34,7 @@ func judged(p *Problem, order []int) []float64 {
 	utilities, work := make([]float64, len(order)), 0.0
 	for k, i := range order {
 		work += p.Jobs[i].Demand
-		// Sums in another order differ in the last digits.
+		// If work is added up in another order, the sums differ in the last digits. So the utility is rounded.
 		utilities[k] = math.Round(judge(p, i, work/float64(p.Slots))*1e8) / 1e8
 	}
 	slices.Sort(utilities)
@@ -96,7 +96,8 @@ func TestLexicographicallyOptimal(t *testing.T) {
 	}
 }
 
-// With any valuations, as few jobs as possible may get no utility, and the lowest utility must be as high as possible.
+// The valuations are random curves of all kinds. As few jobs as possible may get no utility, and the lowest utility
+// must be as high as possible.
 func TestLowestIsHighest(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
@@ -144,8 +145,9 @@ func TestOfHardDeadlinesTheDearestAreMet(t *testing.T) {
 	}
 }
 
-// peelByBisection is the textbook's method. It raises the level of all jobs that are not fixed until their deadlines
-// cannot all be met. It fixes a job that prevents a higher level, and continues with the others.
+// peelByBisection is the method of the textbook. It raises the levels of all jobs together, until a higher level would
+// make it impossible to meet all deadlines. Then at least one job prevents a higher level. It fixes the level of this
+// job, and continues with the other jobs.
 func peelByBisection(p *Problem) []float64 {
 	n := len(p.Jobs)
 	deadlines, level := make([]float64, n), make([]float64, n)
@@ -173,8 +175,9 @@ func peelByBisection(p *Problem) []float64 {
 	return level
 }
 
-// meets reports whether all deadlines can be met. A fixed job has the deadline of its fixed level, any other that of
-// level l. The deadline of the job `except` is relaxed a little.
+// meets reports whether all jobs can meet their deadlines. The deadline of a job is the latest completion time at which
+// its value reaches a level: its fixed level, if it has one, and otherwise the level l. The deadline of the job
+// `except` is relaxed a little.
 func meets(p *Problem, fixed []float64, l float64, except int, deadlines []float64) bool {
 	order := make([]int, len(p.Jobs))
 	for i := range p.Jobs {
@@ -236,8 +239,9 @@ func TestPeelingByBisectionAgrees(t *testing.T) {
 	}
 }
 
-// The deadlines of the lowest level can be met. Those of a slightly higher level cannot, unless the job with the lowest
-// level has its best utility.
+// At each level, a job has the deadline that gives it this level of utility. With the lowest level of the schedule, all
+// these deadlines can be met. With a slightly higher level they cannot, unless the job with the lowest level already
+// has its best utility.
 func TestLevelIsTight(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))
 	for range 300 {

@@ -33,8 +33,8 @@ type Job struct {
 	Demand    float64 // slot-seconds that all its tasks together still need
 	Elapsed   float64 // seconds since the job's submission
 	Valuation valuation.Curve
-	// Limit is the longest time that a task may take, in seconds, and at least its planned length. A task starts only
-	// on a slot that is open for this time.
+	// Limit is the longest time that a task may take, in seconds. It is at least the planned length of the task. A task
+	// starts only on a slot that stays open for this time.
 	Limit float64
 }
 
@@ -82,7 +82,7 @@ func (job *Job) check(i int) error {
 	return nil
 }
 
-// The method each returns the planned length of a task, in seconds.
+// Returns the planned length of one task of the job, in seconds.
 func (job *Job) each() float64 { return job.Demand / float64(max(1, job.Tasks)) }
 
 // span returns how long the job takes if it has all slots, in seconds.

@@ -41,7 +41,8 @@ func judgedJob(p *Problem, job int) float64 {
 	return math.Round(judge(p, job, work/float64(p.Slots))*1e8) / 1e8
 }
 
-// A power of two changes the unit of time, so nothing is rounded. The schedule must stay the same.
+// One problem has all times multiplied by 1,024. With a power of two, nothing is rounded, so the schedule must stay the
+// same.
 func TestUnitOfTime(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 2))
 	for range 200 {

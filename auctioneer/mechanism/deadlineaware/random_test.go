@@ -79,7 +79,8 @@ func schedule(t testing.TB, p *Problem) *Schedule {
 	return s
 }
 
-// near reports whether two numbers differ by at most `part` times the larger one, which counts as at least 1.
+// near reports whether two numbers are about equal. They may differ by `part` multiplied by the absolute value of the
+// larger number, or by `part` if both are smaller than 1.
 func near(a, b, part float64) bool {
 	return math.Abs(a-b) <= part*max(1, math.Abs(a), math.Abs(b))
 }

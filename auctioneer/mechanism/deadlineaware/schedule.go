@@ -51,8 +51,8 @@ func Order(p *Problem) ([]int, error) {
 	return order, nil
 }
 
-// order returns all jobs in their order: those without work, those that are served, and those that are given up, the
-// least work first.
+// order returns all jobs in the order of the schedule: first the jobs without work, then those that are served, then
+// those that are given up. Of the last, the one with the least work comes first.
 func (q *planner) order(served []bool) []int32 {
 	order := append(make([]int32, 0, len(q.items)), q.idle...)
 	order = q.appendPeeled(order, q.pick(q.byTop, served, true))
@@ -70,7 +70,8 @@ func (q *planner) pick(jobs []int32, served []bool, want bool) []int32 {
 	return picked
 }
 
-// appendPeeled appends jobs to order as they get slots. The argument jobs must be in the order of byTop.
+// appendPeeled appends jobs to order, in the order in which they get slots. The argument jobs must be sorted as in
+// byTop.
 func (q *planner) appendPeeled(order, jobs []int32) []int32 {
 	layers := q.peel(jobs, 0)
 	for k := len(layers) - 1; k >= 0; k-- {

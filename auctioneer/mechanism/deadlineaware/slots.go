@@ -52,7 +52,7 @@ func (m *machine) place(index int, job *Job) (start, finish float64) {
 	return start, finish
 }
 
-// sink restores the heap below position i.
+// sink moves the slot at position i down, until the slots form a heap again.
 func (m *machine) sink(i int) {
 	x := m.slots[i]
 	for {

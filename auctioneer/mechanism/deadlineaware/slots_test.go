@@ -9,9 +9,10 @@ import (
 	"testing"
 )
 
-// oneByOne gives each task of the jobs, in an order, to the slot that is first open and free for it. It returns the
-// start of each job's first task and the end of its last. The time before a closing stays free for shorter tasks of
-// later jobs.
+// oneByOne takes the jobs in the given order. It gives each of their tasks to the slot that is the first to be open and
+// free for the task's whole time. For each job it returns the start of the first task and the end of the last task. If
+// a task does not fit before a slot closes, the time before the closing stays free, and a shorter task of a later job
+// may use it.
 func oneByOne(p *Problem, order []int) (start, finish []float64) {
 	free, shut := make([]float64, p.Slots), closed(p)
 	start, finish = make([]float64, len(p.Jobs)), make([]float64, len(p.Jobs))
@@ -134,7 +135,7 @@ func TestRunsAreTheSchedule(t *testing.T) {
 	}
 }
 
-// Completion must equal the target for jobs that use all slots, and for any job that is alone.
+// The completion of each job must equal its target in two cases: if all jobs use all slots, and if a job is alone.
 func TestTargetsAreExactWhereSlotsComeFreeTogether(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 3))
 	for range 100 {

@@ -118,7 +118,7 @@ func (w *whatIf) after(o *others, x *item) int {
 	return len(o.layers)
 }
 
-// answer gives slots to all jobs before the job, and then to the job.
+// answer returns what happens to the job in question: slots go first to all jobs that come before it, and then to it.
 func (w *whatIf) answer(o *others, after int) *Hypothesis {
 	x := &w.items[w.job]
 	if !o.served[w.job] {
@@ -132,7 +132,7 @@ func (w *whatIf) answer(o *others, after int) *Hypothesis {
 	return &Hypothesis{Target: t + x.spill, Completion: completion}
 }
 
-// lost returns what the job gets if it is given up.
+// lost returns the outcome for the job if the scheduler gives the job up.
 func (w *whatIf) lost(o *others) *Hypothesis {
 	h := &Hypothesis{GivenUp: true}
 	x, work, m := &w.items[w.job], 0.0, newMachine(w.Problem)

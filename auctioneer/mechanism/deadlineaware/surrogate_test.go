@@ -41,7 +41,8 @@ func TestHypothesesAreFullRuns(t *testing.T) {
 	}
 }
 
-// This has as many jobs as the benchmark, with its types.
+// The jobs have the distribution of types of the benchmark. For each surrogate, the completion time must be the same as
+// in a full run of the scheduler.
 func TestManyHypothesesAreFullRuns(t *testing.T) {
 	for _, load := range loads {
 		p, surrogates := busy(300, load.seconds)

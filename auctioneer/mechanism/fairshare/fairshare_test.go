@@ -25,7 +25,7 @@ func drawClaims(t *rapid.T) (float64, []claim) {
 	return float64(rapid.IntRange(0, 20).Draw(t, "amount")), claims
 }
 
-// A claim that is not full can get more only from claims at a level that is not higher. The parts must add up to the
+// If a claim gets less than its demand, no claim with a higher level may get anything. The parts must add up to the
 // amount, or to all demands.
 func TestMaxMinIsFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -55,7 +55,8 @@ func TestMaxMinIsFair(t *testing.T) {
 	})
 }
 
-// The slow method pours small drops, each to the claim with the lowest level.
+// The slow method divides the amount into 2,000 equal parts. It gives each part to the claim with the lowest level so
+// far.
 func TestMaxMinIsTheSlowOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount, claims := drawClaims(t)
@@ -129,7 +130,7 @@ func TestMaxMinByHand(t *testing.T) {
 	}
 }
 
-// slow is the policy with levels computed by the defining integral, over all jobs that ever ran.
+// slow is the same policy, but it computes the levels with the integral that defines them, over all jobs that ever ran.
 type slow struct {
 	halfLife float64
 	weights  []float64
@@ -152,7 +153,9 @@ func (s *slow) End(m *rigid.Machine, job int) {
 	}
 }
 
-// level returns the integral ∫ held(t)·2^(−(now−t)/h) dt·ln 2/h plus what is held now, divided by the weight.
+// level returns a user's level: the recent use of slots plus the slots that the user holds now, divided by the user's
+// weight. If held(t) is the number of slots at time t, the recent use is the integral ∫ held(t)·2^(−(now−t)/h) dt·ln
+// 2/h, where h is the half-life.
 func (s *slow) level(m *rigid.Machine, user int) float64 {
 	sum := 0.0
 	for _, r := range s.ran {
@@ -234,8 +237,8 @@ func TestWithinAUserFirstComeFirstServed(t *testing.T) {
 	})
 }
 
-// Users with weights 1, 2 and 5 always have waiting jobs, and one submits all of its jobs earlier. They must hold 10,
-// 20 and 50 of 80 slots on average.
+// Users with weights 1, 2 and 5 always have waiting jobs. The first user submits all jobs earlier than the others. On
+// average, the users must hold 10, 20 and 50 of 80 slots.
 func TestSharesOfBusyUsers(t *testing.T) {
 	in := &rigid.Instance{Nodes: 80, Weights: []float64{1, 2, 5}}
 	for i := range 6000 {

@@ -14,8 +14,8 @@ type claim struct {
 }
 
 // divide divides an amount among claims by max-min fairness: it maximises the smallest (had + given)/weight, then the
-// next, and so on. No claim gets more than its demand; the rest is not divided. The parts are written to out, which
-// grows if needed.
+// second smallest, and so on. No claim gets more than its demand. An amount that exceeds all demands is not divided.
+// The parts are written to out, which grows if needed.
 func divide(amount float64, claims []claim, out []float64) []float64 {
 	level := level(amount, claims)
 	out = out[:0]
@@ -54,9 +54,10 @@ func given(level float64, claims []claim) (sum, rate float64) {
 	return sum, rate
 }
 
-// level returns the level of the water, or +Inf if every demand is met. It lies between two levels at which a claim
-// opens or closes. The sums are computed again for each tried level, because subtracting a large weight from a running
-// sum would lose the small ones.
+// level returns the level up to which all claims are filled, like water in vessels; +Inf means that every demand is
+// met. Each claim begins to receive at one level and is full at another. The search first finds the two such levels
+// between which the result lies. For each level that it tries, it computes the sums again: if it subtracted a large
+// weight from a running sum, the small weights would be lost.
 func level(amount float64, claims []claim) float64 {
 	var edges []float64
 	for i := range claims {

@@ -61,8 +61,8 @@ func New(m market.Market) *Mechanism {
 
 var _ mechanism.Mechanism = (*Mechanism)(nil)
 
-// Allocate divides each class among the users, so that their levels are as equal as possible, and splits each part over
-// the user's jobs.
+// Allocate divides each class among the users, so that the users' levels (usage divided by weight) are as equal as
+// possible. Then it divides each user's part among the user's jobs.
 func (f *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	f.meet(view)
 	a := f.Allocation(view)
@@ -82,7 +82,7 @@ func (f *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	return a
 }
 
-// period returns when the market must decide again if only the weight of the past changes.
+// period returns how long the market may wait before it decides again, if nothing changes except that past use fades.
 func (f *Mechanism) period() messages.Duration {
 	return max(1e9, min(60e9, f.halfLife/64))
 }
@@ -151,8 +151,9 @@ func (f *Mechanism) advance(now messages.Time) {
 	}
 }
 
-// divide computes the users' shares of class j. A user asks for as many slots as it has tasks pending or running. If
-// all users with pending tasks would get nothing, freed slots go to those with the lowest level.
+// divide computes each user's share of the slots of class j. A user demands as many slots as the user has tasks pending
+// or running. It can happen that all users with pending tasks would get a share of 0. Then the users with the lowest
+// level get the slots that become free.
 func (f *Mechanism) divide(view *mechanism.View, j int) {
 	f.claims = f.claims[:0]
 	slots := float64(view.Classes[j].Slots)
@@ -178,7 +179,9 @@ func (f *Mechanism) divide(view *mechanism.View, j int) {
 	}
 }
 
-// toPoorest gives equal shares to the users with pending tasks that have the lowest level, and returns their sum.
+// toPoorest considers the users with pending tasks. A user's level is the user's recent and present use of slots,
+// divided by the user's weight. toPoorest gives equal shares to those with the lowest level, and returns the sum of the
+// shares.
 func (f *Mechanism) toPoorest(j int) float64 {
 	least, sum := math.Inf(1), 0.0
 	level := func(u *account) float64 { return (u.use[j].recent + u.use[j].held) / f.weight(u) }

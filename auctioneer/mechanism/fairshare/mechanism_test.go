@@ -49,7 +49,8 @@ func TestLiveMarket(t *testing.T) {
 	check(t, "no slots", newMechanism(plain).Allocate(view(second, 0, many...)), 0.25, 0.25, 0.5, 0)
 }
 
-// All users of another site together must get one share, because it can give them any names.
+// A site chooses the names of its users, so it could invent many. All users of another site together must therefore get
+// one share.
 func TestAPeerIsOneParticipant(t *testing.T) {
 	m := newMechanism(func(c *market.Market) { c.Weights = jobmsg.Weights{{Class: "@west", Weight: 2}} })
 	a := m.Allocate(view(second, 8, job(1, "ada", 99, 0), job(2, "a@east", 99, 0), job(3, "b@east", 99, 0), job(4, "c@east", 99, 0), job(5, "d@east", 99, 0)))

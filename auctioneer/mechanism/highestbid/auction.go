@@ -80,8 +80,8 @@ func (a *auction) firstOf(i, j int32) bool {
 	return x.since < y.since || x.since == y.since && x.order < y.order
 }
 
-// arrive adds a bidder that waits for a number of nodes, width at a time. The caller chooses its number, which must be
-// small and free.
+// arrive adds a bidder that waits for a number of nodes. Each of its tasks takes width nodes. The caller chooses the
+// bidder's index id, which must be small and unused.
 func (a *auction) arrive(id int32, bid, length float64, nodes, width int) {
 	for int(id) >= len(a.bidders) {
 		a.bidders = append(a.bidders, bidder{})
@@ -142,10 +142,10 @@ func (a *auction) set(id int32, running, waiting, stuck int) {
 // decide gives free nodes to the best bidders, and with preemption also nodes of worse bidders. First it takes nodes
 // back if more are used than exist. Afterwards the list changed has the bidders whose running nodes may have changed.
 //
-// A bidder that would go before the worst running bidder, but can have no node now, is passed over: it waits aside,
-// keeps no node from others, and sets no level. A bidder that takes several nodes at once is passed over if free nodes
-// and nodes of worse bidders are too few. Without preemption no bidder is passed over: free nodes are kept until there
-// are enough.
+// A bidder may be better than the worst running bidder, and yet get no node now. Such a bidder is passed over: it waits
+// aside, keeps no node from others, and does not set the price (see level). A bidder that takes several nodes at once
+// is passed over if free nodes and nodes of worse bidders are too few. Without preemption no bidder is passed over:
+// free nodes are kept until there are enough.
 func (a *auction) decide() {
 	a.recall()
 	for a.preempt && a.used > a.nodes {
@@ -200,8 +200,8 @@ func (a *auction) recall() {
 	}
 }
 
-// displace gives a bidder nodes of worse bidders, from the worst first. If these are too few, it changes nothing and
-// returns false.
+// displace takes nodes from running bidders that rank below bidder id, and gives them to this bidder. It begins with
+// the lowest bidder. If it cannot take enough nodes, it changes nothing and returns false.
 func (a *auction) displace(id int32) bool {
 	b := &a.bidders[id]
 	a.taken = a.taken[:0]
@@ -226,7 +226,8 @@ func (a *auction) displace(id int32) bool {
 	return false
 }
 
-// The method whole rounds n up to the nodes of whole tasks, at most all nodes of the bidder.
+// whole rounds the number n up to a multiple of the bidder's width, so that the nodes belong to complete tasks. The
+// result is at most the number of nodes that run tasks of the bidder.
 func (b *bidder) whole(n int) int {
 	w := int(b.width)
 	return min((n+w-1)/w*w, int(b.running))
@@ -239,8 +240,8 @@ func (a *auction) ahead(id int32) bool {
 	return !a.running.empty() && a.better(id, a.running.first())
 }
 
-// next reports whether the best waiting bidder can have a free node, or a node of a worse bidder. It first puts aside
-// better bidders that only wait for certain nodes that are taken.
+// next reports whether the best waiting bidder can have a free node, or a node of a worse bidder. Some better bidders
+// wait only for certain nodes, and these nodes are taken: next first puts these bidders aside.
 func (a *auction) next() bool {
 	for !a.waiting.empty() {
 		best := a.waiting.first()
@@ -257,7 +258,7 @@ func (a *auction) next() bool {
 	return false
 }
 
-// undo restores the nodes of all bidders before the decision.
+// undo gives all bidders the number of nodes that they had before the decision.
 func (a *auction) undo() {
 	for _, id := range a.changed {
 		b := &a.bidders[id]

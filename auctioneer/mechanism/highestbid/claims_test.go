@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The function above draws a problem in which no bid is below the reserve.
+// This function draws a problem in which no bid is below the reserve.
 func above(t *rapid.T, most int) *Problem {
 	p := instances(t, most)
 	for i := range p.Jobs {
@@ -32,8 +32,8 @@ func TestNobodyPaysMoreThanItBids(t *testing.T) {
 	})
 }
 
-// The price of WSPT is not bounded by the job's own bid, and running jobs are not preempted. A running job pays ten
-// times its bid while a short job waits.
+// The price of WSPT is not limited by the job's own bid, and running jobs are not preempted. So while a short job
+// waits, a running job can pay ten times its bid.
 func TestWSPTUncappedChargesMoreThanTheBid(t *testing.T) {
 	p := &Problem{Nodes: 1, Rule: Rule{WSPT, Kth, false}, Reserve: 1,
 		Jobs: []Job{{Runtime: 100, Bid: 2}, {Submit: 1, Runtime: 1, Bid: 0.2}}}
@@ -147,8 +147,8 @@ func TestHighestBidIsNotAlwaysBestByFlowTime(t *testing.T) {
 	}
 }
 
-// By the paper's formula, the best waiting bid is the price even below the reserve. So an owner could submit a waiting
-// job with a bid of 0. A live market does not admit such bids.
+// By the paper's formula, the price is the best waiting bid, even if this bid is below the reserve. So an owner could
+// lower the price with a waiting job whose bid is 0. A live market does not admit such bids.
 func TestAWaitingBidBelowTheReserveLowersThePrice(t *testing.T) {
 	p := &Problem{Nodes: 1, Rule: Rule{HB, Kth, false}, Reserve: 1, Jobs: []Job{{Runtime: 10, Bid: 3}}}
 	if o := mustRun(t, p); o.Payment[0] != 10 {
@@ -160,7 +160,8 @@ func TestAWaitingBidBelowTheReserveLowersThePrice(t *testing.T) {
 	}
 }
 
-// With preemption, a job with a higher bid never ends later. So a critical bid exists.
+// With preemption, a job with a higher bid never ends later. So each job has a critical bid: the lowest bid with which
+// it still ends by a given time.
 func TestAHigherBidIsNotLater(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := instances(t, 10)

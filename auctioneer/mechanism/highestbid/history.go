@@ -60,7 +60,8 @@ func (h *history) offer(slots int) {
 // The constant often is by how many jobs the history may grow before prune runs again.
 const often = 64
 
-// prune forgets jobs on which no price depends: settled jobs that ended before any needed job arrived.
+// prune forgets jobs on which no price depends. These are the settled jobs that ended before the arrival of the first
+// job that is still needed.
 func (h *history) prune() {
 	if len(h.jobs) < 2*h.kept+often {
 		return
@@ -88,7 +89,7 @@ func (h *history) prune() {
 	}
 }
 
-// contender returns a job with its slot time as far as it is known.
+// contender describes a job: its bid, and what is known about its slot time.
 func (h *history) contender(id messages.JobID) contender {
 	r := h.jobs[id]
 	c := contender{bid: r.bid, since: float64(r.since), order: uint64(id), enters: float64(r.enters),
@@ -104,7 +105,7 @@ func (h *history) contender(id messages.JobID) contender {
 
 func micros(d messages.Duration) float64 { return float64(d / 1000) }
 
-// owed returns what a job owes for its place in the order, in credits. The argument received is its slot time. The
+// owed returns what a job owes for delaying other jobs, in credits. The argument received is the job's slot time. The
 // result certain is false if later events can change the amount.
 func (h *history) owed(id messages.JobID, received, horizon messages.Duration) (amount float64, certain bool) {
 	r := h.jobs[id]

@@ -64,7 +64,8 @@ func Order(x, y *mechanism.Job) int {
 	return cmp.Or(cmp.Compare(y.Rate, x.Rate), cmp.Compare(x.Arrived, y.Arrived), cmp.Compare(x.Job, y.Job))
 }
 
-// Settle charges what the job accrued while its tasks ran, at most its budget, however it ended.
+// Settle charges the price of the slots that the job had, for the time in which it had them. The charge is at most the
+// job's budget. It does not matter how the job ended.
 func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	ended := lower(end.State)
 	p := mechanism.Payment{From: job.Job, Amount: job.Accrued, Reason: ended + ": the price of the slots it had, for the time it had them"}
@@ -76,10 +77,13 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 
 func lower(s job.State) string { return strings.ToLower(s.String()) }
 
-// Allocate decides which jobs get slots. A job's weight in a class is its part of the slots that pending tasks get; if
-// they get none, the best waiting job has all the weight. A job whose budget is spent is discarded. Prices are for a
-// slot-second, in credits. With basis AtLevel the price is the level, for a length of one second if prices depend on
-// length. With OwnBid it is the lowest running bid.
+// Allocate decides which jobs get slots. The weight of a job in a class is its share of the slots that pending tasks
+// get. If pending tasks get no slots, the best waiting job gets all the weight. A job whose budget is spent is
+// discarded.
+//
+// Prices are in credits for a slot-second. With the basis AtLevel the price is the level of the class; if prices depend
+// on the length, it is the level for a length of one second. With the basis OwnBid the price is the lowest bid of a
+// running task.
 func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	c.roster = c.newRoster(len(view.Classes))
 	d := c.Update(view, view.Jobs, nil)

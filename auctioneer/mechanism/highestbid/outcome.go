@@ -17,7 +17,7 @@ type Outcome struct {
 	Intervals   [][]Interval `json:"intervals"` // by job; left out for a Problem with Watch, unless prices are pivot
 }
 
-// Interval is a time in which a job had slots, without its last instant.
+// Interval is a time in which a job had slots. The end of the interval is not part of it.
 type Interval [2]float64
 
 // Payoff returns the designer's payoff: revenue divided by weighted flow time. It is NaN without jobs.

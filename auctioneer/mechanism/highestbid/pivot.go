@@ -81,8 +81,8 @@ func (a *absence) capacity() (n int) {
 	return n
 }
 
-// level returns the lowest bid that runs. It is 0 while a slot is idle, and above all bids if there are no slots. The
-// result first reports whether the job me would go before this bidder with the same bid.
+// level returns the lowest bid that runs. It returns 0 while a slot is idle, and +Inf if there are no slots. The result
+// first reports whether the job me, with the same bid as the lowest bidder that runs, would go before this bidder.
 func (a *absence) level(me *contender) (level float64, first bool) {
 	n := a.capacity()
 	switch {
@@ -97,8 +97,8 @@ func (a *absence) level(me *contender) (level float64, first bool) {
 	return worst.bid, same.before(worst)
 }
 
-// guesses reports whether a running job may need no more time: its work is not known, and it has had all that it
-// certainly needs.
+// guesses reports whether there is a running job that might end now. This is so if the job's work is not known, and the
+// job has had all the time that it certainly needs.
 func (a *absence) guesses() bool {
 	return slices.ContainsFunc(a.running(), func(c contender) bool { return math.IsInf(c.work, 1) && a.now+c.known <= a.now })
 }
@@ -160,8 +160,9 @@ type ladder struct {
 	rungs []rung // in ascending order; the last rung has only the own bid
 }
 
-// rung is a range of bids: above the top of the rung before it, up to its own top. With these bids, had is the slot
-// time that the job has had, and done is when it had its work.
+// rung is a range of bids that have the same outcome for the job. The range begins above the top of the rung before it,
+// and ends at its own top. For these bids, had is the slot time that the job has got so far, and done is the time at
+// which the job had all its work done.
 type rung struct{ top, had, done float64 }
 
 func newLadder(me *contender) *ladder {
@@ -198,7 +199,8 @@ func (l *ladder) pass(from, to, level float64, first bool) {
 	}
 }
 
-// price returns ∫ F(x) − F(bid) dx over the bids x up to the job's own bid. This equals the sum of pivot.
+// price returns ∫ F(x) − F(bid) dx over the bids x up to the job's own bid. F(x) is when the job would end with the bid
+// x. The method pivot computes the same price as a sum.
 func (l *ladder) price(end float64) (sum float64) {
 	own, top := min(l.rungs[len(l.rungs)-1].done, end), 0.0
 	for _, r := range l.rungs[:len(l.rungs)-1] {
@@ -208,7 +210,7 @@ func (l *ladder) price(end float64) (sum float64) {
 	return sum
 }
 
-// pivots adds the price of its place in the order to each job's payment.
+// pivots adds to each job's payment the price of the job's place in the order: what this place costs the other jobs.
 func (r *run) pivots() {
 	horizon := math.Inf(1)
 	if r.p.Horizon > 0 {
@@ -249,7 +251,7 @@ func (r *run) contenders() []contender {
 	return out
 }
 
-// received returns the time that a job has run up to an instant.
+// received returns how long the job t has run before the time by.
 func (r *run) received(t *traced, by float64) (had float64) {
 	for _, s := range r.out.Intervals[t.index] {
 		had += max(0, min(scaled(s[1], r.units.time), by)-scaled(s[0], r.units.time))

@@ -88,7 +88,7 @@ func aside(rate messages.Credits, horizon messages.Duration) messages.Credits {
 	return most
 }
 
-// Allocate decides as with the k-th price, and remembers which jobs competed.
+// Allocate makes the same decision as a market with the k-th price. In addition, it remembers which jobs competed.
 func (c *PivotMechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	c.remember(view, view.Jobs, nil)
 	return c.Mechanism.Allocate(view)
@@ -175,8 +175,8 @@ func (c *PivotMechanism) Explain(view *mechanism.View, job *mechanism.Job) mecha
 	return e
 }
 
-// noteForm is the form of the market's only note: pairs of a time and the number of slots from then on. The rest is in
-// the job book.
+// noteForm is the form of the market's only note. The note has pairs of a time and the number of slots from that time
+// on. All other state is in the job book.
 const noteForm = 1
 
 // Notes implements mechanism.Remembering.

@@ -57,7 +57,8 @@ func TestAPivotPriceIsWhatThePlaceSpares(t *testing.T) {
 	}
 }
 
-// No false bid or later submission may be better than the truth at pivot prices. At k-th prices some must be.
+// At pivot prices, no false bid and no later submission may give a job more than the truth. At k-th prices, some false
+// bids must give more.
 func TestUnderPivotPricesTruthIsBest(t *testing.T) {
 	gains := map[Price]int{}
 	for _, price := range []Price{Kth, Pivot} {

@@ -27,8 +27,8 @@ type Problem struct {
 	Rule
 	Reserve float64 `json:"reserve,omitempty"` // price of a second on a node
 	Jobs    []Job   `json:"jobs"`
-	// Payers says, with pivot prices, for which jobs the whole payments are computed; nil means all. Other payments
-	// include only the reserve.
+	// Payers is used with pivot prices. It says for which jobs the whole payment is computed; nil means for all jobs.
+	// For other jobs only the reserve price is computed.
 	Payers  []bool  `json:"-"`
 	Horizon float64 `json:"horizon,omitempty"` // with pivot prices: seconds after submission in which waiting counts; 0 means no limit
 	// Watch, if not nil, is called when tasks end, are suspended or resume.

@@ -34,7 +34,8 @@ func TestUnitOfMoneyDoesNotMatter(t *testing.T) {
 	})
 }
 
-// The unit changes also by decimal fractions that a float64 cannot hold. Events at the same instant must stay together.
+// All times are multiplied by a factor. Some factors are decimal fractions that a float64 cannot hold exactly. Events
+// at the same instant must still be at the same instant.
 func TestUnitOfTimeDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := instances(t, 12)
@@ -57,7 +58,7 @@ func TestUnitOfTimeDoesNotMatter(t *testing.T) {
 	})
 }
 
-// The jobs are reordered, with distinct times of submission. Each must have the same outcome.
+// The jobs have distinct times of submission. If they are listed in another order, each must have the same outcome.
 func TestOrderOfJobsDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := instances(t, 10)

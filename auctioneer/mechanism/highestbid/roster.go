@@ -237,7 +237,7 @@ func (r *roster) weights() (jobs []*mechanism.Job, rows [][]float64) {
 	return jobs, rows
 }
 
-// undo restores all jobs to what the view says.
+// undo takes back all changes since the view: afterwards, all jobs are again as the view says.
 func (r *roster) undo() {
 	for _, s := range r.classes {
 		s.auction.undo()

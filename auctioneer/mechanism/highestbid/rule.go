@@ -67,7 +67,8 @@ func (r Rule) capsLevel() bool {
 	return r.Price == Kth && (r.Algorithm == NPHB || r.byLength() && r.Capped)
 }
 
-// microseconds returns the length by which a bid is divided, at least 1, or 1 if the rule does not divide bids.
+// microseconds returns the number by which a bid is divided: the length in microseconds, at least 1. If the rule does
+// not divide bids, it returns 1.
 func (r Rule) microseconds(length messages.Duration) uint64 {
 	if !r.byLength() {
 		return 1

@@ -5,8 +5,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// standing is one class of a live market: the jobs with slots there, and the jobs that wait. Between decide and undo it
-// has the jobs that should have slots. Bidders have the numbers of the roster's seats.
+// standing is one class of a live market: the jobs with slots there, and the jobs that wait. Between the calls of
+// decide and undo, it shows the result of the decision: the jobs that should have slots. A bidder of the auction has
+// the number of its seat in the roster.
 type standing struct {
 	*roster
 	class   int
@@ -79,7 +80,7 @@ func (s *standing) tariff() mechanism.Tariff {
 	return t
 }
 
-// price returns the price of the class, for Allocation.Prices.
+// price returns the price that Allocation.Prices shows for this class.
 func (s *standing) price() float64 {
 	switch t := s.tariff(); {
 	case t.Basis == mechanism.AtLevel && s.rule.byLength():
@@ -92,7 +93,8 @@ func (s *standing) price() float64 {
 	return s.reserve.Float()
 }
 
-// directives appends the directives that give the jobs the slots of the decision, suspensions first.
+// directives appends the directives of a decision to a list. They give the jobs the slots that the decision has
+// allocated. Directives that suspend tasks come first.
 func (s *standing) directives(list []mechanism.Directive) []mechanism.Directive {
 	for _, id := range s.auction.changed {
 		if n := s.seats[id].job.Running[s.class] - int(s.auction.bidders[id].running); n > 0 {

@@ -1,11 +1,12 @@
 package highestbid
 
-// tree is a treap of the running jobs, ordered by key, for prices that are capped by the job's own bid. If the level is
-// P, jobs with a key of at most P are billed their own bid, and the other jobs are billed the level.
+// tree is a treap of the running jobs, ordered by key, for prices that are capped by the job's own bid. If the price
+// level is P, jobs with a key of at most P are billed their own bid, and the other jobs are billed P.
 //
-// pass adds to the sums of all jobs at once, by tags on subtrees. When the shape of the tree changes, tags are pushed
-// down. So insert, remove and pass cost O(log n) for n running jobs, and the sums of a job have only what was added
-// while it ran. Priorities are hashes of the numbers, so the expected depth does not depend on the keys.
+// pass adds to the sums of all jobs at once. It changes few nodes: an addition to a whole subtree is stored at the root
+// of the subtree, in a tag. When the shape of the tree changes, tags are pushed down. So insert, remove and pass cost
+// O(log n) for n running jobs, and the sums of a job have only what was added while it ran. Priorities are hashes of
+// the job numbers, so the expected depth does not depend on the keys.
 type tree struct {
 	nodes []node // by number of the job; number 0 is not used
 	root  int32
@@ -60,8 +61,9 @@ func (n *node) toward(key float64, at, id int32) *int32 {
 	return &n.right
 }
 
-// pass adds the argument time to the sum own of all jobs whose key is at most level, and the argument integral to the
-// sum level of the others. Tags need not be pushed down, because the order of additions does not matter.
+// pass adds to two sums of each job: the argument time to own, if the job's key is at most level, otherwise the
+// argument integral to the sum level. A tag (a sum for a whole subtree) stays where it is, because the order of
+// additions does not matter.
 func (t *tree) pass(level float64, time, integral double) {
 	for at := t.root; at != 0; {
 		n := &t.nodes[at]

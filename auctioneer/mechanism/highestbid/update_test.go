@@ -11,8 +11,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Jobs, slots and budgets change; jobs follow directives at once or late. Update must decide the same as a new
-// mechanism on the whole view, with the same explanations. It must also ask to be woken no later, up to rounding.
+// Jobs, slots and budgets change at random, and jobs follow directives at once or late. After each change, Update must
+// make the same decision as a new mechanism that sees the whole view, and give the same explanations. The time at which
+// Update asks to be woken must not be later than that of the new mechanism, except for rounding.
 func TestUpdateAgainstAFreshMechanism(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rule := Rule{rapid.SampledFrom([]Algorithm{HB, NPHB, WSEPT}).Draw(t, "algorithm"),
@@ -49,12 +50,12 @@ func (w *world) n(what string, least, most int) int {
 	return rapid.IntRange(least, most).Draw(w.T, what)
 }
 
-// slots draws how many slots up to `most` tasks of a job take.
+// slots draws a number of tasks, at most `most`, and returns how many slots so many tasks of the job take.
 func (w *world) slots(j *mechanism.Job, what string, most int) int {
 	return w.n(what, 0, most) * max(j.Alone, 1)
 }
 
-// pass moves the time on by a number of seconds, or until the mechanism wakes.
+// pass moves the clock on by a number of seconds, but not beyond the time for which the mechanism asked to be called.
 func (w *world) pass(seconds int) {
 	until := w.view.Now + messages.Time(seconds)*second
 	if w.wake != 0 {

@@ -16,7 +16,8 @@ func wider(t *rapid.T, most int) *Problem {
 	return p
 }
 
-// In each second of slow, each task takes its nodes from those that better tasks leave, and pays for each node.
+// The type slow goes second by second. In each second, a task takes its nodes from the nodes that better tasks leave,
+// and pays for each of its nodes.
 func TestWideJobsAgainstSecondBySecond(t *testing.T) {
 	passed := 0
 	for range 20 {
@@ -64,7 +65,8 @@ func TestAHigherBidOfAWideJobNeverEndsLater(t *testing.T) {
 	}
 }
 
-// With a bid below the k-th price the job must wait, and with a bid above it the job must run.
+// Two of three jobs of equal width can run at the same time, so the price is the third bid, 3. A job that bids less
+// must wait, and a job that bids more must run.
 func TestOfEqualWidthsThePriceIsWhatIsEnough(t *testing.T) {
 	p := &Problem{Nodes: 4, Rule: Rule{Algorithm: HB, Price: Kth}, Reserve: 1, Jobs: []Job{
 		{Runtime: 1, Bid: 5, Width: 2}, {Runtime: 1, Bid: 4, Width: 2}, {Runtime: 1, Bid: 3, Width: 2}}}
@@ -79,9 +81,9 @@ func TestOfEqualWidthsThePriceIsWhatIsEnough(t *testing.T) {
 	}
 }
 
-// These are the examples of doc.go on 3 nodes. A (width 2) and C run, and B (width 2) is passed over, although it bids
-// more than C. A pays the reserve, although it needs a bid of 4 to run. If D (width 3) waits below all others, C pays
-// D's bid, although it would run with less.
+// These are the examples of doc.go on 3 nodes. A and B take two nodes each, and C takes one. A and C run. B does not
+// run, although it bids more than C. A pays the reserve, although A would not run with a bid below 4. If a job D, which
+// takes 3 nodes, has the lowest bid of all, C pays D's bid, although C would also run with a lower bid.
 func TestOfUnequalWidthsThePriceIsNotWhatIsEnough(t *testing.T) {
 	p := &Problem{Nodes: 3, Rule: Rule{Algorithm: HB, Price: Kth}, Reserve: 1, Jobs: []Job{
 		{Runtime: 1, Bid: 5, Width: 2}, {Runtime: 1, Bid: 4, Width: 2}, {Runtime: 1, Bid: 3}}}

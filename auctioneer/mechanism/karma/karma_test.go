@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// season draws demands, by quantum and account.
+// season draws the demands of each account in each quantum.
 func season(t *rapid.T, accounts, slots int) [][]int {
 	out := make([][]int, rapid.IntRange(1, 6).Draw(t, "quanta"))
 	for k := range out {
@@ -40,7 +40,8 @@ func drawn(t *rapid.T, alpha float64, karma float64) *input {
 	return &input{Alpha: alpha, Slots: slots, Karma: karma, Demands: season(t, n, slots)}
 }
 
-// TestQuantum checks efficiency, the guaranteed share and the balance of karma, with and without enough karma.
+// TestQuantum checks each decision: its efficiency, the guaranteed share and the sum of karma. In some runs, the
+// accounts have too little karma.
 func TestQuantum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawn(t, rapid.SampledFrom([]float64{0, 0.3, 0.5, 1}).Draw(t, "alpha"), rapid.SampledFrom([]float64{0, 2, 1000}).Draw(t, "karma"))
@@ -66,8 +67,8 @@ func TestQuantum(t *testing.T) {
 	})
 }
 
-// With α = 0, the totals of slots in all quanta are compared. An account whose demand is not met must be at most one
-// slot behind an account that was given slots in this quantum.
+// With α = 0, only the total of slots that an account got in all quanta matters. If an account's demand is not met in a
+// quantum, its total must be at most one slot below that of any account that was given slots in this quantum.
 func TestFairness(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawn(t, 0, 1000)
@@ -101,7 +102,8 @@ func useful(in *input, me int, announced []int) int {
 	return sum
 }
 
-// Larger demands may gain at most one slot, by a tie. Smaller demands may gain at most 50 %.
+// An account that reports larger demands than its true ones may gain at most one slot, by a tie. An account that
+// reports smaller demands may gain at most 50 %.
 func TestLies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawn(t, 0, 1000)

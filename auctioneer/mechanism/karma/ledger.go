@@ -117,7 +117,8 @@ func (l *Ledger) count(now messages.Time) {
 	}
 }
 
-// average returns a mean number of slots over a time, rounded. The rounding error stays in sum, for the next quantum.
+// average returns a mean number of slots over a time, rounded to a whole number. What the rounding added or took away
+// stays in sum, and so counts in the next quantum.
 func average(sum *int64, over int64) int {
 	slots := max(0, (*sum+over/2)/over)
 	*sum -= slots * over

@@ -76,7 +76,8 @@ func TestToBeAwayAtTheEndsOfQuantaDoesNotPay(t *testing.T) {
 	}
 }
 
-// All users of another site must be one member, because it can give them any names.
+// A site chooses the names of its users, so it could invent many. All users of another site must therefore be one
+// member.
 func TestAPeerIsOneMember(t *testing.T) {
 	m := newMechanism(t)
 	a := m.Allocate(view(second, 8, job(1, "ada", 9, 0), job(2, "a@east", 9, 0), job(3, "b@east", 9, 0), job(4, "b@east", 9, 0), job(5, "c@east", 9, 0)))

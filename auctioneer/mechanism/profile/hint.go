@@ -19,8 +19,8 @@ type hint struct {
 
 const widths, lengths = 16, 32 // both are powers of two
 
-// The function below returns the number of half octaves of x > 0, rounded down. It never falls as x grows. above does
-// the same, but rounds up.
+// Half octaves are steps of a scale in which two steps mean a factor of 2. below returns the step of x > 0, rounded
+// down; above rounds up. Neither result gets smaller when x grows.
 func below(x float64) uint16 { return uint16(math.Float64bits(x) >> 51) }
 func above(x float64) uint16 { return uint16((math.Float64bits(x) + 1<<51 - 1) >> 51) }
 
@@ -39,7 +39,8 @@ func (h *hints) cell(width, length uint16) *hint {
 	return &h.cells[int(width%widths)*lengths+int(length%lengths)]
 }
 
-// begin returns where to begin a search for a window: at t, or later if a hint says that no window begins before.
+// begin returns the time at which a search for a free window can begin. This is t, or a later time if a hint from an
+// earlier search says that no window begins before it.
 func (h *hints) begin(t, length float64, n int) float64 {
 	width, long := below(float64(n)), below(length)
 	from := t

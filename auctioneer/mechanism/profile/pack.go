@@ -11,7 +11,8 @@ func (p *Profile) pack() {
 	p.limit = 2*p.steps + 2*fan
 }
 
-// collect appends the breakpoints below a node that are still needed.
+// collect appends to out the breakpoints in the subtree of the node at. It leaves out breakpoints that are no longer
+// needed.
 func (p *Profile) collect(out []point, at int32, level int, add int32) []point {
 	n := &p.tree[at]
 	for i := range int(n.count) {
@@ -56,7 +57,7 @@ func (p *Profile) build() {
 	p.root = first
 }
 
-// adopt puts a new node above the nodes [from, to) of the arena.
+// adopt makes a new node of the tree. Its children are the nodes [from, to) of the array of nodes.
 func (p *Profile) adopt(from, to int32) {
 	at := p.grow()
 	n := &p.tree[at]

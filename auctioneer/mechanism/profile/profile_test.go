@@ -34,8 +34,8 @@ func (s *slow) free(t float64) int {
 	return free
 }
 
-// soonest tries t and the end of everything taken, because the number of free nodes grows at no other time. An entry
-// with a negative n grows it at the start.
+// soonest tries the time t, and the start and end of every entry in s.taken. The number of free nodes grows at no other
+// time: usually at the end of an entry, but at the start of an entry with a negative n.
 func (s *slow) soonest(t, length float64, n int) float64 {
 	best := math.Inf(1)
 	at := []float64{t}
@@ -72,7 +72,8 @@ func instant(most float64) *rapid.Generator[float64] {
 	})
 }
 
-// A Profile and slow get the same random changes. All answers must be equal.
+// The test makes the same random changes to a Profile and to a slow reference implementation. All answers must be
+// equal.
 func TestFastIsSlow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes := rapid.IntRange(1, 12).Draw(t, "nodes")
@@ -138,7 +139,8 @@ func agree(t *rapid.T, p *Profile, s *slow, past, most float64) bool {
 	return true
 }
 
-// The tree has hundreds of nodes on several levels, and is packed many times.
+// The tree must have hundreds of nodes on several levels. The test makes so many changes that the method pack rebuilds
+// the tree many times.
 func TestLargeProfile(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const nodes, span = 16, 4000
@@ -184,7 +186,8 @@ func TestLargeProfile(t *testing.T) {
 	}
 }
 
-// fill writes what x takes into an array with an entry for each unit of time. firstFit searches in this array.
+// fill adds x.n, multiplied by sign, to the entries of the array from x.start to x.end. The array has an entry for each
+// unit of time. firstFit searches in this array.
 func fill(array []int, x taken, sign int) {
 	for i := int(x.start); i < int(x.end); i++ {
 		array[i] += sign * x.n

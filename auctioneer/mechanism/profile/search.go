@@ -1,6 +1,7 @@
 package profile
 
-// search looks for a window in one walk over the breakpoints. It skips children in which no window can begin or end.
+// search looks for a window in one walk over the tree of breakpoints. It skips the parts of the tree in which no window
+// can begin or end.
 type search struct {
 	tree           []node
 	from, deadline float64

@@ -121,8 +121,8 @@ func (c *Mechanism) refresh(s *seat, job *mechanism.Job) {
 	c.changed = append(c.changed, s)
 }
 
-// bid sets the seat's weights to 0 in classes without pending tasks. If all other weights are 0, the budget is still
-// spent on the classes with pending tasks.
+// bid sets the seat's weights to 0 in classes without pending tasks. If the weights in all classes with pending tasks
+// are 0 too, the seat spends its budget on these classes all the same.
 func (s *seat) bid() {
 	any := false
 	for j, w := range s.job.Weights {
@@ -143,7 +143,7 @@ func (s *seat) bid() {
 	}
 }
 
-// tally adds a seat to the counts over all seats (by = 1), or subtracts it (by = −1).
+// tally adds a seat to the mechanism's counts if the argument by is 1, and subtracts it if it is −1.
 func (c *Mechanism) tally(s *seat, by int) {
 	for j := range s.parts {
 		pending := s.parts[j].pending
@@ -217,7 +217,7 @@ func (c *Mechanism) workOutSome() {
 }
 
 // admitSeats updates the market to the seats that bid. If some have a minimum utility, it admits only seats that can be
-// served together. It reports whether it may have admitted or removed unchanged seats.
+// served together. It reports whether it may have admitted or removed seats that did not change.
 func (c *Mechanism) admitSeats() bool {
 	pooled := c.minimum > 0 || c.pooled
 	c.pooled = c.minimum > 0
@@ -275,8 +275,9 @@ func (c *Mechanism) unplace(s *seat) {
 	clear(s.shares())
 }
 
-// moved returns an upper bound for the relative change of any share of an unchanged torn seat, since all torn seats
-// were last computed. A torn seat bids on several classes.
+// A torn seat is a job that bids on several classes. moved considers the torn seats whose bids have not changed since
+// the shares of all torn seats were last computed. It returns an upper bound for the relative change of any of their
+// shares since then.
 func (c *Mechanism) moved() float64 {
 	most := 0.0
 	fields := c.market.solver.newton.fields
@@ -288,8 +289,8 @@ func (c *Mechanism) moved() float64 {
 	return most * (1 + sensitivity(c.market.problem.Alpha))
 }
 
-// sharesAlone reports whether some class with pending tasks has fewer than two bidders. The market does not compute its
-// shares.
+// sharesAlone reports whether in some class with pending tasks fewer than two jobs bid, or did so before. For such a
+// class the market computes no shares, so this code must.
 func (c *Mechanism) sharesAlone() bool {
 	before := c.lone
 	c.lone = false
@@ -353,8 +354,8 @@ func (c *Mechanism) workOut(s *seat) {
 	}
 }
 
-// divide finds bidding seats that can be served together. It is greedy by budget, as NewPool is, but tries many seats
-// at once. Seats that were not tried within the limit wait.
+// divide finds seats that bid and can be served together. It takes the seats with the largest budgets first, as NewPool
+// does, but tries many seats at once. If the limit of its work is reached, the seats that it has not tried must wait.
 func (c *Mechanism) divide() {
 	var bidding []*seat
 	whole := Problem{Alpha: c.market.problem.Alpha, Classes: len(c.classes)}

@@ -85,7 +85,8 @@ func bracketed(at, step, before, low, high float64) float64 {
 	return low + (high-low)/2
 }
 
-// prepare sets c to C − ln λ, or to −∞ for classes that the job does not want.
+// prepare sets the row's field c for job i. For each class it is C − ln λ, where C is the logarithm of the job's weight
+// and ln λ is a field of the classes. It is −∞ for a class that the job does not want.
 func (w *newton) prepare(i int) {
 	for j, weight := range w.auction.weights[i*w.auction.m : (i+1)*w.auction.m] {
 		w.row.c[j] = math.Inf(-1)
@@ -104,7 +105,7 @@ func (w *newton) field(i, j int) int {
 	return j
 }
 
-// firstAny returns a guess of ln λ, with which the job would spend its budget on its best class alone.
+// firstAny returns a first guess of ln λ. With this λ, the job would spend its whole budget on its best class.
 func (w *newton) firstAny(i int, target float64) float64 {
 	best, at := math.Inf(-1), 0
 	for j, c := range w.row.c {

@@ -38,8 +38,8 @@ func filled(t testing.TB, p *Problem, n int) *Market {
 	return k
 }
 
-// BenchmarkLive measures decisions when a job comes to a live market of 100,000 jobs, and when it leaves. Update gets
-// the change, and Allocate must find it.
+// BenchmarkLive measures decisions when a job comes to a live market of 100,000 jobs, and when it leaves. In one case,
+// Update is told which job changed. In the other, Allocate itself must find the change.
 func BenchmarkLive(b *testing.B) {
 	p := workload(100_001, 4, 0.5, 0.3)
 	c, err := New(market.Market{Name: "main", Classes: []messages.Name{"a", "b", "c", "d"}})

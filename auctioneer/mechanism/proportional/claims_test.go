@@ -140,7 +140,8 @@ func TestTheorem2Counterexample(t *testing.T) {
 	}
 }
 
-// bestLie returns the largest relative gain of job 0 on a grid of ratios of its weights.
+// bestLie returns the largest relative gain of job 0 by a lie. The lies multiply its first weight by factors from 0.5
+// to 2.
 func bestLie(t testing.TB, p *Problem) float64 {
 	honest, best := p.Utility(0, solve(t, p).Shares[:2]), 0.0
 	lie := *p
@@ -152,8 +153,8 @@ func bestLie(t testing.TB, p *Problem) float64 {
 	return best
 }
 
-// The mean gain of the best lie must fall at least as fast as 1/n. (With two jobs it is small again: 0.006 % on
-// average.)
+// The best lie is the one with the largest gain. Its mean gain must fall at least as fast as 1/n, where n is the number
+// of jobs. (The test begins with 8 jobs: with two jobs the gain is small, 0.006 % on average.)
 func TestGainOfALieShrinksWithTheMarket(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	mean := map[int]float64{}

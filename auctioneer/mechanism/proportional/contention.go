@@ -8,14 +8,16 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Contention measures how much accounts compete for a class of slots; all accounts of another site count as one. Its
-// level is 0 while there is a slot for every task that could run. Otherwise, draw two accounts at random, each in
-// proportion to the powers of the budgets of its jobs. The level is the probability that they differ:
+// Contention measures how much accounts compete for a class of slots. All accounts of another site count as one
+// account. The level is 0 while there is a slot for every task that could run.
+//
+// Otherwise the level is a probability: draw two accounts at random; the level is the probability that they differ. An
+// account is drawn in proportion to the sum of the powers of its jobs' budgets. Examples:
 //
 //	one account       0
 //	n equal accounts  1 − 1/n
 //
-// Sums are whole numbers, so that no rounding error remains of a job that has left.
+// The sums are kept as whole numbers. So a job that has left leaves no rounding error in them.
 type Contention struct {
 	alpha    float64
 	tasks    int
@@ -64,7 +66,8 @@ func (c *Contention) weigh(account messages.Name, to uint64) {
 	}
 }
 
-// steps is the number of different levels. It is small because each change of a level must be committed.
+// steps is the number of steps of the level between 0 and 1. It is small because each change of the level must be
+// committed.
 const steps = 20
 
 // Level returns the contention if the class has the given number of slots: a multiple of 1/20 in [0, 1].
@@ -89,8 +92,8 @@ type Had struct {
 	Began     int               // number of tasks that had a slot
 }
 
-// The constant turn is the least slot time that a task counts for, when the slot time of a job is compared with what it
-// bought. Otherwise a job whose tasks end at once would seem to have received almost nothing.
+// The slot time that a job received is compared with the slot time that it bought. In this comparison, each task counts
+// for at least the slot time turn. Otherwise a job whose tasks end at once would seem to have received almost nothing.
 const turn = messages.Duration(1e8)
 
 // got returns the slot time that the job received divided by the slot time that it bought, in [0, 1].
@@ -99,9 +102,9 @@ func (h Had) got() float64 {
 	return time / (time + max(0, float64(h.Lacked)))
 }
 
-// Owed returns what a job with a budget owes: the budget multiplied by the mean contention during its slot time, or
-// less if it had very little slot time, or less than it bought. How the job ended does not matter. Nor does the number
-// of tasks; otherwise tasks that do nothing would make a job cheaper.
+// Owed returns what a job with a budget owes: the budget multiplied by the mean contention during its slot time. A job
+// owes less if it had very little slot time, or if it got less than it bought. How the job ended does not matter. The
+// number of its tasks does not matter either; otherwise tasks that do nothing would make a job cheaper.
 func (h Had) Owed(budget messages.Credits) messages.Credits {
 	if h.Time <= 0 || h.Contended <= 0 {
 		return 0

@@ -78,8 +78,8 @@ func TestContentionForgets(t *testing.T) {
 	})
 }
 
-// Slot time that was lost by the site's fault must not be charged. It is also subtracted from the amounts that the job
-// had used when each of its tasks had ended once.
+// Slot time that was lost by the site's fault must not be charged. The amounts of slot time that the job had used when
+// each of its tasks had ended once are also reduced by the lost time.
 func TestTimeThatTheSiteTookOffIsNotOwed(t *testing.T) {
 	mech := live(t, 0.5)
 	const second = messages.Duration(1e9)
@@ -157,7 +157,7 @@ func TestOwed(t *testing.T) {
 	})
 }
 
-// If a peer gives its users other names, no price may change.
+// A peer may give its users other names. This must not change any price.
 func TestNamesOfAPeerContendAsOne(t *testing.T) {
 	level := func(names ...messages.Name) messages.Credits {
 		v := view()

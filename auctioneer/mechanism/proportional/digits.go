@@ -15,7 +15,8 @@ func root(x *big.Float) *big.Float     { return new(big.Float).Sqrt(x) }
 func size(x *big.Float) *big.Float     { return new(big.Float).Abs(x) }
 func less(x, y *big.Float) bool        { return x.Cmp(y) < 0 }
 
-// double rounds x to a float64, or to infinity or 0 outside its range.
+// double rounds x to a float64. If x is too large for a float64, the result is infinite; if x is too small, the result
+// is 0.
 func double(x *big.Float) float64 {
 	d, _ := x.Float64()
 	return d

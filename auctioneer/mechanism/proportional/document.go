@@ -24,8 +24,8 @@ type inputJob struct {
 	SLO     *float64  `json:"slo,omitempty"` // minimum utility
 }
 
-// output is the answer that `candor solve proportional` prints. Rows are jobs in the order of the input, with an SLO
-// only those of the chosen pool.
+// output is the answer that `candor solve proportional` prints. It has a row for each job, in the order of the input.
+// If the input sets an SLO, only the jobs of the chosen pool have rows.
 type output struct {
 	Subbudgets [][]float64 `json:"subbudgets"`
 	Allocation [][]float64 `json:"allocation"`

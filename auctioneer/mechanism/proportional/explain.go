@@ -81,8 +81,9 @@ func (c *Mechanism) explain(view *mechanism.View, s *seat, job *mechanism.Job) m
 	}
 }
 
-// busy returns the classes that the job wants, all of whose slots are in use, or nil if a slot that it wants is free.
-// due is true if the job has a share of a whole slot in one of them: a slot comes to it soon, whatever it bids.
+// busy returns the classes that the job wants, if all slots of these classes are in use. It returns nil if one of the
+// slots is free. due is true if the job's share of one of the classes is at least a whole slot: a slot comes to the job
+// soon, whatever it bids.
 func (c *Mechanism) busy(view *mechanism.View, s *seat) (classes []string, due bool) {
 	for j := range s.parts {
 		if !s.parts[j].pending {
@@ -140,8 +141,8 @@ func (c *Mechanism) doubling(s *seat) (change []string) {
 	return change
 }
 
-// coarse rounds an amount to its first digits, which form a number below bound. More digits would pretend too much
-// precision.
+// coarse rounds an amount. It keeps only so many of the first digits that they form a number of at most bound. More
+// digits would look more precise than the amount is.
 func coarse(x, bound messages.Credits) messages.Credits {
 	unit := messages.Credits(1)
 	for x/unit >= bound {

@@ -2,12 +2,12 @@ package proportional
 
 import "math"
 
-// mostSteps bounds the search for one job's multiplier.
+// mostSteps is the maximum number of steps of the search for the multiplier λ of one job.
 const mostSteps = 60
 
-// closeEnough is a relative error of the spending. Below it, the search makes a first-order correction instead of
-// another step. The correction leaves about the square of the error. While the fields are not exact, the larger
-// newton.loose is used.
+// closeEnough is the largest relative error of the spending at which the search stops. It then makes a first-order
+// correction instead of another step, which leaves about the square of the error. While the fields are not exact, the
+// search stops at the larger newton.loose.
 const closeEnough = 3e-7
 
 // answerHalfLinear computes the answer at alpha = 1/2 for a linear utility. The equations b = λ·w·s·(1−s) and s = √b/T
@@ -53,7 +53,8 @@ func firstLinear(budget float64, w, inverse []float64) float64 {
 	return math.Sqrt(budget / sum)
 }
 
-// finishLinear corrects the answer, to first order, for a change of ln λ, and sets the derivatives of the answer.
+// finishLinear corrects the answer after ln λ has changed by a small amount. It uses the first derivative only. It also
+// sets the derivatives of the answer.
 func (a *answer) finishLinear(change float64) {
 	rest, p, b := a.z, a.p[:len(a.z)], a.b[:len(a.z)]
 	pg, ph, bg, bh := a.pg[:len(rest)], a.ph[:len(rest)], a.bg[:len(rest)], a.bh[:len(rest)]
@@ -107,7 +108,8 @@ func firstLog(budget float64, w []float64) float64 {
 	return budget / sum
 }
 
-// finishLog is finishLinear for a logarithmic utility. The row c has d ln b/d ln λ.
+// finishLog does the same as finishLinear, for a logarithmic utility. Element j of the row c is d ln b/d ln λ for class
+// j.
 func (a *answer) finishLog(change float64) {
 	share, g, p, b := a.z, a.c[:len(a.z)], a.p[:len(a.z)], a.b[:len(a.z)]
 	for j, x := range share {

@@ -160,7 +160,7 @@ func (k *Market) share(i, j int) float64 {
 	}
 }
 
-// incremental reports whether the present fields can be computed from the last full solution.
+// incremental reports whether the solution for the present jobs can be computed from the last full solution.
 func (k *Market) incremental() bool { return !k.stale && k.Len() > fewJobs }
 
 // recount updates how many jobs compete for each class. It returns false if the bidders of a class rise from one to two

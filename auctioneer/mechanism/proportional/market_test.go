@@ -35,7 +35,8 @@ func worst(t testing.TB, k *Market) float64 {
 	return most
 }
 
-// After an arrival among 100,000 jobs, all shares are right to 1e-3 without a pass over the jobs.
+// One job arrives in a market with 99,999 jobs. Afterwards all shares must be right, and the mechanism must not have
+// gone through all jobs to compute them.
 func TestArrivalAmong100000(t *testing.T) {
 	p := workload(100_000, 4, 0.5, 0.3)
 	k := filled(t, p, 99_999)

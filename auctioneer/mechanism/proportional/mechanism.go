@@ -50,7 +50,8 @@ type Mechanism struct {
 // mostLeft bounds the seats whose jobs are gone: at most one in mostLeft.
 const mostLeft = 64
 
-// mostKept is the largest number of changes for which their lists keep their memory.
+// mostKept is the largest capacity of a list of changes, in entries, with which the list's memory is kept for the next
+// decision.
 const mostKept = 4096
 
 // seat is a job with its bids.
@@ -70,7 +71,7 @@ func (s *seat) weights() []float64 { return s.numbers[:len(s.parts):len(s.parts)
 // spends returns the seat's sub-budgets, by class.
 func (s *seat) spends() []float64 { return s.numbers[len(s.parts) : 2*len(s.parts) : 2*len(s.parts)] }
 
-// shares returns the seat's shares, by class. Multiply them by Mechanism.scale.
+// shares returns the seat's shares by class, before scaling. The caller must multiply each share by Mechanism.scale.
 func (s *seat) shares() []float64 { return s.numbers[2*len(s.parts):] }
 
 // Describe returns the traits of the mechanism.

@@ -151,8 +151,8 @@ func TestLargeMarketStaysWithinTolerance(t *testing.T) {
 	}
 }
 
-// The weights that Update lists, multiplied by the last scale, must be the shares of a new mechanism. An arrival must
-// cause few rows to be computed.
+// For each change, Update lists weights of some jobs, and a scale. The latest weights of each job, multiplied by the
+// latest scale, must be the shares that a new mechanism would compute. An arrival must cause few rows to be computed.
 func TestWhatUpdatesSayScalesToShares(t *testing.T) {
 	c, v, rng := live(t, 0.5), view(), rand.New(rand.NewPCG(23, 1))
 	weights, scale, listed, next := map[messages.JobID][]float64{}, []float64{1, 1}, 0, messages.JobID(1)

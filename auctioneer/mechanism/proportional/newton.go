@@ -6,8 +6,8 @@ import "math"
 // the changes by about the factor alpha. Newton's logarithms of sub-budgets lose digits as 1/alpha grows.
 const leastNewtonAlpha = 0.05
 
-// dominance is the share of a class above which a job's answer is computed from the sum of the others: with the total,
-// 1−s would lose digits.
+// dominance is a share of a class. If a job's share s is larger, its answer is computed from the sum of the other jobs'
+// powers. If it were computed from the total, the difference 1−s would lose digits.
 const dominance = 0.9
 
 // newton solves for what the jobs face (the fields) instead of for what they bid. Given the total T_j of the powers in
@@ -40,8 +40,8 @@ type newton struct {
 	row       answer
 }
 
-// answer is the answer of one job and its derivatives, by class. It also has the functions of the fields that it needs:
-// 1/f² (alpha = 1/2) and ln(f)/alpha.
+// answer is how one job divides its budget at given fields, with the derivatives, by class. It also has two functions
+// of the fields that are computed once: 1/f² (for alpha = 1/2) and ln(f)/alpha.
 type answer struct {
 	p, pg, ph []float64 // the power; its derivative by ln λ; its derivative by ln f with fixed λ
 	b, bg, bh []float64 // the same for the sub-budget; p and b are the solver's rows
@@ -73,7 +73,8 @@ const (
 	farOff      = 0.2   // first value of loose for a cold start
 )
 
-// keepFields reports whether this search can start with the last fields.
+// keepFields reports whether this search can start with the fields that the last search found. If so, it prepares the
+// search for them.
 func (w *newton) keepFields() bool {
 	for j, c := range w.auction.contenders {
 		if c > 1 && !(w.fields[j] > 0) {
@@ -105,8 +106,9 @@ func (w *newton) fieldsFromBids() {
 	}
 }
 
-// iterate runs Newton's method, with a line search on the largest relative difference between the fields and the
-// answers to them. It reports whether the fields are found. The argument loose is the first value of newton.loose.
+// iterate runs Newton's method. It shortens a step if the largest relative difference between the fields and their
+// answers would grow. It reports whether it found fields that equal their answers. The argument loose is the first
+// value of newton.loose.
 func (w *newton) iterate(loose float64) bool {
 	length, last := 1.0, math.Inf(1)
 	w.loose = loose
@@ -144,7 +146,8 @@ func (w *newton) iterate(loose float64) bool {
 	return false
 }
 
-// accept makes the answers of the last pass the outcome. They spend the budgets to within 1e-13.
+// accept takes the answers of the last pass as the outcome. In this outcome, each job spends its budget with a relative
+// error of at most 1e-13.
 func (w *newton) accept() bool {
 	w.ready, w.loose = true, closeEnough
 	return true
@@ -166,8 +169,8 @@ func (w *newton) nextMove() float64 {
 	return most * sensitivity(w.auction.alpha)
 }
 
-// sensitivity estimates the largest |d ln b/d ln f|: 1/(alpha·k), where k is the least slope of an answer. It is wrong
-// for bids that are almost 0.
+// sensitivity estimates how much a bid b changes with a field f: the largest |d ln b/d ln f|. The estimate is
+// 1/(alpha·k), where k is the least slope of an answer. It is wrong for bids that are almost 0.
 func sensitivity(alpha float64) float64 {
 	return 1 / max(alpha*min(1, 1/alpha-1), 0.05)
 }

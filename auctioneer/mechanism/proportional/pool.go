@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// Pool says which jobs with a minimum utility can be served together.
+// Pool says which jobs with a minimum utility the market can serve together, so that each of these jobs reaches its
+// minimum.
 type Pool struct {
 	Members     []int   // the greedy pool, in ascending order
 	Profit      float64 // sum of the pool's budgets
@@ -81,7 +82,8 @@ func (q *pooling) profit(group []int) float64 {
 	return sum
 }
 
-// serves reports whether every member of a group reaches its minimum at the fixed point.
+// serves reports whether each member of a group reaches its minimum utility, if only the group's members bid. It solves
+// the auction among them.
 func (q *pooling) serves(group []int) bool {
 	q.count++
 	q.sub.choose(q.p, group)

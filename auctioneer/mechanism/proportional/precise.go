@@ -123,7 +123,7 @@ func orders(vectors ...[]float64) int {
 	return most + 8
 }
 
-// take copies job i from the solver, and adjusts its row so that it spends the budget exactly.
+// take copies job i from the solver. Then it scales the job's bids, so that their sum is exactly the budget.
 func (x *precise) take(i int) {
 	m := x.auction.m
 	x.budgets[i].SetFloat64(x.auction.p.Budgets[i])
@@ -149,8 +149,8 @@ func (d *digits) numbers(n int) []*big.Float {
 	return out
 }
 
-// solve runs Newton's method at the exponent 1 − short from the present bids, with a line search on the largest
-// difference between a field and the answers.
+// solve runs Newton's method at the exponent 1 − short, and starts at the present bids. A line search shortens a step
+// that does not reduce the error: the largest difference between a field and the answers of the jobs to it.
 func (x *precise) solve(short float64) bool {
 	x.unit = short == 0
 	x.alpha = minus(x.one, x.number(short))
@@ -276,7 +276,8 @@ func (x *precise) pass() float64 {
 
 func (x *precise) active(f int) bool { return x.dominant[f%x.auction.m] >= 0 }
 
-// answered returns the value of field f that follows from the answers. It is almost 0 without bids.
+// answered returns the value that field f gets from the bids of all jobs, given the present fields. Without bids the
+// value would be 0; then answered returns a tiny part of the field's present value.
 func (x *precise) answered(f int) *big.Float {
 	sum := x.sum[f]
 	if f < x.auction.m {
@@ -308,7 +309,7 @@ func (x *precise) gap() float64 {
 	return most
 }
 
-// accumulate is newton.accumulate with more digits and a dominant job in every class.
+// accumulate does what newton.accumulate does, with more digits. It treats every class as one that has a dominant job.
 func (x *precise) accumulate(i int) {
 	m, size := x.auction.m, 2*x.auction.m
 	slack := x.number(0)
@@ -370,8 +371,8 @@ func (x *precise) direction() bool {
 	return true
 }
 
-// shorten bounds the step. If the logarithm of a field is far from 0, it may change by a quarter of its value, because
-// the field changes like a power of 1/(1 − alpha).
+// shorten bounds the step. If the logarithm of a field is far from 0, the step may change this logarithm by up to a
+// quarter of it, because the field changes like a power of 1/(1 − alpha).
 func (x *precise) shorten() {
 	most := 1.0
 	for f, d := range x.step {

@@ -83,9 +83,10 @@ func (x *precise) spendAll(i int) bool {
 	return false
 }
 
-// bracketed returns the next guess of ln λ after ell. The argument off is the wanted total less the total at ell. It
-// makes Newton steps on the logarithm of the total, if they shrink by half and stay between low and high. Otherwise it
-// returns the middle of low and high. If one of these is not known, it makes a bounded step.
+// bracketed returns the next guess of ln λ after the guess ell. The argument off is the wanted total minus the total at
+// ell. It makes Newton steps on the logarithm of the total, as long as each step is at most half of the last one and
+// stays between low and high. Otherwise it returns the middle of low and high. If low or high is not known, it makes a
+// step of bounded size.
 func (x *precise) bracketed(ell, low, high, off, total, slope *big.Float, before float64) *big.Float {
 	const far = 40
 	step := x.number(math.Inf(1))
@@ -136,7 +137,8 @@ func (x *precise) firstGuess(i int) *big.Float {
 	return ell
 }
 
-// spend computes the row for ln λ = ell. It returns the sum of the sub-budgets, and its derivative by ell.
+// spend computes the row of a job for the given ln λ, the argument ell. It returns the sum of the sub-budgets in this
+// row, and the derivative of the sum by ln λ.
 func (x *precise) spend(i int, ell *big.Float) (total, slope *big.Float) {
 	total, slope = x.number(0), x.number(0)
 	var lambda *big.Float
@@ -215,7 +217,8 @@ func (x *precise) below(e *entry, i, j int, c *big.Float) {
 	e.pg, e.ph = times(e.p, times(x.alpha, g)), times(e.p, times(x.alpha, h))
 }
 
-// invert solves a·sp(z) − k·sp(−z) = y: first in float64, then by Newton's method.
+// invert returns the z with a·sp(z) − k·sp(−z) = y, where sp(z) = ln(1 + eᶻ). It first computes z in float64, and then
+// improves it by Newton's method.
 func (x *precise) invert(a, k, y *big.Float) *big.Float {
 	rough := curve{double(a), double(k)}.search(double(y))
 	z := x.number(rough)

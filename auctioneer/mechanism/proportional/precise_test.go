@@ -176,8 +176,8 @@ func (x *precise) bestAnswers(t *testing.T) {
 	}
 }
 
-// Two poor jobs have class 1 to themselves. Near alpha = 1 their bids in the rich job's classes become smaller than any
-// float64. The rich job must get these classes whole.
+// Only two poor jobs want class 1. The other classes are also wanted by a rich job. Near alpha = 1, the poor jobs' bids
+// in these other classes become smaller than any float64. Then the rich job must get the other classes whole.
 func TestContestThatVanishes(t *testing.T) {
 	for _, alpha := range []float64{0.97, 0.999, 1 - 1e-13, 1} {
 		p := &Problem{Alpha: alpha, Classes: 4, Budgets: []float64{93744.90369, 1.3959774e-4, 1.508821e-6},

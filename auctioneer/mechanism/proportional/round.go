@@ -41,9 +41,9 @@ func (r *rounds) round(theta float64) float64 {
 // would overflow. Such a sum is 0, or comes from bids that have become almost 0.
 const nothing = 1e-200
 
-// appraise sets the list values to (∂u/∂s)·s·(1−s) for each class of job i, and the list others to the sum of the
-// powers of all other jobs there. It returns the sum of the values. If the job has most of a class, it computes 1−s
-// from the sum of the others, because a subtraction would lose digits.
+// For each class, job i has the share s. appraise sets the list values to (∂u/∂s)·s·(1−s) of each class, and the list
+// others to the sum of the powers of all other jobs in each class. It returns the sum of the list values. If the job
+// has more than half of a class, it computes 1−s from the sum of the others, because a subtraction would lose digits.
 func (r *rounds) appraise(i int) float64 {
 	a, k := r.auction, i*r.auction.m
 	w, p := a.weights[k:k+a.m], a.powers[k:k+a.m]
@@ -68,8 +68,9 @@ func (r *rounds) appraise(i int) float64 {
 	return sum
 }
 
-// apply moves job i towards the row that is proportional to the list values. It returns the largest undamped change of
-// a sub-budget, relative to the budget.
+// apply moves the row of job i, its sub-budgets, towards new sub-budgets that are in proportion to the list values. The
+// argument theta says how far. apply returns the largest change of a sub-budget that theta = 1 would make, relative to
+// the budget.
 func (r *rounds) apply(i int, budget, sum, theta float64) float64 {
 	a, k := r.auction, i*r.auction.m
 	b, p := a.subbudgets[k:k+a.m], a.powers[k:k+a.m]
@@ -140,8 +141,9 @@ const (
 	cycleWindow = 200
 )
 
-// settle does rounds until they change nothing, and reports whether it got there. Above alpha = 1/2 the rounds may go
-// in a circle. If the changes have not become smaller over some rounds, each job moves only half as far.
+// settle does rounds until the changes are at most Tolerance, and reports whether they became so small. Above alpha =
+// 1/2 the rounds may go in a circle. If the changes have not become smaller over some rounds, each job moves only half
+// as far in the next rounds.
 func (r *rounds) settle() bool {
 	a, theta, least := r.auction, 1.0, math.Inf(1)
 	last := a.passes + min(mostRounds, 100+mostVisits/len(a.weights))

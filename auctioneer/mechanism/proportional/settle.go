@@ -12,9 +12,10 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// Settle charges a job for the slot time that it had, however it ended. Slot time after the job was complete for prices
-// never lowers the charge; otherwise a retry in a quiet hour would make a busy hour cheaper. Time that was lost by the
-// site's fault is not charged.
+// Settle charges a job for the slot time that it had, however it ended. After each task has ended once, the job is
+// complete for prices, but a task may run again. The slot time of such a second run never lowers the charge: otherwise
+// a job could lower the price of a busy hour by a retry in a quiet hour. Time that was lost by the site's fault is not
+// charged.
 func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	if c.contention == nil {
 		return onCompletion(job, end)
@@ -50,14 +51,14 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 	return []mechanism.Payment{p}
 }
 
-// contended converts an amount metered at the levels of contention to slot time.
+// contended converts an amount of contention that was metered in credits to slot time.
 func contended(metered messages.Credits) messages.Duration {
 	return messages.Duration(min(metered, math.MaxInt64/1000)) * 1000
 }
 
-// onCompletion returns the paper's charge: the budget, multiplied by the part of the job's tasks that are complete for
-// prices, rounded half to even to the microcredit. It is 0 if the shares until then were worth less than the minimum
-// utility.
+// onCompletion returns the paper's charge: the part of the budget that corresponds to the part of the job's tasks that
+// have ended once. The charge is rounded half to even to the microcredit. It is 0 if the job's shares were worth less
+// than the minimum utility.
 func onCompletion(job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	p := mechanism.Payment{From: job.Job}
 	switch u := received(job.Bid, end.Shares); {

@@ -158,9 +158,10 @@ func (s *Solver) fromBids() bool {
 	return s.beyondDoubles(reached)
 }
 
-// polish improves the outcome of rounds, whose distance from the fixed point is about the last change multiplied by
-// 1/(1 − alpha). Above mostPolished it does nothing, because float64 has too few digits. An improved outcome that is
-// far away belongs to another fixed point, and is not used.
+// polish improves the result of the method of rounds with Newton's method. After the rounds, the distance from the
+// fixed point is about the last change multiplied by 1/(1 − alpha). polish does nothing if alpha is above mostPolished,
+// because float64 then has too few digits. If the improved result is far from the result of the rounds, it belongs to
+// another fixed point, and is not used.
 func (s *Solver) polish() {
 	a := &s.auction
 	if a.alpha < leastPolished || a.alpha > mostPolished {
@@ -187,9 +188,10 @@ const (
 	nearby                      = 1e-7
 )
 
-// climb solves the auction first with a smaller exponent, which is easier, and raises it in steps that Newton's method
-// can follow. Each step divides 1−alpha by a factor; if alpha is 1, the last step goes to 0. It returns the exponent
-// that it reached, with its bids in the field start.
+// climb solves the auction in steps. It begins with an exponent smaller than alpha, for which the auction is easier to
+// solve. Each step brings the exponent nearer to 1, so that Newton's method still converges: it divides 1 − exponent by
+// a factor. If alpha is 1, the last step sets the exponent to 1. climb returns the exponent that it reached. The field
+// start then has the bids for this exponent.
 func (s *Solver) climb() float64 {
 	a, goal := &s.auction, s.auction.p.Alpha
 	a.alpha = min(goal/2, 0.25)
@@ -217,8 +219,8 @@ func (s *Solver) climb() float64 {
 	return at
 }
 
-// atRest reports whether one more round changes nothing. Near alpha = 1, float64 may have too few digits for this. The
-// field start must have the present bids.
+// atRest reports whether one more round of bids changes no bid by more than the tolerance. Near alpha = 1, float64 may
+// have too few digits to reach this. The field start must have the present bids.
 func (s *Solver) atRest() bool {
 	a := &s.auction
 	a.addUp()
@@ -228,7 +230,8 @@ func (s *Solver) atRest() bool {
 	return move <= Tolerance
 }
 
-// beyondDoubles continues with more digits from the bids in the field start, the fixed point at the exponent reached.
+// beyondDoubles continues the solution with numbers of more digits than float64 has. It starts from the bids in the
+// field start: they are the fixed point for the exponent reached.
 func (s *Solver) beyondDoubles(reached float64) bool {
 	a := &s.auction
 	copy(a.subbudgets, s.start)
@@ -240,7 +243,7 @@ func (s *Solver) beyondDoubles(reached float64) bool {
 	return s.rounds.settle()
 }
 
-// divide computes the shares from the powers (equation 1). A class without sub-budgets is split evenly.
+// divide computes the shares from the powers (equation 1). A class for which no job has a sub-budget is split evenly.
 func (s *Solver) divide() {
 	a := &s.auction
 	if s.newton.ready && !s.newton.dominated {

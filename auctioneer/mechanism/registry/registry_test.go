@@ -42,7 +42,8 @@ func TestParametersOfOtherMechanisms(t *testing.T) {
 	}
 }
 
-// Each mechanism must say in Traits.Gains which lies can gain more than the truth, in the words of the page of markets.
+// Each mechanism must say in Traits.Gains which lies can gain more than the truth. The page about markets in the
+// documentation must have the same words.
 func TestEachMechanismSaysWhatGains(t *testing.T) {
 	text, err := os.ReadFile("../../../deploy/docs/markets.md")
 	if err != nil {

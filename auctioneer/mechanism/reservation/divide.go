@@ -37,7 +37,7 @@ func (a *plan) divide(c int, d *division) {
 	a.assign(d, widest, 0.25*float64(r.IntN(3)), r)
 }
 
-// empty makes a lane without bids for each width.
+// empty removes all bids from the lanes, so that there is one empty lane for each width.
 func (d *division) empty() {
 	for len(d.bids) < len(d.widths) {
 		d.bids = append(d.bids, nil)
@@ -88,8 +88,8 @@ func (a *plan) draw(r *rand.Rand, most int) int {
 	return most
 }
 
-// assign gives the bids up to the width widest to lanes. The argument loose is the part of them that may go to wider
-// lanes than they need.
+// assign gives each bid that is at most as wide as `widest` to a lane. With the probability `loose`, a bid may go to a
+// wider lane than it needs.
 func (a *plan) assign(d *division, widest int, loose float64, r *rand.Rand) {
 	for k := range a.shapes {
 		x := &a.shapes[k]

@@ -84,13 +84,14 @@
 //
 // candor audit measured four days of the KTH SP2 log (--nodes 100 --scale-load 6, 25 jobs, 200 candidates, deadlines of
 // a day or more, seeds 1 to 3). With the three seeds, the numbers of jobs that gain by their best lie are: 0, 0 and 0
-// for a lie about the value, 0, 0 and 1 about the length, 1, 2 and 4 about the nodes, and none about the deadline. 1, 3
-// and 6 jobs gain as two halves, and 9, 5 and 6 by a submission after the period, into another auction. The largest
-// gain is the whole value. On fixed timetables no job gains by a lie about value, length or deadline, or as two halves.
-// 2, 0 and 0 jobs gain by a lie about nodes, at most 0.37, and 2, 3 and 2 by a later period, at most the whole value. A
-// lie about nodes declares the same work on fewer nodes for longer: an owner whose job can run so has two ways to be
-// served, but bids for one. The models cover neither this, nor halves, nor a choice among periods. Fixed timetables
-// have 0.66 to 0.82 of the value of timetables made for the bids (60 bids on 8 and 100 nodes, 200 and 2,000 candidates:
+// for a lie about the value, 0, 0 and 1 about the length, 1, 2 and 4 about the nodes, and none about the deadline. If
+// an owner submits a job as two halves, 1, 3 and 6 jobs gain. If an owner submits it after the period, into another
+// auction, 9, 5 and 6 jobs gain. The largest gain is the whole value. On fixed timetables no job gains by a lie about
+// value, length or deadline, or as two halves. By a lie about nodes, 2, 0 and 0 jobs gain there, at most 0.37 of the
+// value. By a later period, 2, 3 and 2 jobs gain, at most the whole value. A lie about nodes declares the same work on
+// fewer nodes for longer: an owner whose job can run in both ways could be served in two ways, but bids for only one of
+// them. The models do not cover such a second way, nor halves, nor a choice among periods. Fixed timetables have 0.66
+// to 0.82 of the value of timetables made for the bids (60 bids on 8 and 100 nodes, 200 and 2,000 candidates:
 // TestWhatFixedTimetablesAreWorth).
 //
 // Over 15 days of serial jobs on 3 slots at twice their load (510 jobs of three draws, deadline the end of the period),
@@ -112,8 +113,8 @@
 //	what another account may learn                      before the period begins  after it
 //	names, values, lengths, deadlines, widths, budgets  no                        no
 //	how many bids there are, slots and idle slots       yes                       yes
-//	how many slots are sold, from when until when       no                        yes, not to whom
-//	the price                                           no                        the own alone
+//	how many slots are sold, from when until when       no                        yes, but not to whom
+//	the price                                           no                        only of its own jobs
 //
 // Owners see everything about their own jobs, operators about all jobs. Before the period begins, replies show only the
 // number of bids. Widths and lengths affect the candidates, so knowing the rivals' widths and lengths could help a

@@ -37,7 +37,7 @@ func (c instance) problem(seed uint64) *Problem {
 	return p
 }
 
-// randomOrders returns the value of the best of a number of random orders.
+// randomOrders tries the given number of random orders, and returns the value of the best schedule.
 func randomOrders(p *Problem, orders int) float64 {
 	r := rand.New(rand.NewPCG(1, 1))
 	a, m := newPlacer(p), newMoney(p.Bids)

@@ -4,7 +4,8 @@ import "github.com/candor-grid/candor/messages"
 
 // Limits of the exact program:
 const (
-	// MaxCells bounds the number of bids times the number of granules, and so the time.
+	// MaxCells bounds the number of bids multiplied by the number of granules. The time of a solution grows with this
+	// product.
 	MaxCells = 1 << 36
 	// MaxMemory bounds the memory of the kept rows, in bytes.
 	MaxMemory = 512 << 20

@@ -6,10 +6,11 @@ import (
 	"slices"
 )
 
-// lane is a part of the machine that serves one bid at a time, with its bids. Its memory is reused for one problem
-// after another.
+// lane is a part of the machine, together with the bids that were given to it. It serves one bid at a time. The memory
+// of a lane is used again for other problems.
 //
-// Times are in units of the greatest common divisor of the lengths: served bids follow one another without gaps.
+// Times are in units of the greatest common divisor of the bids' lengths. That loses nothing, because served bids
+// follow one another without gaps.
 type lane struct {
 	items   []item // in the order of deadlines, ties by index
 	unit    int

@@ -11,15 +11,15 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// Defaults of a market's parameters.
+// A market that does not set these parameters gets these values.
 const (
 	defaultPeriod     = 24 * time.Hour
 	defaultGranule    = 15 * time.Minute
 	defaultCandidates = 2000
 )
 
-// Mechanism runs a live market. It remembers what was sold to a job until the job is settled, and repeats its orders
-// until they are carried out.
+// Mechanism runs a live market. It remembers what it sold to a job until the job is settled. It repeats its directives
+// until they have been carried out.
 type Mechanism struct {
 	period     time.Duration // length of the time that is sold in one auction; periods are counted from the Unix epoch
 	granule    time.Duration // lengths and deadlines are rounded to granules
@@ -97,8 +97,8 @@ func (c *Mechanism) granules(from, to messages.Time) int {
 	return int(max(0, to-from) / c.micros(c.granule))
 }
 
-// Allocate holds the auction for the period that has begun, among the bids that arrived before. It repeats orders that
-// are not carried out. The price is the sum of all winners' payments, in credits.
+// Allocate holds the auction for the period that has begun, among the bids that arrived before. It repeats those
+// earlier orders that have not been carried out yet. The price is the sum of all winners' payments, in credits.
 func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	a := &mechanism.Allocation{Weights: make([][]float64, len(view.Jobs)), Prices: make([]float64, len(view.Classes))}
 	if bids := c.bidders(view); len(bids) > 0 {
@@ -108,7 +108,7 @@ func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	return a
 }
 
-// bidders returns the jobs that began to wait before the period.
+// bidders returns the jobs that bid for the present period. They began to wait before the period began.
 func (c *Mechanism) bidders(view *mechanism.View) []*mechanism.Job {
 	var bids []*mechanism.Job
 	begin := c.startOf(view.Now)
@@ -180,7 +180,8 @@ func (c *Mechanism) solve(p *Problem, seed uint64) (*Outcome, error) {
 	return &r.Outcome, nil
 }
 
-// whole returns the problem for bids that all take the whole machine. Wider bids cannot be served.
+// whole returns the problem in which every bid takes the whole machine. A bid that is wider than the machine cannot be
+// served in this problem.
 func (p *Problem) whole() *Problem {
 	out := &Problem{Horizon: p.Horizon, Bids: slices.Clone(p.Bids)}
 	for i := range out.Bids {

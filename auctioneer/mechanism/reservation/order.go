@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/profile"
 )
 
-// Placement is the schedule of an order: bids are placed one by one into their earliest windows, and dropped if a
-// window ends too late.
+// Placement is the schedule that results from one order of the bids. In that order, each bid gets its earliest window.
+// A bid is dropped if its window ends too late.
 type Placement struct {
 	Start    []int // by bid; Lost if dropped
 	Accepted []int // in ascending order

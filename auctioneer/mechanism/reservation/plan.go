@@ -38,7 +38,8 @@ func newPlan(p *Problem, seed uint64) *plan {
 	return a
 }
 
-// newFixedPlan makes a plan of lanes only. It depends on the number of bids, but not on their declarations.
+// newFixedPlan makes a plan whose candidates are all divisions into lanes. The divisions depend on the number of bids,
+// but not on what the bids declare.
 func newFixedPlan(p *Problem, seed uint64) *plan {
 	a := &plan{nodes: p.Nodes, seed: seed, stride: 1, fixed: true}
 	for i, bid := range p.Bids {
@@ -68,7 +69,7 @@ func (a *plan) random(c int) *rand.Rand {
 // area, by length, by width, …
 var standard = [][3]float64{{0, 0, 1}, {1, 1, 0}, {1, 0, 0}, {0, 1, 0}, {1, 1, 1}, {1, 2, 0}, {-1, -1, 0}, {0, -1, 0}}
 
-// order writes the order of candidate c.
+// order returns the order in which candidate c places the bids. The result is valid until the sorter is used again.
 func (a *plan) order(c int, s *sorter) []int {
 	r := a.random(c)
 	var power [3]float64

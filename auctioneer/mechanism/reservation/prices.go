@@ -7,8 +7,8 @@ type ledger struct {
 	best    int64 // value of the best schedule
 	which   int   // the lowest number of a candidate with this value, or −1 if none yet
 	start   []int // starts of the best schedule
-	// without[i] is the highest value so far if bid i is not counted. Before settle only schedules without bid i count,
-	// afterwards all.
+	// without[i] is the highest value so far of a schedule without bid i. The method settle adds the best schedule, for
+	// each bid i in it: then its value counts without the value of bid i.
 	without []int64
 }
 

@@ -18,7 +18,8 @@ type Search struct {
 	Seed       uint64
 	// Workers is the number of goroutines to use; 0 means one for each processor. It does not change the result.
 	Workers int
-	// Fixed means that candidates do not depend on declarations, so that the truth about everything is best.
+	// Fixed means that the candidates do not depend on what the bids declare. Then it is best for every bid to declare
+	// the truth about everything.
 	Fixed bool
 }
 
@@ -70,7 +71,7 @@ type worth struct {
 	value     int64
 }
 
-// run tries the candidates, and computes the prices of the best schedule.
+// run tries all candidates for a schedule. Then it computes the prices of the best schedule.
 func (f *finder) run() *ledger {
 	workers := cmp.Or(f.search.Workers, runtime.GOMAXPROCS(0))
 	for range min(workers, f.search.Candidates) {

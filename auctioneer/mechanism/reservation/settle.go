@@ -7,8 +7,8 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// direct repeats orders that are not carried out, and gives weight to the jobs whose reserved time has come. It sets
-// Wake to the next reserved time, or to the start of the next period.
+// direct repeats the directives that were not yet carried out. It gives a weight to each job whose reserved time has
+// begun. It sets Wake to the next reserved time, or to the start of the next period, whichever is earlier.
 func (c *Mechanism) direct(view *mechanism.View, a *mechanism.Allocation) {
 	a.Wake = c.startOf(view.Now) + c.micros(c.period)
 	total := 0
@@ -41,9 +41,9 @@ func (c *Mechanism) direct(view *mechanism.View, a *mechanism.Allocation) {
 	}
 }
 
-// Settle charges a winner its price, however the job ended, because its time could not be sold to others. A job owes
-// nothing if it failed before it could start, or did not win. A loser is settled twice: when it is discarded, and when
-// it has ended.
+// Settle charges a winner its price, however the job ended, because the job's time could not be sold to other jobs. A
+// job owes nothing if it did not win, or if it failed before it could start. A job that did not win is settled twice:
+// when it is discarded, and when it has ended.
 func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	r := c.rounds[job.Job]
 	delete(c.rounds, job.Job)

@@ -24,7 +24,8 @@ func small(r *rand.Rand, bids int, nodes int) *Problem {
 	return p
 }
 
-// meets reports whether a whole machine can serve all bids of a set in the order of deadlines.
+// meets reports whether all bids of a set can be served in the order of their deadlines, if each bid takes the whole
+// machine.
 func meets(p *Problem, set int) bool {
 	var bids []Bid
 	for i, b := range p.Bids {
@@ -175,8 +176,8 @@ func TestOrdersAreSlow(t *testing.T) {
 				want, first = placed[i].Value, i
 			}
 		}
-		// If values are thirds, rounding decides which schedules tie. So the chosen order is checked only for decimal
-		// values.
+		// If the values of the bids are thirds, rounding decides which schedules have equal values. So the test
+		// compares the chosen order only if the values are decimal.
 		if decimal := newMoney(p.Bids).decimal > 0; o.Value != want || placed[best].Value != want || decimal && best != first {
 			t.Fatalf("%d: order %d of %v, want %d of %v", k, best, o.Value, first, want)
 		}

@@ -1,6 +1,6 @@
 package reservation
 
-// trial tries candidates, one after the other, in the same memory.
+// trial tries one candidate after another, and reuses its memory for each of them.
 type trial struct {
 	problem *Problem
 	plan    *plan
@@ -29,7 +29,7 @@ func (t *trial) try(c int) (value int64) {
 	return value
 }
 
-// lanes finds the best schedule of a candidate made of lanes, lane by lane.
+// lanes finds the best schedule of the candidate c, which divides the machine into lanes. It schedules each lane alone.
 func (t *trial) lanes(c int, start []int) (value int64) {
 	t.plan.divide(c, &t.cut)
 	for _, bids := range t.cut.bids {

@@ -171,7 +171,8 @@ func TestExtremes(t *testing.T) {
 	}
 }
 
-// load makes an instance of n jobs for 256 nodes. Their work is rate times what the nodes can do while jobs arrive.
+// load makes an instance of n jobs for 256 nodes. The work of the jobs is `rate` times the work that the nodes can do
+// until the last job arrives.
 func load(n int, rate float64) *rigid.Instance {
 	rng := rand.New(rand.NewPCG(11, uint64(n)))
 	in, now := &rigid.Instance{Nodes: 256, Jobs: make([]rigid.Job, n), Weights: slices.Repeat([]float64{1}, 50)}, 0.0

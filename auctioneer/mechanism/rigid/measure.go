@@ -12,7 +12,7 @@ type Measures struct {
 	MeanBSD     float64   `json:"mean_bsd"`
 }
 
-// minute is the shortest run time in a bounded slowdown. A shorter run time counts as a minute.
+// minute is the bound in a bounded slowdown: a shorter run time counts as a minute.
 const minute = 60
 
 // Measure computes the measures of a schedule of the instance.

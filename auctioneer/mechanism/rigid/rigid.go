@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
-// Largest is the largest time, length and weight. Up to it, sums of millions of times are exact to a thousandth of a
-// second over a century.
+// Largest is the largest time, length and weight. If no number is larger, sums of millions of times are exact to a
+// thousandth of a second over a century.
 const Largest = 1e15
 
 // Job is a job of fixed width.

@@ -16,7 +16,7 @@ type Policy interface {
 	Decide(m *Machine)
 }
 
-// Expecting is a Policy that makes plans with the estimates.
+// Expecting is a Policy that uses the estimates of run times to plan ahead.
 type Expecting interface {
 	Policy
 	// Outlive tells the policy that a job still runs at its expected end. The argument until is its new expected end.

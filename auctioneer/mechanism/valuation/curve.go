@@ -117,7 +117,7 @@ func (c *Curve) Latest(level float64) (x float64, ever bool) {
 	}
 	switch c.shape {
 	case sigmoid:
-		// From some x on, the exponential of the sigmoid overflows, and the value is 0.
+		// Where the exponential of the sigmoid overflows, the value of the curve is 0. So the quotient is limited.
 		x = c.b + math.Log(min(c.max/level, math.MaxFloat64)-1)/c.a
 	case decay:
 		x = c.to - level/c.max*(c.to-c.from)

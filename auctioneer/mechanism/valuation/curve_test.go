@@ -84,7 +84,8 @@ func TestAValuationNeverRises(t *testing.T) {
 	})
 }
 
-// When Latest says, the value must still reach the level. Later it must be below the level.
+// Latest returns the last time at which the value still reaches a level. At that time the value must reach the level,
+// and later it must be below the level.
 func TestLatestIsTheInverse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := made(t)
@@ -143,8 +144,9 @@ func TestLatestAtTheEdges(t *testing.T) {
 	}
 }
 
-// The fall takes less time than the distance of two float64, or its slope is too steep for one. The value must fall
-// from the maximum to 0, with at least half of it left at mu, and must never be NaN.
+// In these valuations the value falls so fast that float64 cannot represent it. Either the time of the fall is less
+// than the distance between two neighbouring float64 numbers, or the slope is too large for a float64. The value must
+// still fall from the maximum to 0. At mu at least half of the maximum must be left. The value must never be NaN.
 func TestAFallTooFastForADouble(t *testing.T) {
 	for _, class := range []job.ValuationClass{job.LinearDecay, job.Sigmoidal} {
 		for _, delta := range []float64{1e-15, 1e-309, math.SmallestNonzeroFloat64} {
@@ -165,7 +167,7 @@ func TestAFallTooFastForADouble(t *testing.T) {
 	}
 }
 
-// The definition is v(μ) = (1−ε)·max and v(μ+δ) = ε·max, also with the default ε.
+// A sigmoid falls from v(μ) = (1−ε)·max to v(μ+δ) = ε·max. The test also uses the default of ε, 0.01.
 func TestSigmoidMeetsItsDefinition(t *testing.T) {
 	for _, epsilon := range []float64{0, 1e-6, 0.01, 0.05, 0.3} {
 		c, err := New(job.Valuation{Class: job.Sigmoidal, Max: 80, Mu: 300, Delta: 50, Epsilon: epsilon})

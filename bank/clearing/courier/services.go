@@ -70,8 +70,8 @@ func endpoint[Req, Rep any](c *Courier, verb string, f func(context.Context, mes
 	return bus.Endpoint{Name: verb, Subject: messages.Subject(c.config.Site, messages.Bank, verb, "*"), Handle: bus.Handle(verb, f)}
 }
 
-// command returns the endpoint of a request that a command carries out. The function may checks the caller, ask builds
-// the command, and answer builds the reply from the result.
+// command returns the endpoint for requests that become a command of the clearing. The function `may` checks the
+// caller, the function `ask` makes the command, and the function `answer` makes the reply from the command's result.
 func command[Req, Rep any](c *Courier, verb string, may func(messages.Name, *Req) error, ask func(*Req) clearing.Command, answer func(*clearing.Result) (Rep, error)) bus.Endpoint {
 	return endpoint(c, verb, func(ctx context.Context, caller messages.Name, r Req) (reply Rep, err error) {
 		if err := may(caller, &r); err != nil {
@@ -139,8 +139,9 @@ func (c *Courier) mayPeer(caller messages.Name, r *clearingmsg.PeerRequest) erro
 	return nil
 }
 
-// instruct carries out the instructions of a peer's bank, which must be the caller. Any replica may answer a repeated
-// message without the log, because a committed outcome does not change.
+// instruct carries out the instructions that a peer's bank sends. The caller must be this bank. If the instructions
+// were carried out before, any replica may answer from its own state, without a new entry in the log: an outcome that
+// was committed never changes.
 func (c *Courier) instruct(ctx context.Context, caller messages.Name, r clearingmsg.SignedInstructions) (clearingmsg.SignedReceipt, error) {
 	if caller != messages.ServiceIdentity(r.Instructions.From) {
 		return clearingmsg.SignedReceipt{}, messages.Errorf(messages.PermissionDenied, "caller %q: only the bank of the sender's site may deliver the message", caller)

@@ -70,7 +70,8 @@ func (p *provider) line() string {
 	}
 }
 
-// serve lets the provider send people back to a console.
+// serve tells the identity provider the address of a console. After sign-on, the provider may send users back to this
+// console.
 func (p *provider) serve(console string) {
 	p.Helper()
 	if _, err := io.WriteString(p.in, console+"/sign-on/back\n"); err != nil {

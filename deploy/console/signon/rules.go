@@ -25,7 +25,8 @@ type Rules struct {
 	// Claim is the claim with the name of a person's account. People must not be able to change it themselves. The
 	// default is preferred_username.
 	Claim string `json:"claim,omitempty"`
-	// Accounts gives accounts to people whose claim is not the name of an account, like {ada@example.org: ada}.
+	// Accounts maps claims to accounts, for people whose claim is not the name of their account. Example:
+	// {ada@example.org: ada}.
 	Accounts map[string]messages.Name `json:"accounts,omitempty"`
 	// OperatorGroup is a group at the provider. Its members may use the accounts of operators. The claim groups lists a
 	// person's groups. If OperatorGroup is empty, nobody can sign on as an operator.

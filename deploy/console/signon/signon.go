@@ -210,7 +210,8 @@ func (s *SignOn) claims(ctx context.Context, origin, code string, t try) (map[st
 	return claims, nil
 }
 
-// credentials answers with the loan of the person who has signed on in this browser, or with 204.
+// credentials answers with the temporary credentials (the loan) of the person who has signed on in this browser. If
+// nobody has signed on, it answers with the status 204.
 func (s *SignOn) credentials(w http.ResponseWriter, r *http.Request) {
 	secret, own := s.session(w, r)
 	if !own {
@@ -248,7 +249,7 @@ func (s *SignOn) session(w http.ResponseWriter, r *http.Request) (secret string,
 }
 
 // place lets at most mostAtOnce callers send requests to the provider at a time, and returns an error to further
-// callers at once. A caller calls the returned function at its end.
+// callers at once. A caller must call the returned function after its last request.
 func (s *SignOn) place(ctx context.Context) (context.Context, func(), error) {
 	select {
 	case s.asking <- struct{}{}:
@@ -259,7 +260,8 @@ func (s *SignOn) place(ctx context.Context) (context.Context, func(), error) {
 	return ctx, func() { cancel(); <-s.asking }, nil
 }
 
-// found returns the provider with its endpoints, which it asks for until it has had one answer.
+// found returns the provider of identities with its endpoints. It asks the provider for the endpoints until one answer
+// has come.
 func (s *SignOn) found(ctx context.Context) (*oidc.Provider, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -315,7 +315,7 @@ func TestAnswersBelongToOneBrowser(t *testing.T) {
 	victim.refused(d.Server.URL+console.SignOnPath+"back?code=x", another)
 	victim.refused(d.Server.URL+console.SignOnPath+"back?code=x&state=", another)
 
-	// A thief who has read the victim's code sends it with the state of his own sign-on.
+	// The thief has read the code that the provider made for the victim. He sends it with the state of his own sign-on.
 	theirs, _ := url.Parse(victim.begin())
 	own, _ := url.Parse(thief.begin())
 	q := own.Query()
@@ -459,7 +459,7 @@ func TestOnlyThePageGetsCredentials(t *testing.T) {
 	}
 }
 
-// When an account has too many sessions, the oldest must end, and another account's must stay.
+// When an account has too many sessions, its oldest session must end. The sessions of other accounts must stay.
 func TestSessionsAreBounded(t *testing.T) {
 	var s sessions
 	now := time.Now()

@@ -110,7 +110,7 @@ func (a *Admission) token(ctx context.Context, caller messages.Name, r messages.
 	}
 	now := a.c.Clock()
 	state := messages.TokenState{ID: newID(), Node: r.Node, By: caller, Issued: now, Expires: now.Add(r.Expires)}
-	// The claim's time is rounded up to whole seconds. The log has the exact end of the token.
+	// The end in the credentials is in whole seconds, so it is rounded up. The log has the exact end of the token.
 	creds, err := a.c.Issuer.JoinCredentials(state.ID, state.Expires.Std().Add(time.Second))
 	if err != nil {
 		return reply, err

@@ -45,7 +45,7 @@ func Join(ctx context.Context, t *Token, server, file string) error {
 	return os.Remove(waiting)
 }
 
-// ownKey reads the key of an earlier try, or makes one.
+// ownKey reads the key that an earlier attempt to join has left. If there is none, it makes a key.
 func ownKey(file string) (nkeys.KeyPair, error) {
 	seed, err := os.ReadFile(file)
 	if err == nil {

@@ -54,8 +54,8 @@ func NewInternal(site messages.Name, secret [ed25519.SeedSize]byte) (*Internal, 
 	return &Internal{site: site, cert: cert, key: key, pool: pool}, nil
 }
 
-// Group returns the name that one part of all hosts has in its certificates, such as "bank.west.candor". The part is
-// "bank", "auctioneer", or the NATS servers.
+// Group returns a name that is in the certificates of one part of the site, on every host, such as "bank.west.candor".
+// The part is the bank, the auctioneer, or the NATS servers.
 func Group(part string, site messages.Name) string { return part + "." + site + ".candor" }
 
 // issue makes a certificate for DNS names, valid from a day before now.

@@ -93,8 +93,8 @@ func (c *census) remove(s *server, id uint64) {
 	}
 }
 
-// asking returns the IDs of the servers whose last list is older than the given time, without those that have not
-// answered the last request. [census.list] takes each answer.
+// asking returns the IDs of the servers that must be asked for a list of their connections. The last list of such a
+// server is older than the given time, and no earlier request waits for its answer. [census.list] takes the answers.
 func (c *census) asking(before time.Time) (ids []string) {
 	for id, s := range c.servers {
 		if s.changed == nil && s.listed.Before(before) {
@@ -141,8 +141,8 @@ func (c *census) forget(since time.Time) {
 	}
 }
 
-// excess returns the connections above the limits, the newest of each holder. The function most gives the limit of a
-// holder. Guards that count the same connections get the same result.
+// excess returns the connections above the limits. If a holder has too many connections, these are its newest ones. The
+// argument most returns the limit of a holder. Guards that count the same connections get the same result.
 func (c *census) excess(most func(holder) int) (all []*connection) {
 	over := map[holder][]*connection{}
 	for by, n := range c.open {

@@ -41,7 +41,7 @@ const operatorTimes = 4
 // loss of the first is not noticed yet.
 const mostOthers = 16
 
-// Intervals of a guard.
+// These are the time limits and intervals of a guard.
 const (
 	grace     = 500 * time.Millisecond // from too many connections to the message about it
 	farewell  = 200 * time.Millisecond // time from the message to closing
@@ -232,9 +232,9 @@ func (g *Guard) list(id string) {
 	}
 }
 
-// weigh closes connections above the limits, and reports whether there are any. If a holder has more than twice its
-// limit, weigh closes the excess at once. Otherwise it first tells the holder why, and closes the excess at a later
-// call: the holder may have closed other connections.
+// weigh closes connections above the limits, and reports whether any holder is above its limit. If a holder has more
+// than twice its limit, weigh closes the excess at once. Otherwise it first tells the holder why, and closes the excess
+// at a later call: the holder may have closed other connections.
 func (g *Guard) weigh(now time.Time) (any bool) {
 	for _, n := range g.census.excess(g.most) {
 		if g.c.Server != "" && g.c.Server != n.server {

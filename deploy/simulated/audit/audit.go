@@ -129,7 +129,8 @@ type audit struct {
 	forgetful bool // an inserted fault
 }
 
-// neighbours is the number of jobs next to a sampled job in the log that run together with it, if all actors run.
+// neighbours is the number of jobs around a sampled job that run together with this job, if all actors run. They are
+// the nearest jobs in the log.
 const neighbours = 24
 
 // around returns the part of a study with at most n jobs of the log around job i, and the position of the first one.
@@ -153,7 +154,7 @@ func seedsOf(p *core.Problem, n int) []uint64 {
 	return out
 }
 
-// sample draws jobs with a run time above 0, each with the next job of another user.
+// sample draws jobs with a run time above 0. With each job, it takes the next job of another user.
 func (a *audit) sample(n int) []sample {
 	var takes []int
 	for i := range a.Work.Jobs {
@@ -198,7 +199,7 @@ type fixed struct {
 	gain float64
 }
 
-// This method measures all lies of a kind for one job.
+// try measures all lies of one kind for one job.
 func (a *audit) try(s sample, kind string, r *result) error {
 	r.job = a.Work.Jobs[s.at].Number
 	switch kind {
@@ -292,7 +293,8 @@ func (a *audit) mostNodes() int {
 	return a.Work.Nodes
 }
 
-// entries returns what the liars submit if they are honest: their true values, whatever their bids say.
+// entries returns what the liars submit if they are honest. The declared rate is then the true value, and not the rate
+// of the liar's bid in the study.
 func (a *audit) entries(liars []int) []entry {
 	out := make([]entry, len(liars))
 	for k, i := range liars {
@@ -343,8 +345,9 @@ func (a *audit) payoffsBy(kind string, t []entry, liars []int, told []entry,
 	return out, nil
 }
 
-// control is a lie that must gain under a wrong rule: completed jobs pay a part of what they announce, by the number of
-// their slots. If no such lie gains, the sample is too weak to detect a gain.
+// control is a lie that must gain under a wrong rule. By this rule, each completed job pays a part of what it
+// announces, and the part depends on the number of its slots. If no such lie gains, the sample is too weak to detect a
+// gain.
 type control struct {
 	lie  lie
 	part func(slots int) float64
@@ -386,8 +389,9 @@ func (a *audit) control(kind string, t []entry, liars []int, r *result, k int, c
 	return err
 }
 
-// apart subtracts the gain that the same entries have when they end well, because that gain does not come from the way
-// in which they end. For example, the gain of two halves belongs to the kind split.
+// apart is for lies about how jobs end. It subtracts the gain that the same entries have if the jobs end in the
+// ordinary way, because this gain does not come from the way in which the jobs end. For example, the gain of two halves
+// belongs to the kind split.
 func (a *audit) apart(payoffs, honest []float64, t []entry, liars []int, told []entry) error {
 	well := slices.Clone(told)
 	for k := range well {
@@ -425,8 +429,8 @@ func mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// inParallel calls do with 0 to n−1, on all processors. It returns the error with the smallest number. After until is
-// closed, it starts no further calls.
+// inParallel calls do for the numbers 0 to n−1, on all processors. If calls return errors, it returns the error of the
+// smallest number. Once until is closed, it starts no further calls.
 func inParallel(n int, progress func(done, of int), until <-chan struct{}, do func(k int) error) error {
 	errs := make([]error, n)
 	var running sync.WaitGroup

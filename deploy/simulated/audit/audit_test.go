@@ -63,7 +63,7 @@ func TestControlsThatMustGain(t *testing.T) {
 	}
 }
 
-// Lies about a minimum utility must be told only in markets with an slo.
+// The audit must lie about a minimum utility only in markets whose parameter slo allows jobs to declare one.
 func TestLiesAboutAMinimum(t *testing.T) {
 	for market, want := range map[string]int{"mechanism: proportional\n": 0, "mechanism: proportional\nslo: 0.1\n": 5 * 7} {
 		if f := gains(t, crowd(t, 20, market, 1), 5, Minimum)[Minimum]; f.Lies != want {
@@ -185,8 +185,9 @@ func TestWhatCannotBeAuditedIsRefused(t *testing.T) {
 	}
 }
 
-// TestEndsAreTried audits jobs that fail when their owner has the results. No job may gain, even in a market that
-// settles on completion. In the control, such an end is no completion, and jobs must gain.
+// TestEndsAreTried audits this lie: when the owner has a job's results, the owner makes the job fail. No job may gain
+// by this, even in a market that settles on completion. The control does not count such an end as a completion, and
+// there jobs must gain.
 func TestEndsAreTried(t *testing.T) {
 	for _, mechanism := range []string{"highest-bid", "proportional", "proportional\nsettle: on-completion", "deadline", "backfill", "fifo"} {
 		if f := gains(t, crowd(t, 25, "mechanism: "+mechanism+"\n", 1), 4, Ends)[Ends]; f.Jobs == 0 || f.Lies == 0 || f.Largest > 0.01 {
@@ -283,8 +284,9 @@ func TestAbove(t *testing.T) {
 	}
 }
 
-// TestTheGridEndsWhereTheGainFalls audits a market with k-th prices, where the best lie is larger than all sizes in the
-// list. Each further size must gain more than the one before it, except the last.
+// TestTheGridEndsWhereTheGainFalls audits a market with k-th prices. There the best lie is larger than all sizes in the
+// list, so the audit must try further sizes. Each of these must gain more than the size before it, except the last,
+// where the gain falls.
 func TestTheGridEndsWhereTheGainFalls(t *testing.T) {
 	f := gains(t, crowd(t, 60, "mechanism: highest-bid\n", 1), 20, Value)[Value]
 	at := len(sizes) + len(beyond[0])
@@ -313,8 +315,8 @@ func TestARingThatKeepsItsRankGains(t *testing.T) {
 	}
 }
 
-// TestWideJobs audits jobs of one task each, of 1 to 8 slots of a node. The controls about value and width must gain.
-// Under fifo a false rate must change nothing.
+// TestWideJobs audits jobs of one task each, with 1 to 8 slots of a node. The controls, in which a lie is known to pay,
+// must find a gain from lies about value and about width. Under fifo, a false rate must change nothing.
 func TestWideJobs(t *testing.T) {
 	for _, mechanism := range []string{"fifo", "proportional"} {
 		p := crowd(t, 60, "mechanism: "+mechanism+"\n", 1)
@@ -327,7 +329,8 @@ func TestWideJobs(t *testing.T) {
 		if f := found[Value]; f.Jobs != 12 || mechanism == "fifo" && f.Gainers != 0 || !f.Control.Fired() {
 			t.Errorf("%s, value: %+v", mechanism, f)
 		}
-		// Of the four widths 1/4, 1/2, 2 and 4 times the true width, two or three are between 1 and 8.
+		// A liar can announce 1/4, 1/2, 2 or 4 times the true width. Of these four widths, two or three are between 1
+		// and 8.
 		f := found[Nodes]
 		if f.Jobs != 12 || f.Lies < 2*12 || f.Lies > 3*12 || !f.Control.Fired() || f.Bounded.Fired() {
 			t.Errorf("%s, nodes: %+v", mechanism, f)

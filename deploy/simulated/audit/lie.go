@@ -59,7 +59,7 @@ type entry struct {
 	spends bool
 	// demands says that the job may demand a minimum utility.
 	demands bool
-	// waits says that the job declares the cost of a second of waiting, in addition to its value.
+	// waits says that the job declares what each second of waiting costs it, in addition to its value.
 	waits bool
 	// name is 0 for the user's real account, otherwise the number of a false account.
 	name int
@@ -67,7 +67,7 @@ type entry struct {
 	owner *grid.Owner
 	// Entries with different values of copy are different ways to get the same result.
 	copy int
-	// ghost says that nobody wants the results of the job. Its payments count.
+	// ghost says that nobody wants the results of the job: they are worth nothing, but the job's payments count.
 	ghost bool
 }
 
@@ -88,7 +88,8 @@ func liesOf(kind string) []lie {
 		})
 	case Length:
 		return each([]float64{0.5, 0.8, 1.25, 2, 4}, func(x float64, e *entry, _ int) []entry {
-			// The bid for a slot-second stays the same, so the value of the whole job changes.
+			// A bid is per slot-second, and stays the same. So a declared length x times as large declares a job value
+			// x times as large.
 			e.bid.Length = max(1, math.Ceil(x*e.bid.Length))
 			return []entry{*e}
 		})
@@ -163,8 +164,8 @@ func each(sizes []float64, change func(x float64, e *entry, nodes int) []entry) 
 	return out
 }
 
-// rated returns the entry with another rate. The budget changes only if shares are in proportion to budgets; elsewhere
-// the budget is no bid, but the most that the job can pay.
+// rated returns the entry with its rate multiplied by x. In a market that shares in proportion to budgets, the budget
+// is multiplied too. In other markets the budget is only the most that the job can pay, and does not change.
 func (e entry) rated(x float64) entry {
 	e.bid.Rate = max(1e-6, math.Round(e.bid.Rate*x*1e6)/1e6)
 	if e.spends {
@@ -173,8 +174,8 @@ func (e entry) rated(x float64) entry {
 	return e
 }
 
-// onOthers returns the same work on another number of slots. Fewer slots take longer. More slots take the same time,
-// because the job cannot use them.
+// onOthers returns an entry with the same work on a different number of slots. On fewer slots, the job takes longer. On
+// more slots, it takes the same time, because it cannot use the additional slots.
 func onOthers(x float64, e *entry, nodes int) []entry {
 	was := e.job.Width
 	e.job.Width = int(math.Round(x * float64(was)))
@@ -288,8 +289,9 @@ func together(rates [][]float64) (out []lie) {
 	return out
 }
 
-// variant returns a study in which the liars submit other entries. The result owner has the number of each job's liar:
-// 0 for another user, negative for a liar's ghost. The result of has the owners who do more than wait.
+// variant returns a study in which the liars' entries are replaced by the entries in told. The result owner has a
+// number for each job: that of the liar who owns the job, 0 if another user owns it, or a negative number if it is a
+// liar's second job that nobody needs. The third result has the owners who do more with their jobs than wait.
 func variant(p *core.Problem, liars []int, told []entry) (q core.Problem, owner []int, of map[int]*grid.Owner) {
 	entries := make([]entry, 0, len(p.Bids)+1)
 	for i := range p.Bids {

@@ -35,17 +35,20 @@ type Finding struct {
 	// this gain. Worst is the lie whose interval has the largest lower end.
 	Fixed []Fixed `json:"fixed"`
 	Worst Fixed   `json:"worst,omitzero"`
-	// Bounded is the lie whose interval of bounded gains has the largest lower end.
+	// Bounded is the worst lie by bounded gains, where each gain or loss counts as at most the job's value. For each
+	// lie there is a confidence interval of the mean bounded gain. The worst lie is the one whose interval has the
+	// largest lower end.
 	Bounded Fixed `json:"worst_bounded,omitzero"`
 	// StillGrows is the largest or smallest size that was tried, if the gain of lies about the value still grows there;
 	// otherwise 0.
 	StillGrows float64 `json:"still_grows_at,omitempty"`
-	// Control is the surer of two gains that must exist; see controlsOf. It is only for lies about the value, and about
-	// the width of wide jobs.
+	// Control checks that the audit can find a gain. It is a lie that must gain something; see controlsOf. There are
+	// two such lies, and Control is the one with the more certain gain. Only the audits of the value, and of the width
+	// of wide jobs, have it.
 	Control Fixed `json:"control,omitzero"`
 }
 
-// Fixed is the mean gain of one lie, in parts of the jobs' values.
+// Fixed is the mean gain of one lie, as a fraction of the jobs' values.
 type Fixed struct {
 	Lie  int        `json:"lie"`  // its position among the lies of the kind
 	Jobs int        `json:"jobs"` // 0: no such lie could be told

@@ -49,7 +49,7 @@ func (s plan) build(truth entry, of []step, p *core.Problem) []entry {
 
 func draw(rng *rand.Rand, of []step, n int) plan { return rng.Perm(len(of))[:min(n, len(of))] }
 
-// neighbour returns a plan with one step added, left out or replaced.
+// neighbour returns a plan that differs from s in at most one step: one step is added, removed or replaced.
 func (s plan) neighbour(rng *rand.Rand, of []step) plan {
 	out, at, k := slices.Clone(s), rng.IntN(len(s)), rng.IntN(len(of))
 	switch {
@@ -98,8 +98,8 @@ func acts(words string, of ...grid.Act) step {
 	return owners(words, func(o *grid.Owner) { o.Acts = append(o.Acts, of...) })
 }
 
-// outs returns ways to end a job whose result is there. A retry needs several attempts: by default, a task whose
-// program fails does not run again.
+// outs returns ways in which an owner can end a job after its result was printed. An owner who wants a retry must ask
+// for several attempts, because by default a task whose program fails does not run again.
 func outs() []step {
 	return []step{
 		owners("exits with 1, once, and the retry is over at once", func(o *grid.Owner) { o.Exits, o.Attempts, o.Quick = 1, 3, true }),
@@ -113,7 +113,7 @@ func outs() []step {
 	}
 }
 
-// The function ends returns other ways in which attempts and jobs end.
+// The function ends returns steps in which attempts and jobs end in ways that outs does not have.
 func ends() []step {
 	return []step{
 		owners("keeps its slot for 10 minutes more when the result is printed", func(o *grid.Owner) { o.Stays += 600 }),

@@ -54,7 +54,7 @@ type Player struct {
 // Truth is the name of the strategy to tell the truth.
 const Truth = "truth"
 
-// Least is the least gain for which a user changes its lie, as a part of the user's value.
+// A user changes to another lie only if it gains at least Least, as a fraction of the user's value.
 const Least = 1e-3
 
 type strategy struct {
@@ -156,8 +156,8 @@ func Play(p *core.Problem, passes int, progress func(done, of int)) (*Equilibriu
 	return out, nil
 }
 
-// turn lets a user compute the gains of all of its strategies, and choose one. It returns the largest gain, as a part
-// of the user's value.
+// turn is the turn of one user: the user computes the gain of each strategy and chooses one of them. turn returns the
+// largest gain, as a fraction of the user's value.
 func (g *game) turn(u int, progress func(done, of int)) (most float64, err error) {
 	if g.value[u] == 0 {
 		return 0, nil

@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// VerbOptions set the size of a search for the best sequence of commands.
+// VerbOptions are the settings of a search for the sequence of commands with the largest gain.
 type VerbOptions struct {
 	Jobs     int // number of jobs in the sample that measures the gain
 	Tries    int // random sequences at the beginning
@@ -45,14 +45,15 @@ type Verbed struct {
 	plan      plan
 }
 
-// Fired reports whether the whole interval of the plain mean or of the bounded mean is above 0.
+// Fired reports whether the sequence gains for certain: the whole interval of the mean gain, or of the mean bounded
+// gain, is above 0.
 func (v *Verbed) Fired() bool { return v.CI[0] > Rounding || v.BoundedCI[0] > Rounding }
 
 // Verbs is the result of a search and of its controls.
 type Verbs struct {
 	Found Verbed `json:"found"`
-	// Controls are the results of searches in markets that lack one of their rules. They begin with half as many random
-	// sequences as the main search.
+	// Controls are results of searches in markets from which a rule was removed. The search must find a gain there.
+	// Each of these searches begins with half as many random sequences as the main search.
 	Controls []Verbed `json:"controls"`
 }
 
@@ -123,8 +124,9 @@ type candidate struct {
 	void  bool // the market refuses it
 }
 
-// score returns the mean gain, where no gain counts for more than the job's value. With enough jobs, it subtracts the
-// standard error: a lucky gain of a few jobs must not win over a small gain of all.
+// score returns the mean gain of the candidate. Each gain counts as at most the job's value. If there are enough jobs,
+// score subtracts the standard error: a large gain of a few jobs, by chance, must not win over a small gain of all
+// jobs.
 func (c *candidate) score() float64 {
 	if c.void || len(c.gains) == 0 {
 		return math.Inf(-1)
@@ -162,9 +164,9 @@ func newHunt(p *core.Problem, o VerbOptions) *hunt {
 // These are the numbers of scenes with which plans are chosen, in the first, second and last round.
 const first, second, last = 8, 16, 32
 
-// search draws plans, and keeps the better ones by successive halving over more and more scenes. It changes the kept
-// plans step by step. With new scenes, search chooses one of the best five plans, or a part of a plan. With other new
-// scenes, it measures the gain of this plan.
+// search looks for the plan with the largest gain. It draws plans, tries them on more and more scenes, and keeps the
+// better half in each round. It then changes the kept plans step by step. On new scenes, it chooses one of the best
+// five plans, or a part of a plan. On scenes that are new again, it measures the gain of the chosen plan.
 func search(p *core.Problem, o VerbOptions) (v Verbed, err error) {
 	h := newHunt(p, o)
 	var pool []*candidate
@@ -235,8 +237,8 @@ func withParts(pool []*candidate) []*candidate {
 	return pool
 }
 
-// simplest returns the best of the sorted candidates, or a part of it that gains about as much. A step that adds little
-// was probably chosen by luck.
+// simplest returns the best of the sorted candidates, or a shorter candidate whose steps are some of the best one's and
+// that gains about as much. A step that adds little gain was probably chosen by luck.
 func simplest(pool []*candidate) *candidate {
 	best := pool[0]
 	for _, c := range pool[1:] {
@@ -310,9 +312,9 @@ func (h *hunt) gain(s *scene, of plan) (float64, error) {
 	return (worth - paid - s.honest) / s.value, err
 }
 
-// telling returns n scenes that help to choose among plans: in turn a job that pays much, a job that misses much of its
-// value, and any other job. Most jobs get all of their value for free, so random scenes would show no difference
-// between plans.
+// telling returns n scenes in which the plans differ. It takes three kinds of scene in turn: one whose job pays much,
+// one whose job misses much of its value, and any other. Scenes at random would not do: most jobs get all of their
+// value for free, under every plan.
 func (h *hunt) telling(n int) (out []*scene, err error) {
 	const drawn = 6
 	rest, err := h.scenes(drawn*n, 0)
@@ -328,7 +330,8 @@ func (h *hunt) telling(n int) (out []*scene, err error) {
 	return out, err
 }
 
-// stakes returns the honest job's payment and the missed part of its value. Both are parts of the value, at most 1.
+// stakes returns two numbers for the honest job: its payment, and the part of its value that it missed. Both are
+// fractions of the job's value, at most 1.
 func (s *scene) stakes() [2]float64 {
 	return [2]float64{min(1, s.paid/s.value), min(1, 1-(s.honest+s.paid)/s.value)}
 }
@@ -384,7 +387,8 @@ func (h *hunt) scene(p *core.Problem, i int, seed uint64) *scene {
 	return s
 }
 
-// payoff runs all actors. It returns the value that the agent gets from what it submits, and what it pays.
+// payoff runs all actors, with the entries told as what the agent submits. It returns the value that the agent gets,
+// and the amount that it pays.
 func (h *hunt) payoff(s *scene, told []entry) (worth, paid float64, err error) {
 	q, _, of := variant(s.Problem, []int{s.at}, told)
 	o, _, err := grid.Run(&q, grid.Config{Owners: of, Slots: h.Slots, Forgetful: h.hole == unpriced, Shopping: h.hole == shopped, ByStarts: h.hole == byStarts})

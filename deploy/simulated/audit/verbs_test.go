@@ -91,8 +91,8 @@ func knownIn(words ...string) func(h *hunt) plan {
 	}
 }
 
-// TestWideTasksMustCountTheirSlots packs several tasks into one wide task. This must gain in a market in which a wide
-// task counts like a narrow task. It must not gain where shares are of slot time.
+// TestWideTasksMustCountTheirSlots packs several tasks into one wide task. The packing must gain in a market in which a
+// wide task counts like a narrow task. It must not gain in a market in which the shares are of slot time.
 func TestWideTasksMustCountTheirSlots(t *testing.T) {
 	const name = "proportional, starts are sold"
 	packed := knownIn("packs 4 tasks side by side into one of 4 slots")
@@ -101,7 +101,8 @@ func TestWideTasksMustCountTheirSlots(t *testing.T) {
 	}
 }
 
-// When a rule is removed, some sequence must gain that does not gain with the rule.
+// The market has rules against known sequences of commands. When one rule is removed, a sequence must gain more than it
+// gains with the rule.
 func TestEachRuleMatters(t *testing.T) {
 	for name, c := range planted {
 		t.Run(name, func(t *testing.T) {
@@ -150,7 +151,7 @@ func TestNoSequenceGainsInAQueue(t *testing.T) {
 	}
 }
 
-// Neighbours of a sequence must have 1 to 4 steps, and no step twice.
+// Each change of a sequence must give a sequence of 1 to 4 steps, in which no step occurs twice.
 func TestASequenceIsAChangeOfAnother(t *testing.T) {
 	h := newHunt(crowd(t, 10, "mechanism: contract\n", 1), VerbOptions{})
 	s := plan{1}
@@ -164,8 +165,8 @@ func TestASequenceIsAChangeOfAnother(t *testing.T) {
 	}
 }
 
-// TestWaysOutEndAsTheySay checks a job that exits with 1 once. It must be retried, and run twice unless the retry ends
-// at once.
+// TestWaysOutEndAsTheySay lets owners do what a step describes, such as "exits with 1 in its only attempt". The job
+// must have the fate and the total run time that this description implies.
 func TestWaysOutEndAsTheySay(t *testing.T) {
 	p := crowd(t, 1, "mechanism: fifo\n", 1)
 	takes := p.Work.Jobs[0].Runtime

@@ -17,9 +17,9 @@ const mostPresent = 80
 const manyClasses = 8
 
 // weights measures lies about utility weights and about the form of the utility, in a market of proportional shares. It
-// makes one allocation for the job and its neighbours in the log, most jobs in total. The true weights and forms are
-// random. The gain is a part of the honest utility if the utility is linear, and the growth of the shares if it is
-// logarithmic.
+// makes one allocation for the job and its neighbours in the log. These are at most `most` jobs in total. The true
+// weights and forms are random. For a linear utility, the gain is a fraction of the honest utility. For a logarithmic
+// utility, the gain is the growth of the shares.
 func (a *audit) weights(s sample, r *result, most, classes int) error {
 	if a.Market.Mechanism != rules.Proportional {
 		return nil
@@ -113,7 +113,8 @@ var powers = []float64{0.25, 0.5, 0.75, 0.9, 1.1, 1.5, 2, 3}
 // much.
 const lost = 100
 
-// utility returns the utility of a job's shares by its true weights.
+// utility returns what a job's shares are worth to it, by its true weights. The shares are those that result from the
+// declared weights.
 func utility(told, truth *proportional.Problem, me int) (float64, error) {
 	var s proportional.Solver
 	out, err := s.Solve(told)

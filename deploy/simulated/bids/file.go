@@ -29,7 +29,7 @@ type entry struct {
 
 var columns = []string{"job", "value", "bid", "deadline", "length", "budget"}
 
-// numbers returns pointers to the fields of all columns except the first one, the job.
+// numbers returns a pointer to the field of each column except the column "job".
 func (e *entry) numbers() [5]**float64 {
 	return [...]**float64{&e.Value, &e.Bid, &e.Deadline, &e.Length, &e.Budget}
 }
@@ -76,7 +76,8 @@ func Read(name string, text []byte, w *workload.Workload, into []Bid) (int, erro
 	return said, nil
 }
 
-// wrong returns the name of a field with an impossible value, and the possible values.
+// wrong describes the first field with an impossible value: its name, and the possible values. It returns "" if there
+// is no such field.
 func (e *entry) wrong() string {
 	for i, x := range e.numbers() {
 		switch x, deadline := *x, columns[i+1] == "deadline"; {

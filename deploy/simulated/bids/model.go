@@ -19,7 +19,7 @@ type Bid struct {
 	Budget     float64
 	High       bool // the value is from the upper mode of the distribution
 	Aggressive bool // the bid is shaded with the larger β
-	// Valued and Rated say that a file gave the value and the rate. Then nothing was drawn for them.
+	// Valued means that a file gave the value, and Rated that a file gave the rate. Such a value or rate is not drawn.
 	Valued, Rated bool
 	// DelayRate is the declared cost of a second of waiting, for one slot. 0 means that it is Rate.
 	DelayRate float64
@@ -46,7 +46,7 @@ func (b *Bid) Left(j *workload.Job, at float64) float64 {
 // Delay returns the true cost of a second of delay to the owner, for all slots of the job.
 func (b *Bid) Delay(j *workload.Job) float64 { return b.Value * float64(j.Width) }
 
-// SaidDelay returns the declared cost of a second of delay, for one slot.
+// SaidDelay returns the cost that a job declares for a second of delay, per slot.
 func (b *Bid) SaidDelay() float64 { return cmp.Or(b.DelayRate, b.Rate) }
 
 // Model is the document that says how bids are drawn. Absent fields have the
@@ -57,7 +57,7 @@ type Model struct {
 	Deadline Deadline `json:"deadline"`
 	Length   Length   `json:"length"`
 	Users    Users    `json:"users"`
-	// Budget is a job's budget, divided by the cost of its slot-seconds at its bid.
+	// Budget is the budget of each job, as a multiple of what all its slot-seconds cost at its bid.
 	Budget float64 `json:"budget"`
 }
 
@@ -93,7 +93,7 @@ type Deadline struct {
 	Least float64 `json:"least"` // seconds after submission, at least
 }
 
-// Length says how the declared run time differs from the real one.
+// Length says how the run time that a job declares is made from its real run time.
 type Length struct {
 	Declared string  `json:"declared"` // exact, asked (from the log, if known) or noisy
 	Spread   float64 `json:"spread"`   // noisy: σ of the logarithm

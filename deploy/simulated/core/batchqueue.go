@@ -38,7 +38,8 @@ func (q *queue) arrive(_ messages.Time, i int) error {
 	return nil
 }
 
-// decide runs or discards front jobs as long as the slots of the next one are free.
+// decide takes jobs from the front of the queue, as long as there are free slots for the first job. It starts or
+// discards each of them.
 func (q *queue) decide(now messages.Time) error {
 	for len(q.waiting) > 0 && q.Work.Jobs[q.waiting[0]].Width <= q.free {
 		if err := q.consider(now); err != nil {

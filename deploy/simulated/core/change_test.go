@@ -49,8 +49,8 @@ func TestChangesAddUp(t *testing.T) {
 	}
 }
 
-// Tasks of a split job must have the same outcomes as serial jobs of the same bid, under mechanisms that would keep the
-// slots of a job together.
+// Some mechanisms keep the slots of a parallel job together. If a job is split into serial tasks, its tasks must have
+// the same outcomes under these mechanisms as serial jobs of the same bid.
 func TestSplitJobsAreSerialJobs(t *testing.T) {
 	for _, name := range []string{rules.BatchQueue, rules.Reservation} {
 		t.Run(name, func(t *testing.T) {

@@ -20,15 +20,15 @@ type Problem struct {
 	// Prior has the types of jobs that batch queues expect at first. If Prior is nil, they are drawn from the model of
 	// the bids.
 	Prior []market.QueuedType
-	// Payers marks the jobs whose outcomes and payments are needed; nil means all jobs. The run may end when these are
-	// known.
+	// Payers marks the jobs whose outcomes and payments are needed; nil means all jobs. The run may end as soon as
+	// these outcomes and payments are known.
 	Payers []bool
 	// Class is the study from whose jobs the valuations for contracts are drawn. nil means this study.
 	Class *Problem
 	// Past is the state from which the run continues. nil means the start of the log.
 	Past *Past
 	stop *Past // the run stops at this time; nil: at its end
-	// Record asks for a list of every change of a running task in the outcome.
+	// If Record is true, the outcome lists every change of a running task.
 	Record bool
 	// Progress, if not nil, is called a few hundred times in a run with the number of jobs that are done.
 	Progress func(done, of int)
@@ -51,7 +51,7 @@ type Outcome struct {
 // Fate is how a job ended.
 type Fate uint8
 
-// The fates.
+// The possible fates of a job.
 const (
 	Completed Fate = iota
 	Discarded      // the mechanism decided not to run it

@@ -173,8 +173,8 @@ func neverTooMany(t *rapid.T, p *Problem, o *Outcome) {
 	}
 }
 
-// The formula for shares in this package, b^α divided by the sum over all jobs, must equal the mechanism's shares for
-// one class.
+// This package computes a job's share as b^α, divided by the sum of b^α over all jobs, where b is the job's budget. For
+// one class, this must equal the mechanism's share.
 func TestSharesAreTheMechanisms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		alpha := rapid.SampledFrom([]float64{0, 0.25, 0.5, 1}).Draw(t, "alpha")
@@ -197,7 +197,8 @@ func TestSharesAreTheMechanisms(t *testing.T) {
 	})
 }
 
-// A job whose minimum is not met must pay nothing, and no job may wait for the pool for ever.
+// A job whose minimum utility is not reached must pay nothing. No job may wait for ever because of the pool of jobs
+// with a minimum.
 func TestThoseWhoseMinimumIsNotMetPayNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := study(t, rules.Proportional, 4)

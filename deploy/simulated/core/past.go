@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Past is the state of a run at a time. A problem can continue from it if it has the same market, seed, prior and
-// class, and the same jobs and bids until then.
+// Past is the state of a run at some time. Another problem can continue from this state under these conditions: it has
+// the same market, seed, prior and class, and until this time it has the same jobs and bids.
 type Past struct {
 	until    messages.Time
 	queue    *queue
@@ -53,8 +53,8 @@ func (c *contracts) resume(past *contracts) {
 	copy(c.deals, past.deals[:past.next])
 }
 
-// past returns the unit at which a run of mechanism deadline stops, and the past from which it continues, if its units
-// have the same length.
+// past returns the unit at which a run of the mechanism deadline stops. It also returns the past from which the run
+// continues, or nil if the units of that past have another length.
 func (p *Problem) past() (stop int, past *deadline.Past) {
 	if p.Past != nil && p.Past.slot == p.Market.Slot {
 		past = p.Past.deadline

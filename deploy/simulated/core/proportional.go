@@ -85,8 +85,8 @@ func (s *shares) miss(now messages.Time, i int) {
 
 func (s *shares) account(i int) messages.Name { return strconv.Itoa(s.Work.Jobs[i].User) }
 
-// pass updates two totals up to the current time: the contended time, and the slot time that one unit of weight bought
-// in it.
+// pass updates two sums up to the current time: the time, multiplied by the level of contention; and the slot time that
+// one unit of weight bought.
 func (s *shares) pass(now messages.Time) {
 	s.contended += s.level * now.Sub(s.since).Seconds()
 	if sum := s.draw.Total(); sum > 0 {
@@ -170,7 +170,8 @@ func (s *shares) over(now messages.Time, i int) bool {
 	return over
 }
 
-// had returns the slot time of a job after all its tasks have ended.
+// had returns the slot time that job i had received when its last task had ended. It also returns the contended slot
+// time and the slot time that the job lacked.
 func (s *shares) had(i int) proportional.Had {
 	j := &s.Work.Jobs[i]
 	return proportional.Had{Time: messages.Duration(j.Work() * 1e9), Contended: messages.Duration(s.parts[i] * 1e9),

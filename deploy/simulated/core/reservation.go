@@ -75,8 +75,8 @@ func (r *sale) run(i int, start, length float64, paid messages.Credits) {
 	r.out.Jobs[i] = Job{Start: start, Finish: start + length, Paid: paid, Used: length * float64(j.Width), Fate: Expired}
 }
 
-// problem returns the auction of some jobs. It refuses jobs that are longer than a period, or whose deadline is before
-// the period begins.
+// problem returns the auction of the jobs at the positions from to until−1. It refuses jobs that are longer than the
+// period that the auction sells, or whose deadline is before this period begins.
 func (r *sale) problem(from, until int) *reservation.Problem {
 	p := &reservation.Problem{Nodes: r.Work.Nodes, Horizon: r.Market.T}
 	r.bidders = r.bidders[:0]

@@ -14,21 +14,21 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// agreement is a mechanism without random choices, under which a site and the core differ only by the time of messages.
-// The other fields restrict the trace to such cases.
+// agreement describes a mechanism without random choices. If the trace is restricted as the other fields say, a real
+// site and the simulator's core must decide the same. Only the times may differ, by the delays of messages.
 type agreement struct {
 	name   string
 	market func(t *rapid.T, m *rules.Market)
 	gangs  bool // jobs are gangs, at most as wide as the machine
-	// narrow is true if gangs take one slot or the whole machine. The tasks of a gang end some milliseconds apart, so a
-	// narrower gang could otherwise start before a wider one.
+	// If narrow is true, each gang takes one slot or the whole machine. The tasks of a gang end some milliseconds
+	// apart. So with gangs of other widths, a narrower gang could start before a wider one.
 	narrow bool
 	whole  bool // jobs are as wide as the machine
 	serial bool // jobs have one task, because any of several tasks with equal bids could wait
 	// oneNode is true if the site has one node. A suspended task resumes on its own node, and in the core anywhere.
 	oneNode bool
-	// units is the length of a unit of time, if decisions are made at the beginning of units. With 0, the events of the
-	// trace are too far apart for messages to change their order.
+	// units is the length of a unit of time, if decisions are made at the beginning of units. 0 means that there are no
+	// units. Then the events of the trace are so far apart that messages cannot change their order.
 	units  float64
 	prices bool // the payments are also compared
 }

@@ -50,8 +50,8 @@ const start = messages.Time(1_000_000_000_000_000)
 
 func after(seconds messages.Time) messages.Time { return start + seconds*1e6 }
 
-// check checks the invariants that hold on every network. Run itself checks the balance of the books, that no hold is
-// left, and the site's receipts.
+// check checks the invariants that hold with every network. Other checks are in Run itself: the balance of the books,
+// that no hold is left, and the site's receipts.
 func check(t *rapid.T, p *core.Problem, o *core.Outcome) {
 	used, last := 0.0, p.Work.Jobs[0].Submit
 	total := messages.Credits(0)
@@ -121,7 +121,7 @@ func TestRequeuesAreTold(t *testing.T) {
 	}
 }
 
-// A short study must report progress after each job, because all actors take long.
+// All actors together make a simulation slow. So even a short study must report progress after each job.
 func TestProgressOfAShortStudy(t *testing.T) {
 	for _, name := range rules.Mechanisms() {
 		rapid.Check(t, func(t *rapid.T) {
@@ -202,7 +202,7 @@ func byDefault(mechanism string) *rules.Market {
 }
 
 // TestWideTasksTakeSlotsOfOneNode runs jobs of one task on two nodes of 8 slots. Six slots of each node are in use, so
-// a task of 4 slots must wait. The time of all slots of a task must count.
+// a task of 4 slots must wait. The slot time of such a task is the time of all its slots.
 func TestWideTasksTakeSlotsOfOneNode(t *testing.T) {
 	for _, mechanism := range []string{rules.FIFO, rules.FairShare, rules.Backfill, rules.Karma, rules.Proportional, rules.HighestBid, rules.BatchQueue} {
 		w := &workload.Workload{Nodes: 16, Parallel: workload.Wide, Users: []int64{1}, Groups: []int64{1}}

@@ -68,8 +68,8 @@ func (l *leader) conclude(j *book.Job) {
 	l.over(i, j.Ended)
 }
 
-// note counts an event of the desk, and records the effect of a decision on claimed tasks. A task that must run again
-// may complete before its node learns of the decision.
+// note counts an event of the desk, and records what a decision does to claimed tasks. It does so at the decision: a
+// task that must run again may complete before its node learns of the decision.
 func (l *leader) note(event any) {
 	switch e := event.(type) {
 	case desk.Decided:
@@ -91,7 +91,8 @@ func (l *leader) note(event any) {
 	}
 }
 
-// noteAttempts records one change for each job of the attempts.
+// noteAttempts records one change for each job that has some of the attempts. The change has the number of these
+// attempts.
 func (l *leader) noteAttempts(what core.What, attempts []messages.Attempt) {
 	for from := 0; from < len(attempts); {
 		id, until := attempts[from].Task.Job, from

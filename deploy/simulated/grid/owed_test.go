@@ -47,9 +47,9 @@ func TestASlotSecondCostsTheSameInTasksOfAnyLength(t *testing.T) {
 	}
 }
 
-// TestAJobOwesForNoSlotTimeThatItLacked runs a job of short tasks while long tasks of another job have seven of eight
-// slots, and a third user waits. The job has at most one slot, although it bought a share of eight. It must owe only
-// for the slot time that it had.
+// TestAJobOwesForNoSlotTimeThatItLacked runs a job of short tasks. Long tasks of another job have seven of the eight
+// slots, and a job of a third user waits. So the job of short tasks has at most one slot, although it bought a share of
+// all eight. It must owe only for the slot time that it had.
 func TestAJobOwesForNoSlotTimeThatItLacked(t *testing.T) {
 	jobs := charged(t, 8, 8, 500, workload.Job{Runtime: 1000, Width: 7}, workload.Job{Submit: 1, Runtime: 1}, workload.Job{Submit: 2, Runtime: 1000})
 	if owed, most := jobs[1].Paid.Float(), 100*0.7*jobs[1].Used/1900; owed > most || !(owed > 0) {

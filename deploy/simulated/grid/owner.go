@@ -57,7 +57,7 @@ const (
 // Moment is an event in the life of a job.
 type Moment uint8
 
-// A job's result is printed when every task has run to its end once, in whatever way the task ended.
+// A job's result is printed when each of its tasks has done its work once, with success or not.
 const (
 	Submitted Moment = iota
 	Started
@@ -233,8 +233,8 @@ func (g *Grid) code(o *owning, task messages.TaskRef) int {
 	return 0
 }
 
-// handOver sets the time of results in markets that hand them over at the deadline: when the declared deadline has
-// come, or when the price is known.
+// handOver changes the times of results in markets that hand over results at the deadline. The owner gets a result at
+// the declared deadline or, if it comes earlier, when the price is known.
 func (g *Grid) handOver() {
 	if g.Market.HandOver != rules.AtDeadline {
 		return

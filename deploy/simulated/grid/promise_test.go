@@ -10,8 +10,9 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 )
 
-// TestPromisesAreKept runs 60 jobs on 3 slots, with twice as much work as time. All contracts must be kept. Once, 4 of
-// 10 jobs were promised a time that was also promised to other jobs.
+// TestPromisesAreKept runs 60 jobs on 3 slots. The jobs have twice as much work as the slots can do in the time of the
+// arrivals. All contracts must be kept. In an earlier version, 4 of 10 jobs were promised slots at times that were also
+// promised to other jobs.
 func TestPromisesAreKept(t *testing.T) {
 	kept, broken := uint64(0), uint64(0)
 	for seed := range uint64(3) {

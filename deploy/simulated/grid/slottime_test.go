@@ -50,7 +50,7 @@ func received(t *testing.T, alpha float64, slots, perNode int, until float64, bu
 	return parts
 }
 
-// bought runs a grid until a time. Its jobs have tasks for all slots until then.
+// bought runs a grid until the given time. Until this time, its jobs have enough tasks for all slots.
 func bought(t *testing.T, alpha float64, slots, perNode int, until float64, buyers ...buyer) *Grid {
 	t.Helper()
 	m := byDefault(rules.Proportional)
@@ -145,9 +145,10 @@ func TestAWideTaskStartsInTime(t *testing.T) {
 	}
 }
 
-// TestShortTasksDoNotDelayAWideTask runs tasks of half a node among tasks of ten minutes. Every 100 s, a job of 20
-// short tasks comes. If these have a time limit, they may use slots that are gathered for a wide task. As many wide
-// tasks must start as without limits, and the short jobs must end sooner.
+// TestShortTasksDoNotDelayAWideTask runs wide tasks, which take half a node, among tasks of ten minutes. Every 100 s, a
+// job of 20 short tasks comes. In a first run the short tasks have no time limit. In a second run they have one, so
+// they may use slots that a node gathers for a wide task. In the second run, as many wide tasks must start as in the
+// first one, and the short jobs must end sooner.
 func TestShortTasksDoNotDelayAWideTask(t *testing.T) {
 	const slots, perNode, until = 64, 16, 40_000.0
 	done, took := map[float64]int{}, map[float64]float64{} // by limit of the short tasks

@@ -13,7 +13,8 @@ import (
 )
 
 // In every market, a job must not pay less if it fails or is cancelled when its owner has the results. The control
-// removes the rule about completion (Config.Forgetful); then jobs must pay less where shares are paid on completion.
+// shows that the test can fail: without the rule about completion (Config.Forgetful), jobs must pay less in markets
+// that are settled on completion.
 func TestNoWayOut(t *testing.T) {
 	control := false // whether a job paid less without the rule
 	for _, settle := range []string{"", market.SettleOnCompletion} {

@@ -33,7 +33,7 @@ type Compared struct {
 	Name      string              `json:"name"`
 	Mechanism string              `json:"mechanism"`
 	Measures  map[string]Estimate `json:"measures"`
-	// Less is the difference from the first market, with the same jobs in both.
+	// Less is each measure minus that of the first market. Both markets have the same jobs.
 	Less   map[string]Estimate `json:"less_first"`
 	Widths []Waited            `json:"wait_by_width"`
 	Users  []Waited            `json:"wait_by_user"`
@@ -103,8 +103,8 @@ func estimates(left, less []map[string]float64) map[string]Estimate {
 	return out
 }
 
-// jackknife returns the interval of a measure. The argument without has the values of the measure without each part of
-// the log.
+// jackknife returns a measure with its interval. The argument all is the measure on the whole log. Each value of the
+// argument without is the measure on the log without one of its parts.
 func jackknife(without []float64, all float64) Estimate {
 	n := float64(len(without))
 	if n < 2 {

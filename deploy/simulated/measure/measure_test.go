@@ -79,8 +79,9 @@ func checkSums(t *rapid.T, r *Report) {
 	}
 }
 
-// For jobs that are all there at the start, the bound must be the cost of Smith's order, computed by hand: the first
-// job costs 10·2, because it ends at 2, and the second costs 3·7, because it ends at 7.
+// All jobs are there at the start. So the lower bound for the cost of delay must be the cost of Smith's order. By hand:
+// the first job has the cost of delay 10 per second and ends at 2, so it costs 10·2. The second has 3 per second and
+// ends at 7, so it costs 3·7.
 func TestDelayIsExactOnOneSlot(t *testing.T) {
 	w := &workload.Workload{Nodes: 1, Jobs: []workload.Job{{Runtime: 5, Width: 1}, {Runtime: 2, Width: 1}}}
 	s := &Study{Work: w, Bids: []bids.Bid{{Value: 3}, {Value: 10}}, Outcome: &core.Outcome{Jobs: make([]core.Job, 2)}}
@@ -89,8 +90,9 @@ func TestDelayIsExactOnOneSlot(t *testing.T) {
 	}
 }
 
-// With more work than time, the bound must be below the sum of all values. It must never be below the value of the best
-// set of jobs that can all meet their deadlines.
+// The bound is the largest value that a schedule could have. If there is more work than time, the bound must be below
+// the sum of the values of all jobs. It must never be below the value of the best set of jobs that can all meet their
+// deadlines.
 func TestValueIsNearTheOptimum(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	w, b := &workload.Workload{Nodes: 1}, []bids.Bid{}

@@ -60,8 +60,8 @@ func (d *dual) window(j *fluid) (first, last int) {
 	return first, last
 }
 
-// greedy serves the densest work first in each stretch. It returns for each stretch the density of the best work that
-// is left over.
+// greedy serves the work with the highest density first in each stretch of time. For each stretch, it returns the
+// highest density of the work that was not served there.
 func (d *dual) greedy() []float64 {
 	prices := make([]float64, d.stretches)
 	f := fast{jobs: make([]fluid, len(d.jobs)), left: make([]float64, len(d.jobs))}
@@ -104,7 +104,8 @@ func (f *fast) serve(t int, last []int, room float64) float64 {
 	return 0
 }
 
-// bound returns the upper bound that follows from the prices, each multiplied by part.
+// bound returns an upper bound of the total value. It follows from the prices, after each of them is multiplied by the
+// argument part.
 func (d *dual) bound(prices []float64, part float64) float64 {
 	sum := 0.0
 	for _, p := range prices {

@@ -113,7 +113,7 @@ func balance(revenue float64) string {
 	return "balanced"
 }
 
-// groups divides the jobs into groups. The group with the most jobs comes first.
+// groups divides the jobs into groups, by the property that by names. The group with the most jobs comes first.
 func (s *Study) groups(by string) ([]Group, error) {
 	name, err := s.namer(by)
 	if err != nil {

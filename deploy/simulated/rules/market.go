@@ -50,8 +50,8 @@ type Market struct {
 	Horizon messages.Duration `json:"horizon,omitempty"`
 	Reserve *float64          `json:"reserve,omitempty"` // highest-bid: credits for a slot-second; baselines: the same as price
 
-	// Preemption says what happens to a task whose slot goes to another. For highest-bid and deadline, it is suspend:
-	// the task continues later. With all actors, it can also be requeue or cancel.
+	// Preemption says what happens to a task whose slot goes to another task. For highest-bid and deadline, it is
+	// suspend: the task continues later. In a simulation with all actors, it can also be requeue or cancel.
 	Preemption string `json:"preemption,omitempty"`
 
 	Alpha  *float64 `json:"alpha,omitempty"`  // proportional, karma

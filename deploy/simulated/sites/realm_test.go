@@ -254,7 +254,7 @@ func (s *realmSite) finish() {
 	s.exchange(x)
 }
 
-// This method makes the site's node run tasks until a number of them have finished.
+// runs makes the site's node run tasks until the given number of tasks has finished.
 func (s *realmSite) runs(tasks int) {
 	s.Helper()
 	for done := 0; done < tasks; {

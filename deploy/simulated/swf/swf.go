@@ -25,8 +25,8 @@ const (
 	mostHeader = 10_000 // number of lines
 )
 
-// A gzipped log may grow to the larger of a fixed size and a multiple of its compressed size. Logs of the archive grow
-// to 6 to 13 times their size.
+// A gzipped log may unpack to at most 16 MiB or 32 times its compressed size, whichever is larger. The logs of the
+// Parallel Workloads Archive unpack to 6 to 13 times their compressed size.
 const (
 	unpackedFloor = 16 << 20
 	unpackedTimes = 32

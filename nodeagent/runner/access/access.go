@@ -1,6 +1,6 @@
 // Package access reads and changes the access lists (POSIX ACLs) of directories, and defines the permissions of the
-// files that the runner makes. With an access list, another user can use a user's directory, such as the user that runs
-// an account's tasks.
+// files that the runner makes. An access list lets a second user use the directory of its owner. For example, an
+// account's tasks may run as a second user.
 package access
 
 import (

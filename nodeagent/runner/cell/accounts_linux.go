@@ -27,7 +27,7 @@ type Account struct {
 	most    bound // the limits that were last set
 }
 
-// bound is the limit for an account: the sum of the limits of its tasks.
+// bound is the limit for all tasks of an account together: the sum of the limits of the single tasks.
 type bound struct {
 	memory int64 // bytes; 0 means no bound
 	tasks  int   // number of tasks, rounded up to a power of two
@@ -39,7 +39,8 @@ type sum interface {
 	remove() error
 }
 
-// summing is implemented by groups that can have a group of an account above them.
+// summing is implemented by kinds of groups that can have, above the groups of an account's tasks, one group of the
+// account.
 type summing interface {
 	account(name string) (groups, sum, error)
 }
@@ -159,8 +160,8 @@ func (s *v1Sum) enter() error {
 	return nil
 }
 
-// machineShare is the number of parts into which the machine's processes and connection memory are divided. An account
-// may have one part, and all tasks of a node together all parts except one.
+// machineShare is 4: the machine's processes, and the memory of its connections, are divided into four parts. The tasks
+// of one account may use one part. All tasks of a node together may use three parts.
 const machineShare = 4
 
 // buffers is the file that bounds the memory of connections.
@@ -218,7 +219,8 @@ var machineBuffers = sync.OnceValue(func() int64 {
 	return pages * int64(os.Getpagesize())
 })
 
-// account makes the group of an account, with each controller that bounds its tasks.
+// account makes the control group of an account, below the group g. In it, account enables each controller of g for the
+// groups of the account's tasks.
 func (g *v2) account(name string) (groups, sum, error) {
 	below := &v2{mount: g.mount, path: filepath.Join(g.path, name), dir: filepath.Join(g.dir, name), controllers: g.controllers}
 	if err := mkdir(g.dir, name, g.again); err != nil {

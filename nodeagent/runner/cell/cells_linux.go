@@ -55,7 +55,8 @@ type groups interface {
 }
 
 type group interface {
-	// threaded reports whether a process is inside if a thread inside forks it.
+	// threaded says what happens when a thread that was put inside forks. It is true if the new process is then also
+	// inside.
 	threaded() bool
 	enter() error // puts the calling thread inside
 	// clone sets the attributes that start a process inside the group, if the group needs them.
@@ -104,7 +105,7 @@ func (c *Cells) Holds(controller string) bool {
 	return false
 }
 
-// Clones reports whether some cells need clone3 to start processes inside.
+// Clones reports whether some cells can start a process inside themselves only with clone3.
 func (c *Cells) Clones() bool {
 	_, plain := c.plain.groups.(*v2)
 	_, limited := c.limited.groups.(*v2)
@@ -271,7 +272,7 @@ type Cell struct {
 	clean   bool // nothing is left in the cell since its task ended
 }
 
-// Retire keeps the cell from being given to another task.
+// Retire marks the cell, so that no other task gets it.
 func (c *Cell) Retire() { c.retired.Store(true) }
 
 // OnThread calls f on a new thread that ends after f, because f may change the thread in ways that would harm other

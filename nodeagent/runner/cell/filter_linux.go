@@ -17,7 +17,7 @@ type device struct {
 	allowed      bool
 }
 
-// devicesOf reads a list as in [Limits].
+// devicesOf reads a list of devices in the form of [Limits].
 func devicesOf(list string) (all []device) {
 	for words := strings.Fields(list); len(words) >= 3; words = words[3:] {
 		all = append(all, device{words[0], words[1], words[2] == "+"})

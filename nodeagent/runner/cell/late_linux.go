@@ -18,8 +18,9 @@ type late struct {
 	closed bool
 }
 
-// The pauses between two tries, and the largest number of groups that this process tries to remove. The next process
-// removes the rest.
+// Groups that could not be removed are tried again. firstRetry is the first pause between two tries, and lastRetry is
+// the longest. mostLate is the largest number of groups that this process tries again. The next process removes the
+// others.
 const (
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 30 * time.Second
@@ -41,7 +42,7 @@ func (l *late) add(groups ...group) {
 	l.again()
 }
 
-// again sets the timer. The caller holds l.mu.
+// again sets the timer for the next retry, if there are groups to retry. The caller holds l.mu.
 func (l *late) again() {
 	if l.timer != nil {
 		l.timer.Stop()

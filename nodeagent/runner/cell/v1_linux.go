@@ -45,8 +45,8 @@ var abilityOf = map[string]messages.Name{
 	cpu:     agent.AbilityCPU,
 }
 
-// openV1 finds the usable controllers of version 1, or returns nil. It uses only controllers that give the node an
-// ability, or are in the argument more.
+// openV1 returns the usable controllers of version 1, or nil if there are none. It uses a controller only if it gives
+// the node an ability, or if the argument more names it.
 func openV1(name string, more []string) *v1 {
 	g := &v1{bases: map[string]string{}}
 	for controller, own := range ownV1() {
@@ -230,8 +230,8 @@ func (g *v1Group) open(of, file string) *counter {
 
 func (*v1Group) threaded() bool { return true }
 
-// enter puts the thread into every group except the freezer's: a process with a frozen thread cannot end, not even when
-// it is killed.
+// enter puts the thread into every group except the group of the freezer. If only this thread were frozen, its process
+// could not end, not even when it is killed.
 func (g *v1Group) enter() error {
 	for controller, dir := range g.dirs {
 		if controller == freezer {

@@ -32,8 +32,9 @@ type v2 struct {
 	left        []group // groups of an earlier run
 }
 
-// topV2 returns the path for a node's groups that can have controllers: next to the groups of services and sessions. A
-// group below a service gets no controllers while the service has processes in it.
+// topV2 returns a path for the control groups of a node that can have controllers. It is beside the groups of services
+// and sessions. A group within a service's group gets no controllers while the service itself has processes in its
+// group.
 func topV2(name string) string { return filepath.Join("/candor", name) }
 
 // ownV2 returns a group below this process's own.

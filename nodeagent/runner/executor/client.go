@@ -46,7 +46,8 @@ type Client struct {
 	notify    func(able bool) // the function given to Notify; nil means none
 }
 
-// remote is a task of the executor. Orders without a connection are sent with the next connection.
+// remote is a task of the executor. An order that is given while there is no connection is sent with the next
+// connection.
 type remote struct {
 	client    *Client
 	attempt   messages.Attempt
@@ -140,7 +141,8 @@ func (k *Client) noWord(ctx context.Context, err error, silence time.Duration) e
 	}
 }
 
-// met begins to use a new connection. Tasks that the executor does not have were lost with the previous executor.
+// met begins to use a new connection to an executor. If the client knows a task that this executor does not have, the
+// task was lost when the previous executor ended.
 func (k *Client) met(c *conn, abilities []messages.Name, found map[messages.Attempt]frame, follows bool) {
 	k.mu.Lock()
 	k.conn, k.abilities, k.found, k.follows = c, abilities, found, follows
@@ -384,8 +386,8 @@ func (t *remote) giveBack() {
 	t.done(agent.Finished{Attempt: t.attempt, Outcome: agent.Stopped, Detail: "returned to the leader before it started"})
 }
 
-// surprise returns a function that reports that the task has started on the slot of an unknown task. The caller holds
-// the client's mu.
+// surprise returns a function that reports that the task has started. The report is empty, because the client does not
+// know which task had the slot before. The caller holds the client's mu.
 func (t *remote) surprise() func() {
 	turned := t.turned
 	t.turned = nil

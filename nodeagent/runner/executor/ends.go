@@ -15,7 +15,7 @@ import (
 // reads it.
 const endsFile = "executor.ends"
 
-// writeEnds writes frames of the kind "has" to a file, and returns when they are on the disk.
+// writeEnds writes the ends of tasks to a file, as frames of the kind "has". It returns when the file is on the disk.
 func writeEnds(path string, all []frame) error {
 	return durable.Replace(path, 0o600, func(f *os.File) error {
 		_, err := parts.WriteHashed(f, func(w io.Writer) error {

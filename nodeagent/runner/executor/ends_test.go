@@ -77,8 +77,8 @@ func TestEndsOutliveTheExecutor(t *testing.T) {
 	}
 }
 
-// TestExecutorStaysWhileTasksRun checks that an executor without an agent does not end while tasks run, nor while it
-// cannot write the file of ends.
+// TestExecutorStaysWhileTasksRun checks an executor without an agent. It must not end while tasks run, nor while it
+// cannot write the file with the ends of its tasks.
 func TestExecutorStaysWhileTasksRun(t *testing.T) {
 	dir := t.TempDir()
 	a := messages.Attempt{Task: messages.TaskRef{Job: 7}, Number: 1}

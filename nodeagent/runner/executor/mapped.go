@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
-// argumentMapped follows [Argument] if the executor must wait until the users of its namespace exist. The agent then
-// writes a byte to file mappedFile.
+// argumentMapped follows [Argument] if the executor has its own user namespace. The executor then waits until the agent
+// writes one byte to file mappedFile: from then on, the users of the namespace exist.
 const (
 	argumentMapped = "mapped"
 	mappedFile     = 5
@@ -61,8 +61,8 @@ func startMapped(cmd *exec.Cmd, mapped string) error {
 	return err
 }
 
-// awaitMapping waits until the users of the executor's namespace exist. It then removes the argument, because
-// [beginAnew] executes the program again.
+// awaitMapping waits until the users of the executor's namespace are set up. Then it removes the argument
+// argumentMapped, because [beginAnew] executes the program again and must not wait again.
 func awaitMapping(args []string) error {
 	if len(args) == 0 || args[0] != argumentMapped {
 		return nil

@@ -16,7 +16,8 @@ const follows = 1
 // present agent. The server's mu guards the queue.
 type queue struct {
 	waits map[messages.Name][]runner.Task // by class; the first starts next
-	// untold is the number of ends that were not reported yet. ticking is true while a timer is set to report them.
+	// untold is the number of ends of tasks that have not been reported yet. ticking is true while a timer is set that
+	// will report them.
 	untold  int
 	ticking bool
 }
@@ -49,8 +50,8 @@ func (s *server) follow(agent *conn, f *frame, p *agent.Program) {
 	s.waits[p.Class] = append(s.waits[p.Class], f.task(p))
 }
 
-// withdraw removes a waiting task. If the task t has started already (is not nil), the agent gets the start as the
-// answer. The caller holds s.mu.
+// withdraw removes a waiting task. If the task has started already, t is this task; otherwise t is nil. For a started
+// task, the agent gets the start of the task as the answer. The caller holds s.mu.
 func (s *server) withdraw(a messages.Attempt, t *task) {
 	if t != nil {
 		s.agent.sendAll()
@@ -79,7 +80,8 @@ const (
 	gatherWithin = 5 * time.Millisecond
 )
 
-// tell reports the ends of tasks that others followed, at once or after a short time.
+// tell reports ended tasks to the agent, if other tasks have started on their slots. It reports them at once, or
+// together with other ends within gatherWithin.
 func (s *server) tell(agent *conn, sameJob bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

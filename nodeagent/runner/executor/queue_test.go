@@ -120,8 +120,8 @@ func TestWithdrawnNeverBegins(t *testing.T) {
 	silent(t, w.done, w.turned)
 }
 
-// TestNothingFollows: a task that was suspended, was of another class or has files ends, or the lease has ended. A
-// waiting task must not start.
+// TestNothingFollows checks that a waiting task does not start by itself in four cases: the task before it was
+// suspended, it was of another class, it has files, or the lease has ended.
 func TestNothingFollows(t *testing.T) {
 	for name, happens := range map[string]func(k *Client, p runner.Process){
 		"a suspended task":     func(k *Client, p runner.Process) { p.Suspend(true); p.Stop(0) },

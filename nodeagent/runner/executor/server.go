@@ -16,8 +16,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// How long an executor stays without an agent: lonely if it has had no task, and abandoned after its last task has
-// ended, because an agent may ask for the ends.
+// An executor ends if no agent connects for some time. If it has had no task, the time is lonely. Otherwise the time is
+// abandoned, counted from the end of its last task, because an agent may ask how the tasks ended.
 const (
 	lonely    = 10 * time.Second
 	abandoned = 10 * time.Minute
@@ -161,7 +161,8 @@ func (t *task) has(a messages.Attempt) *frame {
 	return &frame{Kind: has, Attempt: a, Name: t.class, Number: uint64(t.width), Suspended: t.suspended, Finished: t.finished}
 }
 
-// countDown sets the timer that ends the executor, while there is no agent and no task runs. The caller holds s.mu.
+// countDown starts the timer that ends the executor. The timer runs only while no agent is connected and no task runs.
+// The caller holds s.mu.
 func (s *server) countDown() {
 	if s.alone != nil {
 		s.alone.Stop()
@@ -186,8 +187,9 @@ func (s *server) homeless() bool {
 	return os.IsNotExist(err) || err == nil && s.home != nil && !os.SameFile(now, s.home)
 }
 
-// leave ends the executor if no agent has come. First it writes the unconfirmed ends to a file for the next executor.
-// If it cannot, the executor stays, unless the directory is gone.
+// leave ends the executor if no agent has connected. Before that, it writes the ends of tasks that no agent has
+// confirmed to a file, for the next executor. If it cannot write the file, the executor stays and tries again. If the
+// state directory is gone, the executor ends without the file.
 func (s *server) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

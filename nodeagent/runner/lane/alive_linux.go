@@ -18,8 +18,8 @@ const aliveEnding = ".alive"
 // Alive returns the path of the attempt's lease file.
 func (o *Files) Alive() string { return o.lane.base + aliveEnding }
 
-// OpenAlive opens the lane's lease file unless it is open, and lets the tasks' user read it. If it fails, lease.Alive
-// answers Unavailable.
+// OpenAlive opens the lane's lease file, unless it is open, and lets the tasks' user read it. If OpenAlive fails,
+// lease.Alive answers a task with an error of the kind Unavailable.
 func (o *Files) OpenAlive(as *syscall.Credential) {
 	l := o.lane
 	if l.alive != nil {

@@ -8,11 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// If an output is above the limit, blocks in the middle of its file are freed while the task continues to write.
-// Positions in the output do not change. The hole in the file shows what is missing, also after a restart.
+// When an output grows above the limit, blocks in the middle of its file are freed. The task can continue to write,
+// because positions in the output do not change. The hole in the file shows which part is missing, also after a
+// restart.
 
-// Files are the files of an attempt in its lane: its outputs, its own working directory, and its lease file. Outputs
-// have the lane's names while they are empty, and then the attempt's. The caller's lock guards them.
+// Files are the files of an attempt: its outputs, its own working directory, and its lease file. They are in a lane, a
+// set of files that attempts use one after the other. An output file has the lane's name while it is empty, and later
+// the attempt's name. The caller's lock guards Files.
 type Files struct {
 	base  string              // common beginning of the paths with the attempt's names
 	limit int64               // bytes to keep of each output
@@ -49,14 +51,14 @@ func (o *Files) Leave(silent func(name string) error) (left bool) {
 	return left
 }
 
-// Begin notes the time just before the start.
+// Begin notes the time just before the attempt starts.
 func (o *Files) Begin() { o.from = coarse() }
 
 // Open opens an output of the attempt for appending, unless it is open.
 func (o *Files) Open(i int) (fd int, err error) { return o.lane.open(i) }
 
-// Read opens an output of the attempt for reading, at its present Path. After Leave, the lane's files belong to other
-// tasks.
+// Read opens an output of the attempt for reading, at its present Path. After the attempt has left its lane (Leave),
+// other tasks use the lane's files.
 func (o *Files) Read(i int) (*os.File, error) { return OpenToRead(o.Path(i)) }
 
 // WorkingDir returns the attempt's own working directory, which is empty and belongs to the user of the task.
@@ -79,7 +81,8 @@ func (o *Files) Dropped() int64 { return o.lost[0] + o.lost[1] }
 // leastBlock is the unit of holes, unless the file system has a larger one.
 const leastBlock = 4096
 
-// Settle cuts the output so far to the limit. Output that is no longer empty gets the attempt's name.
+// Settle cuts output that is longer than the limit. An output file has a temporary name while it is empty; Settle gives
+// it the attempt's name if it is no longer empty.
 func (o *Files) Settle() {
 	for i := range Endings {
 		var info unix.Stat_t
@@ -115,7 +118,8 @@ func (o *Files) silent() bool { return !o.named[0] && !o.named[1] }
 // keep is how much of an output is kept at its beginning and at its end, in bytes.
 type keep struct{ head, tail int64 }
 
-// keeps returns how much of each output is kept. The argument block is the unit of holes, in bytes.
+// keeps returns how many bytes of each output are kept at its beginning and at its end. The argument block is the size
+// of a block, in bytes: a hole in the file is a whole number of blocks.
 func (o *Files) keeps(block int64) keep {
 	up := func(n int64) int64 { return max(block, (n+block-1)/block*block) }
 	if o.tail {

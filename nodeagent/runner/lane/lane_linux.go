@@ -141,7 +141,8 @@ func (l *lane) keepDir(base string, from unix.Timespec) (kept bool) {
 	if !l.dir {
 		return false
 	}
-	// If the last change is older, nothing has been added or removed: nobody can set the time of a change.
+	// If the directory's last change is older than the attempt, the task has added and removed nothing: nobody can set
+	// the time of a change.
 	dir := l.base + DirEnding
 	at, mode := changed(dir)
 	if at == l.since && at.Nano() < from.Nano() {

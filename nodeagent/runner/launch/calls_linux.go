@@ -23,8 +23,8 @@ var refusedCalls = []uint32{
 	unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
 }
 
-// ownThreadCalls are refused calls that the threads which start tasks still need, to enter the namespaces and the root
-// of the next task. Without capabilities, tasks gain nothing from these calls.
+// ownThreadCalls are exceptions from the refused calls. The threads that start tasks need them to enter the namespaces
+// and the root of the next task. A task gains nothing from these calls, because it has no capabilities.
 var ownThreadCalls = map[uint32]bool{unix.SYS_SETNS: true, unix.SYS_CHROOT: true}
 
 // namespaceCalls are refused calls that container runtimes make inside their own namespaces. Elsewhere the kernel
@@ -95,7 +95,8 @@ func callFilter(may Rules) []unix.SockFilter {
 	load := func(offset uint32) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
 	}
-	// if the value is k, go to the next instruction; otherwise skip some.
+	// equal compares the loaded value with k. If they are equal, the program goes on with the next instruction.
+	// Otherwise it skips some instructions.
 	equal := func(k uint32, skip uint8) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: skip, K: k}
 	}

@@ -10,9 +10,10 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
-// Forge starts tasks on confined threads. A cell may have its own thread; otherwise one thread starts all tasks of a
-// room. That thread waits in the kernel, because the Go runtime would wake it through other threads. An account's
-// processes can delay only its own starts: a thread that hangs is replaced.
+// Forge starts tasks on confined threads. A cell may have a thread of its own. The other cells of a room share one
+// thread, which starts all their tasks. The shared thread waits in the kernel, because otherwise the Go runtime would
+// wake it through threads that are not confined. An account's processes can delay only starts of the account: a thread
+// that hangs is replaced.
 type Forge struct {
 	may  Rules // refused calls that the thread needs to start tasks
 	bell int   // an event descriptor that wakes the thread: there is work, or the forge is closed
@@ -88,7 +89,7 @@ func (f *Forge) next(thread int) (do func(*anvil), over bool) {
 	return nil, false
 }
 
-// watch starts another thread if the present one takes too long.
+// watch starts another thread if the present thread has worked on one launch for too long.
 func (f *Forge) watch() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -110,7 +111,7 @@ func (f *Forge) Close() {
 	f.wakeThread()
 }
 
-// more is the number 1 in the form that an event descriptor needs: writing it wakes the thread.
+// more is the number 1 as eight bytes. Writing these bytes to the forge's event descriptor wakes the thread.
 var more = [8]byte{1}
 
 func (f *Forge) wakeThread() { _, _ = unix.Write(f.bell, more[:]) }
@@ -129,9 +130,9 @@ func (f *Forge) post(do func(*anvil)) {
 	}
 }
 
-// Begin returns at once. start is then called on a confined thread, inside the cell and the namespaces of a room. If
-// that is impossible, start is called on another thread, with the error. The receiver is the forge of tasks without
-// rooms.
+// Begin arranges a call of the function start, and returns at once. The call is made on a confined thread, inside the
+// cell and the namespaces of a room. If this is impossible, start is called on another thread, with the error. The
+// forge f is used for a task without a room; a room has its own forge.
 func (f *Forge) Begin(c *cell.Cell, in Place, asRoot bool, start func(error)) {
 	if !c.Threaded() {
 		own, err := f, error(nil)

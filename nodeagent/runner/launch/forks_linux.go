@@ -33,7 +33,8 @@ func (f *Forks) Remove(l *Launch) {
 	delete(f.all, l)
 }
 
-// PIDs returns the numbers of the children. The result known is false if the kernel does not tell one of them.
+// PIDs returns the process numbers of the children. The second result is false if the kernel does not tell the number
+// of some child.
 func (f *Forks) PIDs() (all map[int]bool, known bool) {
 	f.mu.Lock()
 	launches := slices.Collect(maps.Keys(f.all))

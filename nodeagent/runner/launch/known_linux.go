@@ -14,7 +14,7 @@ import (
 // Hard limits stay as the node has them, except for priorities: with high ones a task could stop the node from running.
 // The set of processors stays too: an operator may give a node a part of a machine.
 
-// limited is a limit for tasks that differs from this process's limit.
+// limited is a limit that a task gets from the kernel, where this process itself has a different limit.
 type limited struct {
 	resource uintptr
 	limit    unix.Rlimit
@@ -42,7 +42,8 @@ var usualLimits = []limited{
 	{resource: unix.RLIMIT_NICE, limit: unix.Rlimit{Cur: 0}, hard: true},
 }
 
-// taken are the limits that tasks must not inherit from this process, with the values that they get instead.
+// taken has the resource limits that tasks must not inherit from this process. For each of them it has the value that
+// tasks get instead.
 var taken = sync.OnceValue(func() (found []*limited) {
 	for _, l := range usualLimits {
 		var own unix.Rlimit
@@ -60,7 +61,7 @@ var taken = sync.OnceValue(func() (found []*limited) {
 	return found
 })
 
-// ranks says what the function rank must reset.
+// ranks finds out, once, which properties of a child the function rank must reset.
 var ranks = sync.OnceValue(func() (found struct{ nice, killer, policy, disk, persona bool }) {
 	const noNice = 20 // the value for nice 0 in the kernel's form
 	policy, _, errno := unix.RawSyscall(unix.SYS_SCHED_GETSCHEDULER, 0, 0, 0)
@@ -72,7 +73,8 @@ var ranks = sync.OnceValue(func() (found struct{ nice, killer, policy, disk, per
 	nice, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	found.nice = err == nil && nice != noNice
 	killer, err := os.ReadFile("/proc/self/oom_score_adj")
-	// Only a child that has closed the node's files knows the number of the next file that it opens.
+	// A child must close all files of the node before it writes its oom_score_adj: only then it knows which number the
+	// kernel gives to the file that it opens.
 	found.killer = err == nil && !bytes.Equal(killer, []byte("0\n")) && unix.CloseRange(1<<30, 1<<30, 0) == nil
 	return found
 })

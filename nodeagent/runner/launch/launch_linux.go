@@ -80,7 +80,7 @@ func (l *Launch) Drop() {
 // childStack is the size of a child's stack, in bytes. It is small, because the child calls no functions.
 const childStack = 4096
 
-// kernelSignals is the number of signals, and the size of a set of signals in bytes.
+// kernelSignals is the number of signals that the kernel has. signalSetSize is the size of a set of signals in bytes.
 const (
 	kernelSignals = 64
 	signalSetSize = 8
@@ -102,8 +102,8 @@ func (l *Launch) Spawn(path string, argv, env []string, dir string, umask uint32
 	return c, err
 }
 
-// The kernel refuses to execute a script that is open for writing, perhaps in the child of another start, until that
-// child closes the node's files.
+// The kernel refuses to execute a script that is open for writing. A child of another start may have it open for a
+// moment, until the child closes the node's files. So a refused start is tried again.
 const (
 	busyTries = 50
 	busyPause = 2 * time.Millisecond

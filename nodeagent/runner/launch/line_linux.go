@@ -12,8 +12,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
-// A write to the file of a task can hang, for example on a file system that does not answer. So a separate process
-// opens the file and writes the last line. It is in no cell and no room, and has the rights of the task's user.
+// A write to the output file of a task can hang, for example on a file system that does not answer. So a separate
+// process opens the file and writes the last line. This process has the rights of the task's user, but is in no cell,
+// and not in the namespaces of a room.
 
 const (
 	// lineWithin is how long the end of a task may wait for its last line.
@@ -55,9 +56,9 @@ func (f *Forks) WriteLine(account messages.Name, first int, as *syscall.Credenti
 	}
 }
 
-// newLinePlan returns the steps of the process that writes a line. With a copy of the task's descriptor, it writes
-// where the task's output ends. It takes the copy with the rights of the node. If the node may not look into processes
-// of others, it uses the rights of the user.
+// newLinePlan returns the steps of the process that writes a line. The process copies the task's descriptor of the
+// output, so it writes where the task's output ends. It makes the copy with the rights of the node. If the node may not
+// look into processes of other users, it makes the copy with the rights of the task's user.
 func newLinePlan(first int, as *syscall.Credential, line []byte) *plan {
 	const task, output = 0, 1 // after the other files are closed, the kernel gives the copy the lowest free number
 	p := &plan{steps: make([]step, 0, 16), line: line, header: unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}}

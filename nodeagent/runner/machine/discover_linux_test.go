@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestNvidiaIsRead reads the formats that the page of nvidia-smi shows. The number of a device file may differ from the
-// index.
+// TestNvidiaIsRead reads the formats that the manual of nvidia-smi shows. The number in the name of a device file may
+// differ from the GPU's index.
 func TestNvidiaIsRead(t *testing.T) {
 	text := "0, GPU-a, NVIDIA A100-SXM4-80GB, 81920 MiB\n1, GPU-b, Tesla V100-PCIE-16GB, [N/A]\nNo devices were found\n"
 	got := parseNvidia(text, func(uuid string) (int, bool) { return 3, uuid == "GPU-a" })

@@ -127,7 +127,8 @@ func (s *Stock) Give(back *Portion) {
 	}
 }
 
-// GPUVariables tell a task its GPUs. A task with sizes gets these variables only from here.
+// GPUVariables tell a task which GPUs it has. If a task has its own part of the node's resources, it gets these
+// variables only from here.
 var GPUVariables = []string{"CANDOR_GPUS", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "HIP_VISIBLE_DEVICES"}
 
 // Variables returns the variables that name the GPUs of a task. If the task can open only these GPUs (held), they are

@@ -144,7 +144,7 @@ type environment struct {
 	at   map[string]int
 }
 
-// set sets a variable, except one of perTask.
+// set sets a variable of all tasks of a program. It ignores the variables in perTask, which differ between the tasks.
 func (e *environment) set(name, value string) {
 	if slices.Contains(perTask[:], name) {
 		return

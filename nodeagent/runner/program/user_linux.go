@@ -156,8 +156,8 @@ func ask(program string, args ...string) (string, error) {
 	return strings.TrimSpace(string(said)), err
 }
 
-// baseEnv returns the environment with which programs of the user start. If the user is not this process's user, it has
-// no variable of this process.
+// baseEnv returns the environment with which the user's programs start. If this process runs as another user, none of
+// its own variables are in that environment.
 func (i *Identity) baseEnv() []string {
 	if i.As == nil {
 		return ownEnv()

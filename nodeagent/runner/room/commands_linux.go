@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CommandsDir is a directory in each room with this program under the names of commands that scripts call. The
-// machine's own commands may be hidden by the room, or missing on this node.
+// CommandsDir is a directory in each room. Scripts call some commands, and this directory has this program under the
+// names of these commands. The machine's own commands may be hidden by the room, or missing on this node.
 const CommandsDir = "/tmp/.candor"
 
 // commandNames are the names under which a script finds this program.

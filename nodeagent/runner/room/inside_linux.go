@@ -310,8 +310,8 @@ func show(path string, fd int, as *syscall.Credential) error {
 	return os.NewSyscallError("move mount", err)
 }
 
-// coverClosed covers the first directory on the way to a path that the user may not enter, or that is missing and
-// cannot be made.
+// coverClosed checks the directories on the way to a path, beginning at the root. It covers the first directory that
+// the user may not enter, or that is missing and cannot be made.
 func coverClosed(path string, as *syscall.Credential) error {
 	for at := 1; at < len(path); at++ {
 		if path[at] != filepath.Separator {
@@ -329,7 +329,8 @@ func coverClosed(path string, as *syscall.Credential) error {
 	return nil
 }
 
-// sameAs reports whether the user finds at a path the file that fd has open.
+// sameAs reports whether the path leads to the file that the descriptor fd has open. It follows the path with the
+// rights of the user.
 func sameAs(path string, fd int, as *syscall.Credential) bool {
 	var want, have unix.Stat_t
 	if unix.Fstat(fd, &want) != nil {

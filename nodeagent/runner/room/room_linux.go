@@ -72,7 +72,7 @@ type Rooms struct {
 	removing atomic.Int64   // number of rooms that are closing, or whose temporary directories are being removed
 }
 
-// linger is how long a room stays without a task, because making a room takes some milliseconds.
+// linger is how long a room is kept without a task. To make a new room takes some milliseconds.
 const linger = 10 * time.Second
 
 // spaces returns the namespaces of a room. The mount namespace is the last one, because a thread sees another /proc

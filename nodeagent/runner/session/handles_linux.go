@@ -65,9 +65,9 @@ func OpenHandles(dir string, marks ...string) *Handles {
 	return h
 }
 
-// endAll kills the recorded sessions that still exist, by the start time of their first process. If that process has
-// ended, its number may since have been that of another session, as a daemon's. In such a session, only processes with
-// a task's environment are killed.
+// endAll kills the recorded sessions that still exist. A session exists if its first process has the recorded start
+// time. If that process has ended, the kernel may have given its number to another session, such as a daemon's. So
+// among the processes with that session number, only those with a task's environment are killed.
 func endAll(records []byte, marks []string) {
 	left := map[int]int64{}
 	for ; len(records) > 0; records = records[handleSize:] {

@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// Bound measures the files of ended tasks of each account that had a running task since the last call. It removes an
-// account's oldest files above limit bytes.
+// Bound bounds the files that ended tasks leave. It looks at each account that had a running task since the last call.
+// If the account's files have more bytes than the limit, it removes the oldest ones.
 func (s *Store) Bound(limit int64) {
 	for _, account := range s.takeChanged() {
 		if over := s.measureAccount(account) - limit; over > 0 {

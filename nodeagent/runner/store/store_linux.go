@@ -381,8 +381,8 @@ func (s *Store) Program(j *Job, p *agent.Program) (*program.Program, error) {
 	return made, err
 }
 
-// Prompt reports whether the next task can start at once: its program is computed, and a lane with open files is
-// free.
+// Prompt reports whether the next task can start at once: the program of its stage has been prepared, and a lane with
+// open files is free.
 func (s *Store) Prompt(id messages.JobID, p *agent.Program) bool {
 	s.mu.Lock()
 	j := s.jobs[id]
@@ -473,8 +473,8 @@ func (j *Job) closeFiles() {
 	}
 }
 
-// wasSilent reports whether an attempt ran here and left no output. The argument base is the common beginning of its
-// files' paths.
+// wasSilent reports whether the attempt is in the list of attempts that ran on this node and left no output. The
+// argument base is the common beginning of the paths of the attempt's files.
 func wasSilent(base string) bool {
 	file, err := lane.OpenToRead(filepath.Join(filepath.Dir(base), silentFile))
 	if err != nil {
@@ -513,7 +513,8 @@ func (s *Store) OpenOutput(a messages.Attempt, i int) (*os.File, error) {
 	return lane.OpenToRead(base + lane.Endings[i])
 }
 
-// makeDir makes a directory that other users cannot list. Users of tasks may pass through it to their own files.
+// makeDir makes a directory that other users cannot list. If tasks run as other users, these users may pass through the
+// directory to their own files.
 func (c *Config) makeDir(dir string) error {
 	if err := os.MkdirAll(dir, access.PrivateDirs); err != nil || !c.Users {
 		return err

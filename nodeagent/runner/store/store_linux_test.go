@@ -152,8 +152,8 @@ func TestAStoreIsOpenedAgain(t *testing.T) {
 	}
 }
 
-// TestANumberOfAnotherAccount: another account's job gets the number of a job here. It must not read the files of the
-// first job, which go when its last task has ended.
+// TestANumberOfAnotherAccount stores files of a job. Then a job of another account gets the same job number. It must
+// not read the files of the first job. These files must be removed when the last task of the first job has ended.
 func TestANumberOfAnotherAccount(t *testing.T) {
 	k := open(t, t.TempDir())
 	k.ran("ann", attempt(1, 0), 10, 0)

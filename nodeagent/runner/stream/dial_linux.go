@@ -18,7 +18,7 @@ type Dialled interface {
 	Owns(sockets []Listener) error       // returns an error if a socket does not belong to the task
 }
 
-// dialWithin is how long a program of a task may take to accept a connection.
+// dialWithin is how long to wait until a program of a task accepts a connection.
 const dialWithin = 3 * time.Second
 
 // Dial connects to a port of the loopback in the task's network.

@@ -13,8 +13,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Every process can listen at a port of the machine's network. Another account may take a port before the task does, or
-// as soon as the task gives it up. But a connection for a task's owner must only reach a listener of the task.
+// Every process of the machine can listen at a port of the machine's network. A process of another account may take a
+// port before the task does, or as soon as the task gives the port up. But a connection that the node makes for a
+// task's owner must only reach a process of that task.
 
 // Listener is a socket in a table of /proc/net.
 type Listener struct {
@@ -125,8 +126,8 @@ func hasSocket(pid int, inode uint64) bool {
 }
 
 // reached returns an error unless the task accepted the connection. If the same processes listen as before, no other
-// process can have accepted it. Otherwise, as with a server that accepts only once, the connection itself must belong
-// to the task.
+// process can have accepted it. A server that accepts only once does not listen any more. Then the connection itself
+// must belong to the task.
 func reached(t Dialled, socket int, family, port int, before []Listener) error {
 	if slices.Equal(listenersAt(family, port), before) {
 		return nil

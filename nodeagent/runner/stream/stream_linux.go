@@ -63,7 +63,7 @@ func New(what jobmsg.Interactive) *Stream {
 	return &Stream{what: what, moved: make(chan struct{}), heard: now, active: now}
 }
 
-// Mute records that no process will write to the stream.
+// Mute records that no process will ever write output to the stream, so that its output counts as ended.
 func (s *Stream) Mute() { s.output.over, s.errors.over = true, true }
 
 // Say adds a message for the client to the error output.
@@ -274,7 +274,7 @@ func (s *Stream) Finish(code int, files ...*os.File) {
 	}
 }
 
-// silence reports whether the process has ended, and the time of the client's last request.
+// silence returns whether the process has ended, and when the client sent its last request.
 func (s *Stream) silence() (done bool, heard time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,7 @@ type Key struct {
 	Name    string // "" means the task's own
 }
 
-// Bounds of streams.
+// These constants limit the streams of a node.
 const (
 	maxStreams     = 512             // streams of a node, including ended ones that are still read
 	maxTaskStreams = 32              // streams that clients began next to one task
@@ -31,7 +31,8 @@ type Streams struct {
 	all map[Key]*Stream
 }
 
-// NewStreams returns an empty list. The function runs reports whether a task runs; while it does, its own stream stays.
+// NewStreams returns an empty list. The function runs reports whether a task runs. While a task runs, its own stream
+// stays in the list.
 func NewStreams(runs func(messages.Attempt) bool) *Streams {
 	return &Streams{runs: runs, keepEnded: keepEnded, all: map[Key]*Stream{}}
 }
@@ -43,8 +44,8 @@ func (t *Streams) Get(key Key) *Stream {
 	return t.all[key]
 }
 
-// Add adds a stream. Above the bound, it drops the ended stream whose client has been silent for longest. Streams next
-// to tasks never prevent a task's own stream.
+// Add adds a stream. If there are too many streams, it drops an ended stream: the one whose client has been silent for
+// longest. Streams next to tasks never prevent a task's own stream.
 func (t *Streams) Add(key Key, s *Stream) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -11,8 +11,9 @@ import (
 // Usage is the result of a measurement.
 type Usage struct {
 	Bytes int64
-	// Unread is the first error at a file that could not be read, and that Bytes does not count. Such a file is a
-	// directory that the measuring user owns and may not read, or that was moved meanwhile.
+	// Unread is the first error at a file that could not be read. Bytes does not count this file. Reading fails at a
+	// directory whose permissions exclude even its owner, the user that measures, and at a file that was moved
+	// meanwhile.
 	Unread error
 }
 
@@ -104,8 +105,8 @@ func (m *Meter) AddOpen(process int) {
 	w.run(dir)
 }
 
-// count adds a file. A file with several names or without a name is added only once. So is a large file, whose names
-// may change during the measurement.
+// count adds the size of a file. A file that has several names, or no name, is added only once. A large file is also
+// added only once, because it may get another name during the measurement.
 func (m *Meter) count(info *unix.Stat_t) {
 	const block = 512 // unit of st_blocks on every file system
 	cost := max(info.Blocks*block, m.least)

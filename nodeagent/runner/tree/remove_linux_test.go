@@ -41,8 +41,8 @@ func TestRemovalEndsThoughFilesAreMade(t *testing.T) {
 	}
 }
 
-// TestOthersMakeNothingInWhatIsRemoved checks that the owner of a directory can make no file in it once the removal has
-// reached it.
+// TestOthersMakeNothingInWhatIsRemoved checks that the owner of a directory can make no file in the directory after its
+// removal has begun.
 func TestOthersMakeNothingInWhatIsRemoved(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root")

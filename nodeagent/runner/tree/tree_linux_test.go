@@ -87,7 +87,7 @@ var hostile = []struct {
 	}, 18},
 }
 
-// few runs f while this process may open only a few more files.
+// few calls f while a limit lets this process open only a few more files.
 func few(t *testing.T, f func()) {
 	t.Helper()
 	var before unix.Rlimit
@@ -143,7 +143,7 @@ func shareOf(t *testing.T, dir string) int64 {
 	return inodeShare(fd)
 }
 
-// TestMeterStopsAtTheMost checks that a meter stops as soon as a task has too much.
+// TestMeterStopsAtTheMost checks that a meter stops counting as soon as a task uses more than its limit.
 func TestMeterStopsAtTheMost(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 1000 {
@@ -269,7 +269,8 @@ func (m *mover) found(dir int, e entry) (bool, error) {
 	return m.visitor.found(dir, e)
 }
 
-// TestTheWayBackIsNoOthers moves a directory during a walk below it. The walk must not continue at its new place.
+// TestTheWayBackIsNoOthers moves a directory while a walk is below that directory. The walk must not go back to the
+// directory's new place and continue there.
 func TestTheWayBackIsNoOthers(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	chain(t, dir, "d", 3*window)

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// window is how many directories a walk holds open (one more for a moment). A directory is opened again only after the
-// walk was that many levels below it, so this is rare.
+// window is how many directories a walk holds open (one more for a moment). If the walk goes deeper than this, it
+// closes the upper directories, and opens them again when it comes back. This is rare.
 const window = 16
 
 // visitor says what a walk does with the entries that it finds.
@@ -20,7 +20,7 @@ type visitor interface {
 	open(dir int, name string) (fd int, err error)
 	// found handles an entry of a directory, and reports whether the walk enters it.
 	found(dir int, e entry) (in bool, err error)
-	// left is called when the walk has left a directory.
+	// The walk calls left after it has left a directory.
 	left(dir int, name string) error
 	// more reports whether the walk goes on. It is called once for each piece of a listing.
 	more() bool
@@ -40,14 +40,14 @@ type walk struct {
 	failed   failures
 }
 
-// place is a directory of the path. If it is closed, begin and end are the positions in its listing of the entry that
-// the walk has entered.
+// place is a directory on the path of the walk. The walk has entered one entry of this directory. While the directory
+// is closed, begin and end are the positions of that entry in the directory's listing.
 type place struct {
 	dev, ino   uint64
 	begin, end int64
 }
 
-// failures collects errors at single files. A missing file is none: a program may remove its files at any time.
+// failures collects errors at single files. A missing file is not an error: a program may remove its files at any time.
 type failures struct {
 	first error
 	count int
@@ -257,8 +257,8 @@ func openMended(dir int, name string) (int, error) {
 	return fd, err
 }
 
-// permit gives the owner of a directory all rights on it. It opens the directory without access and without following
-// a link, and changes what it opened.
+// permit gives the owner of a directory all rights on it. It opens the directory with O_PATH, which needs no rights on
+// the directory, and does not follow a link. Then it changes the mode of the open directory.
 func permit(dir int, name string) {
 	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

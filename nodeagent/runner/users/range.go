@@ -15,8 +15,7 @@ import (
 // Range is the user numbers from First to Last.
 type Range struct{ First, Last uint32 }
 
-// Least is the fewest numbers that a range may have: each account takes one, and
-// keeps it.
+// Least is the smallest number of users in a range. Each account takes one of these users, and keeps it.
 const Least = 256
 
 // Parse reads a range such as "100000-165535". It returns false if the text is no range.
@@ -55,7 +54,8 @@ type Taken struct {
 	Who string // such as "user bob" or "the subordinate users of bob"
 }
 
-// Machine returns the numbers in use on this machine: of its users and groups, and their subordinate numbers.
+// Machine returns the numbers that are in use on this machine: the numbers of its users and groups, and the subordinate
+// numbers of users and groups.
 func Machine() (all []Taken) {
 	for _, f := range []struct{ path, what string }{
 		{"/etc/passwd", "user"}, {"/etc/group", "group"},

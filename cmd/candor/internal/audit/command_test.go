@@ -127,7 +127,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestVerbs searches for gainful sequences of commands twice. Both runs must print the same, and no gain is above 0.5.
+// TestVerbs searches twice for sequences of commands by which an owner gains. Both runs must print the same, and no
+// gain may be above the limit of 0.5.
 func TestVerbs(t *testing.T) {
 	args := []string{"--trace", trace(t), "--nodes", "2", "--jobs", "4", "--tries", "1", "--market", "fifo", "--verbs", "--fail-above", "0.5"}
 	text, err := run(append(args, "--json")...)
@@ -161,8 +162,8 @@ func TestBadCommandLines(t *testing.T) {
 	}
 }
 
-// The state directory must have the last report of each market, with its date and settings. File names have no
-// directories.
+// With --keep, the command writes its report into the state directory. The directory must have the last report of each
+// market, with its date and settings. The names of files in a report must have no directories.
 func TestKeep(t *testing.T) {
 	state, log := t.TempDir(), trace(t)
 	if _, err := run("--trace", log, "--market", "fifo", "--keep", filepath.Join(state, "none")); messages.KindOf(err) != messages.Invalid {

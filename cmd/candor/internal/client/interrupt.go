@@ -11,8 +11,9 @@ import (
 // heedAfter is the age of a process at which it begins to handle interrupts itself.
 var heedAfter = 20 * time.Millisecond
 
-// interruptible returns a context that ends at the first interrupt. A second interrupt ends the process at once. While
-// the process is younger than heedAfter, the first one does, so a short command starts no threads for signals.
+// interruptible returns a context that ends at the first interrupt. A second interrupt ends the process at once. In the
+// first 20 ms of the process, already the first interrupt ends it. So a short command need not start threads for
+// signals.
 func interruptible() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	heard := make(chan os.Signal, 1)

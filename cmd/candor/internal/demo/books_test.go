@@ -56,7 +56,8 @@ func (h *history) statements() (all []statement) {
 	return all
 }
 
-// twoUsers returns a history that balances, with the bank's own check and the charges of the jobs.
+// twoUsers returns three things that agree: a history of transfers, the result of the bank's own check, and the charges
+// of the jobs.
 func twoUsers() (*history, money.BooksReply, map[messages.JobID]messages.Credits) {
 	h := newHistory()
 	h.grant("alice", 100*credit)

@@ -55,7 +55,8 @@ func plain(s *snapshot) string {
 	return line
 }
 
-// chrome is the number of lines on the screen besides the rows of the table, with one that prevents scrolling.
+// chrome is the number of lines on the screen that are not rows of the table. One of them stays empty, so that the
+// screen does not scroll.
 const chrome = 6
 
 // screen returns a snapshot as text: a bar, the prices and a table, at most columns wide and rows high.

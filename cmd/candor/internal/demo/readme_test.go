@@ -21,7 +21,7 @@ func page(t *testing.T, name string) string {
 	return string(text)
 }
 
-// block returns the first fenced code block of a language whose text contains words.
+// block returns the first fenced code block in the given language that contains the given words.
 func block(t *testing.T, text, language, words string) string {
 	t.Helper()
 	for _, part := range strings.Split(text, "```"+language+"\n")[1:] {

@@ -18,7 +18,7 @@ type snapshot struct {
 	markets []market.MarketStatus
 }
 
-// look asks the site for the state of the submitted jobs, in the order of their numbers.
+// look asks the site for the state of the submitted jobs. It sorts the jobs by number.
 func (g *grid) look(ctx context.Context, mine map[messages.JobID]int) (*snapshot, error) {
 	jobs, err := ask[job.JobsReply](ctx, g, messages.Auctioneer, messages.VerbJobs, job.JobsRequest{All: true, Limit: 1000})
 	if err != nil {

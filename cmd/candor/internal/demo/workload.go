@@ -39,7 +39,8 @@ type Submission struct {
 	spec job.JobSpec // content of the job file
 }
 
-// anyWidth is the value of Widths for a submission that gives none: the numbers of processors of all jobs in the log.
+// anyWidth replaces an empty Widths of a submission. It is the range of the numbers of processors of all jobs in the
+// log.
 const anyWidth = "1-128"
 
 // LoadWorkload reads workload.yaml and the job files that it names.

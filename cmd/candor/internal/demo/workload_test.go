@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Three people have different budgets and needs. They submit 20 to 30 jobs within 10 to 15 seconds. In some, reduces
-// follow maps.
+// Three people have different budgets and needs. They submit 20 to 30 jobs within 10 to 15 seconds. Some jobs have a
+// stage of map tasks, followed by a stage of reduce tasks.
 func TestWorkloadIsWhatWasPromised(t *testing.T) {
 	w := loadWorkload(t)
 	if n := len(w.Submissions); len(w.Accounts) != 3 || n < 20 || n > 30 {

@@ -40,7 +40,7 @@ replica remove.`,
 	return cmd
 }
 
-// dropWithin is how long forgetServer waits for the servers. It repeats its request every dropAgain.
+// forgetServer waits dropWithin for the answers of the servers. It repeats its request after each dropAgain.
 const (
 	dropWithin = 15 * time.Second
 	dropAgain  = time.Second / 2

@@ -99,8 +99,9 @@ func TestShowIsAFile(t *testing.T) {
 	}
 }
 
-// A script named nvidia-smi shows two GPUs. A site must sell each with half of the machine. With a file it must sell
-// none; nor with several nodes, because each would sell the same GPUs.
+// A script named nvidia-smi shows two GPUs. A site must sell each with half of the machine. A site with a configuration
+// file must sell no GPU that the file does not name. A site with several nodes must sell none either, because each node
+// would sell the same GPUs.
 func TestASiteWithoutAFileSellsTheGPUsThatItFinds(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))

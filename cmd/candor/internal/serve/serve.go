@@ -24,8 +24,8 @@ func Commands() []*cobra.Command {
 	}
 }
 
-// prepare sets flags from the environment, unless the command line gives them. Other packages handle the flags of
-// parent commands.
+// prepare sets a command's own flags from the environment, unless the command line gives them. It does not set flags
+// that the command has from its parent commands; other packages do.
 func prepare(cmd *cobra.Command) error {
 	if err := environment(cmd.NonInheritedFlags(), os.LookupEnv); err != nil {
 		return err

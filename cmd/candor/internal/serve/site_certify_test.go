@@ -42,8 +42,8 @@ func TestCertifyReplica(t *testing.T) {
 	}
 }
 
-// A certificate of localhost can get the name of a hub. It must stay valid for the addresses at which the site connects
-// to itself.
+// A certificate for localhost can also be issued for the public name of a hub. It must still be valid for the addresses
+// at which the site connects to itself.
 func TestCertifyLocalhost(t *testing.T) {
 	dir := t.TempDir() + "/west"
 	must(t, "site", "init", "west", "--dir", dir)

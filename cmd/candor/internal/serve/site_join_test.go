@@ -126,7 +126,8 @@ func connected(t *testing.T, s *embedded.Site) bus.Bus {
 	return b
 }
 
-// Only their owner can read the letters. After the exchange, the configuration is right.
+// Two sites become peers by an exchange of two letters: an invitation and an answer. Only the owner of the files may
+// read the letters. After the exchange, the configuration must be right.
 func TestLettersAreWritten(t *testing.T) {
 	west, east := joined(t)
 	for file, mode := range map[string]os.FileMode{

@@ -125,7 +125,7 @@ func day(at time.Time) string {
 	return at.Local().Format("2006-01-02 15:04")
 }
 
-// times writes how many times something happened, or "".
+// times returns n as text, or "" for 0.
 func times(n int) string {
 	if n == 0 {
 		return ""

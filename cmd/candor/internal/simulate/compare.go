@@ -68,7 +68,8 @@ func (o *options) compare(show *Progress) (*compareDocument, error) {
 	return d, nil
 }
 
-// problems returns the study of each market. All have the same jobs, machine and measure of welfare.
+// problems makes one study for each market file. All studies have the same jobs, the same machine and the same measure
+// of welfare.
 func (o *options) problems(files []string) ([]*core.Problem, error) {
 	markets := make([]*rules.Market, len(files))
 	gangs := true

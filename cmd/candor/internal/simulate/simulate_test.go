@@ -136,7 +136,8 @@ func TestPreemptionsAreEvents(t *testing.T) {
 	}
 }
 
-// The parameters of each mechanism have the names of its documents. An error must name the place in the file.
+// The parameters of a mechanism must have the names that the documents of this mechanism use. An error must name the
+// line and column in the file.
 func TestParametersHaveTheirNames(t *testing.T) {
 	trace := file(t, "log.swf", log())
 	for mechanism, c := range map[string]struct {
@@ -241,7 +242,7 @@ func TestBadCommandLines(t *testing.T) {
 	}
 }
 
-// The market has more slots than the log's header. All measures must use the market's number.
+// The market has 50 slots, which is more than the log's header names. All measures must use the 50 slots.
 func TestAMarketSaysHowManySlotsThereAre(t *testing.T) {
 	trace := file(t, "log.swf", log())
 	for mechanism, parameter := range map[string]string{"deadline": "C", "batch-queue": "N", "fifo": "nodes"} {
@@ -362,7 +363,7 @@ func TestProgressIsShown(t *testing.T) {
 	}
 }
 
-// The time left of a step with several rounds comes from the speed of the present round.
+// A step can have several rounds. The time left must be computed from the speed of the present round only.
 func TestTheTimeLeftIsOfTheRound(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&out, false, time.Now())

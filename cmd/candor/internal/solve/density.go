@@ -26,7 +26,7 @@ type densityOutput struct {
 	Density    []float64   `json:"density"` // 0 if the value is too small for a float64
 	LogDensity []float64   `json:"log_density"`
 	H          [][]float64 `json:"H"` // the bandwidth that was given, or that the rule chose
-	// Regularised is the matrix that was used instead of a singular H.
+	// If the matrix H is singular, Regularised is the matrix that was used in its place.
 	Regularised [][]float64 `json:"regularised,omitempty"`
 }
 

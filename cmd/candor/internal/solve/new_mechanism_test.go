@@ -55,8 +55,9 @@ func (newest) Explain(_ *mechanism.View, job *mechanism.Job) mechanism.Explanati
 	return mechanism.Explain(mechanism.WaitingForTurn, "newer jobs go first")
 }
 
-// The mechanism is only added to the registry. It must run jobs of a site and appear in the help, and its parameters
-// and bids must be checked. TestMechanismsAreNamedOnce, in deploy, checks that no other file names a mechanism.
+// The test adds a new mechanism to the registry, and changes nothing else. The mechanism must run jobs of a site and
+// appear in the help, and its parameters and bids must be checked. TestMechanismsAreNamedOnce, in deploy, checks that
+// no other file names a mechanism.
 func TestANewMechanismIsOneDirectoryAndOneLine(t *testing.T) {
 	t.Cleanup(registry.Add(described))
 	m := market.Market{Name: "main", Mechanism: "newest-first", Classes: []messages.Name{"cpu"}}

@@ -71,7 +71,8 @@ func (in *utilityInput) averages() ([][]float64, error) {
 	return averages, nil
 }
 
-// resources returns the number of resources that a job must have, or −1 if any number is right.
+// resources returns how many resources each job of the document must have. It returns −1 if the document does not say
+// this number.
 func (in *utilityInput) resources(first []float64) int {
 	switch {
 	case in.M != nil:
@@ -82,7 +83,8 @@ func (in *utilityInput) resources(first []float64) int {
 	return -1
 }
 
-// average returns the average of the segments, or the given average if there are none.
+// average returns the average of the job's segments. Without segments, it returns the average that the document gives.
+// If the document has both, they must agree.
 func (j *utilityJob) average() ([]float64, error) {
 	if j.Segments == nil {
 		if len(j.Average) == 0 {

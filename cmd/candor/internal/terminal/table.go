@@ -51,7 +51,8 @@ func NewTable(header string) *Table {
 // leastCell is the smallest width of a shortened cell, if the header gives no other.
 const leastCell = 12
 
-// leastWidth returns the number before a title, and the title.
+// leastWidth splits a text such as "20Reason" into the least width of a column and its title. If the text has no
+// number, the least width is leastCell.
 func leastWidth(text string) (least int, title string) {
 	title = strings.TrimLeft(text, "0123456789")
 	if n, err := strconv.Atoi(text[:len(text)-len(title)]); err == nil {

@@ -34,7 +34,7 @@ func matchings(r *auctionResult, _ string) error {
 	return completions(r)
 }
 
-// weightings are ways to draw a matrix of m × m weights. Each row has the weights of one replica.
+// weightings are ways to draw an m × m matrix of weights, for m replicas. Each row has the weights of one replica.
 var weightings = []struct {
 	name string
 	draw func(r *rand.Rand, m int) []float64
@@ -88,8 +88,9 @@ func curves(types []job.Valuation) []valuation.Curve {
 	return out
 }
 
-// completions measures the completion times of one of 1,000 active jobs, as each of 100 surrogates. The slots could do
-// twice the jobs' work in time, about all of it, or a third.
+// completions measures how long it takes to compute completion times. There are 1,000 active jobs, and one of them is
+// computed for 100 surrogates. At the three loads, all work needs about 1,000, 2,000 or 6,000 seconds of all slots; the
+// jobs' values fall after about 2,000.
 func completions(r *auctionResult) error {
 	for _, load := range []struct {
 		name    string

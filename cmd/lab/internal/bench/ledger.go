@@ -22,8 +22,9 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// ledgerResult has transfers per second, and the processor time of a transfer in microseconds, over its client and all
-// three replicas. Ratio is the rate with 64 clients that send one transfer at a time, divided by PostgreSQL's.
+// ledgerResult has the number of transfers per second, and the processor time for one transfer in microseconds. The
+// processor time includes the client and all three replicas. Ratio compares the rates with 64 clients that send one
+// transfer at a time: it is our rate divided by PostgreSQL's rate.
 type ledgerResult struct {
 	Batched    float64  `json:"batched_per_second"`
 	Single     float64  `json:"single_64_clients_per_second"`

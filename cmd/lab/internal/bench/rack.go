@@ -420,8 +420,8 @@ func (h *hall) release(last bool) {
 	}
 }
 
-// count returns the number of ended tasks that the leader knows. In seconds, since the last call, it returns the
-// longest exchange, and the 99th percentile of exchanges that started a task.
+// count returns how many ended tasks the leader knows. It also returns two times in seconds, of the exchanges since the
+// last call: the longest of all, and the 99th percentile of those that started a task.
 func (h *hall) count() (ended int, longest, start float64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

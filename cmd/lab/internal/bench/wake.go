@@ -37,8 +37,8 @@ func wake(ctx context.Context, _ *cobra.Command) (any, error) {
 	return r, err
 }
 
-// claimsFor submits a job and counts the claims until all of its tasks have started. It waits a moment for the last
-// claims.
+// claimsFor submits a job. It returns the number of claims that agents made until all tasks of the job had started, and
+// shortly after.
 func (g *grid) claimsFor(ctx context.Context, gate *gated, tasks int) (int, error) {
 	const claims = "candor_auctioneer_claims_total"
 	before, err := g.metric(claims)

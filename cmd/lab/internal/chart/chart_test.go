@@ -96,7 +96,8 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// The band must lie around the line and within the axis. A line without intervals must have no band.
+// The band around a line shows its intervals. It must lie around the line, and must not leave the range of the axis. A
+// line without intervals must have no band.
 func TestIntervals(t *testing.T) {
 	c, l := New("x", "y"), Line{Name: "mean"}
 	l.AddInterval(0, 1, 1)

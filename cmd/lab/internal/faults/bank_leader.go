@@ -17,7 +17,7 @@ type bankLeader struct {
 	peers map[messages.Name]*correspondent
 }
 
-// correspondent is another bank, as a leader of this bank knows it.
+// correspondent is another site's bank, with what a leader of this site's bank remembers about their messages.
 type correspondent struct {
 	*site
 	sent messages.Time // time when an unanswered message was sent, in the world's time; 0 means none

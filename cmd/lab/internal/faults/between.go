@@ -109,7 +109,8 @@ func (t *tally) free(id string) (clearingmsg.Authorisation, bool) {
 	return a, pending
 }
 
-// Handles the outcomes of this bank's instructions at a peer. It counts each number once.
+// Handles the outcomes that a peer reports for this bank's instructions. Instructions are numbered, and an outcome that
+// is reported twice counts once.
 func (t *tally) learned(s *site, r *clearingmsg.Receipt) {
 	for i, o := range r.Outcomes {
 		n := r.First + uint64(i)

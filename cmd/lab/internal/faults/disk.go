@@ -23,10 +23,9 @@ func (r *replica) lose() {
 	r.doubtful = r.Bug != ForgottenVote
 }
 
-// readmit handles the report of a doubtful replica, one that has lost its disk. The report says up to which entry the
-// replica has the log again. First the leader and the third replica commit an entry. This proves that no later leader
-// was elected with a vote that the doubtful replica has forgotten. The replica counts again when it has all committed
-// entries.
+// readmit handles the report of a doubtful replica p, which has lost its disk. The report says up to which entry p has
+// the log again. First the leader and the third replica commit a new entry. This proves that no later leader was
+// elected with a vote that p has forgotten. When p has all committed entries, it counts again in majorities.
 func (r *replica) readmit(p *replica, disk int, durable uint64) {
 	if r.disks[p.me] < disk {
 		r.disks[p.me], r.match[p.me], r.next[p.me] = disk, 0, durable+1

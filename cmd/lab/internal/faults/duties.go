@@ -27,7 +27,8 @@ type duties struct {
 // node. The field since is when the checker first saw it.
 type gathered struct{ book, since messages.Time }
 
-// mostGathering is the longest time that a gang may wait for all its slots. grace is additional time for each duty.
+// mostGathering is the longest time that a gang may wait for all its slots. Each duty may take the time grace longer
+// than its own limit.
 const (
 	mostGathering = 3 * second / 2
 	grace         = 2 * second
@@ -136,15 +137,15 @@ func (d *duties) waits(since messages.Time, most messages.Duration) bool {
 	return d.r.applied == d.r.last() && d.now.Sub(max(since, d.began, d.refused)) > most+grace
 }
 
-// A node must obey after the second answer at the latest. The first one may have been sent before the decision, and a
-// market may change its decision between two answers.
+// A node must do what an answer says after the second such answer at the latest. The leader may have sent the first
+// answer before its decision, and a market may change its decision between two answers.
 const (
 	mostUnheeded = 1
 	soon         = 3 * second
 )
 
-// Checks that a node obeys the book after an answer from the leader. Each answer says which tasks to end and to
-// suspend. So lost directives do not matter.
+// heeds checks that a node does what the book says, once it has an answer from the leader. Each answer says which tasks
+// must end and which must be suspended. So a lost directive does no lasting harm.
 func (a *agent) heeds(l *leader) error {
 	n := l.book().Node(a.name)
 	for _, at := range a.attempts() {

@@ -18,7 +18,8 @@ type executor struct {
 // tells is the longest time until an agent learns about an action of its executor.
 const tells = second / 10
 
-// line makes a task wait until another task's slot is free. At random, the executor refuses the task.
+// line puts a task into the queue of the executor, in which it waits until another task's slot is free. With
+// probability 1/20 the executor refuses the task instead.
 func (a *agent) line(s state.Start) {
 	if a.rng.IntN(20) == 0 {
 		a.state.Keep(s.Grant.Attempt)
@@ -63,8 +64,8 @@ func (a *agent) over(f agentmsg.Finished, slot bool) {
 	a.hear(func() { a.state.Turned(a.clock().Add(since.Sub(a.now)), f, next.Grant.Attempt) })
 }
 
-// hear tells the agent about an action of the executor, by the function what: after a random delay and after all
-// earlier calls, or at once if no task can wait for a slot.
+// hear tells the agent, by the function what, about an action of the executor. If tasks can wait for slots, it calls
+// what after a random delay and after all earlier calls. Otherwise it calls what at once.
 func (a *agent) hear(what func()) {
 	if !a.feeds {
 		what()

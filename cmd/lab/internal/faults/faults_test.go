@@ -96,7 +96,7 @@ func TestASeedReplaysExactly(t *testing.T) {
 	}
 }
 
-// A plan that lists the events of a seed must run like the seed.
+// A plan can name a seed, or list the events that follow from a seed. Both plans must run in the same way.
 func TestListedEventsReplayASeed(t *testing.T) {
 	for seed := uint64(1); seed <= 3; seed++ {
 		text, err := Drawn(Default(), seed).YAML()

@@ -11,7 +11,7 @@ import (
 )
 
 // patience is how long a site without faults may take to end and charge its jobs. It is also how long all sites may
-// take to agree after the faults. A difference between clocks is added.
+// take to agree after the faults. If their clocks differ, they may take longer by this difference.
 const patience = 100 * second
 
 // lastCycle is the number of the settlement cycle that is closed after all faults.
@@ -33,8 +33,8 @@ func (w *World) look() {
 	}
 }
 
-// goesOn checks a site without faults of its own for a time of patience. Older jobs must have ended and been charged,
-// even if other sites cannot be reached.
+// goesOn checks a site that has had no faults for 100 s, plus the difference of the clocks. Jobs that are older than
+// this time must have ended and been charged, even if other sites cannot be reached.
 func (s *site) goesOn() error {
 	patience := patience + s.apart()
 	if s.troubles > 0 || s.now.Sub(s.wellSince) < patience {

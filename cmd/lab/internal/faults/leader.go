@@ -72,7 +72,7 @@ func (s *site) openMarket(config marketmsg.Market) (*market.Market, error) {
 	return market.New(manner, config, audited(s, mech)), nil
 }
 
-// instant returns the present time of the machine's clocks. Only the wall clock is ever set.
+// instant returns the present time of the machine's clocks. Faults of the simulation set only the wall clock.
 func (l *leader) instant() desk.Instant {
 	wall, leap, _ := l.r.stamp()
 	if l.Bug == WallLease {
@@ -103,7 +103,7 @@ func (l *leader) Changes(f func(*book.Book, book.Changes)) {
 	f(b, c)
 }
 
-// Plans that the desk (the decision logic) makes a step soon, with the inputs that come until then.
+// Plans that the desk (the decision logic) makes a step soon. Inputs that come before the step belong to it.
 func (l *leader) applied() { l.plan(gathering) }
 
 // tell gives the desk (the decision logic) an input for its next step, and plans this step.

@@ -86,7 +86,8 @@ func (o *bankLeader) hearLie() {
 	}
 }
 
-// Returns a random amount of less than 3 credits, or in one of eight cases the largest possible amount.
+// some returns a random amount of less than 3 credits. In one of eight cases it returns the largest possible amount
+// instead.
 func (o *bankLeader) some() messages.Credits {
 	if o.liar.rng.IntN(8) == 0 {
 		return messages.MaxCredits

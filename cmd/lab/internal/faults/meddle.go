@@ -59,7 +59,8 @@ func (w *World) spoil(list []money.Transfer) []money.Transfer {
 	return out
 }
 
-// impatient is an inserted bug: it frees the held credits of transfers that the bank has not answered after a moment.
+// impatient is an inserted bug: if the bank has not answered a transfer after 20 ms, it frees the held credits of this
+// transfer.
 func (l *leader) impatient(list []money.Transfer, over func() bool) {
 	if l.Bug != RefundTimeout {
 		return

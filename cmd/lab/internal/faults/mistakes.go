@@ -24,7 +24,8 @@ var mistakes = []struct {
 	{"fewer suspended tasks than 0", "n0", func(q *agentmsg.RegisterRequest) { q.MostSuspended = -1 }},
 }
 
-// Sends invalid messages of agents and sites to a leader, and returns an error if it accepts one.
+// refuses sends a leader invalid messages, as agents or other sites could send them. It returns an error if the leader
+// accepts one of these messages.
 func (l *leader) refuses() error {
 	for _, m := range mistakes {
 		q := agentmsg.RegisterRequest{Session: 1, Slots: []job.ClassSlots{{Class: class, Slots: slots}}}
@@ -57,7 +58,8 @@ func (s *site) vouched(a clearing.Authorisation, now messages.Time, length messa
 	return arrival.Timely(now, &s.market, &job.JobSpec{Length: length})
 }
 
-// anotherJob submits a different job with the number of each visiting job. All must be refused.
+// anotherJob takes the number of each visiting job, and asks to submit a different job with the same number. Each such
+// request must be refused.
 func anotherJob(b *book.Book) error {
 	for _, j := range jobs(b) {
 		if j.Visit == nil {

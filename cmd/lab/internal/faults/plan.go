@@ -166,7 +166,7 @@ func (p *Plan) targets(kind string) (out []string) {
 	return out
 }
 
-// Draws the faults of a seed, or returns the faults that the plan lists.
+// draw returns the faults that the plan lists. If the plan lists none, it draws faults from the seed.
 func (p *Plan) draw(seed uint64) []Event {
 	if p.Events != nil {
 		return p.Events

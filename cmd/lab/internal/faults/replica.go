@@ -220,7 +220,8 @@ func (r *replica) advance() {
 	}
 }
 
-// serve makes the behaviour (the shell) of a leader that has applied its first entry and knows the time for commands.
+// serve makes the replica behave as a leader, by making its shell. It does so only when the replica leads, has applied
+// its first entry as a leader, and knows the time for commands.
 func (r *replica) serve() {
 	if r.shell == nil && r.role == leading && r.applied >= r.begun && r.steady.Ready() {
 		r.note(r.site.name, true, r.host.name, "leads", r.name, "in term", r.term)
@@ -251,7 +252,8 @@ func (r *replica) applyAt(i uint64, e entry) any {
 // applying an entry, and a difference stays visible.
 const comparedEvery = 5
 
-// compare compares a replica's state after an entry with the first replica's state after it.
+// compare compares the state of this replica after log entry i with the state of the first replica that applied this
+// entry.
 func (r *replica) compare(i uint64) {
 	if i%comparedEvery != 0 {
 		return

@@ -69,7 +69,8 @@ func run(p *Plan, events []Event, seed uint64, bug Bug, told *story) Outcome {
 	return out
 }
 
-// patience returns how long the sites may take to recover. Differences between clocks are added.
+// patience returns how long the sites may take to recover. The largest difference between the clocks of a site is added
+// to the constant patience.
 func (w *World) patience() messages.Duration {
 	most := messages.Duration(0)
 	for _, s := range w.sites {

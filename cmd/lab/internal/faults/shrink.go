@@ -77,7 +77,7 @@ func (s *shrinker) fewer(p *Plan, number func(*Plan) *int) *Plan {
 	return p
 }
 
-// Drawn returns a plan with the events of a seed instead of its rates.
+// Drawn returns a copy of a plan, in which the rates are replaced by the events that they give with a seed.
 func Drawn(p *Plan, seed uint64) *Plan { return p.with(p.draw(seed), seed) }
 
 func (p *Plan) with(events []Event, seed uint64) *Plan {

@@ -96,7 +96,7 @@ func done(j *book.Job, k int) bool {
 	return k < len(tasks) && tasks[k].Phase == book.Done
 }
 
-// Checks that the task of a rerun did not end well in the earlier job.
+// Checks a task of a job that reruns an earlier job: this task must not have ended well in the earlier job.
 func (a *agent) repeats(g *agentmsg.Grant) error {
 	b := a.books.reference.(*bookState)
 	j := b.Job(g.Attempt.Task.Job)
@@ -124,8 +124,8 @@ func (u *user) raise() {
 	}
 }
 
-// word sends a command to the leader of the book until a leader answers. The argument then is the function that handles
-// the answer.
+// word sends a command to the leader of the book, repeatedly until a leader answers. Then it passes the answer to the
+// function then.
 func (u *user) word(c *book.Command, then func(any)) {
 	u.call(u.clients, u.books, never, func(r *replica, answer func(any)) {
 		own := *c

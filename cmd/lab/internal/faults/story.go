@@ -139,7 +139,8 @@ func line(at messages.Duration, site messages.Name, what string) string {
 	return fmt.Sprintf("%8.3fs %-6s%s", at.Seconds(), site, what)
 }
 
-// brief writes a value on one line, without empty fields, times and bytes. It adds the names that it finds to subjects.
+// brief writes a value on one line. It leaves out empty fields, times and byte strings. It adds the names that it finds
+// to subjects.
 func brief(v reflect.Value, subjects map[string]bool) string {
 	if !v.IsValid() || v.IsZero() {
 		return ""

@@ -115,8 +115,8 @@ func (t *tally) lapse(now messages.Time) {
 	}
 }
 
-// count records how much jobs paid, and how much the site got. Payments between jobs go through the site, and must not
-// stay there.
+// count records how much jobs paid, and how much the site got. Payments between jobs go through the site's account, but
+// must not stay in it.
 func (t *tally) count(x money.Transfer, amount messages.Credits) error {
 	switch {
 	case x.Job == 0:
@@ -140,8 +140,8 @@ func (t *tally) count(x money.Transfer, amount messages.Credits) error {
 	return nil
 }
 
-// roundOf returns the number of a transfer's round (an effect in the book). It returns false if the transfer is no
-// payment between jobs.
+// A round is an effect in the book that moves credits between jobs. roundOf returns the number of the round to which a
+// transfer belongs. It returns false if the transfer is no payment between jobs.
 func roundOf(transfer string) (effect uint64, of bool) {
 	_, number, of := strings.Cut(transfer, "/pays/")
 	if !of {
@@ -160,8 +160,8 @@ func (t *tally) taken(j *book.Job) messages.Credits {
 	return t.charged[j.ID]
 }
 
-// Returns an error unless all payments of jobs went to the right accounts. From payments between jobs, the site keeps
-// only what expects has recorded.
+// Returns an error unless all payments of jobs went to the right accounts. Payments from one job to another may leave
+// credits at the site, but only the amount that the function expects has recorded.
 func (t *tally) balanced() error {
 	due := t.kept
 	for _, amount := range t.charged {

@@ -66,8 +66,9 @@ func (r *replica) keepTime() {
 	r.steady = siteclock.NewSteady(r.host.time.Now, r.host.time.Known, r.mono)
 }
 
-// Returns how far the times of a site's machines can differ. The site's time is the median of three clocks. So only the
-// second worst clock matters.
+// Returns how far the times of a site's machines can differ. The site's time is the median of its three clocks, so it
+// is at most as wrong as the second worst clock. Two machines can be wrong by that much in opposite directions, hence
+// twice this error.
 func (s *site) apart() messages.Duration {
 	if len(s.wrong) <= 1 {
 		return 0

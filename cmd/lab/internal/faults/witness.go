@@ -88,7 +88,8 @@ func (s *witness) book(data []byte, state automaton, _ any) error {
 			return fmt.Errorf("invariant 6: job %d of another site was paid %v and promised %v", j.ID, j.Gained, j.Promised)
 		}
 	}
-	// Visitors are not paid. If all other jobs are visitors, the site gets a job's payment.
+	// Jobs of other sites (visitors) get no payments from jobs. If a job pays and all other jobs are visitors, the site
+	// gets the payment.
 	if s.visited = s.visited || visited; paid < gained || paid > gained && !s.visited {
 		return fmt.Errorf("invariant 6: budget balance: jobs paid one another %v, and were paid %v", paid, gained)
 	}

@@ -52,7 +52,8 @@ func read(t *testing.T, s *Site, file string) (c embedded.Config) {
 	if err := json.Unmarshal(text, &c); err == nil {
 		return c
 	}
-	// Only the YAML decoder can read the form of the slots in the file.
+	// encoding/json cannot decode how the file writes the slots of its nodes: only the YAML decoder can. So the nodes
+	// are left out.
 	var plain map[string]any
 	if err := json.Unmarshal(text, &plain); err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ type Network interface {
 	Kind() string
 	// Address returns the address of a host.
 	Address(site, host int) string
-	// Border is the address under which the hosts of a site reach the lab itself.
+	// Border returns the address under which the hosts of a site reach the program that runs the lab.
 	Border(site int) string
 	// Add adds a host.
 	Add(site, host int) error
@@ -31,7 +31,8 @@ type Network interface {
 	Close() error
 }
 
-// These are limits of the addresses in both kinds of networks, namespaces and loopback.
+// These are the largest numbers of sites and hosts in a lab, and the number of the border host. They hold for both
+// kinds of network: namespaces and loopback.
 const (
 	maxSites   = 200
 	maxHosts   = 200

@@ -19,7 +19,8 @@ func adopt() error {
 	return nil
 }
 
-// endOrphans kills the children of this process and the processes that they leave. It spares the processes in before.
+// endOrphans kills the children of this process, and the processes that these children leave. It spares the processes
+// that existed before, which the argument lists.
 func endOrphans(before []int) {
 	for {
 		left := slices.DeleteFunc(children(), func(pid int) bool { return slices.Contains(before, pid) })

@@ -28,8 +28,8 @@ type Plan struct {
 	Grant messages.Credits
 	// Lease is the lease in the site's configuration.
 	Lease time.Duration
-	// Disk is the size of each rack's own disk in bytes. 0 means no disks of their own. The machine may not allow them
-	// (see Host.HasDisk).
+	// Disk is the size in bytes of the disk that each rack gets for itself. With 0, the racks get no such disks. The
+	// machine may not allow them (see Host.HasDisk).
 	Disk int64
 	// TLS makes clients and peers use TLS. The site's own authority signs their certificates.
 	TLS bool

@@ -19,7 +19,7 @@ func (f *Figure) Line(name string, style int, x, y []float64) {
 	f.add(chart.Line{Name: name, Style: style}, x, y)
 }
 
-// Estimates adds a line through means, with the intervals around them.
+// Estimates adds a line to the figure. The line goes through the mean values, each with its interval.
 func (f *Figure) Estimates(name string, style int, x []float64, of []Estimate) {
 	l := chart.Line{Name: name, Style: style}
 	for k := range x {

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/proxy"
 )
 
-// throughNode returns a session for a process in a task, through the agent of the node. It returns nil if the agent
-// offers none, or if the user says where to connect or with which account.
+// throughNode returns a session for a process in a task. Its requests go through the agent of the node. It returns nil
+// if the agent does not offer this, or if the user has said where to connect or with which account.
 func (a *App) throughNode() (*Session, error) {
 	value := a.Getenv(proxy.Variable)
 	said := a.Flags.server + a.Flags.creds + a.Flags.account + a.Flags.at + a.Flags.state

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Relayed is a request that a door sends to the site for a user. After the door has sent its [Loan], the user's
-// connection carries requests and answers, one after another.
+// Relayed is a user's request that a door sends to the site. The door first sends its [Loan]. After that, the
+// connection between the user and the door carries requests and answers, one after another.
 type Relayed struct {
 	Subject string            `json:"subject"`
 	Payload []byte            `json:"payload"`
@@ -35,7 +35,8 @@ const (
 	RelayRest     = 5 * time.Second
 )
 
-// relayBus sends the first requests of a command through a door. For everything else it connects to the site.
+// relayBus sends the first requests of a command through a door (a local socket that relays requests). For all later
+// requests, it connects to the site itself.
 type relayBus struct {
 	connect func() (bus.Bus, error)
 

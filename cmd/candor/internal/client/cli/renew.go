@@ -20,8 +20,9 @@ import (
 // renewWithin is the longest time that a command waits for the renewal of its credentials.
 const renewWithin = 2 * time.Second
 
-// validity returns when credentials were issued and when they expire. It returns zero times for credentials from a
-// door, and for a file that cannot be read. Expired credentials are an error that says what to do.
+// validity returns when credentials were issued and when they expire. It returns zero times for a file that cannot be
+// read, and for credentials from a door (the program that gives users of this machine credentials). Expired credentials
+// are an error that says what to do.
 func (a *App) validity(t *Target) (issued, expires time.Time, err error) {
 	if t.door != "" {
 		return issued, expires, nil

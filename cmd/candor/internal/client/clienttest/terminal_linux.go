@@ -16,8 +16,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// OpenTerminal makes a terminal of 100 columns and 30 rows. The test uses the file user like a person; the program gets
-// the file tty.
+// OpenTerminal opens a terminal of 100 columns and 30 rows. The test types into the first file and reads from it, as a
+// person would. The tested program gets the second file.
 func OpenTerminal(t *testing.T) (user, tty *os.File) {
 	t.Helper()
 	user, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)

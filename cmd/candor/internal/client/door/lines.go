@@ -27,8 +27,8 @@ type lines struct {
 	open map[messages.Name]*line
 }
 
-// line is the connection of one account. It never has the credentials of the door, so the site refuses requests that
-// the account may not send.
+// line is the connection of one account to the site. It uses only the account's credentials, never those of the door.
+// So the site refuses all requests that the account may not send.
 type line struct {
 	loan    cli.Loan
 	connect func() (bus.Bus, error) // connects only once; all its callers belong to one user
@@ -39,8 +39,8 @@ type line struct {
 	rest    *time.Timer
 }
 
-// take returns the connection of a loan's account, or nil if there are already mostLines connections. An earlier loan
-// expires sooner, so its connection is replaced.
+// take returns the connection for a loan of credentials. If there are already mostLines connections, it returns nil. If
+// the account's connection has an earlier loan, take replaces the connection, because the earlier loan expires sooner.
 func (l *lines) take(loan cli.Loan) *line {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -49,8 +49,8 @@ func forward(t *testing.T, url string) *forwarder {
 	return f
 }
 
-// After the first command of a user, commands must work although the site takes no new connection. Another user has
-// another connection.
+// After the first command of a user, the door keeps a connection to the site for this user. Further commands must work
+// although the site takes no new connection. The door makes another connection for another user.
 func TestADoorKeepsAConnection(t *testing.T) {
 	m, state := newMachine(t), t.TempDir()
 	s := west(t, state)

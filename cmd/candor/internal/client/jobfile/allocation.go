@@ -224,9 +224,9 @@ func RanksOf(script string) (ranks int) {
 	return ranks
 }
 
-// freeThreads returns a shell command that removes the site's thread counts where the kernel limits the script to its
-// processors. The script may then use all of them. The result is "" for a script with one rank or of another system,
-// and for a job that sets both variables.
+// The site sets variables such as OMP_NUM_THREADS to a number of threads. freeThreads returns a shell command that
+// unsets these variables, if the kernel limits the script to its processors: programs may then use all of these. The
+// result is "" for a script with one rank, for a script of another system, and if the job sets the variables itself.
 func (job *Job) freeThreads() string {
 	if job.Ranks() == 1 || job.system != "" {
 		return ""

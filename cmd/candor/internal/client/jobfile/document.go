@@ -121,7 +121,7 @@ type Job struct {
 	// inDirectory has a file name for each path in Usual. It counts if the path is a directory when the task starts. ""
 	// means that the path is no directory.
 	inDirectory [2]string
-	// system is PBS or Grid Engine for a script with their directives, otherwise "".
+	// system is "PBS" or "Grid Engine" if the script has directives of that system, otherwise "".
 	system string
 	// Slurm means that tasks get Slurm's environment variables.
 	Slurm bool

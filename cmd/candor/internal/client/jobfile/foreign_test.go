@@ -58,7 +58,8 @@ func TestFilesOfOtherSystems(t *testing.T) {
 	}
 }
 
-// The file must be in the directory, with its usual name.
+// The option for output names a directory. The output file must then be in this directory, with the name that it has by
+// default.
 func TestFilesInADirectory(t *testing.T) {
 	for _, line := range []string{"#PBS -o logs -e logs -N a", "#$ -o logs -e logs -N a -cwd"} {
 		dir := t.TempDir()

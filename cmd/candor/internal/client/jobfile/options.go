@@ -178,7 +178,8 @@ func (o *Options) Apply(job *Job) error {
 // repeatable are the options that may be given several times. Of others, only the last one counts.
 var repeatable = []string{"env", "export", "input", "output", "label", "notify"}
 
-// ofStage returns the name of a set option that needs a job of one stage, or "".
+// ofStage returns the name of an option that was set and that is only allowed for a job with one stage. It returns ""
+// if there is no such option.
 func (o *Options) ofStage() string {
 	for _, s := range o.said {
 		switch s.flag {

@@ -82,7 +82,7 @@ func withoutPrelude(script string) string {
 }
 
 // loginEnvironment returns a shell command that reads the profiles of a login shell, or "". The profiles define
-// commands such as module. Like sbatch, it is for jobs whose --export leaves out variables.
+// commands such as module. As under sbatch, only jobs whose --export leaves out variables get this command.
 func (j *Job) loginEnvironment() string {
 	if j.Options == nil || !j.Options.Flags.Changed("export") || slices.Contains(j.Options.Export, "ALL") {
 		return ""

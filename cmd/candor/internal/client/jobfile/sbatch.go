@@ -135,7 +135,7 @@ func nextOption(words []string) (sbatchOption, []string) {
 	return opt, rest
 }
 
-// sayAlias sets an option of sbatch by our option with the same meaning.
+// sayAlias sets an option of sbatch through the option of candor that has the same meaning.
 func (o *Options) sayAlias(opt sbatchOption) error {
 	switch {
 	case !opt.given && !sbatchOptions[opt.name].alone:

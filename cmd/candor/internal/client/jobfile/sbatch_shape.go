@@ -110,7 +110,7 @@ func (o *Options) forgetGPUs(top map[string]string) error {
 	return nil
 }
 
-// noteOver records the options in top, and removes earlier options that they replace.
+// noteOver first removes the recorded options that the options in top replace. Then it records the options in top.
 func (o *Options) noteOver(top map[string]string) {
 	for _, group := range append(exclusives, []string{"gres", "gpus", "gpus-per-node", "gpus-per-task"}) {
 		if slices.ContainsFunc(group, func(name string) bool { _, is := top[name]; return is }) {
@@ -122,7 +122,8 @@ func (o *Options) noteOver(top map[string]string) {
 	maps.Copy(o.Noted, top)
 }
 
-// contradiction refuses combinations of options that sbatch also refuses.
+// contradiction returns an error if options of sbatch are given together that exclude one another. The real sbatch
+// refuses them too.
 func (o *Options) contradiction() error {
 	defer func() { o.gpus, o.inAll = nil, "" }()
 	for _, only := range exclusives {

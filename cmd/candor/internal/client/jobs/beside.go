@@ -53,8 +53,8 @@ func oneRunning(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (t
 	return all[0], away, nil
 }
 
-// StreamOf returns a stream to the process of a running task. If begin is not nil, the stream leads to a new process
-// that begin describes.
+// StreamOf returns a stream to the process of a running task. If begin is not nil, it describes a new process on the
+// task's node, and the stream leads to this process.
 func StreamOf(a *cli.App, s *cli.Session, t *job.TaskStatus, away bool, begin *agent.StreamBegin) *Stream {
 	return &Stream{App: a, Session: s, Node: t.Node, Away: away, Attempt: messages.Attempt{Task: t.Task, Number: t.Attempt}, Begin: begin}
 }

@@ -41,7 +41,8 @@ func (c *cancellation) cancelTasks(ctx context.Context, a *cli.App, s *cli.Sessi
 	})
 }
 
-// place sets the stage in r. With --array, it also replaces the array's indices in r by the positions of the tasks.
+// place writes the number of the stage into the request r. With --array, r has indices of the array; place replaces
+// them by the positions of these tasks in the stage.
 func (c *cancellation) place(ctx context.Context, s *cli.Session, r *jobmsg.CancelRequest) error {
 	job, err := cli.Call[jobmsg.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, jobmsg.JobRequest{Job: r.Job})
 	if err != nil {

@@ -124,7 +124,7 @@ func (o *lineOutput) flush(b *bytes.Buffer) {
 	o.rest = o.rest[:0]
 }
 
-// Close writes the last line if it had no line end.
+// Close writes the last line of the output if this line does not end with a newline.
 func (o *lineOutput) Close() error {
 	if len(o.rest) == 0 {
 		return nil

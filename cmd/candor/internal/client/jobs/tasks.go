@@ -208,7 +208,7 @@ func attemptOf(s job.TaskStatus) string {
 	return fmt.Sprintf(", attempt %d", s.Attempt)
 }
 
-// fewTasks is the largest number of tasks that get a sentence each.
+// For at most fewTasks tasks, the command explains each task in a sentence of its own.
 const fewTasks = 8
 
 func tasksTable(p *cli.Page, tasks []job.TaskStatus, why func(job.TaskStatus) string) *terminal.Table {

@@ -243,7 +243,8 @@ func begins(p *cli.Page, j job.JobDetail) string {
 	return "not before " + p.At(j.Spec.Begin)
 }
 
-// awaited says which jobs must end, complete, fail or start before any task of this job starts.
+// awaited returns a text about the job's dependencies. It says which other jobs must end, complete, fail or start
+// before a task of this job may start.
 func awaited(s job.JobSpec) string {
 	var parts []string
 	if len(s.AfterJobs) > 0 {
@@ -285,7 +286,7 @@ func numbers(jobs []messages.JobID) string {
 	return text
 }
 
-// Returns why a job is at another site, if its owner did not choose the site.
+// because says why a job is at another site. It returns "" if the job's owner chose the site.
 func because(j job.JobSummary) string {
 	if j.Away == nil {
 		return ""

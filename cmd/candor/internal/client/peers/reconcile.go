@@ -86,7 +86,7 @@ type adoption struct {
 	After   clearing.ReconcileReply `json:"after"`
 }
 
-// Makes this site take over the peer's totals, and compares the books again.
+// adopted asks this site to take over the peer's totals. Then it compares the books of both sites again.
 func adopted(ctx context.Context, a *cli.App, s *cli.Session, seen clearing.ReconcileReply) (err error) {
 	var m adoption
 	r := clearing.AdoptRequest{Totals: seen.Theirs, Correction: seen.Adoption.Correction}

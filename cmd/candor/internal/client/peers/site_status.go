@@ -26,7 +26,7 @@ func AddStatus(a *cli.App, site *cobra.Command, usage string) {
 type siteStatus struct {
 	Links clearing.LinksReply `json:"links"`
 	Bank  clearing.PeersReply `json:"bank"`
-	// Failure says why the state of the links is unknown.
+	// Failure says why the state of the links could not be read. It is "" if the state is known.
 	Failure string `json:"failure"`
 }
 

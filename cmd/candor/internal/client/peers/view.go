@@ -99,7 +99,8 @@ func peerState(p *cli.Page, r clearing.PeerReply) string {
 	return p.Green("answers")
 }
 
-// partedDebt returns the debt that is left after a parting: what this site still owes to the peer, or wrote off, or "".
+// partedDebt returns a text about the debt that is left after the parting from a peer: what this site still owes to the
+// peer, or what it wrote off. It returns "" if no debt is left.
 func partedDebt(r clearing.PeerReply) string {
 	switch {
 	case r.Settled < 0:

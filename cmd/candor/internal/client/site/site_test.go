@@ -57,7 +57,8 @@ func TestSiteViews(t *testing.T) {
 	})
 }
 
-// TestTopAsJSON writes the state of top.txt as JSON. The console's tests must show the same words for it.
+// TestTopAsJSON compares the output of "candor top --json" with top.json. The site is in the same state as for top.txt.
+// The console's tests show this state too, and must use the same words.
 func TestTopAsJSON(t *testing.T) {
 	s := newSite(t)
 	clienttest.Gives[messages.Empty](messages.Auctioneer, messages.VerbMarkets, clienttest.Markets())(s)
@@ -66,7 +67,8 @@ func TestTopAsJSON(t *testing.T) {
 	clienttest.Golden(t, "top.json", s.Run("top", "--json").Out)
 }
 
-// These are the sentences about allow, deny and default_for. Of a long list, only the first names are shown.
+// The table of markets must say in sentences what allow, deny and default_for say. Of a long list it must show only the
+// first names.
 func TestMarketsSayWhoseJobsTheyTake(t *testing.T) {
 	m := market.Market{Name: "gpu", Mechanism: market.Proportional, Classes: []messages.Name{"gpu"}, Allow: []messages.Name{"physics"}, DefaultFor: []messages.Name{"physics", "ada"}}
 	for i := range 20 {

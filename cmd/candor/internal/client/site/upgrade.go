@@ -84,7 +84,8 @@ replicas run the new release.`,
 	}
 }
 
-// upgradeStep is one thing to do. Check says when to go on.
+// upgradeStep is one step of an upgrade. Do is what the operator does. Check says how the operator sees that the next
+// step can begin.
 type upgradeStep struct {
 	Host  string `json:"host,omitempty"` // the host to do it on; empty means any
 	Do    string `json:"do"`
@@ -191,8 +192,8 @@ func firstStart(all []*upgradeHost) (steps []upgradeStep) {
 	return steps
 }
 
-// oldAgents returns the step for nodes whose agents run a release of a lower level. A node on a host of the site is
-// upgraded with the host.
+// oldAgents returns the step of an upgrade in which nodes with an older agent are upgraded: their release has a lower
+// level. A node on a host of the site is not part of this step, because it is upgraded together with its host.
 func oldAgents(nodes []market.NodeStatus, level int, withHosts bool) (step upgradeStep, needed bool) {
 	var old []string
 	for _, n := range nodes {

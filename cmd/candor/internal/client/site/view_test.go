@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 )
 
-// The column CAN names the abilities of a node in common words, without names of builds.
+// The column CAN describes the abilities of a node in common words. It leaves out the abilities that name a build.
 func TestAbilitiesAreWords(t *testing.T) {
 	for _, c := range []struct{ abilities, want []string }{
 		{nil, nil},

@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 )
 
-// shareOf returns how many ranks (processes) the node with index n gets. The argument nodes is the number of nodes of
-// the step.
+// shareOf returns how many ranks (processes) of a job step run on the node with index n. The argument nodes is the
+// number of nodes of the step.
 func (w *step) shareOf(n, nodes int) int {
 	if plane := w.deals.Plane; plane > 0 && (w.ranks-1)/plane >= nodes-1 { // otherwise some node would have no rank
 		round := plane * nodes

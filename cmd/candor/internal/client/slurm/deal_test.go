@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 )
 
-// The first case of a plane is an example of Slurm's page about distributions.
+// For each way of distributing ranks, the first case is an example from Slurm's page about distributions.
 func TestDeal(t *testing.T) {
 	for _, one := range []struct {
 		said         string

@@ -188,8 +188,8 @@ func TestRanksAreSpreadOverNodes(t *testing.T) {
 	}
 }
 
-// Commands accept and show the own numbers of array elements, as under Slurm. A job that must wait for an element waits
-// for the whole array.
+// As under Slurm, each element of an array has a number of its own. Commands must accept and show these numbers. A job
+// that must wait for an element waits for the whole array.
 func TestElementsHaveNumbersOfTheirOwn(t *testing.T) {
 	s, submitted := namesSite(t)
 	array := job.JobSummary{Job: 40, Name: "sweep", Account: "alice", State: job.Running, Tasks: 3, Running: 2, Array: job.Array{{First: 0, Last: 6, Step: 3}}, Numbered: true}

@@ -43,8 +43,8 @@ func launcher() string {
 	return ""
 }
 
-// byMPIRun replaces srun by mpirun, which starts the ranks. The list may has the nodes that the step can use. The
-// argument nodes says on how many of them the step runs.
+// byMPIRun replaces srun by mpirun, which starts the ranks. The step runs on some of the nodes that the list `may` has.
+// The argument nodes says on how many.
 func (c *run) byMPIRun(w *step, mpirun, path string, words []string, may []int, nodes int) error {
 	for _, one := range []struct {
 		option string

@@ -242,8 +242,8 @@ func (q *query) jobs(ctx context.Context, s *cli.Session) (jobs []jobmsg.JobSumm
 	return append(jobs, elements...), err
 }
 
-// elementsMissing returns further jobs for the list jobs: the elements of arrays in targets, if these elements are jobs
-// of their own.
+// elementsMissing completes the list jobs. Some of the targets are arrays whose elements are jobs of their own. For
+// these arrays, it returns the elements that are not in the list.
 func elementsMissing(ctx context.Context, s *cli.Session, targets []target, jobs []jobmsg.JobSummary) (more []jobmsg.JobSummary, err error) {
 	for _, t := range targets {
 		i := slices.IndexFunc(jobs, func(j jobmsg.JobSummary) bool { return j.Job == t.job })

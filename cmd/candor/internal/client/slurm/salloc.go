@@ -26,7 +26,8 @@ func salloc(ctx context.Context, c *call, args []string) error {
 	return c.allocate(ctx, o, words, quiet)
 }
 
-// allocate runs a command on the first node of a job, with this process's input and output. No words mean a shell.
+// allocate runs a command on the first node of a job, with this process's input and output. Without words it runs a
+// shell.
 func (c *call) allocate(ctx context.Context, o *jobfile.Options, words []string, quiet bool) error {
 	command, name := `exec "${BASH:-/bin/sh}" -i`, "interactive"
 	if len(words) > 0 {

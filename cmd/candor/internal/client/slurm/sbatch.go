@@ -117,8 +117,8 @@ func (c *call) variables(prefix string) (words []string) {
 	return words
 }
 
-// read makes a job from a script as sbatch does: with the user's environment. CANDOR_BUDGET is the budget of a script
-// without one.
+// read makes a job from a script as sbatch does: the job gets the user's environment. If the script sets no budget, the
+// budget is CANDOR_BUDGET.
 func (c *call) read(o *jobfile.Options, source []byte, name string, words []string) (*jobfile.Job, error) {
 	job, err := submit.Read(c.App, o, source, name, words)
 	if err != nil {

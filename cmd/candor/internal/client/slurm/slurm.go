@@ -44,8 +44,8 @@ func Names() (all []string) {
 	return all
 }
 
-// Main runs the Slurm command with the name of the process, and returns its exit code. The result known is false for
-// other names.
+// Main runs the Slurm command with the name of the process, and returns its exit code. The second result is false if
+// there is no Slurm command with this name.
 func Main(argv []string) (code int, known bool) {
 	if len(argv) == 2 && argv[1] == ranksOfStep {
 		return away(), true

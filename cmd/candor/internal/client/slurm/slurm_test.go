@@ -154,11 +154,11 @@ var slurmCalls = [][]string{
 	{"scancel", "11", "10", "--clusters=all"},
 	{"scontrol", "show", "config"},
 	{"scontrol", "show", "partition"},
-	// Toil.
+	// Calls of the workflow engine Toil.
 	{"sbatch", "-J", "toil_job", "--export=ALL,K=V", "-o", "/tmp/toil.%j.out.log", "-e", "/tmp/toil.%j.err.log", "--wrap=exec _toil_worker x"},
 	{"sacct", "-n", "-j", "9,8,7", "--format", "JobIDRaw,State,ExitCode", "-P", "-S", "1970-01-01"},
 	{"squeue", "-h", "--format", "%i %t %M"},
-	// submitit.
+	// Calls of submitit.
 	{"sbatch", "job.sh"},
 	{"sacct", "-o", "JobID,State,NodeList", "--parsable2", "-j", "10", "-j", "9"},
 	{"scancel", "10_3", "--signal", "KILL"},
@@ -166,7 +166,7 @@ var slurmCalls = [][]string{
 	{"scancel", "10_1", "--signal", "SIGTERM"},
 	{"scancel", "10_1", "--signal", "USR2"},
 	{"scontrol", "requeue", "10_1"},
-	// dask-jobqueue and Parsl.
+	// Calls of dask-jobqueue and Parsl.
 	{"sacct", "-X", "--noheader", "--format=jobid,state%20", "--job", "11,10"},
 	{"sbatch", "dask.sh"},
 	{"sbatch", "parsl.sh"},
@@ -180,7 +180,7 @@ var slurmCalls = [][]string{
 	{"sbatch", "-J", "cromwell_1", "-D", "/tmp", "-o", "/tmp/stdout", "-e", "/tmp/stderr", "-t", "600", "-p", "main", "-n", "1", "--mem-per-cpu=100", "--wrap", "/usr/bin/env bash /tmp/script"},
 	{"squeue", "-j", "11"},
 	{"squeue", "-j", "99"},
-	// Calls by hand.
+	// Calls that a person types.
 	{"sbatch", "--array", "0-7:2%3", "job.sh", "argument"},
 	{"sbatch", "tool.py"},
 	{"sbatch", "free.sh"},
@@ -303,7 +303,8 @@ func TestSlurmCancelsWhatIsNamed(t *testing.T) {
 	}
 }
 
-// After the name of a script, --wrap is an argument of the script.
+// After the name of a script, sbatch must pass --wrap to the script as an argument. Before the name, --wrap is an
+// option of sbatch.
 func TestWrapIsAnOptionOfSbatchAlone(t *testing.T) {
 	s, submitted := slurmSite(t)
 	slurmCall(s, "sbatch", s.Path("job.sh"), "--wrap", "x").Expect(t, 0, "Submitted batch job 33\n", "")

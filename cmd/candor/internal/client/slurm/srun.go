@@ -60,7 +60,8 @@ func srun(ctx context.Context, c *call, args []string) error {
 // stepSwitches maps a variable to the option of srun that it turns on.
 var stepSwitches = map[string]string{"SLURM_EXACT": "exact", "SLURM_OVERLAP": "overlap", "SLURM_OVERCOMMIT": "overcommit", "SLURM_KILL_BAD_EXIT": "kill-on-bad-exit", "SLURM_LABELIO": "label"}
 
-// stepVariables sets the options that environment variables ask for. The command line wins over variables.
+// stepVariables sets the options that environment variables ask for. If an option is also on the command line, the
+// variable is ignored.
 func (c *call) stepVariables() error {
 	for variable, option := range stepSwitches {
 		if value, set := c.Lookup(variable); set && value != "0" && !c.flags.Changed(option) {
@@ -122,7 +123,8 @@ func (c *call) alone(ctx context.Context, w *step, words []string) error {
 	return submit.Interact(ctx, c.App, job, given("pty"), given("quiet"))
 }
 
-// aloneTogether runs commands outside a job: as one step in a new heterogeneous job with a component for each command.
+// aloneTogether runs several commands outside a job. It submits a new heterogeneous job with one component for each
+// command. The commands run as one step of this job.
 func (c *call) aloneTogether(ctx context.Context, all []segment, args []string) error {
 	var said []string
 	for i, s := range all {

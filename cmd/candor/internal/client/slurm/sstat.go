@@ -21,8 +21,9 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// measure is a script that runs next to a task. It prints a line for each process of the task: the script's session,
-// then the process's step, rank, peak memory and line of /proc/PID/stat.
+// measure is a script that runs next to a task. It prints one line for each process of the task. The line has the
+// session of the script itself, and then the step, the rank, the peak memory and the line of /proc/PID/stat of the
+// process.
 const measure = `cd /proc && read -r _ _ _ _ _ own _ <self/stat || exit
 for f in $(grep -lzxF "CANDOR_LEASE=$CANDOR_LEASE" [0-9]*/environ 2>/dev/null); do
 	p=${f%/environ}
@@ -203,8 +204,9 @@ func sstat(ctx context.Context, c *call, args []string) error {
 	return c.printRecords(columns, rows, *bare, *parsable || *parsable2)
 }
 
-// chosenSteps returns the names of the steps that a user asks for. The argument one names a single step, or "".
-// Otherwise every means all steps; without it, only srun's steps count, or the script's step if there is no other.
+// chosenSteps returns the names of the steps that a user asks for. If one is not "", it is the only step. Otherwise, if
+// every is true, all steps are chosen. In all other cases, only the steps of srun are chosen, or the script's step if
+// there is no other.
 func chosenSteps(steps map[string]*used, one string, every bool) (names []string) {
 	for name := range steps {
 		if one == name || one == "" && (every || name != batch || len(steps) == 1) {

@@ -66,7 +66,8 @@ func TestSstatInAJob(t *testing.T) {
 	}
 }
 
-// The step's ranks are on two nodes. The lines are of processes with 1.5 s, 0.5 s and 4 s of processor time.
+// The function line returns the text about one process of a step. The three processes used 1.5 s, 0.5 s and 4 s of
+// processor time. Two of them are of rank 0 on the node n1, and one is of rank 1 on the node n2.
 func TestFieldsOfSstat(t *testing.T) {
 	line := func(rank, memory, ticks string) string {
 		return "36|CANDOR_STEP=0 SLURM_PROCID=" + rank + " |VmHWM:	    " + memory + " kB|25 (a b) S 13 25 10 0 -1 4194304 65 0 0 0 " + ticks + " 0 50 0 20 0 1 0\n"

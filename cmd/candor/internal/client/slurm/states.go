@@ -118,7 +118,7 @@ func exit(code int, reason string, s state) string {
 	return strconv.Itoa(code) + ":0"
 }
 
-// slurmBounds has Slurm's words for the bounds that jobs wait for.
+// slurmBounds says which word Slurm uses for each limit that a job may wait for.
 var slurmBounds = map[string]string{
 	"AccountSlotsBound": "QOSMaxCpuPerUserLimit", "AccountGPUsBound": "QOSMaxGRESPerUser", "AccountTasksBound": "QOSMaxJobsPerUserLimit",
 	"ProjectSlotsBound": "AssocGrpCpuLimit", "ProjectGPUsBound": "AssocGrpGRES", "ProjectTasksBound": "AssocGrpJobsLimit",

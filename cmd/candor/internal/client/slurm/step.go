@@ -141,8 +141,8 @@ func (c *call) chosen(w *step, of component) (may []int, err error) {
 	return may, nil
 }
 
-// plan sets the options that the step leaves open from the resources of a component of the job. It refuses a step that
-// asks for more.
+// plan sets the options that the step does not specify. It computes them from the resources of the given component of
+// the job. It refuses a step that asks for more than these resources.
 func (c *call) plan(w *step, of component) (may []int, nodes int, err error) {
 	least, _, _ := strings.Cut(w.nodes, "-")
 	nodes, err = strconv.Atoi(cmp.Or(least, "0"))
@@ -363,8 +363,8 @@ func (c *run) stepEnvironment(w *step) []string {
 	return append(env, c.threads()...)
 }
 
-// threads returns variables that make each rank start as many threads as it has processors, if the script set no
-// number. For MPI launchers the script's values stay.
+// threads returns environment variables that make each rank start as many threads as it has processors. If the script
+// set a number of threads, this number stays. With an MPI launcher, all values of the script stay.
 func (c *run) threads() (env []string) {
 	w, job := c.w, c.ranks
 	if c.processors == 0 || w.mpi == "none" {

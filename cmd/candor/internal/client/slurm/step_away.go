@@ -305,8 +305,8 @@ func (o rankOutput) close() {
 	}
 }
 
-// stepsBus asks the node's agent for streams to other tasks of the allocation. The agent knows this process by a
-// token.
+// stepsBus sends a program's requests to the node's agent. With them, the program opens streams to other tasks of its
+// allocation. The agent knows the program by a token.
 type stepsBus struct {
 	bus.Bus
 	name, token string

@@ -50,8 +50,8 @@ type rankEnd struct {
 // rankOutput are the files for the output of a rank on another node.
 type rankOutput struct{ out, errs *os.File }
 
-// launch starts the ranks, waits for them, and returns the highest exit code. The argument own is this node's index in
-// the job's list of nodes.
+// launch starts the ranks and waits for them. The error that it returns has the highest exit code of the ranks. The
+// argument own is this node's index in the job's list of nodes.
 func (c *call) launch(ctx context.Context, runs []*run, room *stepRoom, own int, limit time.Duration) error {
 	w := merge(runs)
 	for _, r := range runs {

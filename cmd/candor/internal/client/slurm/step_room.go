@@ -117,7 +117,8 @@ func (r *stepRoom) try(all []string, runs []*run) (taken bool, err error) {
 	return true, err
 }
 
-// spread divides the ranks of a step among a number of nodes. Two nodes differ by at most one rank, or by one plane.
+// spread divides the ranks of a step among a number of nodes. The numbers of ranks on two nodes differ by at most one
+// rank, or by at most one plane if the step has planes.
 func (r *stepRoom) spread(w *step, all []string, may []int, nodes, processors, gpus, devices int) (taken bool, err error) {
 	w.places = nil
 	for _, i := range may {
@@ -167,8 +168,8 @@ func (r *stepRoom) fill(w *step, all []string, may []int, processors int) (taken
 	return true, nil
 }
 
-// Locks free bytes in a range: as many as the argument want says, or none. The argument from is the beginning of the
-// range, and the last argument its length. The result got has the positions of the locked bytes.
+// Locks the given number (want) of free bytes in a range, or none. The range begins at byte `from` and has `of` bytes.
+// Returns the positions of the locked bytes in the range.
 func (r *stepRoom) some(from int64, want, of int) (got []int, ok bool) {
 	for i := 0; i < of && len(got) < want; i++ {
 		if r.lock(unix.F_SETLK, unix.F_WRLCK, from+int64(i), 1) == nil {

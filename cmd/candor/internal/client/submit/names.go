@@ -78,7 +78,8 @@ func suitComponents(ctx context.Context, s *cli.Session, job *jobfile.Job) error
 	return nil
 }
 
-// Await replaces the arrays and elements of arrays that a job waits for by jobs that the site knows.
+// Await changes the jobs that a job waits for. It replaces each array, and each element of an array, by the jobs that
+// the site knows for it.
 func Await(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	for _, list := range []*[]messages.JobID{&job.Spec.AfterJobs, &job.Spec.AfterOK, &job.Spec.AfterFailed, &job.Spec.AfterStart} {
 		if err := awaitArrays(ctx, s, job, list); err != nil {

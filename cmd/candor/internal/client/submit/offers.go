@@ -48,8 +48,8 @@ func quoteSites(ctx context.Context, a *cli.App, s *cli.Session, q *offersQuery,
 	return noOffer(reply.Silent)
 }
 
-// noOffer returns an error that no site makes an offer. It has the kind of a site's refusal. If no site answered, the
-// kind is Unavailable.
+// noOffer returns an error that no site makes an offer. If a site refused, the error has the kind of that refusal. If
+// no site answered, the kind is Unavailable.
 func noOffer(silent []clearing.Silent) error {
 	kind := messages.Unavailable
 	for _, s := range silent {

@@ -28,7 +28,7 @@ type prediction struct {
 	Refusal string           `json:"refusal,omitempty"` // why the account cannot hold the credits now
 }
 
-// draw is the part of an expiring grant that a job's hold uses.
+// draw is the amount that a job's hold takes from an expiring grant.
 type draw struct {
 	Grant   string           `json:"grant"`
 	Expires messages.Time    `json:"expires"`

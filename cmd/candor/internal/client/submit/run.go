@@ -227,7 +227,7 @@ func lostFor(ctx context.Context, a *cli.App, s *cli.Session, t *jobmsg.TaskStat
 // comesWithin is how long a node may take to begin a task after the leader has assigned it.
 const comesWithin = 10 * time.Second
 
-// runsStill reports whether the leader still counts an attempt as running.
+// runsStill reports whether the leader counts the task's present attempt as running.
 func runsStill(ctx context.Context, s *cli.Session, t *jobmsg.TaskStatus) bool {
 	tasks, err := cli.Call[jobmsg.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, jobmsg.TasksRequest{Job: t.Task.Job})
 	return err == nil && len(tasks.Tasks) > 0 && tasks.Tasks[0].Attempt == t.Attempt && tasks.Tasks[0].State == "Running"

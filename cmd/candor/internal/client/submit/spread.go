@@ -88,7 +88,7 @@ func holding(m *market.Market, s *jobmsg.Stage, nodes []market.NodeStatus) (most
 	return most
 }
 
-// Reports whether a node meets a stage's requirements on nodes.
+// suits reports whether a node meets what a stage requires of its nodes.
 func suits(n *market.NodeStatus, s *jobmsg.Stage) bool {
 	if len(s.Nodes) > 0 && !slices.Contains(s.Nodes, n.Node) || slices.Contains(s.Exclude, n.Node) ||
 		s.GPUType != "" && n.Resources != nil && n.Resources.GPUType != s.GPUType {

@@ -357,8 +357,9 @@ func TestSubmitOfCommands(t *testing.T) {
 	}
 }
 
-// No task can run in a directory that contains the site's state. It must be refused, or replaced, before the
-// submission.
+// No task can run in a directory that contains the site's state, because tasks cannot see it. If the user names such a
+// directory, candor submit must refuse it. If it is only the current directory, the task must get a new directory
+// instead, and candor submit must say so.
 func TestSubmitSaysThatNoTaskSeesTheState(t *testing.T) {
 	s := newSite(t)
 	taken := clienttest.Submissions(s)

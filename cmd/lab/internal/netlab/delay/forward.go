@@ -13,7 +13,8 @@ const (
 	inFlight = 256
 )
 
-// gate decides when data of one direction arrives: a fixed delay after it was sent, and not while the link is cut.
+// gate decides when the data of one direction of a link arrives. Data arrives a fixed delay after it was sent. While
+// the link is cut, no data arrives.
 type gate struct {
 	oneWay time.Duration
 
@@ -52,7 +53,8 @@ func (g *gate) heal() {
 	}
 }
 
-// wait returns nil when data from the time sent has arrived, or ctx's error if ctx ends first.
+// wait returns when data that was sent at the given time has arrived. It returns nil then, or ctx's error if ctx ends
+// first.
 func (g *gate) wait(ctx context.Context, sent time.Time) error {
 	timer := time.NewTimer(time.Until(sent.Add(g.oneWay)))
 	defer timer.Stop()

@@ -123,7 +123,7 @@ func (t *trial) duration() time.Duration {
 	return either(t, chaosFor, chaosForShort)
 }
 
-// Reports whether the trial has reached its time, its acknowledgements and its faults.
+// Reports whether the trial has run long enough, and has enough acknowledgements and enough faults.
 func (s *storm) enough(begun time.Time) bool {
 	c, _ := s.w.Counts()
 	return time.Since(begun) >= s.trial.duration() && c.Acknowledged >= s.trial.Acks && s.faults() >= s.trial.Faults

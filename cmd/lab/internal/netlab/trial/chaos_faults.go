@@ -22,7 +22,8 @@ type fault struct {
 	name string
 	// agents means that the fault can also happen to agents, not only to racks.
 	agents bool
-	// alone means that no other fault may be present: this one removes data of a replica, or affects every host.
+	// alone means that the fault may not happen together with another one, because it removes data of a replica or
+	// affects every host.
 	alone bool
 	// needs is what the machine must provide: "network" (network namespaces), "disk" (a disk for each host), or "".
 	needs string
@@ -61,7 +62,7 @@ func Faults() (names []string) {
 	return names
 }
 
-// Returns a function strike that does one thing to a host.
+// Returns a function that calls do for a host, without further steps.
 func plain(do func(*netlab.Host) error) func(context.Context, *storm, *netlab.Host) error {
 	return func(_ context.Context, _ *storm, h *netlab.Host) error { return do(h) }
 }
@@ -271,7 +272,7 @@ func damagedRunning(_ context.Context, s *storm, h *netlab.Host) error {
 	return s.each(h, files, change)
 }
 
-// startedAnew restarts a host that runs on damaged files, so that it repairs its data.
+// startedAnew restarts a host that runs on damaged files. At its start, the host repairs its data.
 func startedAnew(ctx context.Context, s *storm, h *netlab.Host) error {
 	if s.rng.IntN(2) == 0 {
 		_ = h.Stop() // it may have found the damage, and ended by itself

@@ -18,7 +18,7 @@ import (
 
 // For each check, these tests insert a fault that it must find.
 
-// played is a site in memory. It gives the answers that the test sets.
+// played is a site in memory whose answers the test sets.
 type played struct {
 	numbers map[string]messages.JobID
 	jobs    []job.JobSummary

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// phases has the time before a cut, and the length of the cut. Both are multiples of the time for three submissions of
-// a client: one of three is for another site.
+// phases has the time before a cut, and the length of the cut. Both are multiples of the time in which a client submits
+// three jobs: one job in three is for another site.
 type phases struct{ before, cut time.Duration }
 
 const (
@@ -23,7 +23,7 @@ var (
 	short = phases{before: 9 * time.Second, cut: 12 * time.Second}
 )
 
-// These promises hold during and after a cut.
+// The trial checks these limits during and after a cut.
 const (
 	leastThroughput = 0.95             // throughput of the site that is cut off, relative to the time before
 	agreeWithin     = 30 * time.Second // longest time until the books agree after the cut, with everything that waited for it

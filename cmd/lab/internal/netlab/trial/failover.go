@@ -61,8 +61,8 @@ func standstill(ctx context.Context, _ *trial, all []*member) error {
 		mend: func(_ context.Context, h *netlab.Host) error { return h.Resume() }})
 }
 
-// isolation disconnects hosts from their site's network under load. This closes no connections, so the other hosts get
-// no sign of it.
+// isolation disconnects hosts from the network of their site under load. It closes no connection, so the other hosts
+// are not told that the connections are broken.
 func isolation(ctx context.Context, _ *trial, all []*member) error {
 	return all[0].strikes(ctx, blow{
 		name:   "isolated",

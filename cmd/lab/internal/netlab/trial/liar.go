@@ -30,8 +30,8 @@ const (
 	leastVisit = messages.Credit / 100 // smallest authorisation of a visiting job
 )
 
-// These are accounts at the victim. The honest users submit jobs. The trusting user sends a job to the liar. The liar
-// pays its accomplice.
+// These are accounts at the site that the liar attacks. The honest users submit jobs. The trusting user sends a job to
+// the liar's site. The liar pays credits to its accomplice.
 var (
 	honest                             = users[:2]
 	trusting, accomplice messages.Name = "dave", "erin"
@@ -330,8 +330,8 @@ func (l *liar) bound(ctx context.Context, step string) error {
 	return nil
 }
 
-// Makes the victim part from the liar, and enter the loss in its books. The loss must be within the liar's limit and
-// share. All other records must agree.
+// Makes the victim end its relation with the liar, and write the loss off in its books. The loss must be at most the
+// liar's limit plus its share. All other records must agree.
 func (l *liar) after(ctx context.Context, all []*member) error {
 	p, err := l.standing(ctx)
 	if err != nil {
@@ -359,7 +359,8 @@ func (l *liar) after(ctx context.Context, all []*member) error {
 	return l.agreed(ctx, all)
 }
 
-// Makes a site part from a peer that never answered, so that there is no loss.
+// Makes the operator of a site end the relation to a peer. The peer never answered, so nothing is owed, and the loss is
+// 0.
 func (m *member) parted(ctx context.Context, peer messages.Name) error {
 	_, err := m.Candor(ctx, netlab.Operator, "peer", "part", peer, "--loss", "0", "--reason", "it never answers")
 	return err

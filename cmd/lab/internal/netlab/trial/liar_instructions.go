@@ -17,7 +17,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// answerWithin is how long the liar waits for an answer, or repeats a request that is refused for a temporary reason.
+// answerWithin limits two times. The liar waits this long for an answer. If a request is refused for a temporary
+// reason, the liar repeats the request for this long.
 const answerWithin = 3 * time.Second
 
 func (l *liar) send(ctx context.Context, signed clearingmsg.SignedInstructions) (r clearingmsg.SignedReceipt, err error) {
@@ -174,8 +175,8 @@ func (l *liar) repeats(ctx context.Context) error {
 	return nil
 }
 
-// Sends instructions with wrong numbers, and with running totals that differ from the victim's books. The first wrong
-// total with a valid signature must start a dispute.
+// The liar sends instructions with wrong numbers, and instructions whose running totals differ from the victim's books.
+// The first instruction with a wrong total and a valid signature must start a dispute.
 func (l *liar) forges(ctx context.Context) error {
 	ahead := l.in
 	ahead.Number += 7

@@ -17,21 +17,22 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// These are the roles of the three racks in the trial of links.
+// The trial of links uses three racks. Each rack has one of these roles.
 const (
 	leadsAuctioneer = iota
 	leadsBank
 	leadsNothing
 )
 
-// link is a cut of a link between two racks. For each pair of roles in mutes, messages from the first rack to the
-// second are lost.
+// link is a cut of the link between two racks. Each pair in mutes has two roles of racks: all messages from the first
+// rack to the second one are lost.
 type link struct {
 	title string
 	mutes [][2]int // pairs: from, to
 }
 
-// links returns all cuts: each link in both directions and in either one. The worst cut comes first.
+// links returns the cuts to try. For each pair of racks it has a cut of both directions, and a cut of each single
+// direction. The worst cut comes first.
 func links() (all []link) {
 	names := []string{"the auctioneer's leader", "the bank's leader", "the third rack"}
 	for _, pair := range [][2]int{{leadsAuctioneer, leadsBank}, {leadsAuctioneer, leadsNothing}, {leadsBank, leadsNothing}} {
@@ -44,7 +45,7 @@ func links() (all []link) {
 	return all
 }
 
-// These are the length of each cut, and the promises during a cut.
+// These are the length of each cut, and the longest time for which a client may not be served during a cut.
 const (
 	linkCut      = time.Minute
 	linkCutShort = 10 * time.Second
@@ -89,7 +90,7 @@ func severed(ctx context.Context, t *trial, all []*member) error {
 	return m.checkBooks(ctx)
 }
 
-// sever cuts a link for some time under load, and reports the longest time without an answer.
+// sever cuts a link for some time under load. It reports the longest time in which no request was answered.
 func (m *member) sever(ctx context.Context, l link, prefix, dir string) error {
 	t := m.trial
 	roles, err := m.roles(ctx)
@@ -139,8 +140,8 @@ func (m *member) severFor(ctx context.Context, l link, roles []*netlab.Host) (cu
 	return cutAt, wait(ctx, either(m.trial, linkCut, linkCutShort))
 }
 
-// roles returns the rack that leads the auctioneer, the rack that leads the bank, and the third one. If one rack leads
-// both, the bank gets another leader.
+// roles returns three racks: the one that leads the auctioneer, the one that leads the bank, and the remaining one. If
+// one rack leads both groups, roles first makes the bank change its leader.
 func (m *member) roles(ctx context.Context) ([]*netlab.Host, error) {
 	auctioneer, err := m.leads(ctx, messages.Auctioneer)
 	if err != nil {

@@ -54,8 +54,8 @@ func (r *Report) times(name string, all []time.Duration) {
 	r.time(name+", longest", sorted[len(sorted)-1])
 }
 
-// quantile returns the q-quantile: the smallest value x such that at least the part q of all values is at most x. The
-// values must be sorted.
+// quantile returns the q-quantile of sorted values: the smallest value x such that at least the fraction q of all
+// values is at most x.
 func quantile(sorted []time.Duration, q float64) time.Duration {
 	i := int(q*float64(len(sorted))+0.999999) - 1
 	return sorted[min(max(i, 0), len(sorted)-1)]

@@ -99,7 +99,7 @@ func (t *trial) arrived(ctx context.Context, all []*member, times int) error {
 	return nil
 }
 
-// changes is how often the trial "leaders" kills leaders.
+// changes is the number of times that the trial "leaders" kills the leaders. A short trial uses changesShort instead.
 const (
 	changes      = 20
 	changesShort = 3

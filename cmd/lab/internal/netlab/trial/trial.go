@@ -154,7 +154,8 @@ func either[T any](t *trial, full, short T) T {
 	return full
 }
 
-// These are the longest times for several steps, and the grant of each user.
+// These are the longest times for several steps of a trial. The last constant is what each user is granted at the
+// start.
 const (
 	startWithin   = 2 * time.Minute
 	patience      = time.Minute     // for a request with all its repetitions, and for most waits

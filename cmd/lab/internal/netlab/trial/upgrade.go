@@ -57,8 +57,8 @@ func leaving(l *netlab.Lab) error {
 	return nil
 }
 
-// forthAndBack replaces the binary on all hosts by the newer one, the older one, and the newer one again. While both
-// builds run, each must have led.
+// forthAndBack replaces the binary on all hosts by the newer one, the older one, and the newer one again. During each
+// replacement, a host with each of the two builds must have been the leader.
 func (m *member) forthAndBack(ctx context.Context) error {
 	t, led := m.trial, map[string]int{}
 	var replaced []time.Duration
@@ -186,7 +186,7 @@ func openDir() (string, error) {
 	return dir, os.Chmod(dir, 0o777)
 }
 
-// endLong lets the tasks end, and checks that each has run once.
+// endLong lets the tasks of a long job end, and checks that each task has run once.
 func (m *member) endLong(ctx context.Context, l *longJob) error {
 	if err := os.WriteFile(l.file, nil, 0o600); err != nil {
 		return err

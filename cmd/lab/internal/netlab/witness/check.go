@@ -192,8 +192,8 @@ func (w *Witness) ran() (map[string]int, error) {
 	return times, err
 }
 
-// allNewJobs lists each worker's jobs since the last check. If a list says that it lacks records, and jobs are missing,
-// the lists are requested again.
+// allNewJobs lists each worker's jobs since the last check. A list can say that it lacks records. If one does, and jobs
+// are missing, the lists are requested again.
 func (w *Witness) allNewJobs(ctx context.Context) (jobs map[messages.Name][]jobmsg.JobSummary, err error) {
 	for begun := time.Now(); ; {
 		jobs = map[messages.Name][]jobmsg.JobSummary{}

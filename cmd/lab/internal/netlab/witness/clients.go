@@ -134,11 +134,11 @@ func (w *Witness) fund(ctx context.Context) error {
 	return nil
 }
 
-// keptKeys is the number of its latest jobs that a worker asks about.
+// keptKeys is how many of its latest jobs a worker remembers, in order to ask about them.
 const keptKeys = 8
 
-// work makes one request of a worker: it submits a new job, or asks for, submits again or cancels an earlier one. The
-// list mine has the keys of the worker's latest jobs. work returns it with the new job.
+// work makes one request of a worker: it submits a new job, or it asks for, submits again or cancels an earlier one.
+// The list mine has the keys of the worker's latest jobs. work returns this list, with the key of a new job added.
 func (w *Witness) work(ctx context.Context, client int, worker messages.Name, mine []string, rng *rand.Rand) []string {
 	if len(mine) < keptKeys/2 || rng.IntN(2) == 0 {
 		key := w.key(client, rng)

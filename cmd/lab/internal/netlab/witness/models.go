@@ -112,7 +112,7 @@ var jobModel = porcupine.Model{
 	DescribeOperation: describe,
 }
 
-// show reports whether the answer out is possible for a job in the state s, and returns the next state.
+// show reports whether a job in the state s can give the answer out. It also returns the state after this answer.
 func (s jobState) show(out jobTold) (bool, any) {
 	switch {
 	case out.missing:

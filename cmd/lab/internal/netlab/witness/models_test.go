@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Each of these histories is either right, or wrong in exactly one answer.
+// Each history in the tests below is either right, or wrong in exactly one answer.
 
 // told is a request with its answer. Each request begins after the previous one has ended.
 type told struct{ in, out any }

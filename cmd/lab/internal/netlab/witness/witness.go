@@ -164,7 +164,7 @@ func (w *Witness) Begin(ctx context.Context) error {
 
 func groupName(g int) string { return fmt.Sprintf("the accounts of group %d", g+1) }
 
-// purses returns the balances of a group's accounts according to the record.
+// purses returns the balances that a group's accounts should have, by the record that the witness keeps.
 func (w *Witness) purses(g int) (p purses) {
 	for i, name := range w.Groups[g] {
 		p[i] = w.due[name]

@@ -9,7 +9,7 @@ import (
 
 var kinds = []string{"linear", "log"}
 
-// figures draws, for each axis, the rounds, their quantiles and the times.
+// For each axis, figures draws two figures: the number of rounds and the time, each with its 95 % quantiles.
 func (n auctionNumbers) figures() (out []*study.Figure) {
 	for _, sw := range sweeps {
 		rounds := study.NewFigure(auctionName+"-rounds-"+sw.name, sw.label, "rounds: means, and 95 % quantiles as points")

@@ -30,8 +30,8 @@ type cluster struct {
 	slots [classes]int
 	alpha float64
 	fifo  bool // the earliest job gets everything that it can use, without an auction
-	// levels is set if jobs have deadlines (the paper's service levels). This random generator chooses among jobs
-	// outside the pool.
+	// levels is not nil if jobs have deadlines (the paper's service levels). It is the random generator that chooses
+	// among jobs outside the pool.
 	levels *rand.Rand
 	hadoop
 }
@@ -61,8 +61,8 @@ func (j *mapReduce) waits(class int) bool {
 	return j.next[class] < len(j.durations[class]) && (class == mapClass || j.left[mapClass] <= j.early)
 }
 
-// draw draws the jobs up to a time, in the order of submission. A user's jobs do not depend on the other users. The
-// times of tasks differ from their mean by at most a fifth.
+// draw draws the jobs that are submitted until a time, and returns them in the order of submission. The jobs of one
+// user do not depend on the other users. The time of each task differs from the mean by at most a fifth of the mean.
 func (c *cluster) draw(until float64, seed uint64) []*mapReduce {
 	var jobs []*mapReduce
 	for i, u := range c.users {

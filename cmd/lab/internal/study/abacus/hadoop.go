@@ -8,10 +8,10 @@ import (
 // copies is the number of nodes that have a map's data. It is Hadoop's default.
 const copies = 3
 
-// hadoop has properties of Hadoop 0.20 clusters, which the model can switch off.
+// hadoop has properties of Hadoop 0.20 clusters. The zero value of each property means that the model does not have it.
 type hadoop struct {
-	// slowStart is the part of a job's maps after which its reduces take slots and wait. 0 means that they wait without
-	// slots until all maps have ended.
+	// slowStart is a fraction of a job's maps. After these maps have ended, the job's reduces take slots, and wait
+	// there for the other maps. 0 means that the reduces take no slots until all maps have ended.
 	slowStart float64
 	// away is the factor by which a map is slower on a node without its data. 0 means that all nodes have the data.
 	away    float64
@@ -21,7 +21,8 @@ type hadoop struct {
 	patient bool
 }
 
-// spread sets when the reduces of jobs take slots, and draws the nodes with the data of each map.
+// spread decides for each job how many of its maps must end before its reduces take slots. For each map it also draws
+// the nodes that have the map's data.
 func (c *cluster) spread(jobs []*mapReduce, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, uint64(len(c.users))))
 	for _, j := range jobs {

@@ -13,8 +13,8 @@ import (
 const taskSpread = 0.2
 
 // pool divides the active jobs as section 6 of the paper does. It takes jobs by descending budget. A job joins the pool
-// if all members are then still estimated to be in time, with the auction's shares. The others get slots that the pool
-// cannot use.
+// if all jobs in the pool would still meet their deadlines, by the estimate, with the slots that the auction gives
+// them. Jobs outside the pool get the slots that jobs in the pool cannot use.
 func (r *course) pool() error {
 	order := slices.Clone(r.active)
 	slices.SortStableFunc(order, func(a, b *mapReduce) int { return cmp.Compare(b.budget, a.budget) })
@@ -72,7 +72,7 @@ func (r *course) estimate(j *mapReduce, shares [classes]float64) float64 {
 	return aria.Estimate(phases, slots)
 }
 
-// leftover returns a random job outside the pool that has a task for a class, or nil.
+// leftover returns a random job that is outside the pool and has a task for a class, or nil if there is none.
 func (r *course) leftover(class int) *mapReduce {
 	var waiting []*mapReduce
 	for _, j := range r.active {

@@ -9,11 +9,11 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// repeatedJob is an experiment like figure 11 of Ding et al. A user repeats a job with fixed weights for two resources,
-// but other shares. The weights are estimated from the runs' utilities.
+// repeatedJob is an experiment like figure 11 of Ding et al. A user repeats a job with fixed weights for two resources.
+// Each run has different shares of these resources. The weights are estimated from the utilities of the runs.
 type repeatedJob struct {
 	Weights [2]float64
-	// Low and High are the limits of each run's shares, which are uniform.
+	// The shares of each run are drawn uniformly between Low and High.
 	Low, High float64
 	// Timed makes the utility the inverse of a run time, which is only nearly linear in the shares. The job uses one
 	// resource after the other. Its work on each is in proportion to the weight. If Timed is false, the utility is
@@ -30,7 +30,7 @@ func figure11(runs int, seed uint64) repeatedJob {
 	return repeatedJob{Weights: [2]float64{6, 1}, Low: 0, High: 1, Noise: 0.05, Runs: runs, Seed: seed}
 }
 
-// recoveredWeights are the estimates of the two weights, in two ways.
+// recoveredWeights has the estimates of the two weights. Each weight is estimated in two ways.
 type recoveredWeights struct {
 	Plain    []float64 // by least squares, as in the paper; nil if they are undetermined
 	Estimate []float64 // by utility.Regression.Estimate, with equal weights as the default

@@ -39,8 +39,8 @@ func recovered(t *testing.T, e repeatedJob, of func(recoveredWeights) []float64)
 	return part, math.Exp(logs[500]), deviation
 }
 
-// TestRecovery repeats figure 11 of Ding et al. a thousand times. With 5 runs, the ratio must usually be between 5 and
-// 9. With more runs, it must vary less.
+// TestRecovery repeats figure 11 of Ding et al. a thousand times. The ratio of the two estimated weights must usually
+// be between 5 and 9 with 5 runs. It must vary less with more runs.
 func TestRecovery(t *testing.T) {
 	for name, of := range map[string]func(recoveredWeights) []float64{
 		"plain": func(w recoveredWeights) []float64 { return w.Plain }, "estimate": func(w recoveredWeights) []float64 { return w.Estimate },

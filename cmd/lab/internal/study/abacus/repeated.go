@@ -6,8 +6,9 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
 )
 
-// repeated runs rounds in which each job repeats the step of algorithm 2 until its row of sub-budgets settles, as in
-// the paper's figure 4. Our solver makes one step for each job. Both end at the same fixed point.
+// repeated runs rounds, as in the paper's figure 4. In each round, each job repeats the step of algorithm 2 until its
+// row of sub-budgets no longer changes. Our solver makes only one step for each job. Both methods end at the same fixed
+// point.
 type repeated struct {
 	p      *proportional.Problem
 	bids   []float64 // n·m
@@ -16,7 +17,7 @@ type repeated struct {
 	next   []float64 // m, temporary
 }
 
-// settledAt is the largest change of a row, as a part of the budget, that counts as none.
+// settledAt is the largest change in a row, divided by the budget, that counts as no change.
 const settledAt = 1e-9
 
 // mostSteps is the largest number of steps of a row. If α is near 1, the steps may go in a circle.

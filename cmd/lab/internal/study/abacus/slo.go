@@ -22,7 +22,8 @@ var SLO = study.Study{
 // rates are the sizes of workloads, divided by the capacity of the cluster.
 var rates = []float64{0.5, 1, 1.5, 2, 2.5, 3}
 
-// These are the repetitions of each setting, the number of machines in the paper, and the range of budgets.
+// The constants are the number of repetitions of each setting, the number of machines in the paper, and the range of
+// the users' budgets.
 const (
 	sloRepeats      = 30
 	quickSLORepeats = 2
@@ -37,8 +38,9 @@ type deadlines struct {
 	draw func(r *rand.Rand) float64
 }
 
-// The paper gives the range of the uniform distribution. For its normal distributions it gives only the variances, 2
-// and 3. We take them as square minutes, with the uniform distribution's mean.
+// The paper gives the range of its uniform distribution. For its normal distributions it gives only the variances, 2
+// and 3, without a unit. We take them as square minutes. The mean of our normal distributions is that of the uniform
+// distribution.
 var settings = []deadlines{
 	{"normal, variance 2", func(r *rand.Rand) float64 { return 60 * (12.5 + math.Sqrt(2)*r.NormFloat64()) }},
 	{"normal, variance 3", func(r *rand.Rand) float64 { return 60 * (12.5 + math.Sqrt(3)*r.NormFloat64()) }},

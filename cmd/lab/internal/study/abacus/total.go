@@ -17,7 +17,7 @@ var Time = study.Study{
 	Run:   totalTime,
 }
 
-// The axes of figure 10, a to c, and figure 13, a and b.
+// timeAxes are the horizontal axes of figures 10a to 10c, 13a and 13b.
 var timeAxes = []axis{
 	{"10a", "users", []float64{1, 2, 3, 4, 5, 6, 8}, func(x float64) *cluster { return private(int(x)) }},
 	{"10b", "budget of user 3", []float64{50, 100, 200, 400, 800}, func(x float64) *cluster { return third(private(3), budgeted(x)) }},

@@ -18,7 +18,8 @@ var Utilities = study.Study{
 	Run:   utilities,
 }
 
-// The paper's user 3 has weights in the ratio 6 to 1. The ratios of the paper's estimates are from 5 to 9.
+// In the paper's experiment, the true weights of user 3 have the ratio 6 to 1. The paper's estimates of this ratio are
+// from 5 to 9.
 const (
 	trueRatio           = 6
 	lowRatio, highRatio = 5, 9
@@ -48,8 +49,8 @@ type recovery struct {
 	Slowest  float64   `json:"slowest_ms"`
 }
 
-// utilitiesNumbers has the points of the scatter plot (the weights [map, reduce] by least squares), and the results by
-// the number of jobs.
+// utilitiesNumbers has the points of the scatter plot, and the results by the number of jobs. A point is a pair of
+// weights [map, reduce] that least squares found.
 type utilitiesNumbers struct {
 	Points [][]float64 `json:"points"`
 	ByJobs []recovery  `json:"by_jobs"`

@@ -35,7 +35,7 @@ var variations = []variation{
 // fewer divides the number of repetitions of variations.
 const fewer = 2
 
-// axes returns the axes for the paper's claims, with the changed clusters.
+// axes returns the axes of the figures that the paper's claims are about. The clusters are the changed ones.
 func (v *variation) axes() []axis {
 	var out []axis
 	for _, a := range timeAxes {

@@ -78,7 +78,7 @@ func (c *cluster) repeat(n int, seed uint64) (*estimates, error) {
 	return e, nil
 }
 
-// axis is the axis of a figure. The function of returns the cluster for a value on the axis.
+// axis is an axis of a figure, with its values. The field of is a function that returns the cluster for a value.
 type axis struct {
 	name, label string
 	at          []float64

@@ -172,7 +172,7 @@ func TestScheduleIsPossible(t *testing.T) {
 	})
 }
 
-// The job must be in time under every rule if its upper bound with the fewest slots is.
+// If the upper bound of a job's length with the fewest slots is in time, the job must be in time under every rule.
 func TestAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		phases, slots := drawPhases(t)
@@ -200,9 +200,10 @@ func TestAlone(t *testing.T) {
 	})
 }
 
-// Two jobs run on 4 slots: 8 tasks of 10 with a deadline of 100, and a moment later 3 tasks of 10 with a deadline of
-// 12. The first needs one slot to be in time. Under Least it leaves the other slots to the second job. Under Spare and
-// Most it takes all, and the second job is late.
+// Two jobs run on 4 slots. The first has 8 tasks of length 10 and the deadline 100. The second comes a moment later,
+// with 3 tasks of length 10 and the deadline 12. The first job needs only one slot to be in time. The rule Least gives
+// it one slot, so the second job gets the others. The rules Spare and Most give it all slots, so the second job is
+// late.
 func TestWhatTheRulesDo(t *testing.T) {
 	for _, c := range []struct {
 		rule   Rule

@@ -10,7 +10,7 @@ type Phase struct {
 	Longest float64 // duration of the longest task
 }
 
-// work and tail return a and c: the time of the phase on S slots is estimated as a/S + c.
+// On S slots, the time of the phase is estimated as a/S + c. The method work returns a, and the method tail returns c.
 func (p *Phase) work() float64 { return (float64(p.Tasks) - 0.5) * p.Mean }
 func (p *Phase) tail() float64 { return p.Longest / 2 }
 
@@ -90,7 +90,8 @@ func settle(phases []Phase, slots []int, open int, factor float64) {
 	}
 }
 
-// trim removes slots that only rounding has added, while the estimate is within the time left.
+// trim removes slots from phases whose number of slots was rounded up, if the estimated length of the job still fits
+// into the time left.
 func trim(phases []Phase, left float64, slots []int) {
 	for i := range phases {
 		for slots[i] > 1 {

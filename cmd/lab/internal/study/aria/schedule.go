@@ -128,8 +128,8 @@ func (s *state) assign() {
 	}
 }
 
-// need returns the number of slots that the job's current phase should have. Without a free slot the number does not
-// matter.
+// need returns the number of slots that the job's current phase should have. If no slot of the phase's class is free,
+// the number does not matter.
 func (s *state) need(job *progress) int {
 	if s.Rule == Most || s.free[job.rest[0].Class] == 0 {
 		return math.MaxInt
@@ -157,7 +157,7 @@ func (s *state) start(job *progress, most int) {
 	}
 }
 
-// event is the end of a task.
+// event is the time at which a task of a job ends.
 type event struct {
 	at  float64
 	job *progress

@@ -57,8 +57,9 @@ func (c *cluster) offer(declared jobmsg.Valuation, class contract.Sampler, seed 
 	return contract.NewOffer(&c.solver, d, contract.DeadlineAware(c.problem(), len(c.jobs)-1))
 }
 
-// arrive adds a job of type t, offers it a menu, and takes the contract for this type. Then all jobs are scheduled
-// again. If class is nil, there is no menu: the job is scheduled with its own type, with times multiplied by part.
+// arrive adds a job of type t, offers it a menu, and takes the contract that is best for this type. Then all jobs are
+// scheduled again. If class is nil, there is no menu: the job is scheduled as if it had declared its own type, with the
+// times of the type multiplied by part.
 func (c *cluster) arrive(t jobmsg.Valuation, work float64, class contract.Sampler, seed uint64, part float64) error {
 	j, err := c.join(t, work)
 	if err != nil {
@@ -94,7 +95,8 @@ func (c *cluster) order() error {
 	return nil
 }
 
-// run lets the server work until a time. A completed job is charged the agreed price, scaled by the user's value.
+// run lets the server work until a time. A completed job pays the agreed price, multiplied by the part of the agreed
+// value that its user received.
 func (c *cluster) run(until float64) {
 	for len(c.jobs) > 0 && c.now+c.jobs[0].work <= until {
 		j := c.jobs[0]

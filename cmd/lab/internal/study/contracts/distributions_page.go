@@ -59,7 +59,7 @@ func (n *loaded) rows() (rows [][]string) {
 	return rows
 }
 
-// causes explains the gap between truthful and untruthful training sets.
+// causes explains why the results differ between samples from truthful users and samples from untruthful users.
 func (n *loaded) causes(p *study.Page, gap func(a, b int, of func(*distribution) []float64) study.Estimate) {
 	paid := func(d *distribution) []float64 { return d.Payments }
 	received := func(d *distribution) (out []float64) {
@@ -73,7 +73,8 @@ func (n *loaded) causes(p *study.Page, gap func(a, b int, of func(*distribution)
 		gap(2, 0, received), gap(2, 0, paid), gap(3, 0, received), gap(3, 0, paid), gap(4, 0, received), gap(5, 4, received))
 }
 
-// verdict compares the means of training sets repetition by repetition, because all have the same jobs in a repetition.
+// verdict compares two training sets in each repetition, and then takes the mean of the differences. In one repetition,
+// all training sets have the same jobs.
 func (n *loaded) verdict(p *study.Page) {
 	gap := func(a, b int, of func(*distribution) []float64) study.Estimate {
 		x, y := of(&n.Sets[a]), of(&n.Sets[b])

@@ -90,7 +90,8 @@ func (n divergenceNumbers) page(times, each int) *study.Page {
 	return p
 }
 
-// at returns the point for a number of samples, with the rule of our estimator.
+// at returns the point for a number of samples. The bandwidth is by the rule that our estimator uses,
+// density.ScottFull.
 func (n divergenceNumbers) at(samples int) point {
 	of := n[density.ScottFull]
 	if k := slices.IndexFunc(of, func(p point) bool { return p.Samples == samples }); k >= 0 {

@@ -31,7 +31,7 @@ type offered struct {
 	Utility    float64 `json:"utility"` // utility of the user's own type, at that completion
 }
 
-// menu is the menu of one job, in the order of completion.
+// menu has the contracts that one job is offered, in the order of completion.
 type menu struct {
 	Mu        float64   `json:"mu"`
 	Delta     float64   `json:"delta"`
@@ -41,7 +41,7 @@ type menu struct {
 	Free      int       `json:"earliest_free"`
 }
 
-// competition has the menus of the four jobs among a number of other jobs.
+// competition has the menus that four jobs get while they compete with a number of other jobs.
 type competition struct {
 	Others int    `json:"others"`
 	Menus  []menu `json:"menus"`
@@ -60,7 +60,8 @@ func menus(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: numbers, Page: menusPage(numbers), Figures: figures}, nil
 }
 
-// compete draws the four jobs with menus and the other jobs. The four jobs do not depend on the number of other jobs.
+// compete draws a competition: many jobs that run, and four further jobs whose menus of contracts are shown. The four
+// jobs do not depend on the number of other jobs.
 func compete(others int, seed uint64) (*competition, error) {
 	r := rand.New(rand.NewPCG(seed, 4))
 	class, err := trainings[0].train(r)

@@ -19,8 +19,8 @@ var Figures = study.Study{
 	Run:   figures,
 }
 
-// capacities and scarcities are numbers of slots, divided by the average capacity. lambdas are values of λ. They are
-// the axes of the figures.
+// These are the values on the axes of the figures. capacities and scarcities are numbers of slots, divided by the
+// average capacity. lambdas are values of λ.
 var (
 	capacities  = []float64{0.25, 0.5, 0.75, 1, 1.25, 1.5, 2}
 	lambdas     = []float64{0, 0.2, 0.4, 0.6, 0.8, 1}
@@ -29,7 +29,7 @@ var (
 	groupNumber = 5
 )
 
-// point has the results for one capacity, over the counted tasks.
+// point has the results for one capacity. Only the tasks of counted records count: see the package comment.
 type point struct {
 	Capacity float64 `json:"capacity"` // divided by the average capacity
 	Slots    int     `json:"slots"`
@@ -201,7 +201,8 @@ func (c *crowd) bound(slots int) (value float64) {
 	return value
 }
 
-// ratios returns, for each λ, the online value divided by its bound, with the given part of the average capacity.
+// ratios returns, for each λ, the value of the online mechanism divided by the bound of this value. The argument part
+// is the number of slots, as a part of the average capacity.
 func (c *crowd) ratios(part float64) (*ratio, error) {
 	slots := c.slots(part)
 	best := c.bound(slots)

@@ -88,7 +88,8 @@ func (n *figureNumbers) lambdaRows() (out [][]string) {
 	return out
 }
 
-// verdict compares our numbers with the paper's text. The figures print no numbers.
+// verdict compares our numbers with the claims in the paper's text. It cannot use the paper's figures, because they
+// print no numbers.
 func (n *figureNumbers) verdict(p *study.Page) {
 	first, mean, last := &n.ByCapacity[0], &n.ByCapacity[3], &n.ByCapacity[len(n.ByCapacity)-1]
 	grows, falls, groups := true, true, true
@@ -121,7 +122,7 @@ func (n *figureNumbers) verdict(p *study.Page) {
 		"that are truthful; the critical values of the paper's rule with λ > 0 do not make it so.")
 }
 
-// spread returns the difference between the largest and the smallest ratio over λ, under the paper's rule.
+// spread returns how much the ratio changes with λ under the paper's rule: the largest ratio minus the smallest one.
 func (r *ratio) spread() float64 {
 	return slices.Max(r.Paper) - slices.Min(r.Paper)
 }

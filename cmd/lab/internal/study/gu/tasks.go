@@ -10,7 +10,8 @@ import (
 
 const riccFile = "RICC-2010-2.swf.gz"
 
-// window says which records of the log compete, and which count. Records are numbered from 1.
+// window says which records of the log compete for slots, and which of them are counted in the results. Records are
+// numbered from 1.
 type window struct{ from, to, last int }
 
 var (

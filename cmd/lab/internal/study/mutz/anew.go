@@ -62,7 +62,7 @@ func (a *anew) externality(j int) float64 {
 	return sum / float64(a.draws)
 }
 
-// redraw draws the announcements of all jobs except j.
+// redraw draws new announced values and delays for all jobs except job j.
 func (a *anew) redraw(j int) {
 	jobs := a.drawn.Jobs
 	jobs[0].Value = a.scale.value * a.random.Float64()
@@ -72,7 +72,8 @@ func (a *anew) redraw(j int) {
 	jobs[j].Value, jobs[j].Delay = a.queue.Jobs[j].Value, a.queue.Jobs[j].Delay
 }
 
-// weigh computes cost and loss for the drawn jobs, again for each draw, as the thesis does.
+// weigh computes what the front job costs the other jobs, and the loss of each. The thesis computes this again for each
+// draw, and so does weigh.
 func (a *anew) weigh() {
 	jobs := a.drawn.Jobs
 	if a.drawn.Nodes > 0 {

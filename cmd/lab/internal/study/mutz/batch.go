@@ -42,8 +42,8 @@ var (
 	}
 )
 
-// batchCrowd are the other users in figures 4.1 and 4.2. Amounts are credits per hour. With them, the mean threshold is
-// 87.5 for the participant of figure 4.1.
+// batchCrowd are the other users in figures 4.1 and 4.2. Amounts are in credits per hour. With these users, the
+// threshold for the participant of figure 4.1 is 87.5 on average.
 var batchCrowd = crowd{jobs: 8, scale: scale{value: 350, delay: 100}, length: 1}
 
 // These are the participants of figures 4.1 and 4.2. The value and the cost of delay are from the thesis. The position
@@ -162,8 +162,8 @@ func (f *failure) imbalances(c *crowd, size *queueSize, seed uint64) (out []unba
 	return out
 }
 
-// balance adds up two numbers over queues: the absolute value of the sum of the payments, and the sum of their absolute
-// values.
+// balance has two sums over all queues. For each queue, off adds the absolute value of the sum of its payments, and all
+// adds the absolute values of its payments.
 type balance struct{ off, all float64 }
 
 func (b *balance) add(net []float64) {

@@ -97,8 +97,8 @@ func (c *crowd) payoff(p *participant, e effort, seed uint64, pay payer) func(x 
 	}
 }
 
-// payer decides whether the front job of a queue runs. For the job at a position, it returns the delay by the decision,
-// and the payment.
+// payer decides whether the front job of a queue runs. It also returns, for the job at a position, the delay that
+// follows from this decision, and the job's payment.
 type payer func(q *batchqueue.Queue, position int, seed uint64) (runs bool, delay, payment float64, err error)
 
 // ours returns a payer with Candor's payments.

@@ -51,8 +51,8 @@ func TestReservationIsTruthful(t *testing.T) {
 	}
 }
 
-// With our fixed candidate orders, no lie about a value may gain. With newly drawn orders, as in the thesis, some lies
-// must gain.
+// The search for a schedule tries some orders of the bids. In our search, these orders are fixed; then no lie about a
+// value may gain. In the thesis, the orders are drawn anew for each search; then some lies must gain.
 func TestSearchIsTruthfulInValue(t *testing.T) {
 	r := studytest.Quick(t, Search, 1)
 	studytest.Same(t, r, "Figure 7.8", "Figure 7.9")

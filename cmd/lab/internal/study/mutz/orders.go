@@ -45,8 +45,8 @@ func (s *segments) meet(p *reservation.Problem, i int) bool {
 	return s.place(float64(b.Length), b.Width, float64(min(b.Deadline, p.Horizon))) >= 0
 }
 
-// anewSearch runs the thesis' search, and returns whether the last bid is met and what it pays. The payment needs a
-// search without this bid, in new orders.
+// anewSearch runs the thesis' search. It returns whether the last bid is met, and what this bid pays. To compute the
+// payment, it searches once more without this bid, with new random orders.
 func anewSearch(p *reservation.Problem, depth int, r *rand.Rand) (met bool, payment float64) {
 	last := len(p.Bids) - 1
 	with := randomOrders(p, last+1, depth, r)
@@ -70,7 +70,8 @@ func ourSearch(p *reservation.Problem, depth int, seed uint64) (met bool, paymen
 // The type every tries each order of the bids.
 type every struct {
 	problem *reservation.Problem
-	// short skips a bid that no longer fits, and orders that cannot be better than the best so far.
+	// short makes the search shorter. It skips a bid that no longer fits into the schedule, and orders that cannot be
+	// better than the best order found so far.
 	short  bool
 	levels []segments // by the number of bids placed so far
 	used   []bool

@@ -101,8 +101,8 @@ func deadline(b *reservation.Bid, x float64) { b.Deadline = int(x) }
 func length(b *reservation.Bid, x float64)   { b.Length = int(x) }
 func breadth(b *reservation.Bid, x float64)  { b.Width = int(x) }
 
-// payoffs computes figures 5.5 to 5.7. No declared length is below the true one, and no declared deadline after it:
-// such a bid would be useless.
+// payoffs computes figures 5.5 to 5.7. It does not declare a length below the true length, or a deadline after the true
+// deadline, because a job gains nothing from the results of such a bid.
 func (n *reservationNumbers) payoffs(seed uint64) {
 	for _, d := range []reservationDeclaration{
 		{sweep{Figure: "5.5", Declares: "d", Truth: float64(reserved.Deadline)}, steps(0, float64(reserved.Deadline), 46), deadline},

@@ -71,6 +71,6 @@ func (n *reservationNumbers) verdict(p *study.Page) {
 		most, n.OursByBids.at(most), n.PaymentsByBids.at(most)/1000, n.Violations)
 }
 
-// near reports whether a measured power differs from the expected one by less than 0.25, because clocks are not
-// precise.
+// near reports whether a measured exponent of the growth differs from the expected exponent by less than 0.25. Measured
+// times are not precise, so it need not be closer.
 func near(power, want float64) bool { return power > want-0.25 && power < want+0.25 }

@@ -37,9 +37,9 @@ var (
 		bids: []int{20, 40, 80}, few: []int{2, 6, 10}, tests: 4, brute: []int{2, 4, 6}}
 )
 
-// These are the nodes and competitors of figures 7.1 to 7.4, 7.10 and 7.11. The thesis does not give them. With these
-// numbers, the participant's job runs about as often as in the thesis. These figures have the period of figures 5.5 to
-// 5.7. The others have a day in quarters of an hour.
+// These are the nodes and competitors of figures 7.1 to 7.4, 7.10 and 7.11. The thesis does not give these numbers.
+// With ours, the participant's job runs about as often as in the thesis. In these figures, the period is that of
+// figures 5.5 to 5.7. In the other figures, the period is a day in quarters of an hour.
 const (
 	nodes      = 16
 	rivals     = 40
@@ -72,7 +72,8 @@ type byDepth struct {
 	Runs    []float64 `json:"runs"`    // part of the runs in which its bid is met, by declaration; figure 7.11
 }
 
-// worths has the values of the schedules that searches find for a number of bids, as means over pools of bids.
+// worths has results for one number of bids: the value of the schedule that each search finds. Each value is a mean
+// over the pools of bids.
 type worths struct {
 	Bids    int       `json:"bids"`
 	ByDepth []float64 `json:"by_depth"` // over random orders
@@ -128,8 +129,8 @@ func payoffOf(met bool, payment float64) float64 {
 	return searched.Value - payment
 }
 
-// The pool of figures 7.10 and 7.11 is the first one in which the participant pays between lowestPrice and
-// highestPrice. In the thesis, the job's probability to run jumps near a declared value of 100.
+// Figures 7.10 and 7.11 use the first pool in which the participant's price is from lowestPrice to highestPrice. In the
+// thesis, the probability that the job runs jumps near a declared value of 100.
 const (
 	lowestPrice, highestPrice = 90, 110
 	mostPools                 = 10_000
@@ -175,7 +176,7 @@ func (n *searchNumbers) byDepth(seed uint64) {
 	}
 }
 
-// depth computes figures 7.10 and 7.11 for one kind of search.
+// depth computes the numbers of figures 7.10 and 7.11 for one kind of search.
 func (n *searchNumbers) depth(name string, try func(x float64, run int) (met bool, payment float64, err error)) {
 	d, often := &byDepth{Name: name}, map[float64]float64{}
 	s := sweep{Figure: "7.10", Declares: "v", Truth: searched.Value}

@@ -137,7 +137,8 @@ func (n *searchNumbers) byDepthPage(p *study.Page) {
 	p.Figure(searchName+"-likelihood", "How often the job runs by the value declared and the depth (figure 7.11)")
 }
 
-// often returns the part of the runs in which the participant's bid is met, for the declared value nearest to x.
+// often returns how often the participant's bid is served when it declares a value, as a fraction of the runs. It uses
+// the declared value nearest to x.
 func (d *byDepth) often(x float64) float64 {
 	return d.Runs[slices.Index(d.Payoffs.declared(), d.Payoffs.at(x).At)]
 }

@@ -94,8 +94,8 @@ func (n *searchNumbers) values(p *reservation.Problem, seed uint64) (out []float
 	return append(out, r.Value)
 }
 
-// compare counts one pool of jobs: Optimal of a search grows by 1 if the search found the best value. Values are whole
-// numbers, and so exactly equal.
+// compare counts one pool of jobs. For each search that found the best value, it adds 1 to Optimal of this search. The
+// values are whole numbers, so they can be compared exactly.
 func (w *worths) compare(values []float64, best, tests float64) {
 	w.Best += best / tests
 	for k, value := range values {

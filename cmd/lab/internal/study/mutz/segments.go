@@ -56,5 +56,5 @@ func (s *segments) copy(from *segments) {
 	s.from, s.free = append(s.from[:0], from.from...), append(s.free[:0], from.free...)
 }
 
-// never is the argument by for a window that may end at any time.
+// never is the deadline of a window that may end at any time.
 var never = math.Inf(1)

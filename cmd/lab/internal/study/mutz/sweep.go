@@ -44,7 +44,7 @@ func (l *lie) String() string { return fmt.Sprintf("%.3g ± %.2g", l.Gain, l.Hal
 // failure has the first error of a study. After an error, later computations and measurements are skipped.
 type failure struct{ err error }
 
-// explore computes the dots of a sweep for some declarations and for the truth.
+// explore computes the payoffs of a sweep: several dots for each declaration in at, and for the true declaration.
 func (f *failure) explore(s sweep, at []float64, dots int, payoff func(x float64, dot int) (float64, error)) *sweep {
 	at = append(slices.Clone(at), s.Truth)
 	slices.Sort(at)
@@ -67,7 +67,7 @@ func (f *failure) explore(s sweep, at []float64, dots int, payoff func(x float64
 	return &s
 }
 
-// honest returns the point of the true declaration.
+// honest returns the point at which the user declares the true value.
 func (s *sweep) honest() *point { return s.at(s.Truth) }
 
 // at returns the point of the declaration nearest to x.
@@ -81,8 +81,8 @@ func (s *sweep) at(x float64) *point {
 	return best
 }
 
-// gains returns how much every second dot of a point gains over the truth's dot with the same index. The argument from
-// is the first index.
+// gains returns how much larger a point's dots are than the dots of the truth with the same index. It takes every
+// second dot, starting at the index from.
 func (s *sweep) gains(p *point, from int) (out []float64) {
 	for k := from; k < len(p.Dots); k += 2 {
 		out = append(out, p.Dots[k]-s.honest().Dots[k])

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
 )
 
-// cell is the best set among the first k bids that can end at a granule or earlier. As in the thesis, its list of bids
-// is copied.
+// cell is the best set of bids among the first k bids, if all bids of the set end by some granule. Each cell has its
+// own copy of the list of bids, as in the thesis.
 type cell struct {
 	value float64
 	bids  []int
@@ -41,7 +41,8 @@ func table(p *reservation.Problem, without int) cell {
 	return before[p.Horizon]
 }
 
-// solver returns the best schedule of all bids except the one with the index without.
+// solver returns the best schedule of all bids except the bid with the index without. If without is −1, it uses all
+// bids.
 type solver func(p *reservation.Problem, without int) cell
 
 // vickrey returns all payments. Each winner's payment comes from a schedule without this winner.

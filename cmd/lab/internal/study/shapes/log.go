@@ -35,8 +35,8 @@ type sample struct {
 	small bool
 }
 
-// overload decides the number of nodes of a sample that does not give it: the sample's work is overload times these
-// nodes' slot time in a week.
+// overload is used for a sample whose number of nodes is not given. The number is chosen so that the sample's work is
+// 1.1 times the slot time of these nodes in a week.
 const overload = 1.1
 
 func (s sample) take(log *swf.Log) (*machine, error) {

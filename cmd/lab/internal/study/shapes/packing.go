@@ -32,8 +32,8 @@ type lane struct {
 	free []int
 }
 
-// soonest returns the earliest time from which the node has enough free slots for the whole run time of a piece. It
-// returns false if this time is not before the limit in before.
+// soonest returns the earliest time from which the node has enough free slots for the whole run time of a piece. If
+// this time is not earlier than the argument before, it returns false.
 func (l *lane) soonest(p *piece, before float64) (float64, bool) {
 	i, _ := slices.BinarySearch(l.at, p.submit)
 	if i == len(l.at) || l.at[i] > p.submit {
@@ -65,7 +65,7 @@ func (l *lane) put(p *piece, start float64) {
 	}
 }
 
-// cut returns the position of the entry for a time in the plan, and inserts one if there is none.
+// cut returns the position of the entry for the time at. If the lane has no entry for this time, cut inserts one.
 func (l *lane) cut(at float64) int {
 	i, found := slices.BinarySearch(l.at, at)
 	if !found {
@@ -118,7 +118,8 @@ func (m *machine) pack(by func(x, y piece) int) (sold float64) {
 	return sold
 }
 
-// bound returns a slot time that nobody can exceed: the machine is one node, and tasks can be divided at will.
+// bound returns an upper bound of the slot time that can be used. It counts the machine as one node, and assumes that
+// tasks can be divided at will.
 func (m *machine) bound() float64 {
 	done, waiting, last := 0.0, 0.0, m.from
 	for i := range m.work.Jobs {

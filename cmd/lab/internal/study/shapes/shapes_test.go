@@ -24,7 +24,7 @@ func of(nodes int, until float64, pieces ...piece) *machine {
 	return m
 }
 
-// Jobs have different numbers of processors and different memory (in KiB per processor).
+// Each case has a job with a number of processors and a memory in KiB per processor.
 func TestJobsAreDividedIntoEqualTasks(t *testing.T) {
 	const kib = 1 << 10
 	for _, c := range []struct {
@@ -42,7 +42,8 @@ func TestJobsAreDividedIntoEqualTasks(t *testing.T) {
 	}
 }
 
-// At every start, each node has enough slots. A slow packing, which looks at each second, must sell the same.
+// Whenever a piece starts, its node must have enough free slots. The slot time sold must be the same as with a slow
+// packing, which looks at each second.
 func TestThePackingNeverOversellsANode(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
@@ -82,7 +83,7 @@ func (m *machine) slowly(by func(x, y piece) int) (sold float64) {
 	return sold
 }
 
-// sortStable sorts by insertion.
+// sortStable is an insertion sort: it keeps equal pieces in their order.
 func sortStable(all []piece, by func(x, y piece) int) {
 	for i := range all {
 		for k := i; k > 0 && by(all[k-1], all[k]) > 0; k-- {
@@ -91,7 +92,8 @@ func sortStable(all []piece, by func(x, y piece) int) {
 	}
 }
 
-// fitting returns the first node with room for a piece from a second on, or −1.
+// fitting returns the first node that has room for a piece, if the piece starts at second at. It returns −1 if there is
+// none.
 func fitting(used [][100]int, at int, p *piece) int {
 	for node := range used {
 		fits := true
@@ -105,7 +107,8 @@ func fitting(used [][100]int, at int, p *piece) int {
 	return -1
 }
 
-// Tasks count in the bound even if they do not fit on the nodes at the same time.
+// The bound assumes one node with all slots. So tasks count in the bound even if the real nodes cannot run them at the
+// same time.
 func TestTheBoundIsThatOfOneNode(t *testing.T) {
 	m := of(1, 10, piece{0, 10, 5}, piece{0, 10, 5}, piece{9, 100, 8})
 	if got := m.bound(); got != 80 {

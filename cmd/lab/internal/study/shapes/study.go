@@ -21,7 +21,7 @@ const beside = rules.Backfill
 
 var mechanisms = []string{beside, rules.Proportional, rules.HighestBid, rules.FIFO, rules.FairShare}
 
-// kinds are the samples, by what they have in common.
+// kinds has the samples in groups. The jobs of a group's samples have similar sizes.
 var kinds = []struct {
 	Name    string
 	samples []sample

@@ -14,15 +14,16 @@ var (
 // matrix has a payoff for every cell: by price, algorithm and β.
 type matrix [2][3][7]float64
 
-// game has the payoffs for one seed: the designer's over all jobs and for groups A, B and C, and the users' for each
-// group.
+// game has the payoffs for one seed. It has the designer's payoffs over all jobs, the designer's payoffs for each of
+// the groups A, B and C, and the users' payoffs for each group.
 type game struct {
 	designer      matrix
 	designerGroup [3]matrix
 	users         [3]matrix
 }
 
-// play runs every cell. Each price needs a separate run, because payments are recorded during the run.
+// play runs the market for each combination of bids, algorithm and price. Each price needs a separate run, because
+// payments are recorded during the run.
 func play(p *population, nodes int) (*game, error) {
 	g := &game{}
 	for b, beta := range betas {
@@ -68,7 +69,7 @@ func (g *game) normalise() {
 	}
 }
 
-// scale divides all payoffs by the largest one. Negative payoffs divide the largest one instead.
+// scale divides each payoff by the largest one. If the payoffs are negative, it divides the largest one by each payoff.
 func (m *matrix) scale(positive bool) {
 	best := m[0][0][0]
 	eachCell(func(s, a, b int) { best = max(best, m[s][a][b]) })

@@ -16,8 +16,8 @@ var Others = study.Study{
 	Run:   othersStudy,
 }
 
-// others are logs of smaller machines with parallel jobs, which become serial jobs. One has a heavy load on all its
-// nodes, the other a light load on three quarters of its nodes, as in the paper.
+// others are logs of two smaller machines. Their parallel jobs are converted to serial jobs. As in the paper, the first
+// log has a heavy load on all of its nodes, and the second has a light load on three quarters of its nodes.
 var others = []machine{
 	{file: "KTH-SP2-1996-2.1-cln.swf.gz", nodes: 100},
 	{file: "NASA-iPSC-1993-3.1-cln.swf.gz", nodes: 96},
@@ -53,8 +53,8 @@ type control struct {
 // lpcLoad is the load of the paper's log: requested node time divided by available node time.
 const lpcLoad = 0.325
 
-// controls returns two controls. The first has as many nodes as give the paper's load. The second makes only one serial
-// job of each parallel job.
+// controls returns two machines to compare with. The first has the number of nodes at which the load is that of the
+// paper. The second makes only one serial job of each parallel job.
 func (m machine) controls(o study.Options) (out []control, err error) {
 	w, _, err := m.load(o)
 	if err != nil {
@@ -105,7 +105,7 @@ func othersStudy(o study.Options) (*study.Report, error) {
 	return report, nil
 }
 
-// The method other runs the studies of tables and figures on one log that the paper did not use.
+// Runs the studies of tables and figures on one log that the paper did not use.
 func (m machine) other(o study.Options) (*otherLog, []*study.Figure, error) {
 	l := &otherLog{Nodes: m.nodes}
 	var err error

@@ -58,7 +58,7 @@ func tables(o study.Options) (*study.Report, error) {
 	}}, nil
 }
 
-// load reads the jobs of a log, and returns the number of seeds to run.
+// load reads a log, and keeps the jobs of its busiest part. It also returns the number of seeds with which to run them.
 func (m machine) load(o study.Options) (w *workload.Workload, runs int, err error) {
 	if w, err = m.read(o); err != nil {
 		return nil, 0, err
@@ -150,8 +150,8 @@ func (r *results) numbers() map[string]map[string]payoffs {
 	return out
 }
 
-// near is the largest difference at which our number counts as equal to the paper's. The users' payoffs in a row spread
-// over 5 to 20 times as much.
+// near is the largest difference at which our number counts as equal to the paper's number. For comparison: in a row of
+// the table, the largest and the smallest payoff of a user differ by 0.05 to 0.2.
 const near = 0.01
 
 // compare counts the cells whose confidence interval contains the paper's number (within), and the cells that differ
@@ -203,13 +203,13 @@ func (e *estimates) means() (m matrix) {
 	return m
 }
 
-// The labels of the payoffs in figures.
 const (
 	usersLabel    = "payoff of aggressive users, group C"
 	designerLabel = "payoff of the designer"
 )
 
-// payoffPlot draws our payoffs over β as lines, and the paper's, if there are any, as points.
+// payoffPlot draws a figure of payoffs for each β. Our payoffs are lines. The payoffs of the paper, if there are any,
+// are points.
 func payoffPlot(name, label string, ours *estimates, paper *matrix) *study.Figure {
 	p := study.NewFigure(name, "β of the aggressive", label)
 	for s, price := range prices {
